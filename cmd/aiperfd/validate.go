@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
@@ -138,7 +139,7 @@ func readInput(stdin io.Reader, name string) ([]byte, error) {
 
 // problemList returns an error that lists all problems of a document, one per line.
 func problemList(err error) error {
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
 )
 
@@ -56,7 +57,7 @@ type Live interface {
 
 // LoadFunc reads a document from the network. Its errors are *config.Invalid
 // and *config.Malformed.
-type LoadFunc func(data []byte, format config.Format) (*config.Document, []config.Problem, error)
+type LoadFunc func(data []byte, format config.Format) (*config.Document, []problem.Problem, error)
 
 // The names of metrics that /metrics serves.
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
 )
 
@@ -91,16 +91,16 @@ func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.Can
 	case "force":
 		out.Force = true
 	default:
-		return out, invalidMember("mode", config.CodeBadEnum, "must be graceful or force", body.Mode)
+		return out, invalidMember("mode", problem.CodeBadEnum, "must be graceful or force", body.Mode)
 	}
 	if body.Grace != nil {
 		if !(*body.Grace >= 0 && *body.Grace <= maxGrace.Seconds()) {
-			return out, invalidMember("grace_period_sec", config.CodeOutOfRange, "must be from 0 to 86400", *body.Grace)
+			return out, invalidMember("grace_period_sec", problem.CodeOutOfRange, "must be from 0 to 86400", *body.Grace)
 		}
 		out.Grace = new(time.Duration(math.Round(*body.Grace * float64(time.Second))))
 	}
 	if len(body.Reason) > maxReason {
-		return out, invalidMember("reason", config.CodeOutOfRange, "must have at most 1024 bytes", nil)
+		return out, invalidMember("reason", problem.CodeOutOfRange, "must have at most 1024 bytes", nil)
 	}
 	out.Reason = body.Reason
 	return out, nil
@@ -116,10 +116,10 @@ const (
 // body.
 func cancelFault(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalidMember(wrong.Field, config.CodeWrongType, "must not be a "+wrong.Value, nil)
+		return invalidMember(wrong.Field, problem.CodeWrongType, "must not be a "+wrong.Value, nil)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalidMember(strings.Trim(name, `"`), config.CodeUnknownField, "unknown field; accepted are mode, grace_period_sec and reason", nil)
+		return invalidMember(strings.Trim(name, `"`), problem.CodeUnknownField, "unknown field; accepted are mode, grace_period_sec and reason", nil)
 	}
 	return fail(errMalformed, "The body is not a JSON object: %v", err)
 }
@@ -132,6 +132,6 @@ func invalidMember(name, code, detail string, value any) error {
 	}
 	return &failure{
 		err: errInvalid, detail: "The cancel request is not valid",
-		errors: []config.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
+		errors: []problem.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
 	}
 }

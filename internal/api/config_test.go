@@ -12,12 +12,13 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 )
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
-	o.Load = func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
+	o.Load = func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
 	}
 	o.Compat = compat.Resolved

@@ -16,7 +16,10 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -271,7 +274,7 @@ func testSnapshot(final bool) *run.Snapshot {
 		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
 		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.StateCompleted, true, true, epoch.Add(43*time.Second)
-		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
+		s.Errors = []errorgroup.Group{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
 	}
 	s.Client, s.Stream = testClient(), &verdict.Stream{
 		Class: verdict.PerToken, Message: "about one token an event", Streams: 119, Events: 2000, Gaps: 1881, EventsPerRead: 1,
@@ -315,19 +318,19 @@ func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]st
 }
 
 // fakeLoad loads three documents.
-func fakeLoad(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
+func fakeLoad(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 	switch text := string(data); {
 	case strings.Contains(text, "[:"):
 		return nil, nil, &config.Malformed{Line: 1, Column: 2, Detail: "unexpected token"}
 	case strings.Contains(text, "rate: -5"):
-		return nil, []config.Problem{{Pointer: "#/benchmark", Code: "short-run", Detail: "short"}}, &config.Invalid{Problems: []config.Problem{
+		return nil, []problem.Problem{{Pointer: "#/benchmark", Code: "short-run", Detail: "short"}}, &problem.Invalid{Problems: []problem.Problem{
 			{Pointer: "#/benchmark/phases/0/rate", Code: "out-of-range", Detail: "must be greater than 0", Value: -5, Line: 14, Column: 11},
 			{Pointer: "#/benchmark/endpoint/apiKey", Code: "redacted-placeholder", Detail: "holds <redacted>"},
 		}}
 	}
 	doc := &config.Document{Metadata: config.Metadata{Name: string(format)}}
-	doc.Benchmark.Endpoint.APIKey = config.NewSecret(canary)
-	return doc, []config.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}, nil
+	doc.Benchmark.Endpoint.APIKey = secret.New(canary)
+	return doc, []problem.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}, nil
 }
 
 // canary is a secret that no answer may show.

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -95,8 +96,8 @@ type failure struct {
 	detail   string
 	header   map[string]string
 	position config.Malformed // of errMalformed
-	errors   []config.Problem
-	warnings []config.Problem
+	errors   []problem.Problem
+	warnings []problem.Problem
 }
 
 // Error implements error.

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
 )
 
@@ -35,7 +36,7 @@ type runHandler struct {
 
 // document reads the document of a request. An invalid document is a *failure with
 // the problems.
-func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.Document, []config.Problem, error) {
+func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.Document, []problem.Problem, error) {
 	format, err := documentFormat(r)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +47,7 @@ func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.D
 	}
 	doc, warnings, err := h.load(data, format)
 	var malformed *config.Malformed
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	switch {
 	case err == nil:
 		return doc, warnings, nil
@@ -98,7 +99,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
 	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api"})
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	switch {
 	case errors.As(err, &invalid):
 		return &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
@@ -72,7 +73,7 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Runs: a.engine, Live: a.engine, Hub: clients, Compat: compat.Resolved,
-		Load: func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
+		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
@@ -83,7 +84,7 @@ func newApp(o options) (*app, error) {
 
 // loadChecked reads a document and reports its problems, including those that
 // only compiling it finds.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []config.Problem, error) {
+func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []problem.Problem, error) {
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {

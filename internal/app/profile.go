@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
@@ -28,7 +29,7 @@ type Profile struct {
 	Document *config.Document
 	Folder   *Folder
 	Command  string // the command line of the run, redacted
-	Warnings []config.Problem
+	Warnings []problem.Problem
 	Out      io.Writer // of the results; progress and log go to standard error
 	Version  string
 }
@@ -191,7 +192,7 @@ func (o *oneShot) linger(ctx context.Context, a *app) {
 	}
 }
 
-func warningsOf(problems []config.Problem) []bench.Warning {
+func warningsOf(problems []problem.Problem) []bench.Warning {
 	var out []bench.Warning
 	for _, p := range problems {
 		out = append(out, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})

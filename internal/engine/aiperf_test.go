@@ -16,6 +16,8 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -138,7 +140,7 @@ func checkUnsupported(t *testing.T, argv, want []string) {
 	var got []string
 	for _, p := range problems {
 		named, _, ok := strings.Cut(p.Detail, ": ")
-		if p.Code != config.CodeUnsupported || !ok || !strings.Contains(p.Detail, "not supported") {
+		if p.Code != problem.CodeUnsupported || !ok || !strings.Contains(p.Detail, "not supported") {
 			t.Errorf("refused for another reason: %+v", p)
 		}
 		got = append(got, named)
@@ -150,9 +152,9 @@ func checkUnsupported(t *testing.T, argv, want []string) {
 	}
 }
 
-func problemsOf(t *testing.T, err error) []config.Problem {
+func problemsOf(t *testing.T, err error) []problem.Problem {
 	t.Helper()
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	if err != nil && !errors.As(err, &invalid) {
 		t.Fatal(err)
 	}
@@ -218,7 +220,7 @@ func cutShort(b *config.Benchmark) {
 	}
 	b.Datasets[0].Entries = min(b.Datasets[0].Entries, 2)
 	for i, u := range b.Endpoint.URLs { // certificates are no part of this
-		b.Endpoint.URLs[i] = config.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
+		b.Endpoint.URLs[i] = secret.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
 	}
 }
 
@@ -254,7 +256,7 @@ func TestAIPerfDocuments(t *testing.T) {
 			doc, _, err := config.Load(row.Document, config.LoadOptions{Choices: plan.Choices(), LookupEnv: func(string) (string, bool) { return "", false }})
 			var got []string
 			for _, p := range problemsOf(t, err) {
-				if p.Code != config.CodeUnsupported {
+				if p.Code != problem.CodeUnsupported {
 					t.Errorf("refused for another reason: %+v", p)
 				}
 				value, feature, _ := strings.Cut(p.Detail, ": not supported by aiperfd yet")

@@ -19,6 +19,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
@@ -392,7 +393,7 @@ func TestCompileReportsAllProblems(t *testing.T) {
 	if err == nil {
 		_, err = plan.Compile(d)
 	}
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "no_such_metric") {
 		t.Errorf("error = %v, want one that names no_such_metric", err)
 	}

@@ -153,8 +153,10 @@ func accepts(f *reference.Field) string {
 	}
 	var parts []string
 	switch {
-	case len(of.Choices) > 12:
+	case of.Path == "benchmark.endpoint.type":
 		parts = append(parts, "a type of [endpoints](endpoints.md)")
+	case of.Path == "benchmark.datasets.*.format":
+		parts = append(parts, "a format of [datasets](datasets.md)")
 	case len(of.Choices) > 0:
 		parts = append(parts, codes(of.Choices))
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -143,7 +143,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 }
 
 // NewErrorSummary returns the kinds of errors, most frequent first, never nil.
-func NewErrorSummary(groups []metric.ErrorGroup) []ErrorCount {
+func NewErrorSummary(groups []errorgroup.Group) []ErrorCount {
 	out := make([]ErrorCount, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]

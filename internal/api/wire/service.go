@@ -4,33 +4,34 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 )
 
 // Problem is an RFC 9457 problem with aiperfd's extension members.
 type Problem struct {
-	Type      string           `json:"type" example:"urn:aiperfd:problem:not-found"`
-	Title     string           `json:"title" example:"Not found"`
-	Status    int              `json:"status" example:"404"`
-	Detail    string           `json:"detail" example:"Not Found"`
-	Instance  string           `json:"instance" example:"/api/nope"`
-	RequestID string           `json:"request_id"`
-	Line      int              `json:"line,omitempty"`   // malformed-body: 1-based
-	Column    int              `json:"column,omitempty"` // malformed-body: 1-based
-	Errors    []config.Problem `json:"errors,omitempty"`
-	Warnings  []config.Problem `json:"warnings,omitempty"`
+	Type      string            `json:"type" example:"urn:aiperfd:problem:not-found"`
+	Title     string            `json:"title" example:"Not found"`
+	Status    int               `json:"status" example:"404"`
+	Detail    string            `json:"detail" example:"Not Found"`
+	Instance  string            `json:"instance" example:"/api/nope"`
+	RequestID string            `json:"request_id"`
+	Line      int               `json:"line,omitempty"`   // malformed-body: 1-based
+	Column    int               `json:"column,omitempty"` // malformed-body: 1-based
+	Errors    []problem.Problem `json:"errors,omitempty"`
+	Warnings  []problem.Problem `json:"warnings,omitempty"`
 }
 
 // Validation is the body of POST /api/validate.
 type Validation struct {
-	Valid    bool             `json:"valid"`
-	Errors   []config.Problem `json:"errors"`
-	Warnings []config.Problem `json:"warnings"`
-	Defaults []config.Default `json:"defaults"`                              // values that follow from others; only if valid
-	Config   any              `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
+	Valid    bool              `json:"valid"`
+	Errors   []problem.Problem `json:"errors"`
+	Warnings []problem.Problem `json:"warnings"`
+	Defaults []config.Default  `json:"defaults"`                              // values that follow from others; only if valid
+	Config   any               `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
 }
 
 // NewValidation returns the result of loading a document.
-func NewValidation(resolved any, problems, warnings []config.Problem, defaults []config.Default) Validation {
+func NewValidation(resolved any, problems, warnings []problem.Problem, defaults []config.Default) Validation {
 	return Validation{
 		Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Defaults: list(defaults), Config: resolved,
 	}

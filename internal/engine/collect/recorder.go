@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -51,7 +52,7 @@ type Live struct {
 	Received  int64          // bytes of response bodies
 	Metrics   metric.Results // at most one second old; nil for a warm-up
 	MetricsAt time.Time
-	Errors    []metric.ErrorGroup // most frequent first
+	Errors    []errorgroup.Group // most frequent first
 }
 
 // Recorder folds the records of one phase into its metrics, hands them to the record

@@ -1,6 +1,9 @@
 package config
 
-import "aiperfd/internal/engine/config/tree"
+import (
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/tree"
+)
 
 // Artifacts selects the files of a run and their folder.
 type Artifacts struct {
@@ -43,7 +46,7 @@ func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
 		case records.Shape == tree.List && len(records.Items) == 1 && records.Items[0].Scalar == "jsonl":
 			level = "records"
 		default:
-			f.failValue(records, CodeBadEnum, "must be false or [\"jsonl\"]")
+			f.FailValue(records, problem.CodeBadEnum, "must be false or [\"jsonl\"]")
 			return "", false
 		}
 	}

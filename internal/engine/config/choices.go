@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
@@ -128,16 +129,16 @@ func (f field) choice(n *tree.Node, v reflect.Value) {
 	f.failed[f.path] = true
 	names := ChoiceList(ChoiceNames(list))
 	if unsupported.HasValue(f.path, v.String()) {
-		f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+names)
+		f.FailValue(n, problem.CodeUnsupported, "not supported by aiperfd yet; use "+names)
 		return
 	}
 	slices.Sort(known)
 	hint := suggest.DidYouMean(v.String(), known)
 	if hint != "" && f.tag.Get("choices") == "endpointTypes" {
-		f.failValue(n, CodeBadEnum, "unknown endpoint type"+hint+" It must be "+names) // the list is long
+		f.FailValue(n, problem.CodeBadEnum, "unknown endpoint type"+hint+" It must be "+names) // the list is long
 		return
 	}
-	f.failValue(n, CodeBadEnum, "must be "+names+hint)
+	f.FailValue(n, problem.CodeBadEnum, "must be "+names+hint)
 }
 
 // ChoiceList returns "a, b or c".

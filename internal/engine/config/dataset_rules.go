@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -65,7 +66,7 @@ func (c datasetRules) checkPublic() {
 	case !c.has(path + ".dataset"):
 		c.require(path+".dataset", "dataset: a public dataset needs its name")
 	case hub && c.options.Untrusted && !c.options.AllowDownload:
-		c.failValue(c.at(path+".dataset"), CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
+		c.FailValue(c.at(path+".dataset"), problem.CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
 	}
 	if !hub {
 		c.noColumns()
@@ -90,7 +91,7 @@ func (c datasetRules) checkFileDataset() {
 	}
 	const many = 500
 	if len(d.Records) > many {
-		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+		c.Warn(c.where(path+".records"), problem.CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
 	}
 	c.checkData(path+".path", d.Path)
 }
@@ -171,7 +172,7 @@ func (c datasetRules) checkLengths() {
 			}
 		}
 		if at := c.where(pairs); total < 99 || total > 101 {
-			c.Fail(at, CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", Label(at), FormatNumber(total))
+			c.Fail(at, problem.CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", problem.Label(at), FormatNumber(total))
 		}
 	}
 	if c.dataset.OSLExact && !c.has(path+".osl") && len(p.SequenceDistribution) == 0 {

@@ -7,8 +7,11 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -63,7 +66,7 @@ func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 		}
 		full := Join(path, name)
 		if seen[name] {
-			d.Fail(m.Place, CodeConflict, "%q is given twice, with different spellings", name)
+			d.Fail(m.Place, problem.CodeConflict, "%q is given twice, with different spellings", name)
 			continue
 		}
 		seen[name] = true
@@ -104,7 +107,7 @@ func FieldName(f reflect.StructField) string {
 // notOurs reports a key that no field has: an unsupported feature of
 // AIPerf, or a mistake.
 func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
-	if d.full() {
+	if d.Full() {
 		return
 	}
 	known := unsupported.Fields(path)
@@ -132,19 +135,19 @@ func (d *decoder) unsupported(n *tree.Node, f unsupported.Field) {
 	switch {
 	case bad == nil:
 		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
-			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
+			d.Warn(n.Place, problem.CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
 		}
 	case f.Inert:
-		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
+		d.Warn(n.Place, problem.CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", problem.Label(n.Place))
 	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
-		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
+		d.Fail(bad.Place, problem.CodeNotAllowed, "%s: %s is not allowed here", problem.Label(bad.Place), f.What)
 	default:
-		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
+		d.Fail(bad.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: %s", problem.Label(bad.Place), f.What)
 	}
 }
 
 func (d *decoder) unknown(m tree.Member, known []string) {
-	d.Fail(m.Place, CodeUnknownField, "unknown field %q%s", Clip(m.Name), suggest.DidYouMean(m.Name, known))
+	d.Fail(m.Place, problem.CodeUnknownField, "unknown field %q%s", problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
 // ownedByServer reports whether a daemon sets the field itself, and warns.
@@ -154,7 +157,7 @@ func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 	}
 	switch path {
 	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
-		d.Warn(m.Place, CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
+		d.Warn(m.Place, problem.CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
 		return true
 	}
 	return false
@@ -173,9 +176,14 @@ func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, pa
 	}
 	f := field{d, path, tag}
 	ok := false
-	if own, is := reflect.TypeAssert[decodable](v.Addr()); is {
-		ok = own.decode(f, n)
-	} else {
+	switch to := v.Addr().Interface().(type) {
+	case decodable:
+		ok = to.decode(f, n)
+	case *secret.Text:
+		ok = f.secret(n, to)
+	case *secret.URL:
+		ok = f.url(n, to)
+	default:
 		ok = f.plain(n, v)
 	}
 	if ok {
@@ -230,6 +238,50 @@ func (f field) list(n *tree.Node, v reflect.Value) bool {
 	return true
 }
 
+// secret reads a text.
+func (f field) secret(n *tree.Node, to *secret.Text) bool {
+	v, ok := f.secretText(n, f.path)
+	*to = secret.New(v)
+	return ok
+}
+
+// url reads a base URL, or the URL of a proxy if that is the form of the field.
+func (f field) url(n *tree.Node, to *secret.URL) bool {
+	raw, ok := f.secretText(n, f.path)
+	if !ok {
+		return false
+	}
+	parse := secret.ParseURL
+	if f.tag.Get("form") == "proxy" {
+		parse = secret.ParseProxy
+	}
+	u, requirement := parse(raw)
+	if requirement != "" {
+		return f.invalid(n, requirement)
+	}
+	*to = u
+	return true
+}
+
+// secretText reads a text that may be secret and is not a placeholder.
+func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
+	if !n.IsText() {
+		d.failed[path] = true
+		d.Fail(n.Place, problem.CodeWrongType, "%s: must be a string", problem.Label(n.Place))
+		return "", false
+	}
+	if d.options.Stored {
+		return strings.ReplaceAll(n.Scalar, redact.Placeholder, "redacted"), true
+	}
+	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
+		d.failed[path] = true
+		d.Fail(n.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(n.Place))
+		return "", false
+	}
+	d.doc.injected = append(d.doc.injected, n.Secrets...)
+	return n.Scalar, true
+}
+
 // integer accepts 10, 10.0 and 1e1.
 func (d *decoder) integer(n *tree.Node, path string) (int64, bool) {
 	const exact = 1 << 53
@@ -242,7 +294,7 @@ func (d *decoder) integer(n *tree.Node, path string) (int64, bool) {
 	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil || f < -exact || f > exact {
 		d.failed[path] = true
-		d.failValue(n, CodeOutOfRange, "too large")
+		d.FailValue(n, problem.CodeOutOfRange, "too large")
 		return 0, false
 	}
 	if f != float64(int64(f)) {
@@ -258,7 +310,7 @@ func (d *decoder) float(n *tree.Node, path string) (float64, bool) {
 	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil {
 		d.failed[path] = true
-		d.failValue(n, CodeOutOfRange, "too large")
+		d.FailValue(n, problem.CodeOutOfRange, "too large")
 		return 0, false
 	}
 	return f, true
@@ -268,7 +320,7 @@ func (d *decoder) float(n *tree.Node, path string) (float64, bool) {
 // false.
 func (f field) invalid(n *tree.Node, requirement string) bool {
 	f.failed[f.path] = true
-	f.failValue(n, CodeOutOfRange, requirement)
+	f.FailValue(n, problem.CodeOutOfRange, requirement)
 	return false
 }
 
@@ -279,9 +331,9 @@ func (d *decoder) wrongType(n *tree.Node, path, want string) bool {
 		return false // refused as a template already
 	}
 	if d.flagFor != nil || n.Shape < tree.List {
-		d.failValue(n, CodeWrongType, "must be "+want)
+		d.FailValue(n, problem.CodeWrongType, "must be "+want)
 	} else {
-		d.failValue(n, CodeWrongType, "must be "+want+", not "+n.Shape.String())
+		d.FailValue(n, problem.CodeWrongType, "must be "+want+", not "+n.Shape.String())
 	}
 	return false
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"aiperfd/internal/engine/config/secret"
 )
 
 // The defaults that do not depend on anything else.
@@ -27,7 +29,7 @@ const (
 func prefill(b *Benchmark) {
 	b.Models.Strategy = "round_robin"
 	b.Endpoint = Endpoint{
-		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
+		URLs: []secret.URL{secret.NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
 		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},

@@ -3,8 +3,8 @@ package config
 import (
 	"encoding/json"
 	"io/fs"
-	"path/filepath"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 )
 
@@ -21,7 +21,7 @@ func (f filler) detect(d *Dataset, path string) {
 	}
 	file := DatasetFile{Path: d.Path, Format: d.Format}
 	if f.options.Untrusted && d.Path != "" {
-		file.FS, file.Path = singleFile(d.Path, f.roots())
+		file.FS, file.Path = sandbox.FS(d.Path, f.roots())
 	}
 	for i := range d.Records {
 		raw, err := json.Marshal(d.Records[i])
@@ -40,7 +40,7 @@ func (f filler) detect(d *Dataset, path string) {
 	if err != nil {
 		f.failed[path+".format"] = true
 		place := f.where(at)
-		f.Fail(place, CodeRequired, "%s: %v", Label(place), err)
+		f.Fail(place, problem.CodeRequired, "%s: %v", problem.Label(place), err)
 		return
 	}
 	d.Format = found.Format
@@ -54,32 +54,5 @@ func (d *Document) DataFile(name string) (fs.FS, string) {
 	if d.Trusted() {
 		return nil, name
 	}
-	return singleFile(name, d.roots)
-}
-
-// oneFile is a file system with one file, which is opened if it is under one of the
-// roots.
-type oneFile struct {
-	name, path string
-	roots      []string
-}
-
-func singleFile(path string, roots []string) (fs.FS, string) {
-	name := filepath.Base(path)
-	if !fs.ValidPath(name) {
-		name = "data"
-	}
-	return oneFile{name, path, roots}, name
-}
-
-// Open implements fs.FS.
-func (o oneFile) Open(name string) (fs.File, error) {
-	if name != o.name || len(o.roots) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	f, err := sandbox.Open(o.path, o.roots)
-	if err != nil {
-		return nil, err // not a nil file in an interface
-	}
-	return f, nil
+	return sandbox.FS(name, d.roots)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -116,26 +117,26 @@ func (r distributionReader) combination(n *tree.Node, p *Distribution, path stri
 	}
 	if kinds != 1 && r.complete(n) {
 		r.failed[path] = true
-		code := CodeConflict
+		code := problem.CodeConflict
 		if kinds == 0 {
-			code = CodeRequired
+			code = problem.CodeRequired
 		}
-		r.Fail(n.Place, code, "%s: needs one of mean, peaks or points", Label(n.Place))
+		r.Fail(n.Place, code, "%s: needs one of mean, peaks or points", problem.Label(n.Place))
 	}
 	if n.Get("mean") == nil && (n.Get("stddev") != nil || n.Get("median") != nil) && kinds > 0 {
-		r.Fail(n.Place, CodeConflict, "%s: stddev and median need a mean", Label(n.Place))
+		r.Fail(n.Place, problem.CodeConflict, "%s: stddev and median need a mean", problem.Label(n.Place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
-		r.Fail(n.Get("median").Place, CodeConflict, "median: excludes stddev")
+		r.Fail(n.Get("median").Place, problem.CodeConflict, "median: excludes stddev")
 	}
 	if p.Median != nil && p.Mean != nil && *p.Mean <= *p.Median {
-		r.failValue(n.Get("median"), CodeOutOfRange, "must be less than the mean")
+		r.FailValue(n.Get("median"), problem.CodeOutOfRange, "must be less than the mean")
 	}
 	if p.Min != nil && p.Max != nil && *p.Min > *p.Max {
-		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least min")
+		r.FailValue(n.Get("max"), problem.CodeOutOfRange, "must be at least min")
 	}
 	if p.Max != nil && *p.Max < r.least {
-		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least "+FormatNumber(r.least))
+		r.FailValue(n.Get("max"), problem.CodeOutOfRange, "must be at least "+FormatNumber(r.least))
 	}
 }
 
@@ -173,7 +174,7 @@ func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (f
 		if least == math.SmallestNonzeroFloat64 {
 			limit = "must be greater than 0"
 		}
-		r.failValue(n, CodeOutOfRange, limit)
+		r.FailValue(n, problem.CodeOutOfRange, limit)
 		return 0, false
 	}
 	return f, true
@@ -181,7 +182,7 @@ func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (f
 
 func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.Fail(n.Place, CodeConflict, "peaks: a peak cannot have peaks itself")
+		r.Fail(n.Place, problem.CodeConflict, "peaks: a peak cannot have peaks itself")
 		return
 	}
 	if !r.filledList(n, path) {
@@ -198,7 +199,7 @@ func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, ne
 
 func (r distributionReader) points(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.Fail(n.Place, CodeConflict, "points: a peak cannot have points")
+		r.Fail(n.Place, problem.CodeConflict, "points: a peak cannot have points")
 		return
 	}
 	if !r.filledList(n, path) {
@@ -213,7 +214,7 @@ func (r distributionReader) points(n *tree.Node, p *Distribution, path string, n
 		var point Point
 		value := item.Get("value")
 		if value == nil {
-			r.Fail(item.Place, CodeRequired, "value: required")
+			r.Fail(item.Place, problem.CodeRequired, "value: required")
 		} else {
 			point.Value, _ = r.atLeast(value, r.least, Join(at, "value"))
 		}
@@ -232,7 +233,7 @@ func (r distributionReader) filledList(n *tree.Node, path string) bool {
 		return r.wrongType(n, path, "a list")
 	}
 	if len(n.Items) == 0 {
-		r.failValue(n, CodeOutOfRange, "needs at least 1")
+		r.FailValue(n, problem.CodeOutOfRange, "needs at least 1")
 	}
 	return len(n.Items) > 0
 }
@@ -243,7 +244,7 @@ func (r distributionReader) weight(item *tree.Node, path string) float64 {
 	}
 	w := item.Get("weight")
 	if w == nil {
-		r.Fail(item.Place, CodeRequired, "weight: required")
+		r.Fail(item.Place, problem.CodeRequired, "weight: required")
 		return 0
 	}
 	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, Join(path, "weight"))

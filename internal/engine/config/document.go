@@ -5,7 +5,10 @@
 // API cannot disagree.
 package config
 
-import "aiperfd/internal/engine/config/tree"
+import (
+	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/tree"
+)
 
 // Document is what a user submits: one benchmark and the few
 // settings around it.
@@ -56,14 +59,14 @@ type Model struct {
 
 // Endpoint is the server under test and the connection to it.
 type Endpoint struct {
-	URLs                 []URL           `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
+	URLs                 []secret.URL    `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
 	URLStrategy          string          `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
 	URLAffinity          string          `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
 	URLParams            Params          `json:"urlParams"`                                       // for the query of every request
 	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                     // connect here instead of to the hosts of the URLs
 	Type                 string          `json:"type" choices:"endpointTypes"`                    // chat (default)
 	Path                 *string         `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
-	APIKey               Secret          `json:"apiKey"`
+	APIKey               secret.Text     `json:"apiKey"`
 	APIKeyFile           *string         `json:"apiKeyFile" validate:"min=1"`                                        // file that holds the API key
 	AuthStyle            string          `json:"authStyle" validate:"oneof=type bearer x-api-key both api-key none"` // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
 	Timeout              Seconds         `json:"timeout" validate:"gt=0"`                                            // total for one exchange, > 0; default 21600
@@ -85,7 +88,7 @@ type Endpoint struct {
 	AffinityHeaders      []string        `json:"affinityHeaders"` // more headers with the session's id; default X-Session-Affinity
 	TLSVerify            bool            `json:"tlsVerify"`       // default true
 	TLS                  TLS             `json:"tls,omitzero"`
-	Proxy                URL             `json:"proxy" form:"proxy"`                                      // http, https or socks5; default none
+	Proxy                secret.URL      `json:"proxy" form:"proxy"`                                      // http, https or socks5; default none
 	ProxyFromEnv         bool            `json:"proxyFromEnv"`                                            // honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY
 	WaitForModelTimeout  Seconds         `json:"waitForModelTimeout" validate:"gte=0"`                    // default 0 = do not wait
 	WaitForModelInterval Seconds         `json:"waitForModelInterval" validate:"gt=0"`                    // between probes; default 5

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -35,7 +36,7 @@ func (c documentRules) check() {
 	c.checkArtifacts()
 	c.checkTokenizer()
 	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
-		c.Warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
+		c.Warn(at, problem.CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
 	}
 	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
 		c.conflict("benchmark.runtime.apiHost", "needs a port")
@@ -73,7 +74,7 @@ func (c documentRules) checkModels() {
 	case given < len(m.Items):
 		c.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
-		c.Fail(c.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", FormatNumber(sum))
+		c.Fail(c.where(path+".items"), problem.CodeOutOfRange, "weights: must add up to 1, not %s", FormatNumber(sum))
 	}
 }
 
@@ -119,10 +120,10 @@ func (c documentRules) checkArtifacts() {
 	const path = "benchmark.artifacts"
 	if c.doc.Benchmark.Artifacts.ExportOutputs {
 		at := c.where(path + ".exportOutputsJson")
-		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", Label(at))
+		c.Fail(at, problem.CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", problem.Label(at))
 	}
 	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
-		c.failValue(c.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")
+		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, "must be a file name prefix")
 	}
 }
 
@@ -135,7 +136,7 @@ func (c documentRules) checkTokenizer() {
 		c.checkFile("benchmark.tokenizer.name", name)
 	}
 	if c.options.Untrusted && c.doc.Benchmark.Tokenizer.AllowDownload && !c.options.AllowDownload {
-		c.failValue(c.at("benchmark.tokenizer.allowDownload"), CodeNotAllowed, "downloads are allowed by: serve --allow-download")
+		c.FailValue(c.at("benchmark.tokenizer.allowDownload"), problem.CodeNotAllowed, "downloads are allowed by: serve --allow-download")
 	}
 }
 
@@ -171,6 +172,6 @@ func (c documentRules) warnShort() {
 		if len(phases) > 1 {
 			requests += " in phase " + p.Name
 		}
-		c.Warn(c.where(PhasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
+		c.Warn(c.where(PhasePath(i)+".requests"), problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }

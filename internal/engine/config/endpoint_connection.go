@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -23,9 +25,9 @@ func (c endpointRules) checkConnection() {
 		session := e.SessionHeader != nil && strings.EqualFold(*e.SessionHeader, name)
 		switch n := c.at(endpointPath + ".affinityHeaders"); {
 		case !validHeaderName(name):
-			c.failValue(n.Items[i], CodeOutOfRange, "must be a header name")
+			c.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
-			c.Fail(n.Items[i].Place, CodeConflict, "%s: the header %s is given twice", Label(n.Items[i].Place), name)
+			c.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice", problem.Label(n.Items[i].Place), name)
 		}
 	}
 }
@@ -43,19 +45,19 @@ func (c endpointRules) checkCredentials() {
 	}
 	if !validHeaderValue(e.APIKey.Reveal()) {
 		at := c.where(keyPath)
-		c.Fail(at, CodeOutOfRange, "%s: contains characters that are not allowed in a header", Label(at))
+		c.Fail(at, problem.CodeOutOfRange, "%s: contains characters that are not allowed in a header", problem.Label(at))
 	}
 	if e.APIKey.Empty() {
 		return
 	}
 	if e.AuthStyle == "none" {
 		at := c.where(keyPath)
-		c.Warn(at, CodeNoEffect, "%s: the API key is not sent because authStyle is none", Label(at))
+		c.Warn(at, problem.CodeNoEffect, "%s: the API key is not sent because authStyle is none", problem.Label(at))
 	}
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && e.Type != "messages" {
 			at := c.where(endpointPath + ".headers." + name)
-			c.Warn(at, CodeNoEffect, "%s: this header is sent instead of the API key", Label(at))
+			c.Warn(at, problem.CodeNoEffect, "%s: this header is sent instead of the API key", problem.Label(at))
 		}
 	}
 }
@@ -78,11 +80,11 @@ func (c endpointRules) readKey() {
 	key, err := KeyFrom(*e.APIKeyFile, c.roots())
 	switch {
 	case err != nil:
-		c.failValue(c.at(path), CodeFileNotAllowed, "the file cannot be read")
+		c.FailValue(c.at(path), problem.CodeFileNotAllowed, "the file cannot be read")
 	case key == "":
-		c.failValue(c.at(path), CodeRequired, "the file contains no key")
+		c.FailValue(c.at(path), problem.CodeRequired, "the file contains no key")
 	default:
-		e.APIKey = NewSecret(key)
+		e.APIKey = secret.New(key)
 	}
 }
 
@@ -119,11 +121,11 @@ func (c endpointRules) checkTLS() {
 		c.conflict(path+".caFile", "certificate verification is disabled")
 	}
 	if t.ServerName != nil && strings.ContainsFunc(*t.ServerName, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) {
-		c.failValue(c.at(path+".serverName"), CodeOutOfRange, "must be a host name")
+		c.FailValue(c.at(path+".serverName"), problem.CodeOutOfRange, "must be a host name")
 	}
-	if secure := slices.ContainsFunc(e.URLs, func(u URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
+	if secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
 		at := c.where(path)
-		c.Warn(at, CodeNoEffect, "%s: no URL is https", Label(at))
+		c.Warn(at, problem.CodeNoEffect, "%s: no URL is https", problem.Label(at))
 	}
 }
 
@@ -134,7 +136,7 @@ func (c endpointRules) checkRoute() {
 	if socket {
 		c.checkSocket(c.at(endpointPath+".unixSocket"), *e.UnixSocket)
 	}
-	proxied := !e.Proxy.Equal(URL{}) || e.ProxyFromEnv
+	proxied := !e.Proxy.Equal(secret.URL{}) || e.ProxyFromEnv
 	for i, u := range e.URLs {
 		if !hasScheme(u, "http+unix") {
 			continue
@@ -144,7 +146,7 @@ func (c endpointRules) checkRoute() {
 			continue
 		}
 		if socket {
-			c.Fail(n.Items[i].Place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
+			c.Fail(n.Items[i].Place, problem.CodeConflict, "conflicts with the http+unix URL; use only one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
@@ -154,7 +156,7 @@ func (c endpointRules) checkRoute() {
 		socket = true
 	}
 	switch proxy := endpointPath + ".proxy"; {
-	case e.ProxyFromEnv && !e.Proxy.Equal(URL{}):
+	case e.ProxyFromEnv && !e.Proxy.Equal(secret.URL{}):
 		c.conflict(proxy, "conflicts with proxyFromEnv; use only one of them")
 	case proxied && socket:
 		c.conflict(proxy, "a Unix socket cannot be reached through a proxy")
@@ -172,8 +174,8 @@ func (c endpointRules) checkRoute() {
 func (c endpointRules) checkVersion() {
 	e := c.endpoint
 	const path = endpointPath + ".httpVersion"
-	secure := slices.ContainsFunc(e.URLs, func(u URL) bool { return hasScheme(u, "https") })
-	plain := slices.ContainsFunc(e.URLs, func(u URL) bool { return !hasScheme(u, "https") })
+	secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") })
+	plain := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return !hasScheme(u, "https") })
 	switch {
 	case e.HTTPVersion == "h2c" && secure:
 		c.conflict(path, "h2c is HTTP/2 without TLS; for https URLs use 2")
@@ -188,7 +190,7 @@ func (c endpointRules) checkVersion() {
 // secrets of the document. Untrusted documents cannot use the environment.
 func (c endpointRules) environmentProxies() {
 	if c.options.Untrusted {
-		c.Fail(c.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
+		c.Fail(c.where(endpointPath+".proxyFromEnv"), problem.CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
 		return
 	}
 	if c.options.LookupEnv == nil {
@@ -196,7 +198,7 @@ func (c endpointRules) environmentProxies() {
 	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		if value, ok := c.options.LookupEnv(name); ok && value != "" {
-			c.doc.injected = append(c.doc.injected, urlSecrets(value)...)
+			c.doc.injected = append(c.doc.injected, secret.NewURL(value).Secrets()...)
 		}
 	}
 }
@@ -221,12 +223,12 @@ func (c endpointRules) checkServerCalls() {
 	}
 	for name, path := range paths {
 		if path != nil && (strings.Contains(*path, "://") || strings.ContainsAny(*path, " \t\r\n#")) {
-			c.failValue(c.at(endpointPath+name), CodeOutOfRange, "must be a path on the server, without spaces or fragment")
+			c.FailValue(c.at(endpointPath+name), problem.CodeOutOfRange, "must be a path on the server, without spaces or fragment")
 		}
 	}
 }
 
-func hasScheme(u URL, scheme string) bool {
+func hasScheme(u secret.URL, scheme string) bool {
 	s, _, _ := strings.Cut(u.Reveal(), "://")
 	return strings.EqualFold(s, scheme)
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/config/problem"
 )
 
 const endpointPath = "benchmark.endpoint"
@@ -18,10 +20,10 @@ func (c endpointRules) check() {
 	const path = "benchmark.endpoint"
 	e := c.endpoint
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
-		c.failValue(c.at(path+".path"), CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
+		c.FailValue(c.at(path+".path"), problem.CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
 	}
 	if e.SessionHeader != nil && !validHeaderName(*e.SessionHeader) {
-		c.failValue(c.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
+		c.FailValue(c.at(path+".sessionHeader"), problem.CodeOutOfRange, "must be a header name")
 	}
 	c.checkConnection()
 	c.readTemplate()
@@ -45,7 +47,7 @@ func (c endpointRules) check() {
 	}
 	if e.UseLegacyMaxTokens && unrequested {
 		at := c.where(path + ".useLegacyMaxTokens")
-		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", Label(at), e.Type)
+		c.Warn(at, problem.CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", problem.Label(at), e.Type)
 	}
 	c.checkJobs()
 }
@@ -102,7 +104,7 @@ func (c endpointRules) checkTexts() {
 		for _, deepest := range c.deepest(path) {
 			at = c.where(deepest)
 		}
-		c.Warn(at, CodeNoEffect, "%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", Label(at), e.Type)
+		c.Warn(at, problem.CodeNoEffect, "%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", problem.Label(at), e.Type)
 	}
 }
 
@@ -116,6 +118,6 @@ func (c endpointRules) checkStore() {
 		return
 	}
 	at := c.where(endpointPath + ".extra")
-	c.Warn(at, CodeNoEffect, "%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
-		"chaining by previous_response_id is not supported by aiperfd yet", Label(at))
+	c.Warn(at, problem.CodeNoEffect, "%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
+		"chaining by previous_response_id is not supported by aiperfd yet", problem.Label(at))
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"strings"
+
+	"aiperfd/internal/engine/config/problem"
 )
 
 // maxTemplate bounds the file of a body template.
@@ -24,11 +26,11 @@ func (c endpointRules) readTemplate() {
 	body, err := c.head(t.Body, maxTemplate+1)
 	switch {
 	case err != nil:
-		c.failValue(n, CodeFileNotAllowed, "the file cannot be read")
+		c.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
 	case len(body) > maxTemplate:
-		c.failValue(n, CodeOutOfRange, "a template must have at most 1 MiB")
+		c.FailValue(n, problem.CodeOutOfRange, "a template must have at most 1 MiB")
 	case !bytes.Contains(body, []byte("{")):
-		c.failValue(n, CodeOutOfRange, "the file must hold a template of a JSON object")
+		c.FailValue(n, problem.CodeOutOfRange, "the file must hold a template of a JSON object")
 	default:
 		t.Body = string(body)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -74,13 +75,13 @@ func (l *loader) checkFile(path, name string) {
 		return
 	}
 	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
-		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
+		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 		return
 	}
 	roots := l.roots()
 	if complaint := fileComplaint(name, roots); complaint != "" {
 		l.failed[path] = true
-		l.failValue(n, CodeFileNotAllowed, complaint)
+		l.FailValue(n, problem.CodeFileNotAllowed, complaint)
 	}
 }
 
@@ -137,7 +138,7 @@ func (l *loader) checkFolder(path, name string) {
 		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
 	}
 	l.failed[path] = true
-	l.failValue(l.at(path), CodeFileNotAllowed, complaint)
+	l.FailValue(l.at(path), problem.CodeFileNotAllowed, complaint)
 }
 
 // checkSocket reports a unix socket that may not be used.
@@ -146,15 +147,15 @@ func (l *loader) checkSocket(n *tree.Node, name string) {
 	switch {
 	case n == nil || l.options.Stored:
 	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
-		l.failValue(n, CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
+		l.FailValue(n, problem.CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
 	case len(name) > longest:
-		l.failValue(n, CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
+		l.FailValue(n, problem.CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
 	case !l.options.Untrusted:
 	case len(l.options.DataRoots) == 0:
-		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
+		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 	default:
 		if _, err := sandbox.Socket(name, l.options.DataRoots); err != nil {
-			l.failValue(n, CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
+			l.FailValue(n, problem.CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
 		}
 	}
 }

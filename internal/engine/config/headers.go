@@ -4,11 +4,13 @@ import (
 	"net/textproto"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
 // Headers are the headers of every request: name, as the user wrote it → value.
-type Headers map[string]Secret
+type Headers map[string]secret.Text
 
 // decode reads an object; names are kept as written.
 func (h *Headers) decode(f field, n *tree.Node) bool {
@@ -25,15 +27,15 @@ func (h *Headers) decode(f field, n *tree.Node) bool {
 		switch {
 		case !ok:
 		case !validHeaderName(m.Name):
-			f.Fail(m.Place, CodeOutOfRange, "%q is not a header name", Clip(m.Name))
+			f.Fail(m.Place, problem.CodeOutOfRange, "%q is not a header name", problem.Clip(m.Name))
 		case !validHeaderValue(value):
-			f.Fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
+			f.Fail(m.Place, problem.CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
-			f.Fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
+			f.Fail(m.Place, problem.CodeConflict, "the header %s is given twice", m.Name)
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
-			f.Fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
+			f.Fail(m.Place, problem.CodeNotAllowed, "the header %s is set by the HTTP client", name)
 		default:
-			(*h)[m.Name] = NewSecret(value)
+			(*h)[m.Name] = secret.New(value)
 		}
 		seen[name] = true
 	}
@@ -56,7 +58,7 @@ func validHeaderValue(s string) bool {
 }
 
 // Params are the query parameters of every request: name → value.
-type Params map[string]Secret
+type Params map[string]secret.Text
 
 // decode reads an object; values may be numbers and booleans too.
 func (p *Params) decode(f field, n *tree.Node) bool {
@@ -74,11 +76,11 @@ func (p *Params) decode(f field, n *tree.Node) bool {
 		switch {
 		case !ok:
 		case m.Name == "":
-			f.Fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
+			f.Fail(m.Place, problem.CodeOutOfRange, "a URL parameter needs a name")
 		case value == "":
-			(*p)[m.Name] = Secret{} // "name=" is sent
+			(*p)[m.Name] = secret.Text{} // "name=" is sent
 		default:
-			(*p)[m.Name] = NewSecret(value)
+			(*p)[m.Name] = secret.New(value)
 		}
 	}
 	return true

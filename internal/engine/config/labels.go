@@ -1,6 +1,9 @@
 package config
 
-import "aiperfd/internal/engine/config/tree"
+import (
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/tree"
+)
 
 // Labels are the labels of a run: name → value.
 type Labels map[string]string
@@ -18,7 +21,7 @@ func (l *Labels) decode(f field, n *tree.Node) bool {
 		return f.wrongType(n, f.path, "an object with string values")
 	}
 	if len(n.Members) > MaxLabels {
-		f.Fail(n.Place, CodeOutOfRange, "labels: at most %d are allowed; got %d", MaxLabels, len(n.Members))
+		f.Fail(n.Place, problem.CodeOutOfRange, "labels: at most %d are allowed; got %d", MaxLabels, len(n.Members))
 	}
 	*l = make(Labels, len(n.Members))
 	for _, m := range n.Members {
@@ -26,9 +29,9 @@ func (l *Labels) decode(f field, n *tree.Node) bool {
 		case m.Value.Shape != tree.Text:
 			f.wrongType(m.Value, Join(f.path, m.Name), "a string")
 		case m.Name == "" || len(m.Name) > maxLabelName:
-			f.Fail(m.Place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", Clip(m.Name), maxLabelName)
+			f.Fail(m.Place, problem.CodeOutOfRange, "%q: a label name must have 1 to %d characters", problem.Clip(m.Name), maxLabelName)
 		case len(m.Value.Scalar) > MaxLabelValue:
-			f.Fail(m.Place, CodeOutOfRange, "%s: a label value can have at most %d characters", Clip(m.Name), MaxLabelValue)
+			f.Fail(m.Place, problem.CodeOutOfRange, "%s: a label value can have at most %d characters", problem.Clip(m.Name), MaxLabelValue)
 		default:
 			(*l)[m.Name] = m.Value.Scalar
 		}

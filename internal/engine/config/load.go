@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/variable"
 	"aiperfd/internal/engine/plainjson"
 )
 
@@ -72,7 +74,7 @@ func (d Default) String() string {
 // *Malformed. Warnings come with and without an error. The document does not
 // keep data. Load reads the files of the API key, of a template and of the
 // first record of a dataset, and checks that the other files exist.
-func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
+func Load(data []byte, o LoadOptions) (*Document, []problem.Problem, error) {
 	d, err := Read(data, o)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +85,7 @@ func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 // Draft is a document that has been read and not been decoded yet, so that flags
 // can be laid over it.
 type Draft struct {
-	Report
+	problem.Report
 	Root     *tree.Node // in the long form, see [shorthand.Expand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
@@ -110,40 +112,42 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
 	root, duplicates, err := tree.Parse(data, o.Format)
-	d.duplicates(duplicates)
+	d.Duplicates(duplicates)
 	if err != nil {
 		return nil, err
 	}
 	if root.Shape != tree.Object {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
-	substitute(root, o, &d.Report)
+	variable.Expand(root, variable.Options{
+		Untrusted: o.Untrusted, AllowEnv: o.AllowEnv, LookupEnv: o.LookupEnv, LookupSecret: o.LookupSecret,
+	}, &d.Report)
 	d.Root = shorthand.Expand(root, shorthandReporter{&d.Report})
 	return d, nil
 }
 
 // shorthandReporter adds the problems of short forms to a report.
-type shorthandReporter struct{ *Report }
+type shorthandReporter struct{ *problem.Report }
 
 // Conflict implements [shorthand.Reporter].
 func (r shorthandReporter) Conflict(at tree.Place, format string, args ...any) {
-	r.Fail(at, CodeConflict, format, args...)
+	r.Fail(at, problem.CodeConflict, format, args...)
 }
 
 // Deprecated implements [shorthand.Reporter].
 func (r shorthandReporter) Deprecated(at tree.Place, format string, args ...any) {
-	r.Warn(at, CodeDeprecated, format, args...)
+	r.Warn(at, problem.CodeDeprecated, format, args...)
 }
 
 // Load decodes and checks the draft and fills in the defaults, like [Load]. The
 // draft cannot be used again.
-func (d *Draft) Load() (*Document, []Problem, error) {
+func (d *Draft) Load() (*Document, []problem.Problem, error) {
 	l := d.decode()
 	rules := documentRules{l}
 	rules.check()
 	filler{l}.fill()
 	rules.checkFilled()
-	warnings := inOrder(l.warnings)
+	warnings := l.Warnings()
 	if err := l.Err(); err != nil {
 		return nil, warnings, err
 	}
@@ -176,7 +180,7 @@ func (d *Draft) Infer(path string, value any, reason string) {
 // loader is the state that the steps of loading share: the document, and what
 // is known of the text that it came from.
 type loader struct {
-	*Report
+	*problem.Report
 	options LoadOptions
 	doc     *Document
 	given   map[string]*tree.Node // canonical path → value, null values left out
@@ -187,7 +191,7 @@ type loader struct {
 	timed      bool // the dataset is a trace whose first record has a time
 }
 
-func newLoader(r *Report, o LoadOptions) *loader {
+func newLoader(r *problem.Report, o LoadOptions) *loader {
 	return &loader{Report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
 }
 
@@ -222,13 +226,13 @@ func (l *loader) require(path, detail string) {
 			at.Flag, detail = name, name+": required"
 		}
 	}
-	l.Fail(at, CodeRequired, "%s", detail)
+	l.Fail(at, problem.CodeRequired, "%s", detail)
 }
 
 // conflict reports a given value that contradicts others.
 func (l *loader) conflict(path, detail string) {
 	at := l.where(path)
-	l.Fail(at, CodeConflict, "%s: %s", Label(at), detail)
+	l.Fail(at, problem.CodeConflict, "%s: %s", problem.Label(at), detail)
 }
 
 // deepest returns the fields that were given by flags below path, so that each

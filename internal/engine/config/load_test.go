@@ -14,13 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
 
-func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []Problem) {
+func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []problem.Problem) {
 	t.Helper()
 	d, warnings, err := Load([]byte(doc), o)
 	if err != nil {
@@ -81,12 +83,12 @@ benchmark:
 		Benchmark: Benchmark{
 			Models: Models{Strategy: "weighted", Items: []Model{{"a", new(0.25)}, {"b", new(0.75)}}},
 			Endpoint: Endpoint{
-				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
-				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
+				URLs: []secret.URL{secret.NewURL("http://h1"), secret.NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
+				APIKey: secret.New("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
 				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
-				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: new("X-S"),
+				Headers: map[string]secret.Text{"X-Tenant": secret.New("blue")}, SessionHeader: new("X-S"),
 				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
 			},
 			Datasets: []Dataset{{
@@ -126,7 +128,7 @@ func TestLoadDefaults(t *testing.T) {
 	got, _ := mustLoad(t, `{"benchmark": {"model": "org/m", "phases": {"duration": 60}}}`, LoadOptions{Choices: someChoices()})
 	want := Benchmark{
 		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
-		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
+		Endpoint: Endpoint{URLs: []secret.URL{secret.NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
 			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
@@ -324,13 +326,14 @@ func TestUnsupportedFields(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
-			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
+			l := newDecoder(newLoader(&problem.Report{}, LoadOptions{}))
 			l.unsupported(off, f)
-			if len(l.problems)+len(l.warnings) > 0 {
-				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
+			if err := l.Err(); err != nil || len(l.Warnings()) > 0 {
+				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, err, l.Warnings())
 			}
 			l.unsupported(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
-			if len(l.problems)+len(l.warnings) != 1 {
+			invalid, _ := errors.AsType[*problem.Invalid](l.Err())
+			if found := len(l.Warnings()); invalid == nil && found != 1 || invalid != nil && found+len(invalid.Problems) != 1 {
 				t.Errorf("%s.%s: 977 is accepted without a problem", path, f.Name)
 			}
 		}
@@ -354,7 +357,7 @@ func TestMalformedIsNotInvalid(t *testing.T) {
 	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}
-	if _, ok := errors.AsType[*Invalid](err); ok {
+	if _, ok := errors.AsType[*problem.Invalid](err); ok {
 		t.Error("a syntax error is *Invalid")
 	}
 }

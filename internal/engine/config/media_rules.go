@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -32,7 +33,7 @@ func (c datasetRules) checkMedia() {
 	}
 	if prompts := path + ".prompts.isl"; ranks && c.has(prompts) {
 		at := c.where(prompts)
-		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", Label(at), kind)
+		c.Warn(at, problem.CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", problem.Label(at), kind)
 	}
 }
 
@@ -55,13 +56,13 @@ func (c datasetRules) checkAudio(a *Audio, path string) {
 	for i, depth := range a.Depths {
 		at := fmt.Sprintf("%s.depths.%d", path, i)
 		if !slices.Contains(Depths(), depth) && !c.failed[at] {
-			c.failValue(c.at(at), CodeBadEnum, "must be 8, 16, 24 or 32")
+			c.FailValue(c.at(at), problem.CodeBadEnum, "must be 8, 16, 24 or 32")
 		}
 	}
 	for i, rate := range a.SampleRates {
 		at := fmt.Sprintf("%s.sampleRates.%d", path, i)
 		if hertz := Hertz(rate); (hertz < minRate || hertz > MaxRate) && !c.failed[at] {
-			c.failValue(c.at(at), CodeOutOfRange, "must be from 1 to 96 kHz, or from 1000 to 384000 Hz")
+			c.FailValue(c.at(at), problem.CodeOutOfRange, "must be from 1 to 96 kHz, or from 1000 to 384000 Hz")
 		}
 	}
 	c.atMost(path+".length", a.Length, MaxClip, "seconds")
@@ -76,7 +77,7 @@ func (c datasetRules) checkVideo(given *Video, path string) {
 		}
 	}
 	if at := path + ".duration"; c.has(at) && !c.failed[at] && !c.failed[path+".fps"] && v.Frames() < 1 {
-		c.failValue(c.at(at), CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, FormatNumber(1/float64(v.FPS))))
+		c.FailValue(c.at(at), problem.CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, FormatNumber(1/float64(v.FPS))))
 	}
 	c.checkVideoAudio(v.Audio, path+".audio")
 }
@@ -85,7 +86,7 @@ func (c datasetRules) checkVideo(given *Video, path string) {
 func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 	rate, depth, codec := path+".sampleRate", path+".depth", path+".codec"
 	if hertz := Hertz(a.SampleRate); c.has(rate) && !c.failed[rate] && (hertz < minVideoRate || hertz > MaxVideoRate) {
-		c.failValue(c.at(rate), CodeOutOfRange, "must be from 8 to 96 kHz, or from 8000 to 96000 Hz")
+		c.FailValue(c.at(rate), problem.CodeOutOfRange, "must be from 8 to 96 kHz, or from 8000 to 96000 Hz")
 	}
 	if a.Channels > 0 || c.failed[path+".channels"] {
 		return
@@ -95,7 +96,7 @@ func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 	}
 	for at, differs := range map[string]bool{rate: a.SampleRate != defaultVideoRate, depth: a.Depth != defaultDepth} {
 		if c.has(at) && !c.failed[at] && differs {
-			c.Warn(c.where(at), CodeNoEffect, "%s has no effect: the videos have no audio track", Label(c.where(at)))
+			c.Warn(c.where(at), problem.CodeNoEffect, "%s has no effect: the videos have no audio track", problem.Label(c.where(at)))
 		}
 	}
 }
@@ -103,7 +104,7 @@ func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 // atMost checks the mean of a distribution.
 func (c datasetRules) atMost(path string, d Distribution, most float64, unit string) {
 	if d.Mean != nil && *d.Mean > most {
-		c.failValue(c.meanAt(path), CodeOutOfRange, "must be at most "+FormatNumber(most)+" "+unit)
+		c.FailValue(c.meanAt(path), problem.CodeOutOfRange, "must be at most "+FormatNumber(most)+" "+unit)
 	}
 }
 

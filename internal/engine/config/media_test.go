@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 )
 
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is given.
 func TestRankingDefaults(t *testing.T) {
-	l := filler{newLoader(&Report{}, LoadOptions{Choices: someChoices()})}
+	l := filler{newLoader(&problem.Report{}, LoadOptions{Choices: someChoices()})}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {

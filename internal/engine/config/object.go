@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -92,7 +93,7 @@ func (o *Object) decode(f field, n *tree.Node) bool {
 	}
 	n.Walk(func(below *tree.Node) {
 		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.options.Stored {
-			f.Fail(below.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", Label(below.Place))
+			f.Fail(below.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(below.Place))
 		}
 		f.doc.injected = append(f.doc.injected, below.Secrets...)
 	})

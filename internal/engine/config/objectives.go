@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -27,13 +28,13 @@ func (o *Objectives) decode(f field, n *tree.Node) bool {
 		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
 		at := Join(f.path, tag)
 		if f.given[at] != nil {
-			f.Fail(m.Place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			f.Fail(m.Place, problem.CodeConflict, "%sthe objective %s is given twice", name, tag)
 			continue
 		}
 		f.given[at] = m.Value
 		if !slices.Contains(f.options.Choices.Objectives, tag) {
 			known := append(slices.Sorted(maps.Keys(objectiveAliases())), f.options.Choices.Objectives...)
-			f.Fail(m.Place, CodeUnknownField, "%s%q is not a metric%s", name, Clip(m.Name), suggest.DidYouMean(m.Name, known))
+			f.Fail(m.Place, problem.CodeUnknownField, "%s%q is not a metric%s", name, problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
 			continue
 		}
 		limit, ok := f.float(m.Value, at)

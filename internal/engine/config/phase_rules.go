@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -24,11 +25,11 @@ func (c phaseRules) checkName(taken map[string]bool) {
 	}
 	n := c.at(path + ".name")
 	if !phaseName(p.Name) {
-		c.failValue(n, CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
+		c.FailValue(n, problem.CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
 	}
 	lower := strings.ToLower(p.Name)
 	if taken[lower] {
-		c.failValue(n, CodeConflict, "another phase has this name")
+		c.FailValue(n, problem.CodeConflict, "another phase has this name")
 	}
 	taken[lower] = true
 }

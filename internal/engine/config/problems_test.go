@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/problem"
 )
 
 // Rows are members of a benchmark section; those that do not mention models or
@@ -227,7 +229,7 @@ func TestLoadProblems(t *testing.T) {
 // codes writes the problems of an error as "pointer code; …".
 func codes(t *testing.T, err error) string {
 	t.Helper()
-	var invalid *Invalid
+	var invalid *problem.Invalid
 	if !errors.As(err, &invalid) {
 		t.Fatalf("error = %v, want *Invalid", err)
 	}
@@ -336,14 +338,14 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
     "phases": [
       {"requests": 200, "type": "poisson",
        "rate": -5}]}}`), LoadOptions{Choices: someChoices()})
-	var invalid *Invalid
+	var invalid *problem.Invalid
 	if !errors.As(err, &invalid) {
 		t.Fatal(err)
 	}
-	want := []Problem{
-		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a string", Line: 4, Column: 28},
-		{Pointer: "#/benchmark/endpoint/timout", Code: CodeUnknownField, Detail: `unknown field "timout"; did you mean "timeout"?`, Line: 4, Column: 35},
-		{Pointer: "#/benchmark/phases/0/rate", Code: CodeOutOfRange, Detail: "rate -5: must be greater than 0", Line: 7, Column: 16},
+	want := []problem.Problem{
+		{Pointer: "#/benchmark/endpoint/apiKey", Code: problem.CodeWrongType, Detail: "apiKey: must be a string", Line: 4, Column: 28},
+		{Pointer: "#/benchmark/endpoint/timout", Code: problem.CodeUnknownField, Detail: `unknown field "timout"; did you mean "timeout"?`, Line: 4, Column: 35},
+		{Pointer: "#/benchmark/phases/0/rate", Code: problem.CodeOutOfRange, Detail: "rate -5: must be greater than 0", Line: 7, Column: 16},
 	}
 	got := invalid.Problems
 	if len(got) == 3 {
@@ -358,7 +360,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 }
 
 func TestProblemNamesItsFieldOnce(t *testing.T) {
-	p := Problem{Pointer: "#/benchmark/phases", Line: 3, Detail: "phases: at least one profiling phase is required"}
+	p := problem.Problem{Pointer: "#/benchmark/phases", Line: 3, Detail: "phases: at least one profiling phase is required"}
 	if got, want := p.String(), "line 3: benchmark/phases: at least one profiling phase is required"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
@@ -35,18 +36,18 @@ func (f field) rules(n *tree.Node, v reflect.Value) {
 	f.failed[f.path] = true
 	for _, e := range broken {
 		if e.Tag() == "oneof" && unsupported.HasValue(f.path, v.String()) {
-			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
+			f.FailValue(n, problem.CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
 			continue
 		}
-		code := CodeOutOfRange
+		code := problem.CodeOutOfRange
 		if e.Tag() == "oneof" {
-			code = CodeBadEnum
+			code = problem.CodeBadEnum
 		}
 		hint := ""
-		if code == CodeBadEnum {
+		if code == problem.CodeBadEnum {
 			hint = suggest.DidYouMean(v.String(), strings.Fields(e.Param()))
 		}
-		f.failValue(n, code, requirement(e, v.Kind())+hint)
+		f.FailValue(n, code, requirement(e, v.Kind())+hint)
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -109,7 +110,7 @@ func (c phaseRules) checkSchedule() {
 		c.conflict(path+".startOffset", "excludes an automatic offset, which starts with the first timestamp")
 	}
 	if p.StartOffset != nil && p.EndOffset != nil && *p.StartOffset > *p.EndOffset {
-		c.failValue(c.at(path+".endOffset"), CodeOutOfRange, "must not be less than the start offset "+FormatNumber(float64(*p.StartOffset)))
+		c.FailValue(c.at(path+".endOffset"), problem.CodeOutOfRange, "must not be less than the start offset "+FormatNumber(float64(*p.StartOffset)))
 	}
 	if len(c.doc.Benchmark.Datasets) != 1 {
 		return

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/config/secret"
 )
 
 const canary = "sk-canary-0123456789"
@@ -39,7 +41,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	if got := fmt.Sprintf("%s|%s", e.APIKey, e.URLs[0]); got != "<redacted>|http://<redacted>@h/?token=<redacted>" {
 		t.Errorf("shown as %q", got)
 	}
-	if NewSecret("").String() != "" || !NewSecret("").Empty() || e.APIKey.Reveal() != canary {
+	if secret.New("").String() != "" || !secret.New("").Empty() || e.APIKey.Reveal() != canary {
 		t.Error("an empty secret shows something, or Reveal does not reveal")
 	}
 }

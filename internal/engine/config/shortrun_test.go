@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"aiperfd/internal/engine/config/problem"
+)
 
 // A run of few requests gives a warning about its percentiles.
 func TestShortRun(t *testing.T) {
@@ -19,7 +23,7 @@ func TestShortRun(t *testing.T) {
 		_, warnings := mustLoad(t, "benchmark: {model: m, phases: "+phases+"}", LoadOptions{Choices: someChoices()})
 		got := ""
 		for _, w := range warnings {
-			if w.Code == CodeShortRun {
+			if w.Code == problem.CodeShortRun {
 				got += w.Detail
 			}
 		}

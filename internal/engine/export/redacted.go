@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -48,7 +48,7 @@ func Redacted(r *Report, s *redact.Set) *Report {
 	return &c
 }
 
-func redactedErrors(groups []metric.ErrorGroup, s *redact.Set) []metric.ErrorGroup {
+func redactedErrors(groups []errorgroup.Group, s *redact.Set) []errorgroup.Group {
 	out := slices.Clone(groups)
 	for i := range out {
 		g := &out[i]

@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -42,7 +43,7 @@ type Report struct {
 	Results  metric.Results     // profiling phases together
 	Warmup   metric.Results     // nil without a warm-up
 	Phases   []PhaseReport
-	Errors   []metric.ErrorGroup // profiling only, most frequent first
+	Errors   []errorgroup.Group // profiling only, most frequent first
 	Warnings []bench.Warning
 
 	Client *verdict.Report // nil = nobody watched the client
@@ -58,7 +59,7 @@ type PhaseReport struct {
 	Start   time.Time
 	End     time.Time
 	Results metric.Results
-	Errors  []metric.ErrorGroup
+	Errors  []errorgroup.Group
 }
 
 // Dataset identifies the conversations that were used.

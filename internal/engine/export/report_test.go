@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -63,7 +64,7 @@ func mixedReport(t *testing.T) *Report {
 			result(t, "benchmark_duration", 0, map[metric.Stat]float64{metric.Avg: 9.876}),
 			result(t, "slo_attainment.request_latency", 0, map[metric.Stat]float64{metric.Avg: 0.4}),
 		},
-		Errors: []metric.ErrorGroup{
+		Errors: []errorgroup.Group{
 			{Class: bench.ConnectError, Code: "refused", Pattern: "dial <n>", Example: "dial\x1b[31m 127.0.0.1:1\r\nrefused\u202e", Count: 1},
 			{Class: bench.RateLimited, Status: 429, Pattern: "p", Example: strings.Repeat("slow down ", 30), Count: 1234},
 		},
@@ -119,7 +120,7 @@ func failedReport(t *testing.T) *Report {
 			result(t, "error_request_count", 0, map[metric.Stat]float64{metric.Avg: 5}),
 			result(t, "request_error_rate", 0, map[metric.Stat]float64{metric.Avg: 100}),
 		},
-		Errors: []metric.ErrorGroup{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
+		Errors: []errorgroup.Group{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -52,7 +53,7 @@ func busyReport(t *testing.T) *Report {
 			result(t, "unique_prompt_ratio", 0, scalar(0.1)),
 			result(t, "repeated_input_pct", 0, scalar(88.25)),
 		},
-		Errors: []metric.ErrorGroup{
+		Errors: []errorgroup.Group{
 			{Class: bench.RateLimited, Status: 429, Example: "rate limit reached for requests", Count: 20},
 			{Class: bench.BadRequest, Status: 400, Example: `{"detail":"extra fields not permitted: max_completion_tokens"}`, Count: 1},
 		},

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/verdict"
 )
@@ -121,7 +122,7 @@ type errorCount struct {
 	Count   int64        `json:"count"`
 }
 
-func errorSummary(groups []metric.ErrorGroup) []errorCount {
+func errorSummary(groups []errorgroup.Group) []errorCount {
 	out := make([]errorCount, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]

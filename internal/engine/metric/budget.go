@@ -26,7 +26,7 @@ const listShare = 8
 // 250 KB at most), the bins (1 MB at least) and 1,000 kinds of errors (1.5 KB each
 // at most). Final results take as much again while they are computed. See ADR 16.
 func (s *Set) Size() int64 {
-	n := s.timeline.Size() + s.errors.bytes
+	n := s.timeline.Size() + s.errors.Size()
 	for i := range s.series {
 		n += s.series[i].size()
 	}

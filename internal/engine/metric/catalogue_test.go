@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"aiperfd/internal/engine/bench"
-
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric/timeline"
 )
 

@@ -40,10 +40,6 @@ func attainmentDef(base *Def) *Def {
 	}
 }
 
-// AddGroup counts the failures of a group that was taken from another
-// accumulator. It keeps nothing of g but a copy.
-func (e *Errors) AddGroup(g *ErrorGroup) { e.add(g) }
-
 // MarshalJSON writes tag, unit, count, the error bound of the percentiles or the
 // width of the bins if there is one, the confidence, and the statistics that
 // exist. JSON has no infinities: they are

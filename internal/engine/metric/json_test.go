@@ -82,31 +82,6 @@ func TestResultJSONTags(t *testing.T) {
 	}
 }
 
-func TestAddGroup(t *testing.T) {
-	a, b := NewErrors(), NewErrors()
-	a.Add(&bench.Failure{Class: bench.RateLimited, Status: 429, Message: "wait 3 s"}, 20*time.Second)
-	b.Add(&bench.Failure{Class: bench.RateLimited, Status: 429, Message: "wait 4 s"}, 10*time.Second)
-	b.Add(&bench.Failure{Class: bench.Auth, Status: 401, Code: "no", Type: "auth", Message: "go away"}, time.Second)
-	for _, g := range b.Groups() {
-		a.AddGroup(&g)
-	}
-	want := []ErrorGroup{
-		{Class: bench.RateLimited, Status: 429, Pattern: "wait <n> s", Example: "wait 4 s", Count: 2, First: 10 * time.Second, Last: 20 * time.Second},
-		{Class: bench.Auth, Status: 401, Code: "no", Type: "auth", Pattern: "go away", Example: "go away", Count: 1, First: time.Second, Last: time.Second},
-	}
-	if diff := cmp.Diff(want, a.Groups()); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
-	data, err := json.Marshal(want[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	const text = `{"class":"auth","status":401,"code":"no","type":"auth","pattern":"go away","example":"go away","count":1,"first_ns":1000000000,"last_ns":1000000000}`
-	if string(data) != text {
-		t.Errorf("Marshal = %s, want %s", data, text)
-	}
-}
-
 // TestConfidenceJSON checks that what a sample supports survives being written.
 func TestConfidenceJSON(t *testing.T) {
 	set := observed(t, everything(), randomRecords(5, 40))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/errorgroup"
 )
 
 const ms = time.Millisecond
@@ -223,13 +224,13 @@ func TestFinal(t *testing.T) {
 // checkGroups checks that errors are grouped, without cancellations.
 func checkGroups(t *testing.T, set *Set) {
 	t.Helper()
-	group := func(c bench.Class) ErrorGroup {
-		return ErrorGroup{
+	group := func(c bench.Class) errorgroup.Group {
+		return errorgroup.Group{
 			Class: c, Status: 200, Pattern: "stream ended after <n> events", Example: "stream ended after 2 events",
 			Count: 1, First: 1205 * ms, Last: 1205 * ms,
 		}
 	}
-	if diff := cmp.Diff([]ErrorGroup{group(bench.ContextOverflow), group(bench.StreamTruncated)}, set.ErrorGroups()); diff != "" {
+	if diff := cmp.Diff([]errorgroup.Group{group(bench.ContextOverflow), group(bench.StreamTruncated)}, set.ErrorGroups()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
@@ -29,7 +30,7 @@ type Set struct {
 
 	sketched  bool // the values of single requests exceeded the budget
 	unchecked int  // records since the budget was last checked
-	errors    *Errors
+	errors    *errorgroup.Set
 
 	view   view      // scratch of Observe
 	values []float64 // scratch of Observe: this record's value for each series
@@ -77,7 +78,7 @@ func NewSet(o Options) (*Set, error) {
 		o.Budget = DefaultBudget
 	}
 	o.SLOs = maps.Clone(o.SLOs)
-	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors()}
+	s := &Set{opts: o, byTag: make(map[string]int), errors: errorgroup.New()}
 	s.tally.ByClass = make(map[bench.Class]int64)
 	for i := range catalogue {
 		r := &catalogue[i]
@@ -244,7 +245,7 @@ func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 
 // ErrorGroups returns the errors by kind, most frequent first, without
 // cancellations.
-func (s *Set) ErrorGroups() []ErrorGroup { return s.errors.Groups() }
+func (s *Set) ErrorGroups() []errorgroup.Group { return s.errors.Groups() }
 
 // failureOf returns why a record is an error. A record can be one without a
 // failure attached, when it has no content or its content came in no time.

@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 )
 
 func TestMarker(t *testing.T) {
@@ -72,7 +73,7 @@ func TestCacheBustConflicts(t *testing.T) {
 		}
 		_, err = Compile(d)
 		var got []string
-		if invalid, ok := errors.AsType[*config.Invalid](err); ok {
+		if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
 			for _, p := range invalid.Problems {
 				if strings.Contains(p.Pointer, "cacheBust") {
 					got = append(got, p.Pointer+": "+p.Detail)

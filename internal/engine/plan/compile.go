@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
@@ -59,7 +60,7 @@ func CompileMeasure(d *config.Document) (*Measure, error) {
 type compiler struct {
 	doc      *config.Document
 	b        *config.Benchmark
-	problems []config.Problem
+	problems []problem.Problem
 }
 
 func newCompiler(d *config.Document) *compiler { return &compiler{doc: d, b: &d.Benchmark} }
@@ -69,7 +70,7 @@ func (c *compiler) err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	return &config.Invalid{Problems: c.problems}
+	return &problem.Invalid{Problems: c.problems}
 }
 
 // measure fills the part of a plan that needs only the document.
@@ -94,7 +95,7 @@ func (c *compiler) measure(p *Plan) {
 }
 
 func (c *compiler) problem(pointer, code, format string, args ...any) {
-	c.problems = append(c.problems, config.Problem{
+	c.problems = append(c.problems, problem.Problem{
 		Pointer: "#/benchmark/" + pointer, Code: code, Detail: fmt.Sprintf(format, args...),
 	})
 }

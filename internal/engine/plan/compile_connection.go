@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/transport"
 )
@@ -47,7 +48,7 @@ func (c *compiler) transport(p *Plan) {
 	case "h2c":
 		o.Version = transport.H2C
 	}
-	if e.Proxy != (config.URL{}) {
+	if e.Proxy != (secret.URL{}) {
 		proxy, err := url.Parse(e.Proxy.Reveal())
 		if err != nil {
 			c.problem("endpoint/proxy", "out-of-range", "%s is not a valid URL", e.Proxy)
@@ -138,7 +139,7 @@ func (c *compiler) targets(p *Plan) {
 	}
 }
 
-func (c *compiler) target(p *Plan, i int, base config.URL) (Target, error) {
+func (c *compiler) target(p *Plan, i int, base secret.URL) (Target, error) {
 	e := &c.b.Endpoint
 	raw, model := base.Reveal(), ""
 	if len(c.b.Models.Items) > 0 {
@@ -192,7 +193,7 @@ func root(joined, path string) string {
 }
 
 // query writes URL parameters in the order of their names.
-func query(params map[string]config.Secret) string {
+func query(params map[string]secret.Text) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(params[name].Reveal()))

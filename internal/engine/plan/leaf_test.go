@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/transport/testcert"
 )
 
@@ -33,10 +34,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"models.strategy":              func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
 	"models.items.name":            func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
 	"models.items.weight":          func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
-	"endpoint.urls":                func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.urls":                func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = secret.NewURL("http://h:2") },
 	"endpoint.type":                func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
 	"endpoint.path":                func(d *config.Document) { d.Benchmark.Endpoint.Path = new("/x") },
-	"endpoint.apiKey":              func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
+	"endpoint.apiKey":              func(d *config.Document) { d.Benchmark.Endpoint.APIKey = secret.New("k2") },
 	"endpoint.timeout":             func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
 	"endpoint.connectTimeout":      func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
 	"endpoint.firstByteTimeout":    func(d *config.Document) { d.Benchmark.Endpoint.FirstByteTimeout = 7 },
@@ -48,7 +49,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.perChunkUsage":       func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
 	"endpoint.preconnect":          func(d *config.Document) { d.Benchmark.Endpoint.Preconnect = false },
 	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
-	"endpoint.headers":             func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
+	"endpoint.headers":             func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = secret.New("2") },
 	"endpoint.extra":               func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
 	"endpoint.sessionHeader":       func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = new("X-S") },
 	"endpoint.tlsVerify":           func(d *config.Document) { d.Benchmark.Endpoint.TLSVerify = false },
@@ -61,7 +62,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.urlStrategy": func(d *config.Document) { d.Benchmark.Endpoint.URLStrategy = "random" },
 	"endpoint.urlAffinity": func(d *config.Document) { d.Benchmark.Endpoint.URLAffinity = "request" },
 	"endpoint.urlParams": func(d *config.Document) {
-		d.Benchmark.Endpoint.URLParams = map[string]config.Secret{"a": config.NewSecret("b")}
+		d.Benchmark.Endpoint.URLParams = map[string]secret.Text{"a": secret.New("b")}
 	},
 	"endpoint.unixSocket":                               func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
 	"endpoint.authStyle":                                func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
@@ -69,7 +70,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.affinityHeaders":                          func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
 	"endpoint.tls.serverName":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
 	"endpoint.tls.minVersion":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
-	"endpoint.proxy":                                    func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
+	"endpoint.proxy":                                    func(d *config.Document) { d.Benchmark.Endpoint.Proxy = secret.NewURL("http://p:1") },
 	"endpoint.proxyFromEnv":                             func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
 	"endpoint.waitForModelTimeout":                      func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
 	"endpoint.waitForModelInterval":                     func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
@@ -387,7 +388,7 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 // value in it.
 func structured(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL](), reflect.TypeFor[config.Object](),
+	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL](), reflect.TypeFor[config.Object](),
 		reflect.TypeFor[config.Distribution]():
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/dataset/trace"
 )
 
@@ -42,7 +43,7 @@ func TestTraceConflicts(t *testing.T) {
 		}
 		_, err := compileText(t, "benchmark: {model: m, "+text+"}")
 		var got []string
-		if invalid, ok := errors.AsType[*config.Invalid](err); ok {
+		if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
 			for _, p := range invalid.Problems {
 				got = append(got, p.Pointer+": "+p.Detail)
 			}

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -81,7 +82,7 @@ func describe(r *run.Run, m *plan.Measure) *export.Report {
 
 // pooled returns the results and errors of several phases together; those of a
 // single one are in its report already.
-func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []metric.ErrorGroup) {
+func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []errorgroup.Group) {
 	switch len(parts) {
 	case 0:
 		return nil, nil
@@ -93,7 +94,7 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 	if err != nil {
 		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
 	}
-	all := metric.NewErrors()
+	all := errorgroup.New()
 	for _, p := range parts {
 		for _, g := range p.Set.ErrorGroups() {
 			all.AddGroup(&g)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/plainjson"
@@ -332,7 +333,7 @@ func rangeRatioView(r *config.RangeRatio) any {
 }
 
 // headersView shows the values of headers that hold no secret.
-func headersView(headers map[string]config.Secret) config.Object {
+func headersView(headers map[string]secret.Text) config.Object {
 	var out config.Object
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[name].Reveal()
@@ -345,11 +346,11 @@ func headersView(headers map[string]config.Secret) config.Object {
 }
 
 // paramsView shows the values of URL parameters that hold no secret.
-func paramsView(params map[string]config.Secret) config.Object {
+func paramsView(params map[string]secret.Text) config.Object {
 	var out config.Object
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		value := params[name].Reveal()
-		if config.SensitiveParam(name, value) {
+		if secret.SensitiveParam(name, value) {
 			value = redact.Placeholder
 		}
 		put(&out, name, redact.Text(value))

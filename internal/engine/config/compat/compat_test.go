@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -36,7 +38,7 @@ func someChoices() config.Choices {
 	}
 }
 
-func mustLoad(t testing.TB, doc string, o config.LoadOptions) (*config.Document, []config.Problem) {
+func mustLoad(t testing.TB, doc string, o config.LoadOptions) (*config.Document, []problem.Problem) {
 	t.Helper()
 	d, warnings, err := config.Load([]byte(doc), o)
 	if err != nil {
@@ -78,7 +80,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 				t.Errorf("Resolved changed:\n%s\n%s", shown, again)
 			}
 			for _, w := range warnings {
-				if w.Code != config.CodeShortRun {
+				if w.Code != problem.CodeShortRun {
 					t.Errorf("warning %v", w)
 				}
 			}
@@ -173,7 +175,7 @@ func TestConnectionRoundTrip(t *testing.T) {
 	d, _ := mustLoad(t, document, config.LoadOptions{Choices: someChoices()})
 	again, _ := mustLoad(t, `{"benchmark": `+string(encode(Resolved(d)))+`}`, config.LoadOptions{Choices: someChoices()})
 	again.Benchmark.Endpoint.Headers = nil // an empty object
-	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(config.Secret.Equal), cmp.Comparer(config.URL.Equal), cmp.AllowUnexported(config.Object{})); diff != "" {
+	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(secret.Text.Equal), cmp.Comparer(secret.URL.Equal), cmp.AllowUnexported(config.Object{})); diff != "" {
 		t.Errorf("read again (-first +second):\n%s", diff)
 	}
 	if e := d.Benchmark.Endpoint; e.ResetKVCache == nil || e.ServerProfiler == nil || e.HTTPVersion != "2" || e.TLS.MinVersion != "1.3" || len(e.AffinityHeaders) != 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -17,7 +18,7 @@ import (
 // of --config, and checks it like [Load]. Problems name the option at fault. The
 // error is *Invalid, *Malformed for an unreadable --config, or an error of
 // reading a file.
-func (f *Flags) Document() (*config.Document, []config.Problem, error) {
+func (f *Flags) Document() (*config.Document, []problem.Problem, error) {
 	b, err := f.newOverlay()
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +80,7 @@ func (b plainOptions) lay() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.draft.Warn(b.place(occ, ""), config.CodeNoEffect, "%s has no effect: %s",
+			b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
@@ -105,7 +106,7 @@ func (b plainOptions) spreadOfOutput() {
 	if spread == nil || osl == nil || osl.Get("mean") != nil {
 		return
 	}
-	b.fail(spread, config.CodeConflict, "needs --osl")
+	b.fail(spread, problem.CodeConflict, "needs --osl")
 	parent := b.find("dataset.prompts")
 	if b.isFile() {
 		parent = b.find("dataset")
@@ -190,12 +191,12 @@ func (b plainOptions) apiKey(occ *occurrence) {
 	if occ.option.kind == optFile {
 		var err error
 		if key, err = config.KeyFrom(key, nil); err != nil {
-			b.fail(occ, config.CodeFileNotAllowed, "the file cannot be read")
+			b.fail(occ, problem.CodeFileNotAllowed, "the file cannot be read")
 			return
 		}
 	}
 	if key == "" {
-		b.fail(occ, config.CodeRequired, "the key is empty")
+		b.fail(occ, problem.CodeRequired, "the key is empty")
 		return
 	}
 	if endpoint := b.find("endpoint"); endpoint != nil {
@@ -227,7 +228,7 @@ func (b plainOptions) sections() {
 			on = b.flags.get("--server-profiler")
 		}
 		if on != nil && !on.on {
-			b.fail(occ, config.CodeConflict, "contradicts "+on.spelling+"=false")
+			b.fail(occ, problem.CodeConflict, "contradicts "+on.spelling+"=false")
 		}
 	}
 }
@@ -270,7 +271,7 @@ func (b plainOptions) fileDataset() {
 	}
 	kind := b.find("dataset.type")
 	if kind != nil && kind.Scalar != name || kind == nil && b.file && b.find("dataset.prompts") != nil {
-		b.fail(input, config.CodeConflict, "the dataset of the configuration file is not of type "+name)
+		b.fail(input, problem.CodeConflict, "the dataset of the configuration file is not of type "+name)
 		return
 	}
 	b.set("dataset.type", input, tree.TextNode(name))

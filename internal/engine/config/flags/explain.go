@@ -8,24 +8,24 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 )
 
 // Explain names the options at fault in an error about a document that was built
 // from flags: a problem that was found later, and only has a pointer, gets the
 // option that gave the value. Other errors are returned as they are.
 func (f *Flags) Explain(err error) error {
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	return &config.Invalid{Problems: f.explain(invalid.Problems)}
+	return &problem.Invalid{Problems: f.explain(invalid.Problems)}
 }
 
 // explain gives problems the option that they are about. If there is none, and
 // no file either, the pointer means nothing to a user of flags and is left out.
-func (f *Flags) explain(problems []config.Problem) []config.Problem {
-	var out []config.Problem
+func (f *Flags) explain(problems []problem.Problem) []problem.Problem {
+	var out []problem.Problem
 	for _, p := range problems {
 		if p.Flag == "" && p.Line == 0 {
 			p = f.explained(p)
@@ -38,7 +38,7 @@ func (f *Flags) explain(problems []config.Problem) []config.Problem {
 	return out
 }
 
-func (f *Flags) explained(p config.Problem) config.Problem {
+func (f *Flags) explained(p problem.Problem) problem.Problem {
 	path := f.optionPath(p.Pointer)
 	var deeper []*occurrence // options that give a part of the problem's value
 	for _, occ := range f.typed {
@@ -69,7 +69,7 @@ func (f *Flags) explained(p config.Problem) config.Problem {
 
 // Named is the problem with the option in front of its text, in place of the name
 // of the field.
-func named(p config.Problem, spelling string) config.Problem {
+func named(p problem.Problem, spelling string) problem.Problem {
 	field := p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]
 	p.Flag, p.Detail = spelling, spelling+": "+strings.TrimPrefix(p.Detail, field+": ")
 	return p

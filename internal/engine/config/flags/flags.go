@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
@@ -84,7 +85,7 @@ type Flags struct {
 	Options config.LoadOptions
 
 	typed  []*occurrence
-	report config.Report
+	report problem.Report
 	table  map[string]option // by spelling, with dashes
 }
 
@@ -114,7 +115,7 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
-		f.problem(i, token, config.CodeUnknownField, "unexpected argument %q%s", config.Clip(redact.Text(token)), argumentHint(config.Clip(redact.Text(redact.URL(token)))))
+		f.problem(i, token, problem.CodeUnknownField, "unexpected argument %q%s", problem.Clip(redact.Text(token)), argumentHint(problem.Clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
 	name, value, inline := strings.Cut(token, "=")
@@ -125,7 +126,7 @@ func (f *Flags) argument(argv []string, i int) int {
 		}
 	}
 	if !ok {
-		f.problem(i, name, config.CodeUnknownField, "unknown option %s%s", config.Clip(name), f.hint(name))
+		f.problem(i, name, problem.CodeUnknownField, "unknown option %s%s", problem.Clip(name), f.hint(name))
 		return f.skip(argv, i+1)
 	}
 	values, next := f.values(argv, i, o, value, inline)
@@ -227,12 +228,12 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 	}
 	switch {
 	case o.status == refused && !occ.idle():
-		f.problem(i, spelling, config.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
+		f.problem(i, spelling, problem.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
 		return
 	case o.status == refused:
 		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
 	case o.kind != optBool && len(values) == 0:
-		f.problem(i, spelling, config.CodeRequired, "%s: needs a value", spelling)
+		f.problem(i, spelling, problem.CodeRequired, "%s: needs a value", spelling)
 		return
 	}
 	for _, before := range f.typed {
@@ -243,7 +244,7 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 			before.values = append(before.values, values...)
 			return
 		}
-		f.problem(i, spelling, config.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
+		f.problem(i, spelling, problem.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
 		return
 	}
 	f.typed = append(f.typed, occ)
@@ -263,7 +264,7 @@ func (f *Flags) boolean(occ *occurrence) bool {
 	case "false":
 		occ.on = !occ.on
 	default:
-		f.problem(occ.order, occ.spelling, config.CodeWrongType, "%s %s: must be true or false, or have no value", occ.spelling, config.Clip(occ.values[0]))
+		f.problem(occ.order, occ.spelling, problem.CodeWrongType, "%s %s: must be true or false, or have no value", occ.spelling, problem.Clip(occ.values[0]))
 		return false
 	}
 	return true

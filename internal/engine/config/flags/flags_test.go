@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
@@ -20,7 +21,7 @@ import (
 // base is the command line of AIPerf's measured resolutions.
 var base = []string{"--model", "test-model", "--url", "http://localhost:9", "--tokenizer", "builtin", "--ui", "none"}
 
-func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*config.Document, []config.Problem, error) {
+func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*config.Document, []problem.Problem, error) {
 	t.Helper()
 	f, _ := parseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	return f.Document()
@@ -189,7 +190,7 @@ func TestFlagProblems(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			d, _, err := flagsDocument(t, nil, row.argv...)
-			var invalid *config.Invalid
+			var invalid *problem.Invalid
 			if !errors.As(err, &invalid) || d != nil {
 				t.Fatalf("error = %v, want *Invalid", err)
 			}
@@ -722,12 +723,12 @@ func TestExplain(t *testing.T) {
 		"#/benchmark/tokenizer/name":             "--tokenizer: text",
 		"#/benchmark/endpoint/jobs/pollInterval": "--poll-interval: text",
 	} {
-		err := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: pointer, Detail: "text"}}})
+		err := f.Explain(&problem.Invalid{Problems: []problem.Problem{{Pointer: pointer, Detail: "text"}}})
 		if err.Error() != want {
 			t.Errorf("%s: %q, want %q", pointer, err, want)
 		}
 	}
-	if got := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
+	if got := f.Explain(&problem.Invalid{Problems: []problem.Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
 		t.Errorf("a problem of a file became %q", got)
 	}
 }

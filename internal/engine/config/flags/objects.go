@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -74,7 +74,7 @@ func put(into *tree.Node, name string, value *tree.Node) {
 func (b objectOptions) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
 	n, duplicates, err := tree.ParseJSON([]byte(value))
 	if err != nil || n.Shape != tree.Object || len(duplicates) > 0 {
-		b.fail(occ, config.CodeWrongType, "must be a JSON object with unique names")
+		b.fail(occ, problem.CodeWrongType, "must be a JSON object with unique names")
 		return false
 	}
 	n.Walk(func(below *tree.Node) {
@@ -106,7 +106,7 @@ func (b objectOptions) template(occ *occurrence, name string, value *tree.Node) 
 func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, ":")
 	if !ok || strings.TrimSpace(name) == "" {
-		b.fail(occ, config.CodeWrongType, "a header must be Name:Value")
+		b.fail(occ, problem.CodeWrongType, "a header must be Name:Value")
 		return false
 	}
 	put(into, strings.TrimSpace(name), tree.TextNode(strings.TrimSpace(text)))
@@ -117,7 +117,7 @@ func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bo
 func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, "=")
 	if !ok || name == "" {
-		b.fail(occ, config.CodeWrongType, "a URL parameter must be name=value or a JSON object")
+		b.fail(occ, problem.CodeWrongType, "a URL parameter must be name=value or a JSON object")
 		return false
 	}
 	put(into, name, tree.TextNode(text))
@@ -133,12 +133,12 @@ func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) boo
 		if !ok || name == "" {
 			hint := ""
 			if key, value, assigned := strings.Cut(piece, "="); assigned && isName(key) {
-				hint = "; did you mean " + key + ":" + config.Clip(redact.Text(value)) + "?"
+				hint = "; did you mean " + key + ":" + problem.Clip(redact.Text(value)) + "?"
 				if redact.SensitiveName(key) {
 					hint = "; did you mean " + key + ":…?"
 				}
 			}
-			b.fail(occ, config.CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
+			b.fail(occ, problem.CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
 			return false
 		}
 		if b.template(occ, name, tree.TextNode(strings.TrimSpace(raw))) {
@@ -204,13 +204,13 @@ func (b objectOptions) objectives(occ *occurrence, value string, into *tree.Node
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")
 		if !ok || tag == "" || !tree.IsNumber(limit) {
-			b.fail(occ, config.CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
+			b.fail(occ, problem.CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
 			return false
 		}
 		put(into, tag, &tree.Node{Shape: tree.Number, Scalar: limit})
 	}
 	if len(pairs) == 0 {
-		b.fail(occ, config.CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)
+		b.fail(occ, problem.CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)
 	}
 	return len(pairs) > 0
 }

@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -215,7 +216,7 @@ func TestMediaProblems(t *testing.T) {
 			if parse != nil {
 				err = parse
 			}
-			var invalid *config.Invalid
+			var invalid *problem.Invalid
 			if !errors.As(err, &invalid) || err.Error() != row.want {
 				t.Errorf("problems:\n%v\nwant:\n%s", err, row.want)
 			}
@@ -340,7 +341,7 @@ func TestNoEffect(t *testing.T) {
 	}
 }
 
-func load(t testing.TB, text string, o config.LoadOptions) (*config.Document, []config.Problem) {
+func load(t testing.TB, text string, o config.LoadOptions) (*config.Document, []problem.Problem) {
 	t.Helper()
 	d, warnings, err := config.Load([]byte(text), o)
 	if err != nil {

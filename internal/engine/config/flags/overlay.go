@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -131,7 +132,7 @@ func (b *overlay) place(occ *occurrence, path string) tree.Place {
 // free reports whether no other option has written a path.
 func (b *overlay) free(path string, occ *occurrence) bool {
 	if before, taken := b.taken[path]; taken {
-		b.fail(occ, config.CodeConflict, before+" sets the same value; use only one of them")
+		b.fail(occ, problem.CodeConflict, before+" sets the same value; use only one of them")
 		return false
 	}
 	b.taken[path] = occ.spelling
@@ -151,7 +152,7 @@ func (b *overlay) value(occ *occurrence) *tree.Node {
 			items.Items = append(items.Items, item)
 		}
 		if len(items.Items) == 0 {
-			b.fail(occ, config.CodeRequired, "needs a value")
+			b.fail(occ, problem.CodeRequired, "needs a value")
 			return nil
 		}
 		return items
@@ -167,7 +168,7 @@ func (b *overlay) number(occ *occurrence) *tree.Node {
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
 		if len(pieces) > 1 {
-			b.fail(occ, config.CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
+			b.fail(occ, problem.CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
 			return nil
 		}
 		raw = strings.Join(pieces, "")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -21,7 +22,7 @@ const pairForms = "accepted: 256|10,128|5:60;512,256:40 or [(256|10,128|5):60,(5
 func (b plainOptions) pairs(occ *occurrence, path string) {
 	list, err := lengthPairs(occ.values[0])
 	if err != nil {
-		b.fail(occ, config.CodeWrongType, err.Error()+"; "+pairForms)
+		b.fail(occ, problem.CodeWrongType, err.Error()+"; "+pairForms)
 		return
 	}
 	list.Walk(func(below *tree.Node) {
@@ -39,7 +40,7 @@ func (b plainOptions) ratio(occ *occurrence, path string) {
 	n.Place = b.place(occ, "")
 	n = shorthand.RangeRatio(n)
 	if n.Shape != tree.Object {
-		b.fail(occ, config.CodeWrongType, `must be a number, or JSON like {"input": 0.3, "output": 0.5}`)
+		b.fail(occ, problem.CodeWrongType, `must be a number, or JSON like {"input": 0.3, "output": 0.5}`)
 		return
 	}
 	b.set(path, occ, n)
@@ -63,7 +64,7 @@ func lengthPairs(text string) (*tree.Node, error) {
 	for part := range parts(text, divider) {
 		found := pattern().FindStringSubmatch(part)
 		if found == nil {
-			return nil, fmt.Errorf("%q is no pair of lengths", config.Clip(part))
+			return nil, fmt.Errorf("%q is no pair of lengths", problem.Clip(part))
 		}
 		pair, probability := pairNode(found[1], found[2], found[3], found[4], found[5])
 		list.Items = append(list.Items, pair)
@@ -154,7 +155,7 @@ func jsonPairs(text string) (*tree.Node, error) {
 		}
 		for _, m := range pair.Members {
 			if _, known := values[m.Name]; !known || m.Value.Shape != tree.Number {
-				return nil, fmt.Errorf("pairs[%d]: %q: only the numbers isl, isl_stddev, osl, osl_stddev and prob are accepted", i, config.Clip(m.Name))
+				return nil, fmt.Errorf("pairs[%d]: %q: only the numbers isl, isl_stddev, osl, osl_stddev and prob are accepted", i, problem.Clip(m.Name))
 			}
 			values[m.Name] = m.Value.Scalar
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -58,10 +59,10 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	on, off := b.flags.get("--fixed-schedule"), b.flags.get("--no-fixed-schedule")
 	if off != nil && off.on {
 		if b.file {
-			b.fail(off, config.CodeConflict, "needs a command line without --config; give the phase of the file a type")
+			b.fail(off, problem.CodeConflict, "needs a command line without --config; give the phase of the file a type")
 		}
 		if on != nil && on.on {
-			b.fail(off, config.CodeConflict, "conflicts with "+on.spelling)
+			b.fail(off, problem.CodeConflict, "conflicts with "+on.spelling)
 		}
 		b.draft.NoSchedule = true
 	}
@@ -71,7 +72,7 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	for _, field := range []string{"type", "rate", "smoothness"} {
 		phase.Drop(field) // of the file
 		if occ := b.typedAs("profiling." + field); occ != nil {
-			b.fail(occ, config.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
+			b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
 			b.dropped[occ] = true
 		}
 	}
@@ -116,7 +117,7 @@ func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*
 			continue
 		}
 		if found != nil && len(typed) > 0 {
-			b.fail(typed[0], config.CodeConflict, "the configuration file has several phases of kind "+kind)
+			b.fail(typed[0], problem.CodeConflict, "the configuration file has several phases of kind "+kind)
 			return nil, false
 		}
 		found = p
@@ -166,7 +167,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	if rate == nil && !hadRate {
 		for _, occ := range []*occurrence{pattern, shape} {
 			if occ != nil {
-				b.fail(occ, config.CodeConflict, "needs "+rateFlag)
+				b.fail(occ, problem.CodeConflict, "needs "+rateFlag)
 				b.dropped[occ] = true
 			}
 		}
@@ -181,7 +182,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		phase.Drop("type")
 		if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
 			phase.Drop("concurrency")
-			b.draft.Warn(b.place(rate, ""), config.CodeNoEffect,
+			b.draft.Warn(b.place(rate, ""), problem.CodeNoEffect,
 				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
 		}
 	}
@@ -202,7 +203,7 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 	}
 	b.dropped[pattern] = true
 	if rate {
-		b.fail(pattern, config.CodeConflict, "concurrency_burst sends as fast as the concurrency allows; remove it or "+rateFlag)
+		b.fail(pattern, problem.CodeConflict, "concurrency_burst sends as fast as the concurrency allows; remove it or "+rateFlag)
 	}
 	return true
 }
@@ -213,7 +214,7 @@ func (b phaseOptions) checkPattern(pattern *occurrence) {
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
-	b.draft.Fail(b.place(pattern, ""), config.CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, config.Clip(pattern.values[0]),
+	b.draft.Fail(b.place(pattern, ""), problem.CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, problem.Clip(pattern.values[0]),
 		config.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
@@ -270,7 +271,7 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 	if phase == nil {
 		if !b.flags.Given("--warmup-request-count") && !b.flags.Given("--warmup-duration") && !b.flags.Given("--num-warmup-sessions") {
 			for _, occ := range typed {
-				b.fail(occ, config.CodeConflict, "needs --warmup-request-count, --warmup-duration or --num-warmup-sessions")
+				b.fail(occ, problem.CodeConflict, "needs --warmup-request-count, --warmup-duration or --num-warmup-sessions")
 			}
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -32,7 +33,7 @@ func (b variables) lay() {
 	b.affinityVariables()
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
-			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, config.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
+			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, problem.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
 		}
 	}
 }
@@ -78,7 +79,7 @@ func (b variables) affinityVariables() {
 			case "false":
 				on = false
 			default:
-				b.fail(occ, config.CodeWrongType, "must be true or false")
+				b.fail(occ, problem.CodeWrongType, "must be true or false")
 				return
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/unsupported"
 )
 
@@ -177,7 +178,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	case reflect.TypeFor[config.Seconds]():
 		f.Kind, f.Unit = KindDuration, "s"
 		return
-	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL]():
+	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL]():
 		f.Kind = KindString
 		return
 	case reflect.TypeFor[config.Distribution]():

@@ -132,7 +132,7 @@ func fieldTexts() []fieldText {
 		{path: d + "path", text: "File to read, for type `file`; for type `public`, a local copy of the dataset."},
 		{path: d + "format", text: "Format of the file; docs/datasets.md lists them. A pipe needs it.", def: "what the first record looks like"},
 		{path: d + "skipBadLines", text: "Number of records that may have problems: they are skipped and counted. One more ends the run."},
-		{path: d + "records", text: "The file's lines as objects, in place of `path`. With the format `random_pool`, also pools of them by name."},
+		{path: d + "records", text: "The file's lines as objects, in place of `path`. The format `random_pool` also takes an object of pools: name to list."},
 		{path: d + "columns", text: "Names of the columns of a table: for the format `columns`, and for public datasets `hf:ORG/NAME`."},
 		{path: d + "columns.prompt", text: "Column with the prompt.", def: "the first of the usual names (docs/datasets.md)"},
 		{path: d + "columns.system", text: "Column with the system message.", def: "the first of the usual names"},

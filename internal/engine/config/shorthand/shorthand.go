@@ -188,8 +188,6 @@ func normaliseClient(client *tree.Node) {
 	client.Set("certify", when)
 }
 
-// normaliseDatasets makes a list of one dataset, and moves isl, osl and cacheBust that
-// stand in a synthetic dataset into prompts.
 // namePools makes a list of records of an object of pools: each gets the name of its
 // pool.
 func namePools(dataset *tree.Node) {
@@ -212,6 +210,8 @@ func namePools(dataset *tree.Node) {
 	dataset.Set("records", list)
 }
 
+// normaliseDatasets makes a list of one dataset, and moves isl, osl and cacheBust that
+// stand in a synthetic dataset into prompts.
 func (e expander) normaliseDatasets(benchmark *tree.Node) {
 	e.renameOnly(benchmark, "dataset", "datasets")
 	datasets := benchmark.Get("datasets")

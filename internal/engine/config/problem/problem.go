@@ -1,4 +1,6 @@
-package config
+// Package problem reports what is wrong with a document or a command line: every problem
+// with its place, a code and a sentence.
+package problem
 
 import (
 	"cmp"
@@ -95,11 +97,14 @@ func (r *Report) Err() error {
 	return &Invalid{Problems: inOrder(r.problems)}
 }
 
+// Warnings returns the warnings in document order.
+func (r *Report) Warnings() []Problem { return inOrder(r.warnings) }
+
 // Add appends the problems of another report.
 func (r *Report) Add(o *Report) { r.problems = append(r.problems, o.problems...) }
 
-// full reports whether no more problems are collected.
-func (r *Report) full() bool { return len(r.problems) >= maxProblems }
+// Full reports whether no more problems are collected.
+func (r *Report) Full() bool { return len(r.problems) >= maxProblems }
 
 func newFound(at tree.Place, code, detail string, value any) found {
 	return found{
@@ -113,15 +118,15 @@ func newFound(at tree.Place, code, detail string, value any) found {
 
 // Fail adds a problem without a value.
 func (r *Report) Fail(at tree.Place, code, format string, args ...any) {
-	if !r.full() {
+	if !r.Full() {
 		r.problems = append(r.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
 	}
 }
 
-// failValue adds a problem about the value of n. The detail is the requirement;
+// FailValue adds a problem about the value of n. The detail is the requirement;
 // the name of the field or flag and the value are put before it.
-func (r *Report) failValue(n *tree.Node, code, requirement string) {
-	if r.full() {
+func (r *Report) FailValue(n *tree.Node, code, requirement string) {
+	if r.Full() {
 		return
 	}
 	shown, value := shownValue(n)
@@ -132,8 +137,8 @@ func (r *Report) failValue(n *tree.Node, code, requirement string) {
 	r.problems = append(r.problems, newFound(n.Place, code, detail, value))
 }
 
-// duplicates reports members that were left out of a tree.
-func (r *Report) duplicates(list []tree.Duplicate) {
+// Duplicates reports members that were left out of a tree.
+func (r *Report) Duplicates(list []tree.Duplicate) {
 	for _, d := range list {
 		d.Pointer = "#"
 		r.Fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", d.Name, d.First)
@@ -192,4 +197,13 @@ func shownValue(n *tree.Node) (string, any) {
 		return shown, shown
 	}
 	return strconv.Quote(shown), shown
+}
+
+// Clip shortens a user's text for a message.
+func Clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

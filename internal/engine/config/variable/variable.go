@@ -1,25 +1,37 @@
-package config
+// Package variable replaces references to environment variables and secrets in a document.
+package variable
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
-// substitute replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
+// Options say what a reference can stand for.
+type Options struct {
+	Untrusted bool     // only the variables of AllowEnv
+	AllowEnv  []string // names
+	// LookupEnv gives environment variables; nil = none is set.
+	LookupEnv func(name string) (string, bool)
+	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
+	LookupSecret func(name string) (string, bool)
+}
+
+// Expand replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
 // no template engine, and sending them as they are would be wrong. The template of
 // request bodies is left as it is.
-func substitute(root *tree.Node, o LoadOptions, r *Report) {
+func Expand(root *tree.Node, o Options, r *problem.Report) {
 	root.Walk(func(n *tree.Node) {
 		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
 			return
 		}
 		if strings.Contains(n.Scalar, "{{") {
-			r.Fail(n.Place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", Label(n.Place))
+			r.Fail(n.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", problem.Label(n.Place))
 			return
 		}
 		if strings.Contains(n.Scalar, "${") {
@@ -29,7 +41,7 @@ func substitute(root *tree.Node, o LoadOptions, r *Report) {
 }
 
 // expand replaces the substitutions of one text.
-func expand(n *tree.Node, o LoadOptions, r *Report) {
+func expand(n *tree.Node, o Options, r *problem.Report) {
 	var out strings.Builder
 	rest := n.Scalar
 	whole := strings.HasPrefix(rest, "${") && strings.IndexByte(rest, '}') == len(rest)-1
@@ -41,7 +53,7 @@ func expand(n *tree.Node, o LoadOptions, r *Report) {
 		}
 		expression, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			r.Fail(n.Place, CodeWrongType, "%s: ${ without a closing brace", Label(n.Place))
+			r.Fail(n.Place, problem.CodeWrongType, "%s: ${ without a closing brace", problem.Label(n.Place))
 			return
 		}
 		value, secret, ok := lookup(n, expression, o, r)
@@ -62,16 +74,16 @@ func expand(n *tree.Node, o LoadOptions, r *Report) {
 
 // lookup finds the value of one substitution; secret means that it came from
 // outside of the document.
-func lookup(n *tree.Node, expression string, o LoadOptions, r *Report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, secret, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
 		return lookupSecret(n, fallback, o, r)
 	case !variableName(name):
-		r.Fail(n.Place, CodeWrongType, "%s: ${%s} does not name a variable", Label(n.Place), Clip(expression))
+		r.Fail(n.Place, problem.CodeWrongType, "%s: ${%s} does not name a variable", problem.Label(n.Place), problem.Clip(expression))
 		return "", false, false
 	case o.Untrusted && !slices.Contains(o.AllowEnv, name):
-		r.Fail(n.Place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", Label(n.Place), name)
+		r.Fail(n.Place, problem.CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", problem.Label(n.Place), name)
 		return "", false, false
 	}
 	if o.LookupEnv != nil {
@@ -80,19 +92,19 @@ func lookup(n *tree.Node, expression string, o LoadOptions, r *Report) (value st
 		}
 	}
 	if !hasFallback {
-		r.Fail(n.Place, CodeRequired, "%s: the environment variable %s is not set and has no default", Label(n.Place), name)
+		r.Fail(n.Place, problem.CodeRequired, "%s: the environment variable %s is not set and has no default", problem.Label(n.Place), name)
 	}
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *tree.Node, name string, o LoadOptions, r *Report) (value string, secret, ok bool) {
+func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
-		r.Fail(n.Place, CodeUnsupported, "%s: references to secrets are not supported", Label(n.Place))
+		r.Fail(n.Place, problem.CodeUnsupported, "%s: references to secrets are not supported", problem.Label(n.Place))
 		return "", false, false
 	}
 	value, ok = o.LookupSecret(name)
 	if !ok {
-		r.Fail(n.Place, CodeSecretNotFound, "%s: no such secret: %q", Label(n.Place), Clip(name))
+		r.Fail(n.Place, problem.CodeSecretNotFound, "%s: no such secret: %q", problem.Label(n.Place), problem.Clip(name))
 	}
 	return value, true, ok
 }
@@ -117,13 +129,4 @@ func retype(s string) tree.Shape {
 		return tree.Number
 	}
 	return tree.Text
-}
-
-// Clip shortens a user's text for a message.
-func Clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

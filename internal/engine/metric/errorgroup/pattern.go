@@ -1,17 +1,16 @@
-// Package pattern reduces error messages to their common parts.
-package pattern
+package errorgroup
 
 import "strings"
 
-// MaxLength bounds the part of a message that a pattern is made of, in bytes.
-const MaxLength = 512
+// maxPattern bounds the part of a message that a pattern is made of, in bytes.
+const maxPattern = 512
 
-// Of returns the common part of messages that differ only in numbers and
+// Pattern returns the common part of messages that differ only in numbers and
 // identifiers: UUIDs become <uuid>, long hexadecimal words <hex>, long words of
 // letters and digits <id>, and other numbers <n>; white space becomes one blank.
-func Of(message string) string {
-	if len(message) > MaxLength {
-		message = strings.ToValidUTF8(message[:MaxLength], "")
+func Pattern(message string) string {
+	if len(message) > maxPattern {
+		message = strings.ToValidUTF8(message[:maxPattern], "")
 	}
 	var b strings.Builder
 	b.Grow(len(message))

@@ -1,4 +1,4 @@
-package config
+package secret
 
 import (
 	"fmt"
@@ -7,16 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
 // URL is a base URL of a server. User information and key-like query values in
 // it are secret: it formats redacted under every verb and in JSON.
-type URL struct{ raw Secret }
+type URL struct{ raw Text }
 
 // NewURL wraps a URL as the user wrote it.
-func NewURL(raw string) URL { return URL{raw: NewSecret(raw)} }
+func NewURL(raw string) URL { return URL{raw: New(raw)} }
 
 // Reveal returns the URL with its secrets.
 func (u URL) Reveal() string { return u.raw.Reveal() }
@@ -27,7 +26,7 @@ func (u URL) Equal(v URL) bool { return u.raw.Equal(v.raw) }
 // String returns the URL without its secrets.
 func (u URL) String() string { return redact.URL(u.raw.Reveal()) }
 
-// Format implements fmt.Formatter like [Secret.Format].
+// Format implements fmt.Formatter like [Text.Format].
 func (u URL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
 
 // GoString is for %#v.
@@ -42,25 +41,42 @@ func (u *URL) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// decode reads a base URL, or the URL of a proxy if that is the form of the field.
-// A URL without a scheme gets http.
-func (u *URL) decode(f field, n *tree.Node) bool {
-	raw, ok := f.secretText(n, f.path)
-	if !ok {
-		return false
+// Secrets returns the texts that [URL.String] hides.
+func (u URL) Secrets() []string {
+	parts, err := url.Parse(u.Reveal())
+	if err != nil {
+		return []string{u.Reveal()}
 	}
+	var all []string
+	if parts.User != nil {
+		password, _ := parts.User.Password()
+		all = append(all, parts.User.String(), parts.User.Username(), password)
+	}
+	for name, values := range parts.Query() {
+		for _, value := range values {
+			if SensitiveParam(name, value) {
+				all = append(all, value)
+			}
+		}
+	}
+	return all
+}
+
+// ParseURL returns a base URL, or what is required of one if raw is none. A URL without a
+// scheme gets http.
+func ParseURL(raw string) (u URL, requirement string) { return parsed(raw, checkURL) }
+
+// ParseProxy is [ParseURL] for the URL of a proxy.
+func ParseProxy(raw string) (u URL, requirement string) { return parsed(raw, checkProxy) }
+
+func parsed(raw string, check func(raw string) string) (URL, string) {
 	if !schemed(raw) {
 		raw = "http://" + raw
 	}
-	check := checkURL
-	if f.tag.Get("form") == "proxy" {
-		check = checkProxy
+	if requirement := check(raw); requirement != "" {
+		return URL{}, requirement
 	}
-	if complaint := check(raw); complaint != "" {
-		return f.invalid(n, complaint)
-	}
-	*u = NewURL(raw)
-	return true
+	return NewURL(raw), ""
 }
 
 // schemed reports whether a URL begins with a scheme; net/url takes the host of

@@ -1,11 +1,11 @@
-package pattern
+package errorgroup
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestOf(t *testing.T) {
+func TestPattern(t *testing.T) {
 	tests := []struct{ message, want string }{
 		{"", ""},
 		{"model overloaded", "model overloaded"},
@@ -23,12 +23,12 @@ func TestOf(t *testing.T) {
 		{"utf8-x_9", "utf<n>-x_<n>"},
 	}
 	for _, test := range tests {
-		if got := Of(test.message); got != test.want {
-			t.Errorf("Of(%q) = %q, want %q", test.message, got, test.want)
+		if got := Pattern(test.message); got != test.want {
+			t.Errorf("Pattern(%q) = %q, want %q", test.message, got, test.want)
 		}
 	}
-	long := Of(strings.Repeat("ä", 4096))
-	if len(long) > MaxLength || strings.Trim(long, "ä") != "" {
+	long := Pattern(strings.Repeat("ä", 4096))
+	if len(long) > maxPattern || strings.Trim(long, "ä") != "" {
 		t.Errorf("pattern of a long message has %d bytes", len(long))
 	}
 }

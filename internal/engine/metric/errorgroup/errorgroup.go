@@ -1,4 +1,6 @@
-package metric
+// Package errorgroup groups the failures of a run that differ only in numbers and
+// identifiers.
+package errorgroup
 
 import (
 	"cmp"
@@ -7,7 +9,6 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/pattern"
 )
 
 // maxGroups is the number of kinds of errors that are distinguished.
@@ -19,20 +20,20 @@ const (
 	maxCode      = 128
 	wholeGroups  = 100
 	groupBytes   = 320 // of a group and its key, without texts
-	shortExample = pattern.MaxLength
+	shortExample = maxPattern
 )
 
 // otherClass is the class of the group of all errors beyond maxGroups.
 const otherClass bench.Class = "other"
 
-// ErrorGroup is one kind of error: failures that differ only in numbers and
+// Group is one kind of error: failures that differ only in numbers and
 // identifiers.
-type ErrorGroup struct {
+type Group struct {
 	Class   bench.Class   `json:"class"`  // "other" for the errors beyond the first 1,000 groups
 	Status  int           `json:"status"` // HTTP status; 0 = none
 	Code    string        `json:"code"`
 	Type    string        `json:"type"`
-	Pattern string        `json:"pattern"` // the message with numbers and identifiers replaced, see [pattern.Of]
+	Pattern string        `json:"pattern"` // the message with numbers and identifiers replaced, see [Pattern]
 	Example string        `json:"example"` // the message of the first one
 	Count   int64         `json:"count"`
 	First   time.Duration `json:"first_ns"` // offset from the run's epoch
@@ -46,33 +47,33 @@ type groupKey struct {
 	code, kind, pattern string
 }
 
-// Errors groups failures. It keeps 1,000 groups; failures of further kinds are
-// counted together. Make one with [NewErrors]. It is not safe for concurrent
-// use.
-type Errors struct {
-	groups map[groupKey]*ErrorGroup
-	other  ErrorGroup
+// Set groups failures. It keeps 1,000 groups; failures of further kinds are
+// counted together. Make one with [New]. It is not safe for concurrent use.
+type Set struct {
+	groups map[groupKey]*Group
+	other  Group
 	bytes  int64 // memory held
 
 	message, pattern string // the last pair, as equal errors come in bursts
 }
 
-// NewErrors returns an empty accumulator.
-func NewErrors() *Errors { return &Errors{groups: make(map[groupKey]*ErrorGroup)} }
+// New returns an empty accumulator.
+func New() *Set { return &Set{groups: make(map[groupKey]*Group)} }
 
 // Add counts a failure that was detected at an offset from the run's epoch.
-func (e *Errors) Add(f *bench.Failure, at time.Duration) {
+func (e *Set) Add(f *bench.Failure, at time.Duration) {
 	if f.Message != e.message || e.pattern == "" {
-		e.message, e.pattern = f.Message, pattern.Of(f.Message)
+		e.message, e.pattern = f.Message, Pattern(f.Message)
 	}
-	e.add(&ErrorGroup{
+	e.AddGroup(&Group{
 		Class: f.Class, Status: f.Status, Code: clip(f.Code, maxCode), Type: clip(f.Type, maxCode),
 		Pattern: e.pattern, Example: f.Message, Count: 1, First: at, Last: at,
 	})
 }
 
-// add counts a group's failures.
-func (e *Errors) add(g *ErrorGroup) {
+// AddGroup counts the failures of a group that was taken from another
+// accumulator. It keeps nothing of g but a copy.
+func (e *Set) AddGroup(g *Group) {
 	key := groupKey{g.Class, g.Status, g.Code, g.Type, g.Pattern}
 	known := e.groups[key]
 	switch {
@@ -86,7 +87,7 @@ func (e *Errors) add(g *ErrorGroup) {
 		e.groups[key] = &kept
 		e.bytes += groupBytes + int64(len(g.Code)+len(g.Type)+len(g.Pattern)+len(kept.Example))
 	case e.other.Count == 0:
-		e.other = ErrorGroup{
+		e.other = Group{
 			Class: otherClass, Pattern: "(further kinds of errors)", Example: g.Example,
 			Count: g.Count, First: g.First, Last: g.Last,
 		}
@@ -104,7 +105,7 @@ func clip(text string, n int) string {
 }
 
 // absorb adds the failures of o.
-func (g *ErrorGroup) absorb(o *ErrorGroup) {
+func (g *Group) absorb(o *Group) {
 	if o.First < g.First {
 		g.First, g.Example = o.First, clip(o.Example, max(shortExample, len(g.Example)))
 	}
@@ -113,20 +114,23 @@ func (g *ErrorGroup) absorb(o *ErrorGroup) {
 }
 
 // Merge adds the failures of o, which stays as it is.
-func (e *Errors) Merge(o *Errors) {
+func (e *Set) Merge(o *Set) {
 	for _, g := range o.Groups() {
-		e.add(&g)
+		e.AddGroup(&g)
 	}
 }
 
+// Size returns the memory that the groups take, in bytes.
+func (e *Set) Size() int64 { return e.bytes }
+
 // Groups returns the groups, most frequent first and the collective one last.
 // The slice belongs to the caller.
-func (e *Errors) Groups() []ErrorGroup {
-	out := make([]ErrorGroup, 0, len(e.groups)+1)
+func (e *Set) Groups() []Group {
+	out := make([]Group, 0, len(e.groups)+1)
 	for _, g := range e.groups {
 		out = append(out, *g)
 	}
-	slices.SortFunc(out, func(a, b ErrorGroup) int {
+	slices.SortFunc(out, func(a, b Group) int {
 		return cmp.Or(
 			cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Status, b.Status),
 			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Pattern, b.Pattern),
