@@ -100,7 +100,7 @@ func (r *Reader) next() (Record, error) {
 		case errors.As(err, &wrong):
 			wrong.Place = place
 			return Record{}, wrong
-		case err != io.EOF:
+		case !errors.Is(err, io.EOF):
 			if stopped := r.interrupted(); stopped != nil {
 				err = stopped
 			} else {
