@@ -116,7 +116,8 @@ const (
 	minRate = 1000        // Hz
 	MaxRate = 384_000     // Hz
 
-	minVideoRate, MaxVideoRate = 8000, 96_000 // Hz, of audio tracks
+	minVideoRate = 8000   // Hz, of audio tracks
+	MaxVideoRate = 96_000 // Hz, of audio tracks
 )
 
 // Depths lists the bits that a sample may have.

@@ -151,11 +151,11 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 			o := fromText("{\"text\": \"fine\"}\n" + tt.record + "\n")
 			o.Open = folder(s)
 			_, err := Open(t.Context(), "single_turn", o)
-			var wrong *file.FileError
+			var wrong *file.Error
 			if !errors.As(err, &wrong) {
-				t.Fatalf("error = %v, want a FileError", err)
+				t.Fatalf("error = %v, want a file.Error", err)
 			}
-			if diff := cmp.Diff([]file.Problem{{"chats.jsonl:2", tt.want}}, wrong.Problems); diff != "" {
+			if diff := cmp.Diff([]file.Problem{{Where: "chats.jsonl:2", Message: tt.want}}, wrong.Problems); diff != "" {
 				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
 			}
 		})

@@ -36,7 +36,7 @@ type Kind struct {
 	Fields []source.Field // members of a record or options, for the documentation
 	Format *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
-	// that cannot be read, or a [*file.FileError].
+	// that cannot be read, or a [*file.Error].
 	Open func(context.Context, Options) (source.Source, error)
 }
 

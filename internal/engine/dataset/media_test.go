@@ -126,16 +126,16 @@ func TestSyntheticMediaOptionsMatter(t *testing.T) {
 		"sample rates": func(s *synthetic.Spec) { s.Audio.SampleRates = []int{11025} },
 		"channels":     func(s *synthetic.Spec) { s.Audio.Channels = 2 },
 		"rankings": func(s *synthetic.Spec) {
-			s.Rankings = synthetic.Rankings{random.Fixed(2), random.Fixed(4), random.Fixed(3)}
+			s.Rankings = synthetic.Rankings{Passages: random.Fixed(2), PassageTokens: random.Fixed(4), QueryTokens: random.Fixed(3)}
 		},
 		"passages": func(s *synthetic.Spec) {
-			s.Rankings = synthetic.Rankings{random.Fixed(3), random.Fixed(4), random.Fixed(3)}
+			s.Rankings = synthetic.Rankings{Passages: random.Fixed(3), PassageTokens: random.Fixed(4), QueryTokens: random.Fixed(3)}
 		},
 		"passage": func(s *synthetic.Spec) {
-			s.Rankings = synthetic.Rankings{random.Fixed(2), random.Fixed(5), random.Fixed(3)}
+			s.Rankings = synthetic.Rankings{Passages: random.Fixed(2), PassageTokens: random.Fixed(5), QueryTokens: random.Fixed(3)}
 		},
 		"query": func(s *synthetic.Spec) {
-			s.Rankings = synthetic.Rankings{random.Fixed(2), random.Fixed(4), random.Fixed(4)}
+			s.Rankings = synthetic.Rankings{Passages: random.Fixed(2), PassageTokens: random.Fixed(4), QueryTokens: random.Fixed(4)}
 		},
 	}
 	seen := map[string]string{mustOpen(t, "synthetic", withMedia(t)).Hash(): "nothing"}
@@ -173,7 +173,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"long clip", func(s *synthetic.Spec) { s.Audio.Length = random.Fixed(1e6) }, "make audio: clip of "},
 		{"rankings", func(s *synthetic.Spec) { s.Rankings.Passages = random.Fixed(3) }, "rankings: passage tokens are missing"},
 		{"passages", func(s *synthetic.Spec) {
-			s.Rankings = synthetic.Rankings{random.Fixed(20_000), random.Fixed(1), random.Fixed(1)}
+			s.Rankings = synthetic.Rankings{Passages: random.Fixed(20_000), PassageTokens: random.Fixed(1), QueryTokens: random.Fixed(1)}
 		}, "turn 0: 20000 passages: at most 10000 are accepted"},
 	}
 	for _, tt := range tests {

@@ -32,7 +32,7 @@ func TestRawPayload(t *testing.T) {
 	if err != nil || other.Len() != 1 || other.Hash() == all.Hash() {
 		t.Errorf("one entry of other bodies: %d, same hash %v, %v", other.Len(), other.Hash() == all.Hash(), err)
 	}
-	var wrong *file.FileError
+	var wrong *file.Error
 	if _, err := Open(context.Background(), "raw_payload", Options{Options: source.Options{File: file.File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
 		t.Errorf("bodies that are no objects: %v, want two problems", err)
 	}

@@ -125,7 +125,7 @@ func TestSingleTurnOptions(t *testing.T) {
 		`{"text": "f", "session_id": "s", "delay": 90000}` + "\n"
 	o := fromText(text)
 	o.Entries, o.System, o.Tokenizer = 2, "Be brief.", tokenizer.Builtin()
-	o.OSL = made(t, random.Spec{Points: []random.Point{{7, 1}}})
+	o.OSL = made(t, random.Spec{Points: []random.Point{{Value: 7, Weight: 1}}})
 	s := mustOpen(t, "single_turn", o)
 	want := []bench.Conversation{
 		{ID: "session_000000", System: "Be brief.", Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{
@@ -207,11 +207,11 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
 			_, err := Open(t.Context(), "single_turn", fromText("{\"text\": \"fine\"}\n"+tt.record+"\n"))
-			var wrong *file.FileError
+			var wrong *file.Error
 			if !errors.As(err, &wrong) {
-				t.Fatalf("error = %v, want a FileError", err)
+				t.Fatalf("error = %v, want a file.Error", err)
 			}
-			want := []file.Problem{{"chats.jsonl:2", tt.want}}
+			want := []file.Problem{{Where: "chats.jsonl:2", Message: tt.want}}
 			if diff := cmp.Diff(want, wrong.Problems); diff != "" {
 				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
 			}
@@ -231,7 +231,7 @@ chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, no
 		t.Errorf("error = %v\nwant    %s", err, want)
 	}
 	_, err = Open(t.Context(), "single_turn", fromText(strings.Repeat("{}\n", 1000)))
-	var wrong *file.FileError
+	var wrong *file.Error
 	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || !wrong.More ||
 		!strings.HasSuffix(err.Error(), "chats.jsonl:20: text is missing\nstopped after 20 problems") {
 		t.Errorf("error of 1000 bad records = %v, want 20 problems", err)
@@ -273,7 +273,7 @@ func FuzzSingleTurn(f *testing.F) {
 		o.File.MaxBytes = 1 << 20
 		s, err := openAll(t.Context(), "single_turn", o)
 		if err != nil {
-			var wrong *file.FileError
+			var wrong *file.Error
 			if errors.As(err, &wrong) && (len(wrong.Problems) == 0 || len(wrong.Problems) > file.MaxProblems) {
 				t.Fatalf("%d problems", len(wrong.Problems))
 			}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -113,7 +114,7 @@ func (s *session) child(c *bench.Conversation, g *group, inherits bool) *session
 		one.model = c.Model
 	}
 	if inherits {
-		one.history = s.history[:len(s.history):len(s.history)]
+		one.history = slices.Clip(s.history)
 		if c.System == "" && c.Context == "" {
 			heir := *c
 			heir.System, heir.Context = s.conversation.System, s.conversation.Context

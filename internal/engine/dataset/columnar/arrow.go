@@ -66,7 +66,7 @@ func OpenArrow(r io.Reader) (a *Arrow, err error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case schema.int16(0, 0) != 0:
+	case schema.int16(0) != 0:
 		return nil, errors.New("the Arrow data is big-endian, which is not supported; write it on a little-endian machine")
 	}
 	for _, f := range schema.tables(1) {
@@ -203,7 +203,7 @@ func copyExactly(to *bytes.Buffer, r io.Reader, n int64) error {
 }
 
 func truncated(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

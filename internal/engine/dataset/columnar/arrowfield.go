@@ -89,12 +89,12 @@ func (f *arrowField) setType(t fbTable) error {
 	case arrowInt:
 		f.setInt(t)
 	case arrowFloat:
-		f.width = 2 << min(max(t.int16(0, 0), 0), 2)
+		f.width = 2 << min(max(t.int16(0), 0), 2)
 	case arrowDecimal:
 		f.width, f.scale = int(t.int32(2, 128))/8, int(t.int32(1, 0))
 	case arrowDate:
 		f.width, f.unit = 8, time.Millisecond
-		if t.int16(0, 1) == 0 {
+		if t.int16(1) == 0 {
 			f.width, f.unit = 4, 24*time.Hour
 		}
 	case arrowTime:
@@ -103,7 +103,7 @@ func (f *arrowField) setType(t fbTable) error {
 		f.width, f.signed = 8, true
 	case arrowTimestamp:
 		f.width = 8
-		f.unit = [...]time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}[t.int16(0, 0)]
+		f.unit = [...]time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}[t.int16(0)]
 	case arrowFixedSizeBinary, arrowFixedSizeList:
 		f.width = int(t.int32(0, 0))
 	default:

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"runtime"
 	"strconv"
 	"time"
 )
@@ -27,8 +26,6 @@ var errDamaged = errors.New("the file is damaged")
 func guard(err *error) {
 	switch p := recover().(type) {
 	case nil:
-	case runtime.Error:
-		*err = fmt.Errorf("%w: %v", errDamaged, p)
 	case error:
 		*err = fmt.Errorf("%w: %w", errDamaged, p)
 	default:

@@ -34,8 +34,9 @@ func (t fbTable) byte(id int) byte {
 
 func (t fbTable) bool(id int) bool { return t.byte(id) != 0 }
 
-func (t fbTable) int16(id int, missing int16) int16 {
-	if at := t.field(id); at != 0 {
+// int16 returns field 0; no other field of a table has two bytes.
+func (t fbTable) int16(missing int16) int16 {
+	if at := t.field(0); at != 0 {
 		return int16(binary.LittleEndian.Uint16(t.buf[at:]))
 	}
 	return missing

@@ -134,7 +134,7 @@ func (r *Reader) detect(f fs.File) (container, error) {
 		}
 		return &table{name: "arrow", rows: rows}, nil
 	case begins(b, "FEA1"):
-		return nil, errors.New("Feather version 1 is not supported: write it as Arrow IPC (Feather version 2) or Parquet")
+		return nil, errors.New("the file is Feather version 1, which is not supported: write it as Arrow IPC (Feather version 2) or Parquet")
 	case begins(b, "\xff\xfe"), begins(b, "\xfe\xff"):
 		return nil, errors.New("the text is UTF-16: write it as UTF-8")
 	}

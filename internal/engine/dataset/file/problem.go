@@ -17,15 +17,15 @@ type Problem struct {
 	Message string // the fault and the accepted values
 }
 
-// FileError lists the problems of the records of a file in their order, from one to
+// Error lists the problems of the records of a file in their order, from one to
 // twenty.
-type FileError struct {
+type Error struct {
 	Problems []Problem
 	More     bool // reading stopped at the twentieth; there may be more
 }
 
 // Error returns one line for each problem.
-func (e *FileError) Error() string {
+func (e *Error) Error() string {
 	lines := make([]string, 0, len(e.Problems)+1)
 	for _, p := range e.Problems {
 		lines = append(lines, p.Where+": "+p.Message)
@@ -37,7 +37,7 @@ func (e *FileError) Error() string {
 }
 
 // Add appends problems of one place and reports whether there is room for more.
-func (e *FileError) Add(where string, messages ...string) bool {
+func (e *Error) Add(where string, messages ...string) bool {
 	for _, m := range messages {
 		if len(e.Problems) == MaxProblems {
 			e.More = true
@@ -49,7 +49,7 @@ func (e *FileError) Add(where string, messages ...string) bool {
 }
 
 // OrNil returns the error, or nil if there are no problems.
-func (e *FileError) OrNil() error {
+func (e *Error) OrNil() error {
 	if len(e.Problems) == 0 {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (r *Reader) next() (Record, error) {
 		case errors.As(err, &wrong):
 			wrong.Place = place
 			return Record{}, wrong
-		case err != io.EOF:
+		case err != io.EOF: //nolint:errorlint // a decoder that wraps io.EOF has met a damaged file, not its end
 			if stopped := r.interrupted(); stopped != nil {
 				err = stopped
 			} else {

@@ -99,10 +99,10 @@ func newDagTables() *dagTables {
 func (t *dagTables) conversationMembers() []member[dagConversation] {
 	type c = dagConversation
 	return []member[c]{
-		{source.Field{"session_id", "string", "Id of the conversation, unique in the file; required."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation, unique in the file; required."}, func(c *c, v json.RawMessage) error {
 			return decodeString(v, &c.id)
 		}},
-		{source.Field{"turns", "list of objects", "The turns, with the members below; required unless the conversation is an orchestrator."}, func(c *c, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns", Type: "list of objects", Doc: "The turns, with the members below; required unless the conversation is an orchestrator."}, func(c *c, v json.RawMessage) (err error) {
 			c.turns, err = decodeObjects(v, "turns", t.turn)
 			return err
 		}},
@@ -110,60 +110,60 @@ func (t *dagTables) conversationMembers() []member[dagConversation] {
 			c.mode, err = decodeMode(v)
 			return err
 		}},
-		{source.Field{"pre_session_spawns", "list of strings", "Ids of children that start before the first turn. Nothing waits for them."}, func(c *c, v json.RawMessage) (err error) {
+		{source.Field{Name: "pre_session_spawns", Type: "list of strings", Doc: "Ids of children that start before the first turn. Nothing waits for them."}, func(c *c, v json.RawMessage) (err error) {
 			c.pre, err = decodeStrings(v)
 			return err
 		}},
-		{source.Field{"orchestrator", "boolean", "The conversation has no turns: it sends nothing and starts children in rounds."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "orchestrator", Type: "boolean", Doc: "The conversation has no turns: it sends nothing and starts children in rounds."}, func(c *c, v json.RawMessage) error {
 			return decodeBool(v, &c.orchestrator)
 		}},
-		{source.Field{"spawns", "list of strings", "Orchestrator: ids of the children of each round."}, func(c *c, v json.RawMessage) (err error) {
+		{source.Field{Name: "spawns", Type: "list of strings", Doc: "Orchestrator: ids of the children of each round."}, func(c *c, v json.RawMessage) (err error) {
 			c.spawns, err = decodeStrings(v)
 			return err
 		}},
-		{source.Field{"rounds", "integer, or list of {spawns, think_time_ms}", "Orchestrator: number of rounds, default 1, or the children of each round. A round begins when all children of the one before have ended."}, t.decodeRounds},
-		{source.Field{"think_time_ms", "number", "Orchestrator: time before each round, in milliseconds."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "rounds", Type: "integer, or list of {spawns, think_time_ms}", Doc: "Orchestrator: number of rounds, default 1, or the children of each round. A round begins when all children of the one before have ended."}, t.decodeRounds},
+		{source.Field{Name: "think_time_ms", Type: "number", Doc: "Orchestrator: time before each round, in milliseconds."}, func(c *c, v json.RawMessage) error {
 			return decodeMilliseconds(v, &c.think.median)
 		}},
-		{source.Field{"think_time_sigma", "number", "Orchestrator: the time is log-normal with the median think_time_ms and this standard deviation of the logarithm, above 0 and at most 10."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "think_time_sigma", Type: "number", Doc: "Orchestrator: the time is log-normal with the median think_time_ms and this standard deviation of the logarithm, above 0 and at most 10."}, func(c *c, v json.RawMessage) error {
 			if err := json.Unmarshal(v, &c.think.sigma); err != nil || c.think.sigma <= 0 || c.think.sigma > 10 {
 				return fmt.Errorf("must be a number above 0 and at most 10, not %s", clip(string(v)))
 			}
 			return nil
 		}},
-		{source.Field{"think_time_min_ms", "number", "Orchestrator: least time that is drawn."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "think_time_min_ms", Type: "number", Doc: "Orchestrator: least time that is drawn."}, func(c *c, v json.RawMessage) error {
 			return decodeMilliseconds(v, &c.think.smallest)
 		}},
-		{source.Field{"think_time_max_ms", "number", "Orchestrator: greatest time that is drawn."}, func(c *c, v json.RawMessage) error {
+		{source.Field{Name: "think_time_max_ms", Type: "number", Doc: "Orchestrator: greatest time that is drawn."}, func(c *c, v json.RawMessage) error {
 			return decodeMilliseconds(v, &c.think.greatest)
 		}},
-		{source.Field{"type", "string", "Name of the format, dag_jsonl."}, decodeName[c]("dag_jsonl")},
+		{source.Field{Name: "type", Type: "string", Doc: "Name of the format, dag_jsonl."}, decodeName[c]("dag_jsonl")},
 	}
 }
 
 func (t *dagTables) turnMembers() []member[dagTurn] {
 	return []member[dagTurn]{
-		{source.Field{"turns[].messages", "list of objects", "Chat messages that are added to the history; required. A message of the system can be only the first of a conversation that nothing forks."}, func(d *dagTurn, v json.RawMessage) error {
+		{source.Field{Name: "turns[].messages", Type: "list of objects", Doc: "Chat messages that are added to the history; required. A message of the system can be only the first of a conversation that nothing forks."}, func(d *dagTurn, v json.RawMessage) error {
 			return d.setMessages(v)
 		}},
-		{source.Field{"turns[].model", "string", "Model of the request."}, func(d *dagTurn, v json.RawMessage) error {
+		{source.Field{Name: "turns[].model", Type: "string", Doc: "Model of the request."}, func(d *dagTurn, v json.RawMessage) error {
 			return decodeString(v, &d.turn.Model)
 		}},
-		{source.Field{"turns[].max_tokens", "integer", "Maximum output tokens, at least 1."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns[].max_tokens", Type: "integer", Doc: "Maximum output tokens, at least 1."}, func(d *dagTurn, v json.RawMessage) (err error) {
 			d.turn.MaxTokens, err = decodeTokens(v)
 			return err
 		}},
-		{source.Field{"turns[].tools", "list of objects", "Tools as in the chat API."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns[].tools", Type: "list of objects", Doc: "Tools as in the chat API."}, func(d *dagTurn, v json.RawMessage) (err error) {
 			if _, err = decodeList(v); err == nil {
 				d.turn.Tools, err = compact(v)
 			}
 			return err
 		}},
-		{source.Field{"turns[].extra", "object", "Merged into the request body."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns[].extra", Type: "object", Doc: "Merged into the request body."}, func(d *dagTurn, v json.RawMessage) (err error) {
 			d.turn.ExtraBody, err = decodeObject(v)
 			return err
 		}},
-		{source.Field{"turns[].delay", "number", "Milliseconds to wait before the turn."}, func(d *dagTurn, v json.RawMessage) error {
+		{source.Field{Name: "turns[].delay", Type: "number", Doc: "Milliseconds to wait before the turn."}, func(d *dagTurn, v json.RawMessage) error {
 			var ms *float64
 			err := decodeMilliseconds(v, &ms)
 			if err == nil {
@@ -171,11 +171,11 @@ func (t *dagTables) turnMembers() []member[dagTurn] {
 			}
 			return err
 		}},
-		{source.Field{"turns[].forks", "list of ids or {child, background}", "Children that continue the conversation with its history, answer to this turn included. Without background the conversation ends with its forks, so that only the last turn can have them."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns[].forks", Type: "list of ids or {child, background}", Doc: "Children that continue the conversation with its history, answer to this turn included. Without background the conversation ends with its forks, so that only the last turn can have them."}, func(d *dagTurn, v json.RawMessage) (err error) {
 			d.forks, err = decodeEither(v, "forks", t.fork, func(id string) dagFork { return dagFork{child: id} })
 			return err
 		}},
-		{source.Field{"turns[].spawns", "list of ids or {children, join_at}", "Children with a history of their own. The turn with the index join_at, default the next one, waits until all have ended; nothing waits for those of the last turn."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{source.Field{Name: "turns[].spawns", Type: "list of ids or {children, join_at}", Doc: "Children with a history of their own. The turn with the index join_at, default the next one, waits until all have ended; nothing waits for those of the last turn."}, func(d *dagTurn, v json.RawMessage) (err error) {
 			d.spawns, err = decodeEither(v, "spawns", t.spawn, func(id string) dagSpawn { return dagSpawn{children: []string{id}} })
 			return err
 		}},

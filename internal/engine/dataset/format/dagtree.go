@@ -201,7 +201,7 @@ func (c *dagConversation) children(do func(where, id string, fork bool)) {
 
 // link checks the references between conversations and finds the roots.
 func (d *dag) link() error {
-	var wrong file.FileError
+	var wrong file.Error
 	for _, c := range d.all {
 		c.children(func(where, id string, fork bool) {
 			if problem := d.refer(c, id, fork); problem != "" {
@@ -263,7 +263,7 @@ func (c *dagConversation) checkSystem() (all []string) {
 }
 
 // checkTrees checks that no conversation is its own descendant, and the sizes of trees.
-func (d *dag) checkTrees(wrong *file.FileError) {
+func (d *dag) checkTrees(wrong *file.Error) {
 	sizes := make(map[*dagConversation]int, len(d.all))
 	var path []*dagConversation
 	open := make(map[*dagConversation]bool)

@@ -22,10 +22,10 @@ type inputsSession struct {
 func inputsJSON() source.Format {
 	const otherwise = bench.MessageArrayWithResponses
 	table := []member[inputsSession]{
-		{source.Field{"session_id", "string", "Id of the conversation."}, func(s *inputsSession, v json.RawMessage) error {
+		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation."}, func(s *inputsSession, v json.RawMessage) error {
 			return decodeString(v, &s.id)
 		}},
-		{source.Field{"payloads", "list of objects", "The request bodies of the turns."}, func(s *inputsSession, v json.RawMessage) (err error) {
+		{source.Field{Name: "payloads", Type: "list of objects", Doc: "The request bodies of the turns."}, func(s *inputsSession, v json.RawMessage) (err error) {
 			s.payloads, err = decodeList(v)
 			return err
 		}},

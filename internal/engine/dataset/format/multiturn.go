@@ -20,10 +20,10 @@ type session struct {
 func multiTurn() source.Format {
 	const name = "multi_turn"
 	table := []member[session]{
-		{source.Field{"session_id", "string", "Id of the conversation. Records with the same id continue it."}, func(s *session, v json.RawMessage) error {
+		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation. Records with the same id continue it."}, func(s *session, v json.RawMessage) error {
 			return decodeString(v, &s.id)
 		}},
-		{source.Field{"turns", "list of objects", "The turns: objects with the members of [single_turn](#single_turn) except session_id and type. " +
+		{source.Field{Name: "turns", Type: "list of objects", Doc: "The turns: objects with the members of [single_turn](#single_turn) except session_id and type. " +
 			"A first turn with the role system and only text becomes the system message of the conversation if the endpoint type takes one, " +
 			"unless it is the only turn or the second one has that role too."}, func(s *session, v json.RawMessage) (err error) {
 			s.turns, err = decodeList(v)
@@ -33,7 +33,7 @@ func multiTurn() source.Format {
 			s.mode, err = decodeMode(v)
 			return err
 		}},
-		{source.Field{"type", "string", "Name of the format, multi_turn."}, decodeName[session](name)},
+		{source.Field{Name: "type", Type: "string", Doc: "Name of the format, multi_turn."}, decodeName[session](name)},
 	}
 	return source.Format{
 		Name:   name,
@@ -54,7 +54,7 @@ func multiTurn() source.Format {
 
 // contextModeField documents the member context_mode.
 func contextModeField(otherwise string) source.Field {
-	return source.Field{"context_mode", "string", "What the turns hold. deltas_without_responses: what is new; the server's answers are added. " +
+	return source.Field{Name: "context_mode", Type: "string", Doc: "What the turns hold. deltas_without_responses: what is new; the server's answers are added. " +
 		"deltas_with_responses: what is new, with recorded answers; the server's are not added. message_array_with_responses: everything " +
 		"that is sent. Default " + otherwise + "."}
 }

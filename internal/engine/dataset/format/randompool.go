@@ -46,10 +46,10 @@ func randomPool() source.Format {
 
 func poolMembers() []member[row] {
 	table := append(rowMembers(),
-		member[row]{source.Field{"pool", "string", "Name of the pool; default that of the file."}, func(r *row, v json.RawMessage) error {
+		member[row]{source.Field{Name: "pool", Type: "string", Doc: "Name of the pool; default that of the file."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.pool)
 		}},
-		member[row]{source.Field{"type", "string", "Name of the format, random_pool."}, decodeName[row]("random_pool")},
+		member[row]{source.Field{Name: "type", Type: "string", Doc: "Name of the format, random_pool."}, decodeName[row]("random_pool")},
 	)
 	return slices.DeleteFunc(table, func(m member[row]) bool {
 		return slices.Contains([]string{"timestamp", "delay"}, m.Name)

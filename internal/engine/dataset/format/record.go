@@ -45,7 +45,7 @@ func rowMembers() []member[row] {
 		return err
 	}
 	attached := func(name string, class media.Class, doc string) member[row] {
-		return member[row]{source.Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
+		return member[row]{source.Field{Name: name, Type: "string, list of strings, or {name, contents}", Doc: doc}, func(r *row, v json.RawMessage) (err error) {
 			if before := r.media[class].member; before != "" {
 				return fmt.Errorf("%s and %s are both given; use one of them", before, name)
 			}
@@ -56,22 +56,22 @@ func rowMembers() []member[row] {
 	}
 	const forms = "each a URL, a data URI, base64, or the path of a file, relative to the working directory or to the folder of the input file."
 	return []member[row]{
-		{source.Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
-		{source.Field{"texts", "as text, or a list of {name, contents}", "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
-		{source.Field{"role", "string", "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
+		{source.Field{Name: "text", Type: "string, list of strings, or {name, contents}", Doc: "The prompt, or several for a batch."}, text},
+		{source.Field{Name: "texts", Type: "as text, or a list of {name, contents}", Doc: "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
+		{source.Field{Name: "role", Type: "string", Doc: "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.role)
 		}},
-		{source.Field{"timestamp", "number", "When the turn is sent in a phase of type fixed_schedule, in milliseconds of the dataset's own time. It excludes delay."}, func(r *row, v json.RawMessage) error {
+		{source.Field{Name: "timestamp", Type: "number", Doc: "When the turn is sent in a phase of type fixed_schedule, in milliseconds of the dataset's own time. It excludes delay."}, func(r *row, v json.RawMessage) error {
 			return decodeMilliseconds(v, &r.at)
 		}},
-		{source.Field{"delay", "number", "Milliseconds to wait after the response to the previous turn."}, func(r *row, v json.RawMessage) error {
+		{source.Field{Name: "delay", Type: "number", Doc: "Milliseconds to wait after the response to the previous turn."}, func(r *row, v json.RawMessage) error {
 			return decodeMilliseconds(v, &r.delay)
 		}},
-		{source.Field{"output_length", "integer", "Maximum output tokens, at least 1."}, func(r *row, v json.RawMessage) (err error) {
+		{source.Field{Name: "output_length", Type: "integer", Doc: "Maximum output tokens, at least 1."}, func(r *row, v json.RawMessage) (err error) {
 			r.output, err = decodeTokens(v)
 			return err
 		}},
-		{source.Field{"extra", "object", "Merged into the request body."}, func(r *row, v json.RawMessage) (err error) {
+		{source.Field{Name: "extra", Type: "object", Doc: "Merged into the request body."}, func(r *row, v json.RawMessage) (err error) {
 			r.extra, err = decodeObject(v)
 			return err
 		}},
@@ -81,7 +81,7 @@ func rowMembers() []member[row] {
 		attached("audios", media.ClassAudio, "Alias of `audio`."),
 		attached("video", media.ClassVideo, "Videos (MP4, WebM and others), "+forms),
 		attached("videos", media.ClassVideo, "Alias of `video`."),
-		{source.Field{"image_uuids", "list of strings", "Keys of the images in the server's cache, one for each image: `uuid` in vLLM's content parts. Without images, the keys alone are sent. Only for endpoint type chat."}, func(r *row, v json.RawMessage) (err error) {
+		{source.Field{Name: "image_uuids", Type: "list of strings", Doc: "Keys of the images in the server's cache, one for each image: `uuid` in vLLM's content parts. Without images, the keys alone are sent. Only for endpoint type chat."}, func(r *row, v json.RawMessage) (err error) {
 			r.uuids, err = decodeStrings(v)
 			return err
 		}},

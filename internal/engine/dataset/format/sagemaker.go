@@ -36,9 +36,9 @@ func sageMaker() source.Format {
 			"one turn, whose messages and tools are those of the recorded chat request. Times are counted from the first record. " +
 			"Other members are ignored.",
 		Fields: []source.Field{
-			{"captureData.endpointInput", "object", "The request: data is a chat request body with messages, as text (encoding JSON) or base64 (encoding BASE64). Its max_tokens or max_completion_tokens is the maximum output."},
-			{"captureData.endpointOutput", "object", "The response: usage.prompt_tokens is the length of the input."},
-			{"eventMetadata.inferenceTime", "string", "Time of the request (ISO 8601)."},
+			{Name: "captureData.endpointInput", Type: "object", Doc: "The request: data is a chat request body with messages, as text (encoding JSON) or base64 (encoding BASE64). Its max_tokens or max_completion_tokens is the maximum output."},
+			{Name: "captureData.endpointOutput", Type: "object", Doc: "The response: usage.prompt_tokens is the length of the input."},
+			{Name: "eventMetadata.inferenceTime", Type: "string", Doc: "Time of the request (ISO 8601)."},
 		},
 		Folder: true,
 		Trace:  true,

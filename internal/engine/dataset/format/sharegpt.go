@@ -30,7 +30,7 @@ func shareGPT() source.Format {
 			"more than 1024 tokens, an answer of fewer than 4 (unless an output length is configured), or both together of more than " +
 			"2048 is not used. Other members are ignored. It needs a tokenizer.",
 		Fields: []source.Field{
-			{"conversations", "list of objects", "The messages: objects with from (human or gpt) and value, the text. If none is of human or gpt, the first two are prompt and answer."},
+			{Name: "conversations", Type: "list of objects", Doc: "The messages: objects with from (human or gpt) and value, the text. If none is of human or gpt, the first two are prompt and answer."},
 		},
 		Counts: true,
 		Needs:  "conversations, a list of messages",

@@ -12,10 +12,10 @@ import (
 func singleTurn() source.Format {
 	const name = "single_turn"
 	table := append(rowMembers(),
-		member[row]{source.Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
+		member[row]{source.Field{Name: "session_id", Type: "string", Doc: "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.session)
 		}},
-		member[row]{source.Field{"type", "string", "Name of the format, single_turn."}, decodeName[row](name)},
+		member[row]{source.Field{Name: "type", Type: "string", Doc: "Name of the format, single_turn."}, decodeName[row](name)},
 	)
 	return source.Format{
 		Name: name,

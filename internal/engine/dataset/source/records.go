@@ -16,7 +16,7 @@ func EachRecord(ctx context.Context, f file.File, skip int, about *Description, 
 	if err != nil {
 		return err
 	}
-	var wrong file.FileError
+	var wrong file.Error
 	skipped, example := 0, ""
 	for more := true; more; {
 		record, err := r.Next()

@@ -17,7 +17,7 @@ import (
 // are needed. Only one goroutine may use it.
 type Source interface {
 	// Next returns the next entry of the pass; io.EOF = the pass has ended. The other
-	// errors are mistakes of the user, for example a [*file.FileError].
+	// errors are mistakes of the user, for example a [*file.Error].
 	Next(ctx context.Context) (Entry, error)
 	// Rewind starts the next pass. It returns [ErrOnce] if the input can be read only
 	// once.

@@ -249,7 +249,7 @@ func (s *stream) nothing() error {
 }
 
 // read adds one record to the window and returns its problems.
-func (s *stream) read() (wrong file.FileError, err error) {
+func (s *stream) read() (wrong file.Error, err error) {
 	record, err := s.reader.Next()
 	if errors.Is(err, io.EOF) {
 		s.ended = true
@@ -381,14 +381,14 @@ func join(a, b string) string {
 // keep reads the whole file and returns its conversations. A packed file may turn out to
 // be too large for that.
 func (s *stream) keep(ctx context.Context) (Source, error) {
-	var wrong file.FileError
+	var wrong file.Error
 	var err error
 	for more := true; more && !s.ended && err == nil && ctx.Err() == nil; {
 		if s.window.bytes > 4*maxChecked {
 			s.about = findings{}
 			return s, s.Rewind(ctx)
 		}
-		var problems file.FileError
+		var problems file.Error
 		problems, err = s.read()
 		for _, p := range problems.Problems {
 			more = wrong.Add(p.Where, p.Message)
@@ -411,10 +411,10 @@ func (s *stream) keep(ctx context.Context) (Source, error) {
 	return NewIndexed(len(entries), func(i int) Entry { return entries[i] }, s.Describe), nil
 }
 
-// check reads a whole pass and returns all its problems as a [*file.FileError], in
+// check reads a whole pass and returns all its problems as a [*file.Error], in
 // bounded memory.
 func (s *stream) check(ctx context.Context) error {
-	var wrong file.FileError
+	var wrong file.Error
 	for more := true; more && !s.ended; {
 		problems, err := s.read()
 		if err = errors.Join(err, ctx.Err()); err != nil {

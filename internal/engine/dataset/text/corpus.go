@@ -58,6 +58,7 @@ func Corpora() []Corpus {
 	}
 }
 
+// FindCorpus returns the corpus with a name. The error lists the names.
 func FindCorpus(name string) (Corpus, error) {
 	var names []string
 	for _, c := range Corpora() {

@@ -65,7 +65,7 @@ func (s *Synthesis) check() error {
 func (s *Synthesis) copies() int64 { return max(1, int64(math.Ceil(factor(s.PrefixLen)))) }
 
 // fits checks that all new ids can be told apart.
-func (s *Synthesis) fits(most int64, blockSize int) error {
+func (s *Synthesis) fits(most int64) error {
 	space := float64(most+1) * float64(s.copies()) * float64(max(1, s.Roots))
 	if fresh := float64(1 << 50); space > math.MaxInt64/4-fresh {
 		return fmt.Errorf("hash id %d: too large to be multiplied by %d", most, s.copies()*int64(max(1, s.Roots)))

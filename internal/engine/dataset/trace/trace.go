@@ -73,7 +73,7 @@ func Open(ctx context.Context, name string, o source.Options, spec Spec) (source
 		if t.shared, err = countIDs(ctx, &f, o.File); err != nil {
 			return nil, fmt.Errorf("open dataset %s: count hash ids: %w", o.File.Path, err)
 		}
-		if err := spec.Synthesis.fits(t.shared.most, t.blockSize); err != nil {
+		if err := spec.Synthesis.fits(t.shared.most); err != nil {
 			return nil, fmt.Errorf("open dataset %s: %w", o.File.Path, err)
 		}
 	}

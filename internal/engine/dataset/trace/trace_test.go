@@ -213,7 +213,7 @@ func TestProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := read(t.Context(), tt.format, from(good[tt.format]+"\n\n"+tt.text+"\n"), Spec{})
-		var bad *file.FileError
+		var bad *file.Error
 		if !errors.As(err, &bad) || bad.Problems[0].Where != "trace.jsonl:3" || bad.Problems[0].Message != tt.want {
 			t.Errorf("%s %s:\ngot  %v\nwant trace.jsonl:3: %s", tt.format, tt.text, err, tt.want)
 		}
