@@ -29,6 +29,7 @@ type datasets struct {
 	byModel map[string]*dataset.Reader // nil = the first is every model's
 	inputs  *collect.Inputs            // nil = inputs.json was not requested
 	lengths lengths
+	stop    context.CancelFunc // ends reads that wait; nil = nothing was opened
 	bodies  bodies
 
 	warmup  *datasets // of the phases of the warm-up; nil = they use this one
@@ -176,14 +177,14 @@ func (d *datasets) add(r *dataset.Reader, models []string) {
 }
 
 // draw returns the next conversation for a model. Not safe for concurrent use.
-func (d *datasets) draw(model string) (*bench.Conversation, error) {
+func (d *datasets) draw(model string, quit <-chan struct{}) (*bench.Conversation, error) {
 	if d.warming && d.warmup != nil {
-		return d.warmup.draw(model)
+		return d.warmup.draw(model, quit)
 	}
 	if own := d.byModel[model]; own != nil {
-		return own.Next()
+		return own.Next(quit)
 	}
-	return d.readers[0].Next()
+	return d.readers[0].Next(quit)
 }
 
 // restart begins again with the first conversation. With once, the conversations are
@@ -228,6 +229,9 @@ func (d *datasets) describe() export.Dataset {
 
 // close ends the reading and passes on the warnings.
 func (d *datasets) close(warn func(code, detail string)) error {
+	if d.stop != nil {
+		d.stop()
+	}
 	var errs []error
 	if d.warmup != nil {
 		errs = append(errs, d.warmup.close(warn))

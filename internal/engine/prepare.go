@@ -67,6 +67,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	}); err != nil {
 		return &prepareError{run.TokenizerFailed, err}
 	}
+	ctx, x.data.stop = context.WithCancel(ctx)
 	if err := x.openDataset(ctx, dir, models.Context); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}

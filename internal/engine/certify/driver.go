@@ -106,7 +106,7 @@ func (d *driver) run(ctx context.Context) error {
 	work := load.NewWork(load.Options{
 		Plan: d.plan, Clock: d.opts.Transport.Clock, Client: newStreams(d.client, d.shape.streams),
 		Received: func() uint64 { return 0 }, Pacer: d.opts.Pacer, Stop: never{},
-		Draw: func(string) (*bench.Conversation, error) { return conversation, nil },
+		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) { return conversation, nil },
 	})
 	phase := load.NewPhase(work, &d.plan.Phases[0], d)
 	phase.Begin()

@@ -195,10 +195,17 @@ func (r *Reader) settle(s *slot) {
 	r.changed.Broadcast()
 }
 
+// errQuit is returned by [Reader.Next] if nobody waits for the conversation any more.
+var errQuit = errors.New("the wait for the dataset was ended")
+
 // Next returns the next conversation. It may be called by one goroutine at a time.
-// io.EOF = the dataset has ended and is not repeated; errors are final.
-func (r *Reader) Next() (*bench.Conversation, error) {
-	s := r.take()
+// io.EOF = the dataset has ended and is not repeated; errors are final, unless quit was
+// closed while Next waited.
+func (r *Reader) Next(quit <-chan struct{}) (*bench.Conversation, error) {
+	s := r.take(quit)
+	if s == nil {
+		return nil, errQuit
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -210,11 +217,29 @@ func (r *Reader) Next() (*bench.Conversation, error) {
 	return s.conversation, nil
 }
 
-// take removes the first conversation from the queue. An error stays there.
-func (r *Reader) take() *slot {
+// take removes the first conversation from the queue. An error stays there. nil = quit was
+// closed before there was one.
+func (r *Reader) take(quit <-chan struct{}) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.queue) == 0 || !r.queue[0].complete {
+	over, ready := false, make(chan struct{})
+	defer close(ready)
+	for waits := false; len(r.queue) == 0 || !r.queue[0].complete; waits = true {
+		if over {
+			return nil
+		}
+		if !waits {
+			r.wg.Go(func() {
+				select {
+				case <-quit:
+					r.mu.Lock()
+					over = true
+					r.mu.Unlock()
+					r.changed.Broadcast()
+				case <-ready:
+				}
+			})
+		}
 		if len(r.queue) == 0 && r.left == 0 && !r.reading {
 			r.left = 1
 			r.changed.Broadcast()

@@ -52,7 +52,7 @@ func openReader(t *testing.T, ctx context.Context, o ReaderOptions) *Reader { //
 func ids(t *testing.T, r *Reader, n int) (out []string) {
 	t.Helper()
 	for range n {
-		c, err := r.Next()
+		c, err := r.Next(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestReaderErrors(t *testing.T) {
 				if got := ids(t, r, 5); got[4] != "4" {
 					t.Errorf("before the error: %v", got)
 				}
-				if _, err := r.Next(); !errors.Is(err, bad) {
+				if _, err := r.Next(nil); !errors.Is(err, bad) {
 					t.Errorf("error = %v", err)
 				}
 				if err := r.Close(); err != nil {
@@ -203,7 +203,7 @@ func TestReaderOfASlowSource(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			_, err := r.Next()
+			_, err := r.Next(nil)
 			ended <- err
 		}()
 		synctest.Wait()
@@ -221,7 +221,7 @@ func TestReaderOfASlowSource(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		for range 10 {
-			if _, err := r.Next(); err != nil {
+			if _, err := r.Next(nil); err != nil {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("Next = %v after the end of the context", err)
 				}
@@ -245,8 +245,34 @@ func TestReaderRestarts(t *testing.T) {
 		if got := ids(t, r, 10); !slices.Equal(got, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
 			t.Errorf("after the restart: %v", got)
 		}
-		if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		if _, err := r.Next(nil); !errors.Is(err, io.EOF) {
 			t.Errorf("error after one pass = %v, want EOF", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A wait that is no longer needed ends, and loses nothing.
+func TestReaderQuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		s := source.NewIndexed(1, func(int) source.Entry {
+			return source.Entry{Make: func() (*bench.Conversation, error) {
+				<-hold
+				return &bench.Conversation{ID: "a"}, nil
+			}}
+		}, func() source.Description { return source.Description{} })
+		r := openReader(t, t.Context(), ReaderOptions{Source: s, Ahead: 1})
+		quit := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(quit) })
+		if c, err := r.Next(quit); c != nil || !errors.Is(err, errQuit) {
+			t.Errorf("conversation %v, error %v; want none", c, err)
+		}
+		close(hold)
+		if c, err := r.Next(nil); err != nil || c.ID != "a" {
+			t.Errorf("after the wait: conversation %v, error %v", c, err)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

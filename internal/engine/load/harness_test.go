@@ -138,7 +138,7 @@ func (sc *scenario) start() {
 			Models: plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
 		},
 		Clock: clock, Client: sc.server, Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
-		Draw: func(string) (*bench.Conversation, error) {
+		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
 			if next == len(sc.data) {
 				if sc.fault != nil {
 					return nil, sc.fault

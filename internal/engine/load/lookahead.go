@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 )
 
 // lookaheadSessions is how many sessions are drawn and encoded before they are due: the
@@ -19,7 +20,8 @@ type lookahead struct {
 	phase    *Phase
 	prepared chan *session // a queue with room for lookaheadSessions; only a holder of drawing sends
 	low      chan struct{} // buffered 1: the pool is half empty
-	quit     chan struct{} // closed by close
+	quit     chan struct{} // closed by end
+	ending   sync.Once
 
 	drawing sync.Mutex // held across drawing and encoding, so that the order stays
 	left    int64      // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
@@ -40,10 +42,16 @@ func newLookahead(p *Phase) *lookahead {
 	return a
 }
 
-// start fills the pool and keeps it filled until close.
+// fillTime bounds how long a phase waits before it begins until the pool is full: a
+// dataset may come slowly.
+const fillTime = 25 * time.Millisecond
+
+// start fills the pool and keeps it filled until the end.
 func (a *lookahead) start() {
-	a.fill()
+	full := make(chan struct{})
 	a.filler.Go(func() {
+		a.fill()
+		close(full)
 		for {
 			select {
 			case <-a.low:
@@ -53,12 +61,21 @@ func (a *lookahead) start() {
 			}
 		}
 	})
+	timer := time.NewTimer(fillTime)
+	defer timer.Stop()
+	select {
+	case <-full:
+	case <-timer.C:
+	}
 }
+
+// end ends the filling, and the wait of take for a dataset that comes slowly.
+func (a *lookahead) end() { a.ending.Do(func() { close(a.quit) }) }
 
 // close ends the filling and returns the unused sessions to the run. take must not be
 // called any more.
 func (a *lookahead) close() {
-	close(a.quit)
+	a.end()
 	a.filler.Wait()
 	close(a.prepared)
 	w := a.phase.work
@@ -105,7 +122,7 @@ func (a *lookahead) take() *session {
 		return s
 	}
 	s := a.draw()
-	if s == nil {
+	if s == nil && a.ended != nil {
 		a.phase.dry(a.ended)
 	}
 	return s
@@ -145,7 +162,7 @@ func (a *lookahead) pop() *session {
 // draw makes the next session; nil = there is none. Call with drawing held.
 func (a *lookahead) draw() *session {
 	for a.ended == nil {
-		s, err := a.phase.work.session()
+		s, err := a.phase.work.session(a.quit)
 		inside := true
 		if err == nil && a.phase.replay != nil {
 			inside, err = a.phase.replay.place(s)
@@ -153,6 +170,8 @@ func (a *lookahead) draw() *session {
 		switch {
 		case errors.Is(err, io.EOF):
 			a.ended = io.EOF
+		case err != nil && a.over():
+			return nil // no session is needed any more
 		case err != nil:
 			a.ended = fmt.Errorf("read the dataset: %w", err)
 		case inside:
@@ -162,4 +181,14 @@ func (a *lookahead) draw() *session {
 		}
 	}
 	return nil
+}
+
+// over reports whether the filling was ended.
+func (a *lookahead) over() bool {
+	select {
+	case <-a.quit:
+		return true
+	default:
+		return false
+	}
 }

@@ -114,6 +114,7 @@ func (p *Phase) stopSending() {
 		p.scheduler.stop()
 		p.mu.Unlock()
 		close(p.stopped)
+		p.lookahead.end()
 		if p.open != nil {
 			p.open.end()
 		}

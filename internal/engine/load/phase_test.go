@@ -63,7 +63,7 @@ func run(ctx context.Context, p plan.Phase) [][2]time.Duration {
 			Models:  plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
 		},
 		Clock: clock, Client: slow{clock, 350 * time.Millisecond}, Pacer: pace.Timers, Stop: never{},
-		Draw: func(string) (*bench.Conversation, error) {
+		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
 			return &bench.Conversation{Turns: make([]bench.Turn, 1)}, nil
 		},
 	})

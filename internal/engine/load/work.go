@@ -55,8 +55,8 @@ type Options struct {
 	Pacer func() pace.Waiter
 	// Draw returns the next conversation for a model. It is called by one goroutine at
 	// a time. io.EOF means that the dataset has ended and is not repeated; another error
-	// ends the phase.
-	Draw func(model string) (*bench.Conversation, error)
+	// ends the phase. It returns an error as well if quit is closed while it waits.
+	Draw func(model string, quit <-chan struct{}) (*bench.Conversation, error)
 	// Restart makes Draw begin again with the first conversation. once = Draw returns
 	// io.EOF after the last one; otherwise the dataset is repeated. It is not called
 	// while Draw is. nil = no phase of the plan reads the dataset once.
@@ -124,14 +124,14 @@ func (w *Work) Target(n int64) int {
 
 // session returns the oldest session that an earlier phase prepared and did not start,
 // or draws a conversation, a model and a target for a new one.
-func (w *Work) session() (*session, error) {
+func (w *Work) session(quit <-chan struct{}) (*session, error) {
 	if len(w.unused) > 0 {
 		s := w.unused[0]
 		w.unused = w.unused[1:]
 		return s, nil
 	}
 	model := w.Plan.Models.Pick(w.drawn, w.choose)
-	conversation, err := w.Draw(model)
+	conversation, err := w.Draw(model, quit)
 	if err != nil {
 		return nil, err
 	}
