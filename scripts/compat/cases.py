@@ -75,5 +75,6 @@ CASES = {
     "baseten": file("baseten.parquet", "baseten_trace", TRACE, endpoint="completions"),
     "baseten_arrow": file("baseten.arrow", "baseten_trace", TRACE, endpoint="completions"),
     "sagemaker": file("sagemaker.jsonl", "sagemaker_data_capture", "--fixed-schedule"),
-    "sharegpt": Case("--public-dataset sharegpt --concurrency 1 --request-count 40", text="same"),
+    "sharegpt": Case("--public-dataset sharegpt --concurrency 1 --request-count 40", text="same",
+                     only_ours="--input-file .cache/aiperf/datasets/ShareGPT_V3_unfiltered_cleaned_split.json"),
 }
