@@ -193,7 +193,7 @@ func (s stuck) Next(ctx context.Context) (source.Entry, error) {
 	return source.Entry{}, ctx.Err()
 }
 
-// Ready waits for 50 ms at most, and Close ends a read and those who wait for it.
+// Ready waits for 25 ms at most, and Close ends a read and those who wait for it.
 func TestReaderOfASlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := openReader(t, t.Context(), ReaderOptions{Source: stuck{numbered(1)}, Ahead: 5})

@@ -258,7 +258,7 @@ func prompt(v json.RawMessage) ([]string, error) {
 }
 
 // message returns the text of an item of a prompt: a text, or a chat message, which may
-// be in a list of its own. user is false for messages of others than the user.
+// be in a list of its own. user is false for messages whose author is not the user.
 func message(v json.RawMessage) (text string, user bool, err error) {
 	if json.Unmarshal(v, &text) == nil {
 		return text, true, nil
