@@ -1,6 +1,7 @@
 package config
 
 import (
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -14,22 +15,22 @@ type Artifacts struct {
 	ExportInputs  bool    `json:"exportInputs"`
 }
 
-// decode reads the section. AIPerf selects files by records and raw; both together
+// Decode reads the section. AIPerf selects files by records and raw; both together
 // correspond to a level.
-func (a *Artifacts) decode(f field, n *tree.Node) bool {
+func (a *Artifacts) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object")
+		return f.WrongType(n, f.Path, "an object")
 	}
 	rest := *n
 	rest.Members = append([]tree.Member(nil), n.Members...)
 	records, raw := rest.Drop("records"), rest.Drop("raw")
-	f.fields(&rest, a, f.path)
-	level, ok := f.exportLevel(records, raw)
+	f.Fields(&rest, a, f.Path)
+	level, ok := exportLevel(f, records, raw)
 	if !ok || level == "" {
 		return false
 	}
-	if f.has(f.path+".level") && a.Level != level {
-		f.conflict(f.path+".level", "contradicts records and raw, which mean "+level)
+	if f.Given[f.Path+".level"] != nil && a.Level != level {
+		f.Conflict(f.Path+".level", "contradicts records and raw, which mean "+level)
 	} else {
 		a.Level = level
 	}
@@ -37,9 +38,9 @@ func (a *Artifacts) decode(f field, n *tree.Node) bool {
 }
 
 // exportLevel reads AIPerf's two fields; "" = neither is given.
-func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
+func exportLevel(f decode.Field, records, raw *tree.Node) (level string, ok bool) {
 	if records != nil && records.Shape != tree.Null {
-		f.given[f.path+".records"] = records
+		f.Given[f.Path+".records"] = records
 		switch {
 		case records.Shape == tree.Boolean && records.Scalar == "false":
 			level = "summary"
@@ -53,14 +54,14 @@ func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
 	if raw == nil || raw.Shape == tree.Null {
 		return level, true
 	}
-	f.given[f.path+".raw"] = raw
+	f.Given[f.Path+".raw"] = raw
 	switch {
 	case raw.Shape == tree.List && len(raw.Items) == 0, raw.Shape == tree.Boolean && raw.Scalar == "false":
 		return level, true
 	case raw.Shape != tree.Boolean:
-		return "", f.wrongType(raw, f.path+".raw", "true or false")
+		return "", f.WrongType(raw, f.Path+".raw", "true or false")
 	case level == "summary":
-		f.conflict(f.path+".raw", "raw records are written beside records; records is false")
+		f.Conflict(f.Path+".raw", "raw records are written beside records; records is false")
 		return "", false
 	}
 	return "raw", true

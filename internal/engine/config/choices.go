@@ -7,17 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/suggest"
 )
 
 // Choice is a value of a closed list.
-type Choice struct {
-	Name    string
-	Aliases []string // also accepted
-}
+type Choice = decode.Choice
 
 // Choices are the closed lists of values that are defined by the packages that
 // implement them. A document can have no other values; with an empty list, it can
@@ -69,6 +64,12 @@ func (c *Choices) list(name string) []Choice {
 		return c.Corpora
 	case "samplings":
 		return c.Samplings
+	case "objectives":
+		list := make([]Choice, len(c.Objectives))
+		for i, tag := range c.Objectives {
+			list[i].Name = tag
+		}
+		return list
 	}
 	return nil
 }
@@ -96,55 +97,9 @@ func (c *Choices) Of(tag reflect.StructTag) []Choice {
 // Expand replaces the names of closed lists in braces, as {arrivals}, by their values.
 // It is for texts about fields whose values other packages define.
 func (c *Choices) Expand(text string) string {
-	names := func(list []Choice) string { return ChoiceList(ChoiceNames(list)) }
+	names := func(list []Choice) string { return decode.ChoiceList(decode.ChoiceNames(list)) }
 	return strings.NewReplacer(
-		"{arrivals}", names(c.Arrivals), "{shaped}", ChoiceList(c.Shaped), "{formats}", names(c.Formats),
+		"{arrivals}", names(c.Arrivals), "{shaped}", decode.ChoiceList(c.Shaped), "{formats}", names(c.Formats),
 		"{corpora}", names(c.Corpora), "{samplings}", names(c.Samplings),
 	).Replace(text)
-}
-
-// ChoiceNames returns the names of choices, without aliases.
-func ChoiceNames(list []Choice) []string {
-	names := make([]string, len(list))
-	for i, c := range list {
-		names[i] = c.Name
-	}
-	return names
-}
-
-// choice replaces the text in v by the name of the choice that it is a spelling
-// of, or reports n.
-func (f field) choice(n *tree.Node, v reflect.Value) {
-	list := f.options.Choices.Of(f.tag)
-	known := ChoiceNames(list)
-	for _, c := range list {
-		for _, accepted := range append([]string{c.Name}, c.Aliases...) {
-			if suggest.Fold(accepted) == suggest.Fold(v.String()) {
-				v.SetString(c.Name)
-				return
-			}
-		}
-		known = append(known, c.Aliases...)
-	}
-	f.failed[f.path] = true
-	names := ChoiceList(ChoiceNames(list))
-	if unsupported.HasValue(f.path, v.String()) {
-		f.FailValue(n, problem.CodeUnsupported, "not supported by aiperfd yet; use "+names)
-		return
-	}
-	slices.Sort(known)
-	hint := suggest.DidYouMean(v.String(), known)
-	if hint != "" && f.tag.Get("choices") == "endpointTypes" {
-		f.FailValue(n, problem.CodeBadEnum, "unknown endpoint type"+hint+" It must be "+names) // the list is long
-		return
-	}
-	f.FailValue(n, problem.CodeBadEnum, "must be "+names+hint)
-}
-
-// ChoiceList returns "a, b or c".
-func ChoiceList(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -40,17 +41,17 @@ func (d Distribution) Given() bool {
 // distributionFields are the keys of a distribution.
 var distributionFields = [...]string{"mean", "stddev", "median", "min", "max", "peaks", "points", "weight"}
 
-// decode reads a number, {mean, stddev}, {mean, median}, {peaks} or {points}, the
+// Decode reads a number, {mean, stddev}, {mean, median}, {peaks} or {points}, the
 // last four with min and max.
-func (d *Distribution) decode(f field, n *tree.Node) bool {
-	least, _ := strconv.ParseFloat(f.tag.Get("least"), 64)
-	distributionReader{f.decoder, least}.read(n, d, f.path, false)
+func (d *Distribution) Decode(f decode.Field, n *tree.Node) bool {
+	least, _ := strconv.ParseFloat(f.Tag.Get("least"), 64)
+	distributionReader{f.Decoder, least}.read(n, d, f.Path, false)
 	return true
 }
 
 // distributionReader decodes a distribution with its peaks and points.
 type distributionReader struct {
-	*decoder
+	*decode.Decoder
 	least float64 // of a mean, median or point
 }
 
@@ -60,7 +61,7 @@ func (r distributionReader) read(n *tree.Node, p *Distribution, path string, pea
 		return
 	}
 	if n.Shape != tree.Object {
-		r.wrongType(n, path, "a number or a distribution like {mean, stddev}")
+		r.WrongType(n, path, "a number or a distribution like {mean, stddev}")
 		return
 	}
 	r.members(n, p, path, peak)
@@ -69,7 +70,7 @@ func (r distributionReader) read(n *tree.Node, p *Distribution, path string, pea
 
 func (r distributionReader) members(n *tree.Node, p *Distribution, path string, peak bool) {
 	for _, m := range n.Members {
-		at := Join(path, m.Name)
+		at := decode.Join(path, m.Name)
 		if m.Value.Shape == tree.Null && m.Name != "weight" && known(m.Name) {
 			continue
 		}
@@ -90,10 +91,10 @@ func (r distributionReader) members(n *tree.Node, p *Distribution, path string, 
 			r.points(m.Value, p, at, peak)
 		case "weight":
 			if !peak {
-				r.unknown(m, distributionFields[:7])
+				r.Unknown(m, distributionFields[:7])
 			}
 		default:
-			r.unknown(m, distributionFields[:])
+			r.Unknown(m, distributionFields[:])
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (r distributionReader) combination(n *tree.Node, p *Distribution, path stri
 		}
 	}
 	if kinds != 1 && r.complete(n) {
-		r.failed[path] = true
+		r.Failed[path] = true
 		code := problem.CodeConflict
 		if kinds == 0 {
 			code = problem.CodeRequired
@@ -164,12 +165,12 @@ func (r distributionReader) optional(n *tree.Node, least float64, path string) *
 }
 
 func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (float64, bool) {
-	f, ok := r.float(n, path)
+	f, ok := r.Float(n, path)
 	if !ok {
 		return 0, false
 	}
 	if f < least {
-		r.failed[path] = true
+		r.Failed[path] = true
 		limit := "must be at least " + FormatNumber(least)
 		if least == math.SmallestNonzeroFloat64 {
 			limit = "must be greater than 0"
@@ -189,7 +190,7 @@ func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, ne
 		return
 	}
 	for i, item := range n.Items {
-		at := Join(path, strconv.Itoa(i))
+		at := decode.Join(path, strconv.Itoa(i))
 		var peak Peak
 		r.read(item, &peak.Distribution, at, true)
 		peak.Weight = r.weight(item, at)
@@ -206,9 +207,9 @@ func (r distributionReader) points(n *tree.Node, p *Distribution, path string, n
 		return
 	}
 	for i, item := range n.Items {
-		at := Join(path, strconv.Itoa(i))
+		at := decode.Join(path, strconv.Itoa(i))
 		if item.Shape != tree.Object {
-			r.wrongType(item, at, "an object with value and weight")
+			r.WrongType(item, at, "an object with value and weight")
 			continue
 		}
 		var point Point
@@ -216,12 +217,12 @@ func (r distributionReader) points(n *tree.Node, p *Distribution, path string, n
 		if value == nil {
 			r.Fail(item.Place, problem.CodeRequired, "value: required")
 		} else {
-			point.Value, _ = r.atLeast(value, r.least, Join(at, "value"))
+			point.Value, _ = r.atLeast(value, r.least, decode.Join(at, "value"))
 		}
 		point.Weight = r.weight(item, at)
 		for _, m := range item.Members {
 			if m.Name != "value" && m.Name != "weight" {
-				r.unknown(m, []string{"value", "weight"})
+				r.Unknown(m, []string{"value", "weight"})
 			}
 		}
 		p.Points = append(p.Points, point)
@@ -230,7 +231,7 @@ func (r distributionReader) points(n *tree.Node, p *Distribution, path string, n
 
 func (r distributionReader) filledList(n *tree.Node, path string) bool {
 	if n.Shape != tree.List {
-		return r.wrongType(n, path, "a list")
+		return r.WrongType(n, path, "a list")
 	}
 	if len(n.Items) == 0 {
 		r.FailValue(n, problem.CodeOutOfRange, "needs at least 1")
@@ -247,7 +248,7 @@ func (r distributionReader) weight(item *tree.Node, path string) float64 {
 		r.Fail(item.Place, problem.CodeRequired, "weight: required")
 		return 0
 	}
-	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, Join(path, "weight"))
+	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, decode.Join(path, "weight"))
 	return f
 }
 

@@ -6,6 +6,7 @@
 package config
 
 import (
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -201,10 +202,10 @@ type Columns struct {
 	Image        string `json:"image,omitempty" validate:"min=1"`
 }
 
-// decode reads an object over the dataset's own fixed defaults.
-func (d *Dataset) decode(f field, n *tree.Node) bool {
+// Decode reads an object over the dataset's own fixed defaults.
+func (d *Dataset) Decode(f decode.Field, n *tree.Node) bool {
 	d.TurnDelayRatio = 1
-	f.fields(n, d, f.path)
+	f.Fields(n, d, f.Path)
 	return true
 }
 

@@ -12,7 +12,7 @@ func someChoices() Choices {
 		for name := range strings.FieldsSeq(names) {
 			c := Choice{Name: name}
 			if name, alias, ok := strings.Cut(name, "="); ok {
-				c = Choice{name, []string{alias}}
+				c = Choice{Name: name, Aliases: []string{alias}}
 			}
 			out = append(out, c)
 		}

@@ -4,6 +4,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
@@ -12,17 +13,17 @@ import (
 // Headers are the headers of every request: name, as the user wrote it → value.
 type Headers map[string]secret.Text
 
-// decode reads an object; names are kept as written.
-func (h *Headers) decode(f field, n *tree.Node) bool {
+// Decode reads an object; names are kept as written.
+func (h *Headers) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object with header names and values")
+		return f.WrongType(n, f.Path, "an object with header names and values")
 	}
 	*h = make(Headers, len(n.Members))
 	seen := make(map[string]bool)
 	for _, m := range n.Members {
-		at := Join(f.path, m.Name)
-		f.given[at] = m.Value
-		value, ok := f.secretText(m.Value, at)
+		at := decode.Join(f.Path, m.Name)
+		f.Given[at] = m.Value
+		value, ok := f.SecretText(m.Value, at)
 		name := textproto.CanonicalMIMEHeaderKey(m.Name)
 		switch {
 		case !ok:
@@ -60,18 +61,18 @@ func validHeaderValue(s string) bool {
 // Params are the query parameters of every request: name → value.
 type Params map[string]secret.Text
 
-// decode reads an object; values may be numbers and booleans too.
-func (p *Params) decode(f field, n *tree.Node) bool {
+// Decode reads an object; values may be numbers and booleans too.
+func (p *Params) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object with string values")
+		return f.WrongType(n, f.Path, "an object with string values")
 	}
 	*p = make(Params, len(n.Members))
 	for _, m := range n.Members {
-		at := Join(f.path, m.Name)
-		f.given[at] = m.Value
+		at := decode.Join(f.Path, m.Name)
+		f.Given[at] = m.Value
 		value, ok := m.Value.Scalar, m.Value.Shape == tree.Number || m.Value.Shape == tree.Boolean
 		if !ok {
-			value, ok = f.secretText(m.Value, at)
+			value, ok = f.SecretText(m.Value, at)
 		}
 		switch {
 		case !ok:

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -15,10 +16,10 @@ const (
 	MaxLabelValue = 256
 )
 
-// decode reads an object of strings.
-func (l *Labels) decode(f field, n *tree.Node) bool {
+// Decode reads an object of strings.
+func (l *Labels) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object with string values")
+		return f.WrongType(n, f.Path, "an object with string values")
 	}
 	if len(n.Members) > MaxLabels {
 		f.Fail(n.Place, problem.CodeOutOfRange, "labels: at most %d are allowed; got %d", MaxLabels, len(n.Members))
@@ -27,7 +28,7 @@ func (l *Labels) decode(f field, n *tree.Node) bool {
 	for _, m := range n.Members {
 		switch {
 		case m.Value.Shape != tree.Text:
-			f.wrongType(m.Value, Join(f.path, m.Name), "a string")
+			f.WrongType(m.Value, decode.Join(f.Path, m.Name), "a string")
 		case m.Name == "" || len(m.Name) > maxLabelName:
 			f.Fail(m.Place, problem.CodeOutOfRange, "%q: a label name must have 1 to %d characters", problem.Clip(m.Name), maxLabelName)
 		case len(m.Value.Scalar) > MaxLabelValue:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
@@ -163,12 +164,13 @@ func (d *Draft) Defaults() *Document {
 	return l.doc
 }
 
-// decode reads the draft into a document over the fixed defaults.
+// Decode reads the draft into a document over the fixed defaults.
 func (d *Draft) decode() *loader {
-	l := newLoader(&d.Report, d.options)
+	l := newLoader(&d.Report, d.options, d.FlagFor != nil)
 	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
 	prefill(&l.doc.Benchmark)
-	newDecoder(l).document(d.Root)
+	l.decoder.Document(d.Root, l.doc)
+	l.doc.injected = l.decoder.Injected
 	return l
 }
 
@@ -183,6 +185,7 @@ type loader struct {
 	*problem.Report
 	options LoadOptions
 	doc     *Document
+	decoder *decode.Decoder
 	given   map[string]*tree.Node // canonical path → value, null values left out
 	failed  map[string]bool       // canonical paths whose value could not be read
 	flagFor func(path string) string
@@ -191,8 +194,12 @@ type loader struct {
 	timed      bool // the dataset is a trace whose first record has a time
 }
 
-func newLoader(r *problem.Report, o LoadOptions) *loader {
-	return &loader{Report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
+func newLoader(r *problem.Report, o LoadOptions, byFlags bool) *loader {
+	d := decode.New(r, decode.Options{
+		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.Of,
+		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir"},
+	})
+	return &loader{Report: r, options: o, doc: &Document{}, decoder: d, given: d.Given, failed: d.Failed}
 }
 
 // at returns the node that gave a canonical path, or nil.
@@ -244,7 +251,7 @@ func (l *loader) deepest(path string) []string {
 	}
 	var all []string
 	for _, m := range n.Members {
-		at := Join(path, m.Name)
+		at := decode.Join(path, m.Name)
 		if m.Value.Shape == tree.Object && l.has(at) {
 			all = append(all, l.deepest(at)...)
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
@@ -28,7 +29,7 @@ func (c datasetRules) checkMedia() {
 	ranks := slices.Contains(c.options.Choices.Ranking, kind)
 	if c.has(path+".rankings") && !ranks {
 		for _, at := range c.deepest(path + ".rankings") {
-			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, ChoiceList(c.options.Choices.Ranking)))
+			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, decode.ChoiceList(c.options.Choices.Ranking)))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks && c.has(prompts) {

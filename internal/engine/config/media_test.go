@@ -16,7 +16,7 @@ import (
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is given.
 func TestRankingDefaults(t *testing.T) {
-	l := filler{newLoader(&problem.Report{}, LoadOptions{Choices: someChoices()})}
+	l := filler{newLoader(&problem.Report{}, LoadOptions{Choices: someChoices()}, false)}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {

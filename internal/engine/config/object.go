@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
@@ -86,16 +87,16 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decode reads an object as it is.
-func (o *Object) decode(f field, n *tree.Node) bool {
+// Decode reads an object as it is.
+func (o *Object) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object")
+		return f.WrongType(n, f.Path, "an object")
 	}
 	n.Walk(func(below *tree.Node) {
-		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.options.Stored {
+		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.Options.Stored {
 			f.Fail(below.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(below.Place))
 		}
-		f.doc.injected = append(f.doc.injected, below.Secrets...)
+		f.Injected = append(f.Injected, below.Secrets...)
 	})
 	*o = ObjectOf(n)
 	return true

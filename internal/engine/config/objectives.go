@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
@@ -15,29 +16,30 @@ import (
 // metric's display unit.
 type Objectives map[string]float64
 
-// decode reads an object of metric tags, or their short names, and numbers.
-func (o *Objectives) decode(f field, n *tree.Node) bool {
+// Decode reads an object of metric tags, or their short names, and numbers.
+func (o *Objectives) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.wrongType(n, f.path, "an object with metric tags and numbers")
+		return f.WrongType(n, f.Path, "an object with metric tags and numbers")
 	}
+	objectives := decode.ChoiceNames(f.Options.Lists(`choices:"objectives"`))
 	for _, m := range n.Members {
 		name := ""
 		if m.Flag != "" {
 			name = m.Flag + ": "
 		}
 		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
-		at := Join(f.path, tag)
-		if f.given[at] != nil {
+		at := decode.Join(f.Path, tag)
+		if f.Given[at] != nil {
 			f.Fail(m.Place, problem.CodeConflict, "%sthe objective %s is given twice", name, tag)
 			continue
 		}
-		f.given[at] = m.Value
-		if !slices.Contains(f.options.Choices.Objectives, tag) {
-			known := append(slices.Sorted(maps.Keys(objectiveAliases())), f.options.Choices.Objectives...)
+		f.Given[at] = m.Value
+		if !slices.Contains(objectives, tag) {
+			known := append(slices.Sorted(maps.Keys(objectiveAliases())), objectives...)
 			f.Fail(m.Place, problem.CodeUnknownField, "%s%q is not a metric%s", name, problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
 			continue
 		}
-		limit, ok := f.float(m.Value, at)
+		limit, ok := f.Float(m.Value, at)
 		if !ok {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -103,12 +104,12 @@ func (c phaseRules) checkArrival() {
 		c.conflict(path+".smoothness", "needs a rate")
 	case p.Type == "":
 	case p.Type == "concurrency" && hasRate:
-		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+ChoiceList(ChoiceNames(c.options.Choices.Arrivals)))
+		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+decode.ChoiceList(decode.ChoiceNames(c.options.Choices.Arrivals)))
 	case p.Type == FixedSchedule: // checkSchedule
 	case p.Type != "concurrency" && !hasRate:
 		c.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
 	}
 	if p.Type != "" && !c.options.Choices.IsShaped(p.Type) && hasShape {
-		c.conflict(path+".smoothness", "only valid for the type "+ChoiceList(c.options.Choices.Shaped))
+		c.conflict(path+".smoothness", "only valid for the type "+decode.ChoiceList(c.options.Choices.Shaped))
 	}
 }

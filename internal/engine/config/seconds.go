@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -48,14 +49,14 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decode reads a number of seconds or a text. Only fields of the form infinite
+// Decode reads a number of seconds or a text. Only fields of the form infinite
 // take "inf".
-func (s *Seconds) decode(f field, n *tree.Node) bool {
+func (s *Seconds) Decode(f decode.Field, n *tree.Node) bool {
 	v, ok := Seconds(0), false
 	switch n.Shape {
 	case tree.Number:
 		var x float64
-		if x, ok = f.float(n, f.path); !ok {
+		if x, ok = f.Float(n, f.Path); !ok {
 			return false
 		}
 		v = Seconds(x)
@@ -63,10 +64,10 @@ func (s *Seconds) decode(f field, n *tree.Node) bool {
 		v, ok = parseSeconds(n.Scalar)
 	}
 	if !ok {
-		return f.wrongType(n, f.path, "a number of seconds, or a string such as \"30s\" or \"5 min\"")
+		return f.WrongType(n, f.Path, "a number of seconds, or a string such as \"30s\" or \"5 min\"")
 	}
-	if math.IsInf(float64(v), 0) && f.tag.Get("form") != "infinite" {
-		return f.invalid(n, "must be finite")
+	if math.IsInf(float64(v), 0) && f.Tag.Get("form") != "infinite" {
+		return f.Invalid(n, "must be finite")
 	}
 	*s = v
 	return true

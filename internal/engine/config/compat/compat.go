@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
@@ -158,7 +159,7 @@ func putOwn(o *config.Object, v, plain any, order string) {
 
 // shown returns the field called name in the form in which it is shown.
 func shown(v reflect.Value, name string) any {
-	f, _, ok := config.FieldNamed(v.Type(), name)
+	f, _, ok := decode.FieldNamed(v.Type(), name)
 	if !ok {
 		panic("no field " + name + " in " + v.Type().Name()) // a test reads every layout
 	}

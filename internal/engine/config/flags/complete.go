@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/decode"
 )
 
 // Complete returns the completions of the word that a user is typing: the
@@ -81,7 +82,7 @@ func choices(o option, known *config.Choices) []string {
 	if o.kind == optBool {
 		return nil
 	}
-	return config.ChoiceNames(known.Of(tag))
+	return decode.ChoiceNames(known.Of(tag))
 }
 
 // structField finds the field of a struct by its name in documents.

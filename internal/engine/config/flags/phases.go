@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
@@ -210,12 +211,12 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 
 // checkPattern rejects types of phases that are no pattern of arrivals.
 func (b phaseOptions) checkPattern(pattern *occurrence) {
-	choices := config.ChoiceNames(b.flags.Options.Choices.Arrivals)
+	choices := decode.ChoiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
 	b.draft.Fail(b.place(pattern, ""), problem.CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, problem.Clip(pattern.values[0]),
-		config.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
+		decode.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/unsupported"
@@ -201,7 +202,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		if f.Kind == KindList && filled.IsValid() && filled.Len() > 0 && t.Elem().Kind() == reflect.Struct {
 			first = filled.Index(0)
 		}
-		element := r.field(t.Elem(), "", config.Join(f.Path, "*"), first)
+		element := r.field(t.Elem(), "", decode.Join(f.Path, "*"), first)
 		f.Element = &element
 	case reflect.Bool:
 		f.Kind = KindBoolean
@@ -218,7 +219,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 
 func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 	for i := range t.NumField() {
-		name := config.FieldName(t.Field(i))
+		name := decode.FieldName(t.Field(i))
 		if name == "" {
 			continue
 		}
@@ -226,9 +227,9 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 		if filled.IsValid() {
 			value = filled.Field(i)
 		}
-		member := r.field(t.Field(i).Type, t.Field(i).Tag, config.Join(f.Path, name), value)
+		member := r.field(t.Field(i).Type, t.Field(i).Tag, decode.Join(f.Path, name), value)
 		for _, short := range shortMembers(member.Path) {
-			short.Path = config.Join(f.Path, short.Name)
+			short.Path = decode.Join(f.Path, short.Name)
 			short.Text = r.texts[short.Path].text
 			member.Short = append(member.Short, short)
 		}

@@ -1,4 +1,4 @@
-package config
+package decode
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 
 // rules checks a value against its field's validate tag, as the validator
 // library reads it (gt, gte, lt, lte, min, max, oneof), or against its choices.
-func (f field) rules(n *tree.Node, v reflect.Value) {
-	if f.tag.Get("choices") != "" {
+func (f Field) rules(n *tree.Node, v reflect.Value) {
+	if f.Tag.Get("choices") != "" {
 		f.choice(n, v)
 		return
 	}
-	rule := f.tag.Get("validate")
+	rule := f.Tag.Get("validate")
 	if rule == "" {
 		return
 	}
@@ -33,9 +33,9 @@ func (f field) rules(n *tree.Node, v reflect.Value) {
 	if !errors.As(err, &broken) {
 		return
 	}
-	f.failed[f.path] = true
+	f.Failed[f.Path] = true
 	for _, e := range broken {
-		if e.Tag() == "oneof" && unsupported.HasValue(f.path, v.String()) {
+		if e.Tag() == "oneof" && unsupported.HasValue(f.Path, v.String()) {
 			f.FailValue(n, problem.CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
 			continue
 		}

@@ -1,7 +1,10 @@
-package config
+// Package decode reads the tree of a document into structs: strictly, with a problem for
+// each value that a field does not accept.
+package decode
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,46 +18,69 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// decodable is a value with a special form in documents.
-type decodable interface {
-	// decode reads n and reports its problems. It returns false if it could
+// Decodable is a value with a special form in documents.
+type Decodable interface {
+	// Decode reads n and reports its problems. It returns false if it could
 	// not read a value for the rules in the field's tag to check.
-	decode(f field, n *tree.Node) bool
+	Decode(f Field, n *tree.Node) bool
 }
 
-// field is the place in the document that a value is decoded into.
-type field struct {
-	*decoder
-	path string // canonical
-	tag  reflect.StructTag
+// Field is the place in the document that a value is decoded into.
+type Field struct {
+	*Decoder
+	Path string // canonical
+	Tag  reflect.StructTag
 }
 
-// decoder reads nodes into the fields of the document. Keys match the fields'
+// Options describe the surroundings of a document.
+type Options struct {
+	Untrusted bool // from the network: the fields of the server are ignored with a warning
+	Stored    bool // read back redacted: placeholders replace the secrets
+	Flags     bool // made from flags alone, so that a wrong shape is a wrong value
+	// ServerOwned are the canonical paths that a daemon sets itself.
+	ServerOwned []string
+	// Lists returns the closed list of a field with these tags; nil = it has none.
+	Lists func(tag reflect.StructTag) []Choice
+}
+
+// Decoder reads nodes into the fields of structs. Keys match the fields'
 // JSON names. Next to validate, these tags restrict the values of a field:
 //
 //	form     version: a text that may be written as a number
 //	         infinite: a duration that may be "inf"
 //	         proxy: the URL of a proxy
-//	choices  a closed list of [Choices]
+//	choices  a closed list, see [Options]
 //	least    the smallest value of a distribution
-type decoder struct {
-	*loader
+//
+// Decodable values may read and change its fields.
+type Decoder struct {
+	*problem.Report
+	Options  Options
+	Given    map[string]*tree.Node // canonical path → value, null values left out
+	Failed   map[string]bool       // canonical paths whose value could not be read
+	Injected []string              // values that substitutions put into secret places
 	validate *validator.Validate
 }
 
-func newDecoder(l *loader) *decoder { return &decoder{l, validator.New()} }
+// New returns a decoder that reports problems to r.
+func New(r *problem.Report, o Options) *Decoder {
+	return &Decoder{
+		Report: r, Options: o, Given: make(map[string]*tree.Node), Failed: make(map[string]bool),
+		validate: validator.New(),
+	}
+}
 
-// document reads the whole tree.
-func (d *decoder) document(root *tree.Node) {
-	d.given[""] = root
-	d.object(root, reflect.ValueOf(d.doc).Elem(), "")
+// Document reads a whole tree into the struct that p points to.
+func (d *Decoder) Document(root *tree.Node, p any) {
+	d.Given[""] = root
+	d.object(root, reflect.ValueOf(p).Elem(), "")
 }
 
 // object reads the members of n into the fields of a struct. Keys match the
 // fields' JSON names, in camelCase or snake_case.
-func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
+func (d *Decoder) object(n *tree.Node, v reflect.Value, path string) {
 	if n.Shape != tree.Object {
-		d.wrongType(n, path, "an object")
+		d.WrongType(n, path, "an object")
 		return
 	}
 	seen := make(map[string]bool)
@@ -73,13 +99,13 @@ func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 		if m.Value.Shape == tree.Null || d.ownedByServer(m, full) {
 			continue
 		}
-		d.given[full] = m.Value
+		d.Given[full] = m.Value
 		d.value(m.Value, v.FieldByIndex(f.Index), f.Tag, full)
 	}
 }
 
-// fields reads n into the struct that p points to.
-func (d *decoder) fields(n *tree.Node, p any, path string) {
+// Fields reads n into the struct that p points to.
+func (d *Decoder) Fields(n *tree.Node, p any, path string) {
 	d.object(n, reflect.ValueOf(p).Elem(), path)
 }
 
@@ -106,7 +132,7 @@ func FieldName(f reflect.StructField) string {
 
 // notOurs reports a key that no field has: an unsupported feature of
 // AIPerf, or a mistake.
-func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
+func (d *Decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.Full() {
 		return
 	}
@@ -126,11 +152,11 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	for _, f := range known {
 		names = append(names, f.Name)
 	}
-	d.unknown(m, names)
+	d.Unknown(m, names)
 }
 
 // unsupported accepts the value that switches f off and reports any other.
-func (d *decoder) unsupported(n *tree.Node, f unsupported.Field) {
+func (d *Decoder) unsupported(n *tree.Node, f unsupported.Field) {
 	bad := f.Difference(n)
 	switch {
 	case bad == nil:
@@ -139,24 +165,24 @@ func (d *decoder) unsupported(n *tree.Node, f unsupported.Field) {
 		}
 	case f.Inert:
 		d.Warn(n.Place, problem.CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", problem.Label(n.Place))
-	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
+	case f.Name == "userFiles" && d.Options.Untrusted, f.Name == "trustRemoteCode" && d.Options.Untrusted:
 		d.Fail(bad.Place, problem.CodeNotAllowed, "%s: %s is not allowed here", problem.Label(bad.Place), f.What)
 	default:
 		d.Fail(bad.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: %s", problem.Label(bad.Place), f.What)
 	}
 }
 
-func (d *decoder) unknown(m tree.Member, known []string) {
+// Unknown reports a member whose name is none of the known ones.
+func (d *Decoder) Unknown(m tree.Member, known []string) {
 	d.Fail(m.Place, problem.CodeUnknownField, "unknown field %q%s", problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
 // ownedByServer reports whether a daemon sets the field itself, and warns.
-func (d *decoder) ownedByServer(m tree.Member, path string) bool {
-	if !d.options.Untrusted {
+func (d *Decoder) ownedByServer(m tree.Member, path string) bool {
+	if !d.Options.Untrusted {
 		return false
 	}
-	switch path {
-	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
+	if slices.Contains(d.Options.ServerOwned, path) {
 		d.Warn(m.Place, problem.CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
 		return true
 	}
@@ -164,21 +190,21 @@ func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 }
 
 // value reads n into v, which may be a pointer, and applies the field's rules.
-func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, path string) {
+func (d *Decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	if v.Kind() == reflect.Pointer {
 		optional := v
 		v = reflect.New(v.Type().Elem()).Elem()
 		defer func() {
-			if !d.failed[path] {
+			if !d.Failed[path] {
 				optional.Set(v.Addr())
 			}
 		}()
 	}
-	f := field{d, path, tag}
+	f := Field{d, path, tag}
 	ok := false
 	switch to := v.Addr().Interface().(type) {
-	case decodable:
-		ok = to.decode(f, n)
+	case Decodable:
+		ok = to.Decode(f, n)
 	case *secret.Text:
 		ok = f.secret(n, to)
 	case *secret.URL:
@@ -192,145 +218,152 @@ func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, pa
 }
 
 // plain reads Go's own kinds.
-func (f field) plain(n *tree.Node, v reflect.Value) bool {
+func (f Field) plain(n *tree.Node, v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Struct:
-		f.object(n, v, f.path)
+		f.object(n, v, f.Path)
 		return true
 	case reflect.Slice:
 		return f.list(n, v)
 	case reflect.Bool:
 		if n.Shape != tree.Boolean {
-			return f.wrongType(n, f.path, "true or false")
+			return f.WrongType(n, f.Path, "true or false")
 		}
 		v.SetBool(n.Scalar == "true")
 	case reflect.Int, reflect.Int64:
-		i, ok := f.integer(n, f.path)
+		i, ok := f.integer(n, f.Path)
 		if !ok {
 			return false
 		}
 		v.SetInt(i)
 	case reflect.Float64:
-		x, ok := f.float(n, f.path)
+		x, ok := f.Float(n, f.Path)
 		if !ok {
 			return false
 		}
 		v.SetFloat(x)
 	case reflect.String:
-		if !n.IsText() && !(n.Shape == tree.Number && f.tag.Get("form") == "version") {
-			return f.wrongType(n, f.path, "a string")
+		if !n.IsText() && !(n.Shape == tree.Number && f.Tag.Get("form") == "version") {
+			return f.WrongType(n, f.Path, "a string")
 		}
 		v.SetString(n.Scalar)
 	}
 	return true
 }
 
-func (f field) list(n *tree.Node, v reflect.Value) bool {
+func (f Field) list(n *tree.Node, v reflect.Value) bool {
 	if n.Shape != tree.List {
-		return f.wrongType(n, f.path, "a list")
+		return f.WrongType(n, f.Path, "a list")
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 	for i, item := range n.Items {
-		at := Join(f.path, strconv.Itoa(i))
-		f.given[at] = item
+		at := Join(f.Path, strconv.Itoa(i))
+		f.Given[at] = item
 		f.value(item, v.Index(i), "", at) // the rules in the tag are for the list
 	}
 	return true
 }
 
 // secret reads a text.
-func (f field) secret(n *tree.Node, to *secret.Text) bool {
-	v, ok := f.secretText(n, f.path)
+func (f Field) secret(n *tree.Node, to *secret.Text) bool {
+	v, ok := f.SecretText(n, f.Path)
 	*to = secret.New(v)
 	return ok
 }
 
 // url reads a base URL, or the URL of a proxy if that is the form of the field.
-func (f field) url(n *tree.Node, to *secret.URL) bool {
-	raw, ok := f.secretText(n, f.path)
+func (f Field) url(n *tree.Node, to *secret.URL) bool {
+	raw, ok := f.SecretText(n, f.Path)
 	if !ok {
 		return false
 	}
 	parse := secret.ParseURL
-	if f.tag.Get("form") == "proxy" {
+	if f.Tag.Get("form") == "proxy" {
 		parse = secret.ParseProxy
 	}
 	u, requirement := parse(raw)
 	if requirement != "" {
-		return f.invalid(n, requirement)
+		return f.Invalid(n, requirement)
 	}
 	*to = u
 	return true
 }
 
-// secretText reads a text that may be secret and is not a placeholder.
-func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
+// SecretText reads a text that may be secret and is not a placeholder.
+func (d *Decoder) SecretText(n *tree.Node, path string) (string, bool) {
 	if !n.IsText() {
-		d.failed[path] = true
+		d.Failed[path] = true
 		d.Fail(n.Place, problem.CodeWrongType, "%s: must be a string", problem.Label(n.Place))
 		return "", false
 	}
-	if d.options.Stored {
+	if d.Options.Stored {
 		return strings.ReplaceAll(n.Scalar, redact.Placeholder, "redacted"), true
 	}
 	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
-		d.failed[path] = true
+		d.Failed[path] = true
 		d.Fail(n.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(n.Place))
 		return "", false
 	}
-	d.doc.injected = append(d.doc.injected, n.Secrets...)
+	d.Injected = append(d.Injected, n.Secrets...)
 	return n.Scalar, true
 }
 
 // integer accepts 10, 10.0 and 1e1.
-func (d *decoder) integer(n *tree.Node, path string) (int64, bool) {
+func (d *Decoder) integer(n *tree.Node, path string) (int64, bool) {
 	const exact = 1 << 53
 	if n.Shape != tree.Number {
-		return 0, d.wrongType(n, path, "a whole number")
+		return 0, d.WrongType(n, path, "a whole number")
 	}
 	if i, err := strconv.ParseInt(n.Scalar, 10, 64); err == nil {
 		return i, true
 	}
 	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil || f < -exact || f > exact {
-		d.failed[path] = true
+		d.Failed[path] = true
 		d.FailValue(n, problem.CodeOutOfRange, "too large")
 		return 0, false
 	}
 	if f != float64(int64(f)) {
-		return 0, d.wrongType(n, path, "a whole number")
+		return 0, d.WrongType(n, path, "a whole number")
 	}
 	return int64(f), true
 }
 
-func (d *decoder) float(n *tree.Node, path string) (float64, bool) {
+// Float reads a finite number.
+func (d *Decoder) Float(n *tree.Node, path string) (float64, bool) {
 	if n.Shape != tree.Number {
-		return 0, d.wrongType(n, path, "a number")
+		return 0, d.WrongType(n, path, "a number")
 	}
 	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil {
-		d.failed[path] = true
+		d.Failed[path] = true
 		d.FailValue(n, problem.CodeOutOfRange, "too large")
 		return 0, false
 	}
 	return f, true
 }
 
-// invalid reports the value of n, which must satisfy a requirement, and returns
+// Conflict reports a given value that contradicts others.
+func (d *Decoder) Conflict(path, detail string) {
+	at := d.Given[path].Place
+	d.Fail(at, problem.CodeConflict, "%s: %s", problem.Label(at), detail)
+}
+
+// Invalid reports the value of n, which must satisfy a requirement, and returns
 // false.
-func (f field) invalid(n *tree.Node, requirement string) bool {
-	f.failed[f.path] = true
+func (f Field) Invalid(n *tree.Node, requirement string) bool {
+	f.Failed[f.Path] = true
 	f.FailValue(n, problem.CodeOutOfRange, requirement)
 	return false
 }
 
-// wrongType reports n, which must be something else, and returns false.
-func (d *decoder) wrongType(n *tree.Node, path, want string) bool {
-	d.failed[path] = true
+// WrongType reports n, which must be something else, and returns false.
+func (d *Decoder) WrongType(n *tree.Node, path, want string) bool {
+	d.Failed[path] = true
 	if n.Shape == tree.Text && strings.Contains(n.Scalar, "{{") {
 		return false // refused as a template already
 	}
-	if d.flagFor != nil || n.Shape < tree.List {
+	if d.Options.Flags || n.Shape < tree.List {
 		d.FailValue(n, problem.CodeWrongType, "must be "+want)
 	} else {
 		d.FailValue(n, problem.CodeWrongType, "must be "+want+", not "+n.Shape.String())
