@@ -16,7 +16,8 @@ type Assignment struct {
 // Variation is a document with some values replaced.
 type Variation struct {
 	Index  int          `json:"index"`  // ≥ 0, unique and ascending within a study
-	Label  string       `json:"label"`  // also the name of its folder; unique within a study
+	Label  string       `json:"label"`  // for people and files: phases.profiling.concurrency=4
+	Folder string       `json:"folder"` // name of its folder: concurrency_4; unique within a study
 	Values []Assignment `json:"values"` // what is varied; shown in tables and files
 	// Settings are assigned after Values. They say how the variation is measured, for
 	// example for how many requests, and are not part of its identity.
@@ -37,6 +38,9 @@ type Metric struct {
 	Tag   string             `json:"tag"`
 	Unit  string             `json:"unit"`
 	Stats map[string]float64 `json:"stats"` // by name: avg, p99, …; finite
+	// Margins are half the widths of the 95 % intervals of statistics within the run;
+	// nil = there are none.
+	Margins map[string]float64 `json:"margins,omitempty"`
 }
 
 // Trial is one performed run of a variation.
