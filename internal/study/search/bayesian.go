@@ -122,7 +122,7 @@ func (p bayesian) Summarize(done []cell.Outcome) Summary {
 }
 
 // most is the largest number of values of a space that are all candidates.
-const most = 2000
+const most = 1024
 
 // candidates returns the points that may be probed next and were not probed yet: all of
 // them if there are few, otherwise a uniform sequence and the surroundings of what was
@@ -270,7 +270,7 @@ func (p bayesian) model(done []cell.Outcome) model {
 		for i := range its {
 			at = append(at, p.unit(p.at(&done[i])))
 			r := &its[i].Verdict.Readings[f]
-			margins = append(margins, min(max(r.margin()/r.scale(), -1), 1)) // what is far off says nothing of the boundary
+			margins = append(margins, min(max(r.margin()/scale(r.Filter), -1), 1)) // what is far off says nothing of the boundary
 		}
 		if len(at) > 0 {
 			m.limits = append(m.limits, gauss.Fit(at, margins))

@@ -5,32 +5,15 @@ import (
 	"encoding/json"
 	"math"
 
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/study/cell"
 )
 
 // Filter is a limit that a variation must keep.
-type Filter struct {
-	Metric    string  `json:"metric_tag"`
-	Stat      string  `json:"stat"`
-	Op        string  `json:"op"` // lt, le, gt, ge
-	Threshold float64 `json:"threshold"`
-}
-
-// Holds reports whether a value keeps the limit.
-func (f Filter) Holds(v float64) bool {
-	switch f.Op {
-	case "lt":
-		return v < f.Threshold
-	case "le":
-		return v <= f.Threshold
-	case "gt":
-		return v > f.Threshold
-	}
-	return v >= f.Threshold
-}
+type Filter = sweep.Filter
 
 // margin returns by how much a value exceeds the limit; negative values keep it.
-func (f Filter) margin(v float64) float64 {
+func margin(f Filter, v float64) float64 {
 	if f.Op == "gt" || f.Op == "ge" {
 		return f.Threshold - v
 	}
@@ -38,15 +21,15 @@ func (f Filter) margin(v float64) float64 {
 }
 
 // scale is the size of a margin that is as large as the threshold.
-func (f Filter) scale() float64 { return cmp.Or(math.Abs(f.Threshold), 1) }
+func scale(f Filter) float64 { return cmp.Or(math.Abs(f.Threshold), 1) }
 
 // Reading is what trials measured of the metric of a filter.
 type Reading struct {
 	Filter
-	Observed *float64 `json:"observed"` // mean over the trials; nil = a trial did not measure it
+	Observed *float64 // mean over the trials; nil = a trial did not measure it
 	// Unsupported means that a percentile was taken of too few requests: fewer than 5 are
 	// expected beyond it.
-	Unsupported bool `json:"unsupported,omitempty"`
+	Unsupported bool
 
 	spread float64 // standard deviation over the trials; 0 for one
 	trials int
@@ -56,9 +39,9 @@ type Reading struct {
 // limit itself.
 func (r *Reading) margin() float64 {
 	if r.Observed == nil {
-		return r.scale()
+		return scale(r.Filter)
 	}
-	return r.Filter.margin(*r.Observed)
+	return margin(r.Filter, *r.Observed)
 }
 
 // Verdict is the judgement of a variation by a list of filters.
@@ -97,7 +80,7 @@ func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
 
 func keeps(filters []Filter, t *cell.Trial) bool {
 	for _, f := range filters {
-		if x, ok := statistic(t, f.Metric, f.Stat); !ok || !f.Holds(x) {
+		if x, ok := statistic(t, f.MetricTag, f.Stat); !ok || !f.Holds(x) {
 			return false
 		}
 	}
@@ -113,12 +96,12 @@ func read(f Filter, trials []*cell.Trial) Reading {
 		if t.Failure != "" {
 			continue
 		}
-		x, ok := statistic(t, f.Metric, f.Stat)
+		x, ok := statistic(t, f.MetricTag, f.Stat)
 		if !ok {
 			return r
 		}
 		values = append(values, x)
-		r.Unsupported = r.Unsupported || !Supported(t, f.Metric, f.Stat)
+		r.Unsupported = r.Unsupported || !Supported(t, f.MetricTag, f.Stat)
 	}
 	if r.trials = len(values); r.trials == 0 {
 		return r
@@ -164,7 +147,7 @@ func (v *Verdict) clear() bool {
 		if r.Observed == nil {
 			return false
 		}
-		worst = max(worst, r.margin()/r.scale())
+		worst = max(worst, r.margin()/scale(r.Filter))
 	}
 	if v.Pass {
 		return worst <= -clear

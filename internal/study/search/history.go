@@ -22,7 +22,7 @@ type historyConfig struct {
 	Objectives         []historyObjective `json:"objectives"`
 	OutcomeConstraints []struct{}         `json:"outcome_constraints"` // always empty: they are read as filters
 	SearchSpace        []historyDimension `json:"search_space"`
-	SLAFilters         []Filter           `json:"sla_filters"`
+	SLAFilters         []historyFilter    `json:"sla_filters"`
 	MaxIterations      int                `json:"max_iterations"`
 	InitialPoints      int                `json:"n_initial_points"`
 	RandomSeed         int64              `json:"random_seed"`
@@ -53,11 +53,31 @@ type historyIteration struct {
 	NonMonotonic bool           `json:"non_monotonic_warning"`
 
 	// Ours.
-	Label         string         `json:"label"`
-	Settings      map[string]any `json:"settings,omitempty"` // how long it was measured
-	SLA           []Reading      `json:"sla,omitempty"`
-	ClientLimited bool           `json:"client_limited,omitempty"`
-	Runs          []historyRun   `json:"runs"`
+	Label         string           `json:"label"`
+	Settings      map[string]any   `json:"settings,omitempty"` // how long it was measured
+	SLA           []historyReading `json:"sla,omitempty"`
+	ClientLimited bool             `json:"client_limited,omitempty"`
+	Runs          []historyRun     `json:"runs"`
+}
+
+type historyFilter struct {
+	MetricTag string  `json:"metric_tag"`
+	Stat      string  `json:"stat"`
+	Op        string  `json:"op"`
+	Threshold float64 `json:"threshold"`
+}
+
+type historyReading struct {
+	historyFilter
+	Observed    *float64 `json:"observed"`
+	Unsupported bool     `json:"unsupported,omitempty"` // too few requests for the percentile
+}
+
+func newReading(r *Reading) *historyReading {
+	if r == nil {
+		return nil
+	}
+	return &historyReading{historyFilter(r.Filter), r.Observed, r.Unsupported}
 }
 
 type historyRun struct {
@@ -91,9 +111,9 @@ type historyPass struct {
 }
 
 type historyFail struct {
-	Value     float64  `json:"value"`
-	Iteration int      `json:"iteration_idx"`
-	Breach    *Reading `json:"first_breach"`
+	Value     float64         `json:"value"`
+	Iteration int             `json:"iteration_idx"`
+	Breach    *historyReading `json:"first_breach"`
 }
 
 type historyInterval struct {
@@ -141,12 +161,12 @@ func optional(s string) *string {
 
 func (o *Options) history() historyConfig {
 	c := historyConfig{
-		Planner: o.Algorithm, Objectives: []historyObjective{}, OutcomeConstraints: []struct{}{}, SLAFilters: o.Filters,
+		Planner: o.Algorithm, Objectives: []historyObjective{}, OutcomeConstraints: []struct{}{}, SLAFilters: []historyFilter{},
 		MaxIterations: o.Iterations, InitialPoints: o.Initial, RandomSeed: o.Seed,
 		Patience: o.Patience, PlateauWindow: o.PlateauWindow, PlateauThreshold: o.PlateauThreshold,
 	}
-	if c.SLAFilters == nil {
-		c.SLAFilters = []Filter{}
+	for _, f := range o.Filters {
+		c.SLAFilters = append(c.SLAFilters, historyFilter(f))
 	}
 	for _, x := range o.Objectives {
 		direction := "minimize"
@@ -179,7 +199,10 @@ func (it *Iteration) history() historyIteration {
 	o := it.Outcome
 	out := historyIteration{
 		Index: o.Index, Values: byPath(o.Values), Feasible: it.Verdict.Pass, NonMonotonic: it.NonMonotonic,
-		Label: o.Label, Settings: byPath(o.Settings), SLA: it.Verdict.Readings, ClientLimited: it.ClientLimited,
+		Label: o.Label, Settings: byPath(o.Settings), ClientLimited: it.ClientLimited,
+	}
+	for i := range it.Verdict.Readings {
+		out.SLA = append(out.SLA, *newReading(&it.Verdict.Readings[i]))
 	}
 	if it.measured() {
 		out.Objectives = it.Objectives
@@ -219,10 +242,10 @@ func (s *Summary) boundary(b *Boundary) *historyBoundary {
 		}
 	}
 	if b.Fail != nil {
-		out.Fail = &historyFail{b.Fail.Value, b.Fail.Iteration, b.Fail.Breach}
+		out.Fail = &historyFail{b.Fail.Value, b.Fail.Iteration, newReading(b.Fail.Breach)}
 	}
 	if b.Binding != nil {
-		out.Binding = b.Binding.Metric + ":" + b.Binding.Stat
+		out.Binding = b.Binding.MetricTag + ":" + b.Binding.Stat
 	}
 	if b.Interval != nil {
 		out.Interval = &historyInterval{b.Interval[0], b.Interval[1]}

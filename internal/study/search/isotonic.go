@@ -181,7 +181,7 @@ func (p isotonic) fit(done []cell.Outcome) fitted {
 func (pt *fittedPoint) margin(i int) float64 {
 	r := &pt.verdict.Readings[i]
 	if !pt.verdict.Pass && pt.verdict.breach() == nil {
-		return max(r.margin(), r.scale())
+		return max(r.margin(), scale(r.Filter))
 	}
 	return r.margin()
 }

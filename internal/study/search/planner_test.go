@@ -35,7 +35,7 @@ func step(at, below, above float64) func(cell.Variation, string) cell.Outcome {
 // The limits are kept if the mean keeps them and at least half of the trials do; a trial
 // that failed does not, and a metric that is missing never does.
 func TestJudge(t *testing.T) {
-	limit := []Filter{{"time_to_first_token", "p95", "lt", 100}}
+	limit := []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}
 	failed := cell.Trial{Failure: "no successful request"}
 	for name, c := range map[string]struct {
 		trials []cell.Trial
@@ -60,9 +60,9 @@ func TestJudge(t *testing.T) {
 	}
 	for op, want := range map[string][]bool{"lt": {true, false, false}, "le": {true, true, false}, "gt": {false, false, true}, "ge": {false, true, true}} {
 		for i, v := range []float64{99, 100, 101} {
-			f := Filter{"m", "avg", op, 100}
-			if f.Holds(v) != want[i] || v != 100 && (f.margin(v) < 0) != want[i] {
-				t.Errorf("%v %s 100: %v, margin %v", v, op, f.Holds(v), f.margin(v))
+			f := Filter{MetricTag: "m", Stat: "avg", Op: op, Threshold: 100}
+			if f.Holds(v) != want[i] || v != 100 && (margin(f, v) < 0) != want[i] {
+				t.Errorf("%v %s 100: %v, margin %v", v, op, f.Holds(v), margin(f, v))
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestSupported(t *testing.T) {
 	for count, want := range map[float64]bool{10: false, 99: false, 100: true, 1000: true} {
 		o := trial(50)
 		o.Metrics[0].Stats["count"] = count
-		v := Judge([]Filter{{"time_to_first_token", "p95", "lt", 100}}, &cell.Outcome{Trials: []cell.Trial{o}})
+		v := Judge([]Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, &cell.Outcome{Trials: []cell.Trial{o}})
 		if got := !v.Readings[0].Unsupported; got != want {
 			t.Errorf("p95 of %v requests is supported: %v, want %v", count, got, want)
 		}
@@ -164,12 +164,12 @@ func TestMonotonicAsksAgain(t *testing.T) {
 // Every tier gets its own boundary out of the same probes.
 func TestTiers(t *testing.T) {
 	o := boundaryOptions(Tiered, 200, 0)
-	o.Filters = []Filter{{"output_token_throughput", "avg", "gt", 1}}
+	o.Filters = []Filter{{MetricTag: "output_token_throughput", Stat: "avg", Op: "gt", Threshold: 1}}
 	for label, limit := range map[string]float64{"gold": 60, "silver": 120, "bronze": 400} {
-		o.Tiers = append(o.Tiers, Tier{label, []Filter{{"time_to_first_token", "p95", "lt", limit}}})
+		o.Tiers = append(o.Tiers, Tier{label, []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: limit}}})
 	}
-	o.Tiers = append(o.Tiers, Tier{"impossible", []Filter{{"time_to_first_token", "p95", "lt", 1}}},
-		Tier{"always", []Filter{{"time_to_first_token", "p95", "lt", 1e9}}})
+	o.Tiers = append(o.Tiers, Tier{"impossible", []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 1}}},
+		Tier{"always", []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 1e9}}})
 	s := queueing(1, 0)
 	done, summary := perform(t, New(o), s.measure)
 	if summary.Reason == "max_iterations" {
@@ -204,7 +204,7 @@ func TestBayesian(t *testing.T) {
 		}}}}
 	}
 	o := Options{
-		Algorithm: Bayesian, Iterations: 40, Initial: 8, Seed: 3,
+		Algorithm: Bayesian, Iterations: 25, Initial: 8, Seed: 3,
 		Space:      []Dimension{{Path: path, Lo: 1, Hi: 1000, Integer: true, Log: true}, {Path: "phases.profiling.rate", Lo: 0, Hi: 10}},
 		Objectives: []Objective{{"goodput", "avg", true}},
 	}
@@ -243,7 +243,7 @@ func TestReplay(t *testing.T) {
 	for _, a := range []Algorithm{Monotonic, Isotonic, Bayesian, Tiered} {
 		o := boundaryOptions(a, 500, 130)
 		if a == Tiered {
-			o.Tiers = []Tier{{"a", o.Filters}, {"b", []Filter{{"time_to_first_token", "p95", "lt", 300}}}}
+			o.Tiers = []Tier{{"a", o.Filters}, {"b", []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 300}}}}
 		}
 		done, _ := perform(t, New(o), queueing(7, 0.05).measure)
 		for n := range done {

@@ -98,6 +98,7 @@ func defaultTo(v, ifZero int) int {
 // variation returns the next variation: the values of the dimensions, in their order.
 func (o *Options) variation(done []cell.Outcome, at []float64) (cell.Variation, bool) {
 	v := cell.Variation{Index: len(done), Label: fmt.Sprintf("search_iter_%04d", len(done))}
+	v.Folder = v.Label
 	for i, d := range o.Space {
 		v.Values = append(v.Values, cell.Assignment{Path: d.Path, Value: at[i]})
 	}

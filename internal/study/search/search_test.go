@@ -75,7 +75,7 @@ func boundaryOptions(a Algorithm, hi, limit float64) Options {
 	return Options{
 		Algorithm: a, Iterations: 30, Initial: 5, Patience: 10,
 		Space:      []Dimension{{Path: path, Lo: 1, Hi: hi, Integer: true, Log: true}},
-		Filters:    []Filter{{"time_to_first_token", "p95", "lt", limit}},
+		Filters:    []Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: limit}},
 		Objectives: []Objective{{"output_token_throughput", "avg", true}},
 	}
 }

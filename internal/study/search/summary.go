@@ -56,7 +56,7 @@ func (o *Options) summary(done []cell.Outcome, reason string) Summary {
 	for i := range done {
 		it := Iteration{Outcome: &done[i], Verdict: Judge(o.Filters, &done[i])}
 		for _, objective := range o.Objectives {
-			it.Objectives = append(it.Objectives, read(Filter{Metric: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
+			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
 		}
 		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return t.Client == "invalid" })
 		s.Iterations = append(s.Iterations, it)
