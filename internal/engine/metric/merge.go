@@ -56,6 +56,7 @@ func (t *tally) merge(o *tally) {
 	t.Success += o.Success
 	t.Errors += o.Errors
 	t.Cancelled += o.Cancelled
+	t.CancelledByTest += o.CancelledByTest
 	for class, n := range o.ByClass {
 		t.ByClass[class] += n
 	}

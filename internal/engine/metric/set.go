@@ -52,10 +52,11 @@ type tally struct {
 
 // Counters are plain totals of a set, for scraping.
 type Counters struct {
-	Success   int64 // records that entered latency metrics
-	Errors    int64 // failures that were not cancellations
-	Cancelled int64 // ended by the benchmark itself
-	ByClass   map[bench.Class]int64
+	Success         int64 // records that entered latency metrics
+	Errors          int64 // failures that were not cancellations
+	Cancelled       int64 // ended by the benchmark itself
+	CancelledByTest int64 // ended by a cancellation test; not in Cancelled
+	ByClass         map[bench.Class]int64
 
 	InputTokens     int64 // of successes
 	OutputTokens    int64 // of successes, reasoning not included
@@ -131,8 +132,12 @@ func (s *Set) Observe(r *bench.Record) {
 			s.tally.SLOs[i].Missed++
 		}
 	case cancelled:
-		s.tally.Cancelled++
-		s.tally.ByClass[bench.Cancelled]++
+		class := r.Answer.Failure.Class
+		if s.tally.ByClass[class]++; class == bench.CancelledByTest {
+			s.tally.CancelledByTest++
+		} else {
+			s.tally.Cancelled++
+		}
 		s.tally.WastedTokens += int64(v.wasted())
 	}
 	s.keepRequest(v)
