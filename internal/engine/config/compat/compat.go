@@ -188,6 +188,8 @@ func shown(v reflect.Value, name string) any {
 		return each(value, func(pair config.LengthPair) config.Object {
 			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
 		})
+	case *config.Cancellation:
+		return optional(value, "benchmark.phases.*.cancellation", "rate delay")
 	case *config.RangeRatio:
 		return rangeRatioView(value)
 	case *config.Images:
