@@ -22,8 +22,10 @@ type Document struct {
 
 	defaulted []Default // values that depend on other values
 	injected  []string  // values that substitutions put into secret places
-	untrusted bool      // files only under roots
-	roots     []string
+	// those of injected that ${secret:NAME} gave; they are shown nowhere
+	confidential []string
+	untrusted    bool // files only under roots
+	roots        []string
 }
 
 // Metadata describes a run for its users; it does not affect what is measured.

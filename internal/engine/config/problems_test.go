@@ -204,7 +204,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"log level", `logging: {level: LOUD}`, "#/benchmark/logging/level bad-enum"},
 	{"unset variable", `tokenizer: {name: "${NOPE}"}`, "#/benchmark/tokenizer/name required"},
 	{"open substitution", `tokenizer: {name: "${NOPE"}`, "#/benchmark/tokenizer/name wrong-type"},
-	{"secret reference", `endpoint: {apiKey: "${secret:hf}"}`, "#/benchmark/endpoint/apiKey unsupported-feature"},
+	{"secret reference", `endpoint: {apiKey: "${secret:hf}"}`, "#/benchmark/endpoint/apiKey secret-not-found"},
 	{"jinja", `tokenizer: {name: "{{ modle }}"}`, "#/benchmark/tokenizer/name required"},
 	{"everything at once", `endpoint: {timeout: -1, foo: 1}, phases: [{rate: x, concurrency: 0}]`,
 		"#/benchmark/endpoint/timeout out-of-range; #/benchmark/endpoint/foo unknown-field; #/benchmark/phases/0/requests required; #/benchmark/phases/0/rate wrong-type; #/benchmark/phases/0/concurrency out-of-range"},

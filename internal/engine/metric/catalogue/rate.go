@@ -162,7 +162,9 @@ func outcomeRows() []Row {
 				Flags: ProducesTokensOnly | NoIndividualRecords,
 				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
-			unit: inTokens, Total: func(t *Totals) float64 { return present(t.Errors+t.Cancelled+t.CancelledByTest > 0, float64(t.WastedTokens)) },
+			unit: inTokens, Total: func(t *Totals) float64 {
+				return present(t.Errors+t.Cancelled+t.CancelledByTest > 0, float64(t.WastedTokens))
+			},
 		},
 		{
 			Def: Def{

@@ -45,7 +45,7 @@ type Counters struct {
 	Cancelled int64 // ended by the benchmark itself
 	// CancelledByTest counts those that a cancellation test has ended; not in Cancelled.
 	CancelledByTest int64
-	ByClass   map[bench.Class]int64
+	ByClass         map[bench.Class]int64
 
 	InputTokens     int64 // of successes
 	OutputTokens    int64 // of successes, reasoning not included
