@@ -189,7 +189,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"otel", `otel: {metrics_url: "http://h"}`, "#/benchmark/otel/metrics_url unsupported-feature"},
 	{"accuracy", `accuracy: {benchmark: mmlu}`, "#/benchmark/accuracy unsupported-feature"},
 	{"scenario", `scenario: x`, "#/benchmark/scenario unsupported-feature"},
-	{"slices", `artifacts: {sliceDuration: 2}`, "#/benchmark/artifacts/sliceDuration unsupported-feature"},
+	{"slices", `artifacts: {sliceDuration: 0}`, "#/benchmark/artifacts/sliceDuration out-of-range"},
 	{"no summary", `artifacts: {summary: false}`, "#/benchmark/artifacts/summary unsupported-feature"},
 	{"outputs", `artifacts: {exportOutputsJson: true}`, "#/benchmark/artifacts/exportOutputsJson unsupported-feature"},
 	{"records format", `artifacts: {records: [csv]}`, "#/benchmark/artifacts/records bad-enum"},

@@ -173,6 +173,7 @@ func fieldTexts() []fieldText {
 		{path: "benchmark.artifacts.exportOutputsJson", text: "AIPerf's outputs.json; not supported yet, so true is rejected."},
 		{path: "benchmark.artifacts.records", text: "AIPerf's form of `level`: false is `summary`, [jsonl] is `records`."},
 		{path: "benchmark.artifacts.raw", text: "AIPerf's form of `level`: true is `raw`."},
+		{path: "benchmark.artifacts.sliceDuration", text: "Length of time slices in seconds. Each phase is divided into slices from its start on; the metrics of a slice are those of the requests that started in it ([metrics.md](metrics.md#time-slices))."},
 		{path: "benchmark.slos", text: "Objectives per request: metric tag to threshold, in the metric's unit (docs/metrics.md). Requests that meet all of them count as goodput."},
 		{path: "benchmark.tokenizer", text: "Counts tokens and generates prompts."},
 		{path: "benchmark.runtime", text: "Settings of the process. The daemon has its own and ignores them with a warning."},

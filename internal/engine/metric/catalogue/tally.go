@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // Totals are the inputs of derived metrics.
@@ -15,6 +16,9 @@ type Totals struct {
 	SkippedTurns int64
 	Dropped      float64 // arrivals that were due and never sent; NaN = not known
 	Opened       float64 // connections that were opened before the phase; NaN = not known
+	// Flow is what happened in the window, whenever the requests started; nil if the
+	// window is a whole phase.
+	Flow *timeline.Flow
 }
 
 // Sums are those of the metrics of single records.
