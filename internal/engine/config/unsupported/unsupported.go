@@ -159,7 +159,6 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
 		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
 		{Name: "sliceDuration", Off: `null`, What: "time slices"},
 		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
