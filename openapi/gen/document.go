@@ -274,6 +274,10 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		if f.Has(reference.FormBoolean) {
 			values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
 		}
+	case reference.KindBoolean:
+		if f.Has(reference.FormJSON) {
+			values = append(values, inline(&openapi3.Schema{Type: types("array"), MinItems: 1, MaxItems: new(uint64(1)), Items: inline(constant("json"))}))
+		}
 	case reference.KindInteger:
 		s.Format = "int64"
 		s.Enum = numbersOf(f.Choices)

@@ -132,6 +132,7 @@ func kind(f *reference.Field) string {
 		{f.Has(reference.FormElement), ", or one " + element(f)},
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
 		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
+		{f.Has(reference.FormJSON), ", or `[json]`"},
 		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
 		{f.Numeric || f.Has(reference.FormNumber), ", or number"},
 	} {

@@ -206,6 +206,8 @@ func shown(v reflect.Value, name string) any {
 		return each(value, func(pair config.LengthPair) config.Object {
 			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
 		})
+	case *config.Cancellation:
+		return optional(value, "benchmark.phases.*.cancellation", "rate delay")
 	case *config.RangeRatio:
 		return rangeRatioView(value)
 	case *config.Images:
@@ -309,6 +311,12 @@ func artifactsView(a config.Artifacts) config.Object {
 			put(&out, name, records)
 		case "raw":
 			put(&out, name, a.Level == "raw")
+		case "summary":
+			var summary any = []string{"json"}
+			if !a.Summary {
+				summary = false
+			}
+			put(&out, name, summary)
 		default:
 			for _, m := range view(a, "benchmark.artifacts", name).Members() {
 				out.Set(m)
