@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/run"
@@ -25,7 +26,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
-	failed, err := export.Write(dir, o.Report, x.secrets)
+	failed, err := export.Write(dir, o.Report, x.secrets, native.Format())
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.State = bench.StateFailed
