@@ -89,6 +89,9 @@ func complete(snap *run.Snapshot, rep *export.Report) {
 		for j := range rep.Phases {
 			if r := &rep.Phases[j]; r.Stats.Index == p.Stats.Index {
 				p.Metrics, p.Errors = r.Results, r.Errors
+				for _, s := range r.Slices {
+					p.Slices = append(p.Slices, run.Slice{Start: s.Start, End: s.End, Complete: s.Complete, Metrics: s.Results})
+				}
 			}
 		}
 	}

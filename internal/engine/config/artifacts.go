@@ -16,6 +16,8 @@ type Artifacts struct {
 	Summary       bool    `json:"summary"` // as JSON; AIPerf's ["json"] is true
 	CSVPrecision  *int    `json:"csvPrecision" validate:"min=0,max=12"`
 	Overwrite     bool    `json:"overwrite"` // the folder that is named after the run
+	// SliceDuration is the length of time slices with metrics of their own; nil = none.
+	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }
 
 // Decode reads the section. AIPerf selects files by records and raw; both together

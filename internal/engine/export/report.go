@@ -80,6 +80,26 @@ type PhaseReport struct {
 	// Sketches estimates the distribution of each metric that has one value per request.
 	// Times are in seconds, sizes in bytes, everything else in its display unit.
 	Sketches map[string]*sketch.Sketch `json:"sketches,omitempty"`
+	Slices   []Slice                   `json:"-"` // nil = none were asked for, or the phase does not enter the results
+}
+
+// Slices returns the time slices of the phases that enter the results, in order.
+func (r *Report) Slices() []Slice {
+	var out []Slice
+	for i := range r.Phases {
+		out = append(out, r.Phases[i].Slices...)
+	}
+	return out
+}
+
+// Slice is an interval of a phase with the metrics of the requests that started in it;
+// see [metric.Slice].
+type Slice struct {
+	Phase    string         `json:"-"`
+	Start    time.Time      `json:"start_time"`
+	End      time.Time      `json:"end_time"`
+	Complete bool           `json:"is_complete"` // as long as the others: the phase did not end in it
+	Results  metric.Results `json:"-"`
 }
 
 // Dataset identifies the conversations that were used.

@@ -45,6 +45,14 @@ func Formats() []Format {
 			Name: "console", About: "The report as `aiperfd profile --report full` prints it.", File: func(n Names) string { return n.Console },
 			Write: func(w io.Writer, r *Report) error { return Console(w, r, ConsoleOptions{Width: consoleFileWidth}) },
 		},
+		{
+			Name: "timeslices json", About: "Only with `artifacts.sliceDuration` (`--slice-duration`). The metrics of each time slice.",
+			File: func(n Names) string { return n.Summary("_timeslices.json") }, Write: writeSlicesJSON, Made: sliced,
+		},
+		{
+			Name: "timeslices csv", About: "The same as a table: one line per slice, metric and statistic.",
+			File: func(n Names) string { return n.Summary("_timeslices.csv") }, Write: writeSlicesCSV, Made: sliced,
+		},
 	}
 }
 

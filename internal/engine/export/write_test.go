@@ -48,10 +48,11 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// everyFormat returns the names of the files of all formats, as [files] does.
+// everyFormat returns the names of the files of a report without time slices, as
+// [files] does.
 func everyFormat(n Names) map[string]string {
 	out := map[string]string{}
-	for _, f := range Formats() {
+	for _, f := range formatsOf(&Report{}) {
 		out[f.File(n)] = ""
 	}
 	return out
@@ -118,7 +119,7 @@ func TestWriteNothing(t *testing.T) {
 		}
 	}
 	failed, err := Write(dir, named(failedReport(t), "p"), nil)
-	if err == nil || len(failed) != len(Formats()) {
+	if err == nil || len(failed) != len(formatsOf(&Report{})) {
 		t.Errorf("Write = %q, %v; want an error", failed, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ReadyMarker)); !errors.Is(err, fs.ErrNotExist) {

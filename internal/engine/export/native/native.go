@@ -51,9 +51,16 @@ type phase struct {
 	Stats stats `json:"stats"`
 	phaseReport
 	Metrics metrics `json:"metrics"`
+	Slices  []slice `json:"slices,omitempty"`
 }
 
 type phaseReport export.PhaseReport
+
+// slice is a time slice of a phase.
+type slice struct {
+	export.Slice
+	Metrics metrics `json:"metrics"`
+}
 
 // definition says what a metric is.
 type definition struct {
@@ -90,8 +97,13 @@ func Write(w io.Writer, r *export.Report) error {
 	d.define(r.Warmup)
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		d.Phases = append(d.Phases, phase{stats(p.Stats), phaseReport(*p), metrics(p.Results)})
+		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: metrics(p.Results)}
 		d.define(p.Results)
+		for _, s := range p.Slices {
+			out.Slices = append(out.Slices, slice{s, metrics(s.Results)})
+			d.define(s.Results)
+		}
+		d.Phases = append(d.Phases, out)
 	}
 	data, err := plainjson.Marshal(d)
 	if err == nil {
@@ -138,6 +150,10 @@ func Read(r io.Reader) (*export.Report, error) {
 		p.Stats, p.Results = d.Phases[i].Stats.phase(), metric.Results(d.Phases[i].Metrics)
 		if name := p.Stats.Name; !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
 			return nil, fmt.Errorf("read result: the phase %q cannot name a folder", name)
+		}
+		for _, s := range d.Phases[i].Slices {
+			s.Slice.Phase, s.Results = p.Stats.Name, metric.Results(s.Metrics)
+			p.Slices = append(p.Slices, s.Slice)
 		}
 		out.Phases = append(out.Phases, p)
 	}
