@@ -430,7 +430,7 @@ func TestCanaryProfile(t *testing.T) {
 			"--extra-inputs", "api_key:" + canary("extrakey"), "--extra-inputs", `{"options":{"access_token":` + fmt.Sprintf("%q", canary("nested")) + `}}`,
 		},
 		"raw": {
-			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--streaming",
+			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--export-http-trace", "--streaming",
 			"--extra-inputs", "api_key:" + canary("extrakey"), "-H", "Cookie: session=" + canary("cookie"),
 		},
 		"userinfo": {"--url", strings.Replace(server.URL, "://", "://"+credentials+"@", 1)},

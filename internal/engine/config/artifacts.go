@@ -8,11 +8,13 @@ import (
 
 // Artifacts selects the files of a run and their folder.
 type Artifacts struct {
-	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
-	Prefix        *string `json:"prefix"`
-	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
-	ExportOutputs bool    `json:"exportOutputsJson"`
-	ExportInputs  bool    `json:"exportInputs"`
+	Dir             string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Prefix          *string `json:"prefix"`
+	Level           string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	ExportOutputs   bool    `json:"exportOutputsJson"`
+	ExportInputs    bool    `json:"exportInputs"`
+	Trace           bool    `json:"trace"` // needs level records or raw
+	ShowTraceTiming bool    `json:"showTraceTiming"`
 }
 
 // Decode reads the section. AIPerf selects files by records and raw; both together

@@ -159,9 +159,7 @@ func phaseFeatures() []Field {
 func artifactFeatures() []Field {
 	return []Field{
 		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
-		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
 		{Name: "sliceDuration", Off: `null`, What: "time slices"},
-		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},
 		{Name: "plotRequired", Off: `false`, What: "plotting"},
