@@ -15,6 +15,8 @@ type Artifacts struct {
 	ExportInputs    bool    `json:"exportInputs"`
 	Trace           bool    `json:"trace"` // needs level records or raw
 	ShowTraceTiming bool    `json:"showTraceTiming"`
+	// SliceDuration is the length of time slices with metrics of their own; nil = none.
+	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }
 
 // Decode reads the section. AIPerf selects files by records and raw; both together

@@ -16,13 +16,16 @@ import (
 type Document struct {
 	SchemaVersion string    `json:"schemaVersion,omitempty" form:"version" validate:"oneof=2.0"`
 	RandomSeed    *int64    `json:"randomSeed,omitempty" validate:"gte=0"` // ≥ 0; nil = drawn and recorded when the run is compiled
+	Variables     Object    `json:"variables,omitzero"`                    // values that templates name
 	Benchmark     Benchmark `json:"benchmark"`
 	Metadata      Metadata  `json:"metadata,omitzero"`
 
 	defaulted []Default // values that depend on other values
 	injected  []string  // values that substitutions put into secret places
-	untrusted bool      // files only under roots
-	roots     []string
+	// those of injected that ${secret:NAME} gave; they are shown nowhere
+	confidential []string
+	untrusted    bool // files only under roots
+	roots        []string
 }
 
 // Metadata describes a run for its users; it does not affect what is measured.

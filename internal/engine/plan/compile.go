@@ -327,6 +327,9 @@ func (c *compiler) metrics(p *Plan) {
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
+	if d := c.b.Artifacts.SliceDuration; d != nil {
+		p.Metrics.Slice = d.Duration()
+	}
 	for _, ph := range p.Phases {
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())

@@ -211,6 +211,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
 	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
+	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
@@ -230,6 +231,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
+	"variables":                   "used up by the templates of the document",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",

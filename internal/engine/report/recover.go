@@ -57,6 +57,9 @@ func replay(m *plan.Measure, log *export.RecordLog) ([]Measured, error) {
 				return nil, err
 			}
 			p.Stats.End, p.Stats.Start = bench.PhaseAborted, rec.Stamps.Due
+			if p.Plan.Kind == bench.Profiling {
+				p.Set.SliceFrom(rec.Stamps.Due)
+			}
 		}
 		p.add(rec)
 	}

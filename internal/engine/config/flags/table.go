@@ -215,7 +215,7 @@ func options() []option {
 		{names: "--profile-export-prefix --profile-export-file", group: "Output", kind: optFile, path: "artifacts.prefix", redact: redact.File, help: "Prefix of the names of all files."},
 		{names: "--export-level --profile-export-level", group: "Output", kind: optText, path: "artifacts.level", def: "records", help: "Files to write: summary, records (one line per request) or raw (request and response bodies as well)."},
 		{names: "--report", group: "Output", kind: optText, path: "runtime.report", def: "brief", help: "Results to print at the end: brief (a dozen lines), aiperf (the tables of AIPerf) or full (everything). Files always contain everything."},
-		{names: "--slice-duration", group: "Output", kind: optText, status: refused, help: "Also compute metrics per time window."},
+		{names: "--slice-duration", group: "Output", kind: optNumber, path: "artifacts.sliceDuration", help: "Also compute metrics for each time slice of this length in seconds."},
 		{names: "--auto-plot", negated: "--no-auto-plot", group: "Output", kind: optBool, status: refused, redact: redact.Bool, help: "Plot after the run."},
 		{names: "--plot-required", group: "Output", kind: optBool, status: inert, why: "nothing is plotted after the run", redact: redact.Bool, help: "Plot failure fails the command. Accepted without effect."},
 		{names: "--export-inputs", group: "Output", kind: optBool, path: "artifacts.exportInputs", redact: redact.Bool, help: "Write the request bodies of the dataset to inputs.json; always so with --export-level raw."},

@@ -33,7 +33,6 @@ func Fields(path string) []Field {
 	switch tree.GenericPath(path) {
 	case "":
 		return []Field{
-			{Name: "variables", Off: `{}`, What: "template variables"},
 			{Name: "sweep", Off: `null`, What: "sweeps"},
 			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
 			{Name: "plot", Off: `null`, What: "plotting"},
@@ -159,7 +158,6 @@ func phaseFeatures() []Field {
 func artifactFeatures() []Field {
 	return []Field{
 		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
-		{Name: "sliceDuration", Off: `null`, What: "time slices"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},
 		{Name: "plotRequired", Off: `false`, What: "plotting"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // Totals are the inputs of derived metrics.
@@ -15,6 +16,9 @@ type Totals struct {
 	SkippedTurns int64
 	Dropped      float64 // arrivals that were due and never sent; NaN = not known
 	Opened       float64 // connections that were opened before the phase; NaN = not known
+	// Flow is what happened in the window, whenever the requests started; nil if the
+	// window is a whole phase.
+	Flow *timeline.Flow
 }
 
 // Sums are those of the metrics of single records.
@@ -40,10 +44,11 @@ type Tally struct {
 
 // Counters are plain totals of a phase, for scraping.
 type Counters struct {
-	Success         int64 // records that entered latency metrics
-	Errors          int64 // failures that were not cancellations
-	Cancelled       int64 // ended by the benchmark itself
-	CancelledByTest int64 // ended by a cancellation test; not in Cancelled
+	Success   int64 // records that entered latency metrics
+	Errors    int64 // failures that were not cancellations
+	Cancelled int64 // ended by the benchmark itself
+	// CancelledByTest counts those that a cancellation test has ended; not in Cancelled.
+	CancelledByTest int64
 	ByClass         map[bench.Class]int64
 
 	InputTokens     int64 // of successes
