@@ -101,6 +101,9 @@ func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 	}
 	var page run.Page
 	for _, r := range slices.Backward(f.runs) {
+		if q.Kind != "" && q.Kind != r.Kind() || q.Parent != "" && q.Parent != r.ParentID() {
+			continue
+		}
 		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
 			page.Runs = append(page.Runs, *r)
 		}

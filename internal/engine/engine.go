@@ -62,6 +62,8 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
+	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
+	Recovered func()
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
@@ -199,6 +201,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.health.set(run.HealthRunning, "store", "ok")
 	close(e.open)
+	if e.opts.Recovered != nil {
+		e.opts.Recovered()
+	}
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	for {

@@ -155,6 +155,27 @@ func (l *loader) fillStudy() {
 	}
 }
 
+// unrendered returns the scenarios of a sweep with their templates, which are evaluated
+// for each variation. Their names are those of the document.
+func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Scenario {
+	var raw struct {
+		Sweep sweep.Block `json:"sweep"`
+	}
+	block := draft.Root.Get("sweep")
+	if block == nil || block.Get("runs") == nil {
+		return rendered
+	}
+	only := tree.ObjectNode(tree.Member{Name: "sweep", Value: tree.ObjectNode(tree.Member{Name: "runs", Value: block.Get("runs")})})
+	newLoader(new(problem.Report), l.options, false).decoder.Document(only, &raw)
+	if len(raw.Sweep.Runs) != len(rendered) {
+		return rendered // a template makes the list
+	}
+	for i := range raw.Sweep.Runs {
+		raw.Sweep.Runs[i].Name = rendered[i].Name
+	}
+	return raw.Sweep.Runs
+}
+
 // makeStudy expands a valid document that asks for several runs, and checks each.
 func (l *loader) makeStudy(draft *Draft) {
 	d := l.doc
@@ -170,6 +191,7 @@ func (l *loader) makeStudy(draft *Draft) {
 		s.Variations = cell.List{{Label: "base"}}
 		return
 	}
+	s.Sweep.Runs = l.unrendered(draft, s.Sweep.Runs)
 	s.Variations = s.Sweep.Expand(s.Seed)
 	at := l.where("sweep")
 	if len(s.Sweep.Parameters) == 1 {
