@@ -2,17 +2,43 @@ package search
 
 import (
 	"slices"
+	"strconv"
 
+	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/tree"
 )
 
-// FromBlock returns the options of a valid block of a document. sizing is what the
-// document says about the length of a phase; seed is that of the study.
-func FromBlock(b *sweep.Block, sizing Sizing, seed int64) Options {
-	sizing.Precision = Precision(b.SLAPrecision)
-	if b.SLAWarmupSeconds != nil {
-		sizing.Warmup = *b.SLAWarmupSeconds
+// SizingOf returns how long the variations of a sweep are measured. document is in the long
+// form. If the block asks for a warm-up before each probe, that is put in front of the
+// profiling phase, in place of the document's own.
+func SizingOf(b *sweep.Block, document *tree.Node) Sizing {
+	s := Sizing{Precision: Precision(b.SLAPrecision), Given: !b.AutoRequests}
+	phases, _ := address.Find(document, []string{"benchmark", "phases"})
+	if phases.Shape != tree.List {
+		return s
 	}
+	if c, n := address.Find(document, []string{"benchmark", "phases", "profiling", "concurrency"}); n == 4 {
+		if v, err := strconv.Atoi(c.Scalar); err == nil {
+			s.Concurrency = v
+		}
+	}
+	if b.SLAWarmupSeconds == nil || *b.SLAWarmupSeconds == 0 {
+		return s
+	}
+	s.Warmup = *b.SLAWarmupSeconds
+	phases.Items = slices.DeleteFunc(phases.Items, func(p *tree.Node) bool { return address.KindOf(p) == "warmup" })
+	warmup := tree.ObjectNode()
+	warmup.Set("name", tree.TextNode("warmup"))
+	warmup.Set("type", tree.TextNode("concurrency"))
+	phases.Items = slices.Insert(phases.Items, 0, warmup)
+	phases.Locate("#/benchmark/phases")
+	return s
+}
+
+// FromBlock returns the options of a valid block of a document. sizing is that of
+// [SizingOf]; seed is that of the study.
+func FromBlock(b *sweep.Block, sizing Sizing, seed int64) Options {
 	o := Options{
 		Algorithm: Algorithm(b.Planner), Filters: slices.Clone(b.SLAFilters), Iterations: b.MaxIterations, Initial: b.InitialPoints,
 		Patience: b.ImprovementPatience, PlateauWindow: b.PlateauWindow, PlateauThreshold: b.PlateauThreshold,

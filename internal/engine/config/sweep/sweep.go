@@ -47,7 +47,10 @@ type Block struct {
 	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
 	RecipeName      string      `json:"recipeName"`
 
-	PostProcess *PostProcess `json:"postProcess,omitempty"` // nil = none
+	// AutoRequests replaces the number of requests of the profiling phase by one that is large
+	// enough for percentiles: 1000, and 30 per concurrent session.
+	AutoRequests bool         `json:"autoRequests,omitempty"`
+	PostProcess  *PostProcess `json:"postProcess,omitempty"` // nil = none
 
 	// Of adaptive_search.
 	Planner             string            `json:"planner,omitempty" validate:"oneof=bayesian optuna monotonic_sla smooth_isotonic"`
