@@ -27,9 +27,7 @@ type Assignment struct {
 // the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
 func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
-	v := *d
-	v.Report = d.Report.Clone()
-	v.Root = d.Root.Clone()
+	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
 	var bad problem.Report
@@ -42,7 +40,14 @@ func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
 			bad.Fail(tree.Place{Pointer: "#/sweep"}, problem.CodeUnknownField, "%s: %v", a.Path, err)
 		}
 	}
-	return &v, bad.Err()
+	return v, bad.Err()
+}
+
+// clone returns a copy that can be changed and loaded apart from d.
+func (d *Draft) clone() *Draft {
+	v := *d
+	v.Report, v.Root = d.Report.Clone(), d.Root.Clone()
+	return &v
 }
 
 // assign sets or merges one value.

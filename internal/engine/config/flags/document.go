@@ -36,6 +36,7 @@ func (f *Flags) Draft() (*config.Draft, error) {
 	}
 	plainOptions{b}.lay()
 	phaseOptions{b, make(map[*occurrence]bool)}.lay()
+	studyOptions{b}.lay()
 	variables{b}.lay()
 	b.draft.Add(&f.report)
 	return b.draft, nil
@@ -48,6 +49,7 @@ type overlay struct {
 	benchmark *tree.Node
 	file      bool              // the draft came from --config
 	taken     map[string]string // path → the option that wrote it
+	swept     []*occurrence     // those with lists of values
 }
 
 func (f *Flags) newOverlay() (*overlay, error) {
@@ -92,7 +94,7 @@ func (b plainOptions) lay() {
 		case occ.option.status == inert:
 			b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
-		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
+		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."), strings.HasPrefix(occ.option.path, "sweep."):
 		case occ.option.path != "":
 			b.option(occ)
 		}

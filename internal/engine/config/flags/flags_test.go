@@ -141,7 +141,14 @@ func TestFlagProblems(t *testing.T) {
 		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
 		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
-		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
+		{"swept value", []string{"--concurrency", "1,0"}, "phases.profiling.concurrency=0: concurrency 0: must be at least 1"},
+		{"zip of unequal lists", []string{"--concurrency", "1,2", "--request-count", "5,6,7", "--sweep-type", "zip"}, "phases.profiling.requests: zip takes lists of equal length; this one has 3 values and that of phases.profiling.concurrency has 2"},
+		{"sweep type without lists", []string{"--sweep-type", "zip"}, "--sweep-type: needs lists of values, for example --concurrency 1,2,4"},
+		{"order without a sweep", []string{"--parameter-sweep-mode", "independent"}, "--parameter-sweep-mode: needs a sweep, for example --concurrency 1,2,4"},
+		{"list and variants", []string{"--concurrency", "1,2", "--variant", "rate=1", "--variant", "rate=2"}, "--variant: conflicts with the list of values of --concurrency"},
+		{"one variant", []string{"--variant", "a: concurrency=1"}, "--variant: give at least two variants, each with a flag of its own"},
+		{"malformed variant", []string{"--variant", "a: concurrency", "--variant", "b: concurrency=2"}, "--variant: a: concurrency is not of the form [name:] path=value, …"},
+		{"list and schedule", []string{"--concurrency", "1,2", "--fixed-schedule"}, "--concurrency: a list of values conflicts with --fixed-schedule\n--fixed-schedule: needs a dataset with timestamps; synthetic data has none"},
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
 		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type {shaped}"},
@@ -479,7 +486,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+47 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+49 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

@@ -2,6 +2,11 @@
 // variations of it are performed, and how often.
 package sweep
 
+import (
+	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/tree"
+)
+
 // The types of sweeps.
 const (
 	Grid           = "grid"            // the product of lists of values
@@ -105,7 +110,7 @@ func (f Filter) Holds(value float64) bool {
 type MultiRun struct {
 	NumRuns                 int          `json:"numRuns" validate:"gte=1,lte=10"`
 	CooldownSeconds         float64      `json:"cooldownSeconds" validate:"gte=0,lte=86400"`
-	ConfidenceLevel         float64      `json:"confidenceLevel" validate:"gt=0,lt=1"`
+	ConfidenceLevel         float64      `json:"confidenceLevel" validate:"gt=0"`
 	DisableWarmupAfterFirst bool         `json:"disableWarmupAfterFirst"`
 	SetConsistentSeed       bool         `json:"setConsistentSeed"` // seed 42 if none is given
 	VarySeedPerTrial        bool         `json:"varySeedPerTrial"`
@@ -117,7 +122,7 @@ type Convergence struct {
 	Metric    string   `json:"metric" choices:"metrics"`
 	Stat      string   `json:"stat" validate:"oneof=avg p50 p90 p95 p99 min max"`
 	Mode      string   `json:"mode" validate:"oneof=ci_width cv distribution"`
-	Threshold *float64 `json:"threshold" validate:"gt=0,lt=1"`
+	Threshold *float64 `json:"threshold" validate:"gt=0"`
 	MinRuns   int      `json:"minRuns" validate:"gte=2,lte=10"`
 }
 
@@ -142,6 +147,14 @@ func (c *Convergence) Limit() float64 {
 // NewBlock returns a sweep with the defaults.
 func NewBlock() Block {
 	return Block{Type: Grid, LabelFormat: "index", IterationOrder: Repeated, OnFailure: "continue"}
+}
+
+// Decode reads a block over the defaults.
+func (b *Block) Decode(f decode.Field, n *tree.Node) bool {
+	type fields Block // without this method
+	*b = NewBlock()
+	f.Fields(n, (*fields)(b), f.Path)
+	return true
 }
 
 // NewMultiRun returns a single run with the defaults.
