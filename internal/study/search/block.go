@@ -1,12 +1,14 @@
 package search
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
 	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/study/cell"
 )
 
 // SizingOf returns how long the variations of a sweep are measured. document is in the long
@@ -67,4 +69,42 @@ func FromBlock(b *sweep.Block, sizing Sizing, seed int64) Options {
 		o.Algorithm = Bayesian
 	}
 	return o
+}
+
+// Search is the search of a document.
+type Search struct {
+	Planner
+	Options Options
+	Recipe  string // that made it; empty = none
+}
+
+// Of returns the search of a valid block, see [FromBlock].
+func Of(b *sweep.Block, sizing Sizing, seed int64) *Search {
+	o := FromBlock(b, sizing, seed)
+	return &Search{New(o), o, b.RecipeName}
+}
+
+// History returns what the outcomes so far amount to, as a file has it.
+func (s *Search) History(done []cell.Outcome) History {
+	return NewHistory(s.Options, s.Summarize(done), s.Recipe)
+}
+
+// Corners returns the variations with the lowest and with the highest values, to check
+// that the document takes them.
+func (s *Search) Corners() []cell.Variation {
+	var low, high []float64
+	for _, d := range s.Options.Space {
+		lo, hi := d.Lo, d.Hi
+		if d.Integer {
+			lo, hi = math.Ceil(lo), math.Floor(hi)
+		}
+		low, high = append(low, lo), append(high, hi)
+	}
+	var out []cell.Variation
+	for _, at := range [][]float64{low, high} {
+		v, _ := s.Options.variation(nil, at)
+		v.Label = sweep.Label(v.Values)
+		out = append(out, v)
+	}
+	return out
 }

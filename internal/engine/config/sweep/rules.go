@@ -77,7 +77,7 @@ func (b *Block) Check(d *decode.Decoder) {
 	case Sobol, LatinHypercube:
 		b.checkDesign(r, path)
 	case Adaptive:
-		b.checkSearch(r, path)
+		searchRules{b, r}.checkSearch(path)
 	}
 	if b.PostProcess != nil {
 		b.PostProcess.check(r, path+".postProcess")

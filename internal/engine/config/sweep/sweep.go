@@ -149,6 +149,12 @@ func NewBlock() Block {
 	return Block{Type: Grid, LabelFormat: "index", IterationOrder: Repeated, OnFailure: "continue"}
 }
 
+// Boundary reports whether a search looks for the boundary of its filters, in one
+// dimension, and not for an optimum.
+func (b *Block) Boundary() bool {
+	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
+}
+
 // Decode reads a block over the defaults.
 func (b *Block) Decode(f decode.Field, n *tree.Node) bool {
 	type fields Block // without this method
