@@ -32,6 +32,14 @@ type Study struct {
 	draft *Draft // as it was read
 }
 
+// Planner returns the planner of the variations.
+func (s *Study) Planner() cell.Planner {
+	if s.Search != nil {
+		return s.Search
+	}
+	return s.Variations
+}
+
 // Text returns the document as it was read, to be stored and read again, see
 // [Draft.Text].
 func (s *Study) Text() json.RawMessage { return s.draft.Text() }
