@@ -232,6 +232,11 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	if d.Concurrency != nil {
 		ph.Concurrency = *d.Concurrency
 	}
+	if x := d.Cancellation; x != nil && x.Rate > 0 {
+		ph.Cancellation = &Cancellation{
+			seed: seed.Child("phase." + d.Name).Child(bench.StreamCancellation), Share: x.Rate / 100, After: x.Delay.Duration(),
+		}
+	}
 	const forever = 1<<63 - 1
 	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
 		ph.Grace = d.GracePeriod.Duration()

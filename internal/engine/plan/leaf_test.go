@@ -204,6 +204,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
 	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.cancellation.rate":      cancelled(config.Cancellation{Rate: 30}),
+	"phases.cancellation.delay":     cancelled(config.Cancellation{Rate: 20, Delay: 2}),
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
@@ -297,6 +299,11 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 	}
 }
 
+// cancelled changes how requests are cancelled; those of the base document are not.
+func cancelled(to config.Cancellation) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Phases[0].Cancellation = &to }
+}
+
 // replayed changes how a dataset is replayed, not whether.
 func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
@@ -333,6 +340,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "phases.cancellation.delay" {
+			before.Benchmark.Phases[0].Cancellation = &config.Cancellation{Rate: 20}
 		}
 		if name == "datasets.skipBadLines" || name == "datasets.osl" {
 			toFile(before)
@@ -418,6 +428,8 @@ func digest(t *testing.T, d *config.Document) string {
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil
+		fmt.Fprintf(&out, "cancel %+v\n", deref(ph.Cancellation))
+		ph.Cancellation = nil
 		if ph.Replay != nil {
 			fmt.Fprintf(&out, "replay %+v\n", *ph.Replay)
 			ph.Replay = nil

@@ -89,6 +89,8 @@ func (m *Measured) add(rec *bench.Record) {
 	s.LastUpdate = max(s.LastUpdate, rec.Stamps.End)
 	s.RequestsEnd = s.LastUpdate
 	switch {
+	case rec.Cancelled() && rec.Answer.Failure.Class == bench.CancelledByTest:
+		s.CancelledByTest++
 	case rec.Cancelled():
 		s.Cancelled++
 	case rec.OK():

@@ -155,6 +155,7 @@ func fieldTexts() []fieldText {
 		{path: p + "kind", text: "`profiling` is measured; `warmup` is not part of the result.", def: "warmup if that is the name, else profiling"},
 		{path: p + "type", text: "`concurrency` keeps a number of sessions in flight; `fixed_schedule` starts them at the timestamps of the dataset; the others start them at a rate, with the gaps of docs/arrivals.md.", def: "fixed_schedule for a trace with timestamps; else concurrency, with a rate poisson, with smoothness too gamma"},
 		{path: p + "excludeFromResults", text: "Determined by the kind; other values are rejected.", def: "true for warmup, else false"},
+		{path: p + "cancellation", text: "Cancel a share of the requests after they are sent, to imitate users who go away; they count as neither successes nor errors. Absent = none."},
 		{path: p + "requests", def: inf},
 		{path: p + "sessions", text: "Maximum number of conversations.", def: inf},
 		{path: p + "duration", text: "Stop sending new requests after this time.", def: inf},

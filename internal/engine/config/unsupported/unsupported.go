@@ -128,7 +128,6 @@ func phaseFeatures() []Field {
 		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
 		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
 		{Name: "prefillRamp", Off: `null`, What: "ramping"},
-		{Name: "cancellation", Off: `null`, What: "request cancellation"},
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},

@@ -200,11 +200,21 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
+				Tag: "cancelled_by_test_count", Header: "Requests Cancelled by Test", Short: "Cancelled by Test", Kind: Aggregate, Origin: Ours,
+				Group: GroupDefault, Flags: NoIndividualRecords,
+				Doc: "Requests that the cancellation test of the run has ended: neither successes nor errors, and not in cancelled_request_count. Absent if there were none.",
+			},
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.CancelledByTest)) },
+		},
+		{
+			Def: Def{
 				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: Ours,
 				Flags: ProducesTokensOnly | NoIndividualRecords,
 				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
-			unit: inTokens, Total: func(t *Totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
+			unit: inTokens, Total: func(t *Totals) float64 {
+				return present(t.Errors+t.Cancelled+t.CancelledByTest > 0, float64(t.WastedTokens))
+			},
 		},
 		{
 			Def: Def{

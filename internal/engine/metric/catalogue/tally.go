@@ -47,7 +47,9 @@ type Counters struct {
 	Success   int64 // records that entered latency metrics
 	Errors    int64 // failures that were not cancellations
 	Cancelled int64 // ended by the benchmark itself
-	ByClass   map[bench.Class]int64
+	// CancelledByTest counts those that a cancellation test has ended; not in Cancelled.
+	CancelledByTest int64
+	ByClass         map[bench.Class]int64
 
 	InputTokens     int64 // of successes
 	OutputTokens    int64 // of successes, reasoning not included
@@ -89,8 +91,12 @@ func (t *Tally) Observe(v *View) {
 		t.ByClass[v.Failure().Class]++
 		t.WastedTokens += int64(v.Wasted())
 	case Cancelled:
-		t.Cancelled++
-		t.ByClass[bench.Cancelled]++
+		class := r.Answer.Failure.Class
+		if t.ByClass[class]++; class == bench.CancelledByTest {
+			t.CancelledByTest++
+		} else {
+			t.Cancelled++
+		}
 		t.WastedTokens += int64(v.Wasted())
 	}
 }
@@ -132,6 +138,7 @@ func (t *Tally) Merge(o *Tally) {
 	t.Success += o.Success
 	t.Errors += o.Errors
 	t.Cancelled += o.Cancelled
+	t.CancelledByTest += o.CancelledByTest
 	for class, n := range o.ByClass {
 		t.ByClass[class] += n
 	}
