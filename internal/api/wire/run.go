@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 )
 
@@ -43,14 +44,13 @@ func clientOf(r *run.Run, s *run.Snapshot) *run.ClientVerdict {
 
 // Run is the run resource.
 type Run struct {
-	ID            string             `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	Name          string             `json:"name"`
-	Labels        map[string]string  `json:"labels"`
-	Notes         string             `json:"notes"`
-	Kind          string             `json:"kind" enums:"run"`
-	ParentID      *string            `json:"parent_id"`
-	State         bench.State        `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	StateReason   string             `json:"state_reason"`
+	ID       string            `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels"`
+	Notes    string            `json:"notes"`
+	Kind     string            `json:"kind" enums:"run"`
+	ParentID *string           `json:"parent_id"`
+	RunState
 	QueuePosition *int               `json:"queue_position"` // 1 = the next to start; null when not queued
 	CreatedAt     time.Time          `json:"created_at" format:"date-time"`
 	StartedAt     *time.Time         `json:"started_at" format:"date-time"`
@@ -73,6 +73,15 @@ type Run struct {
 	Artifacts     Artifacts          `json:"artifacts"`
 	Links         *Links             `json:"links,omitempty"` // absent in lists
 	Revision      int64              `json:"revision"`
+}
+
+// RunState is how far a run has come, and how it ended.
+type RunState struct {
+	State       bench.State `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	StateReason string      `json:"state_reason"`
+	// Verdict is whether the run met its objectives, whatever its state; null without
+	// objectives, and until the run is terminal.
+	Verdict *string `json:"verdict" enums:"pass,fail"`
 }
 
 // RunProgress is the progress of the phase that started last.
@@ -124,8 +133,9 @@ type Queue struct {
 // position is its position in the queue from 1, or 0 if it is not queued.
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
-		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: "run", State: r.State,
-		StateReason: r.StateReason, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
+		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: "run",
+		RunState:  RunState{r.State, r.StateReason, objectivesVerdict(r.Summary)},
+		CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
 		EndedAt: utc(r.EndedAt), Via: r.Via, Version: r.Version, RandomSeed: r.Seed,
 		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
@@ -140,6 +150,17 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		out.QueuePosition = &position
 	}
 	return out
+}
+
+// objectivesVerdict returns whether all objectives are met; nil if there are none.
+func objectivesVerdict(s *run.Summary) *string {
+	switch {
+	case s == nil || len(s.SLOs) == 0:
+		return nil
+	case slo.Passed(s.SLOs):
+		return new("pass")
+	}
+	return new("fail")
 }
 
 func newLinks(id string) *Links {

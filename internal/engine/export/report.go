@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -39,9 +40,9 @@ type Report struct {
 	Duration   time.Duration // profiling phase window W that rates divide by
 	Expected   int64         // requests asked for; 0 = not bounded by requests
 
-	SLOs     map[string]float64 // objectives: metric tag → threshold in the metric's unit; empty = none
-	Results  metric.Results     // profiling phases together
-	Warmup   metric.Results     // nil without a warm-up
+	SLOs     SLOs
+	Results  metric.Results // profiling phases together
+	Warmup   metric.Results // nil without a warm-up
 	Phases   []PhaseReport
 	Errors   []errorgroup.Group // profiling only, most frequent first
 	Warnings []bench.Warning
@@ -51,6 +52,12 @@ type Report struct {
 	Checks verdict.Checks  // whether the numbers agree with each other
 
 	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
+}
+
+// SLOs are the objectives of a run.
+type SLOs struct {
+	Requests map[string]float64 // of each request: metric tag → threshold in the metric's unit; empty = none
+	Run      []slo.Result       // of the run as a whole, with their outcomes; empty = none
 }
 
 // PhaseReport is one phase alone.

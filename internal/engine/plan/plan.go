@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -50,6 +51,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []Phase
 	Metrics  metric.Options
+	RunSLOs  []slo.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 
