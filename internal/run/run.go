@@ -112,6 +112,7 @@ const (
 	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
 	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
 	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
+	SourceAddress   ErrorCode = "source-address"   // an address to connect from is not one of this machine
 	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials
 	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
 	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied
