@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 )
@@ -90,8 +91,9 @@ func (c *compiler) measure(p *Plan) {
 		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
 		Trace:   c.b.Artifacts.Trace && c.b.Artifacts.Level != "summary",
 	}
+	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {
-		p.Files.Prefix = *prefix
+		p.Files.Layout.Prefix = *prefix
 	}
 }
 

@@ -211,6 +211,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
+	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
 	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
@@ -233,10 +235,11 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
-	"variables":                   "used up by the templates of the document",
+	"variables":                   "evaluated before the document is decoded, and for user files",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
+	"artifacts.overwrite":         "where the command line writes",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
 	"artifacts.exportOutputsJson": "refused by the loader until it exists",
 	"runtime.ui":                  "how the command line shows progress",

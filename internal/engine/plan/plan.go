@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
 )
@@ -90,11 +91,11 @@ type Profiler struct {
 
 // Files selects the artifacts of a run.
 type Files struct {
-	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
-	Records bool   // profile_export.jsonl
-	Raw     bool   // profile_export_raw.jsonl
-	Inputs  bool   // inputs.json
-	Trace   bool   // trace_data in the lines of Records
+	Layout  export.Layout
+	Records bool // profile_export.jsonl
+	Raw     bool // profile_export_raw.jsonl
+	Inputs  bool // inputs.json
+	Trace   bool // trace_data in the lines of Records
 }
 
 // Phase is one period of load.
