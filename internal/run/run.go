@@ -68,10 +68,25 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
+	// ByURL has the numbers of each server, if there are several.
+	ByURL []URLSummary `json:"by_url,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
 	Saturation  *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; null without an open loop
+}
+
+// URLSummary are the numbers of one of several servers; nil = the metric does not exist.
+type URLSummary struct {
+	URL                   string   `json:"url"` // redacted
+	Requests              int64    `json:"requests"`
+	Errors                int64    `json:"errors"`
+	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
+	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
+	TTFTP50               *float64 `json:"time_to_first_token_p50_ms"`
+	TTFTP99               *float64 `json:"time_to_first_token_p99_ms"`
+	LatencyP50            *float64 `json:"request_latency_p50_ms"`
+	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 }
 
 // ClientVerdict is the verdict on the load generator in a run.

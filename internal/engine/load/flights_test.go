@@ -33,7 +33,7 @@ func (h *hosts) Do(_ context.Context, r *transport.Request) (x transport.Exchang
 	x.Stamps.Start = h.clock.Now()
 	var takes time.Duration
 	_, _ = fmt.Sscanf(r.URL.Host, "%d", &takes) // one of the test's
-	<-time.After(takes * time.Second) // in virtual time
+	<-time.After(takes * time.Second)           // in virtual time
 	x.Stamps.End = h.clock.Now()
 	x.Response = &bench.Response{Status: 200, Framing: bench.FramingJSON, EndAt: x.Stamps.End, BodyAt: x.Stamps.End,
 		Body: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`)}
