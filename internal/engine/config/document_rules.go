@@ -119,10 +119,6 @@ func (c documentRules) checkPhases() {
 
 func (c documentRules) checkArtifacts() {
 	const path = "benchmark.artifacts"
-	if c.doc.Benchmark.Artifacts.ExportOutputs {
-		at := c.where(path + ".exportOutputsJson")
-		c.Fail(at, problem.CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", problem.Label(at))
-	}
 	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
 		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, "must be a file name prefix")
 	}

@@ -218,6 +218,14 @@ func cause(err error) error {
 // of power. The file can be read by its owner only.
 func WriteFile(path string, data []byte) error { return writeFile(path, privateMode, data) }
 
+// ReplaceFile is [WriteFile] for a result file whose content is written piece by piece.
+func ReplaceFile(path string, write func(io.Writer) error) error {
+	if err := replaceFile(path, FileMode, write); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
 func writeFile(path string, mode fs.FileMode, data []byte) error {
 	err := replaceFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -211,6 +211,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
+	"artifacts.exportOutputsJson":   func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
@@ -231,20 +232,19 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
-	"schemaVersion":               "checked by the loader, one value only",
-	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
-	"datasets.name":               "names the only data set for error messages",
-	"datasets.audio.format":       "one value only, wav",
-	"artifacts.overwrite":         "where the command line writes",
-	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
-	"artifacts.exportOutputsJson": "refused by the loader until it exists",
-	"runtime.ui":                  "how the command line shows progress",
-	"runtime.apiPort":             "the command line's own listener",
-	"runtime.apiHost":             "the command line's own listener",
-	"runtime.statsInterval":       "the command line's log lines",
-	"runtime.report":              "what the command line prints",
-	"logging.level":               "the command line's log",
-	"client.strict":               "the command line's exit code",
+	"schemaVersion":         "checked by the loader, one value only",
+	"endpoint.apiKeyFile":   "read into apiKey when the document is loaded",
+	"datasets.name":         "names the only data set for error messages",
+	"datasets.audio.format": "one value only, wav",
+	"artifacts.overwrite":   "where the command line writes",
+	"artifacts.dir":         "where the command line writes; the daemon owns its folders",
+	"runtime.ui":            "how the command line shows progress",
+	"runtime.apiPort":       "the command line's own listener",
+	"runtime.apiHost":       "the command line's own listener",
+	"runtime.statsInterval": "the command line's log lines",
+	"runtime.report":        "what the command line prints",
+	"logging.level":         "the command line's log",
+	"client.strict":         "the command line's exit code",
 }
 
 // withContent adds content that only some endpoint types accept.

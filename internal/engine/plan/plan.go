@@ -95,6 +95,7 @@ type Files struct {
 	Records bool // profile_export.jsonl
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
+	Outputs bool // outputs.json
 }
 
 // Phase is one period of load.
