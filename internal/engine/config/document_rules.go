@@ -119,6 +119,10 @@ func (c documentRules) checkPhases() {
 
 func (c documentRules) checkArtifacts() {
 	const path = "benchmark.artifacts"
+	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
+		at := c.where(path + ".trace")
+		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))
+	}
 	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
 		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, "must be a file name prefix")
 	}

@@ -1,14 +1,8 @@
 package export
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -91,90 +85,4 @@ func (w *RecordWriter) answers(b []byte, choices []bench.Choice) []byte {
 		b = w.text(b, "finish_reason", string(choices[0].Finish))
 	}
 	return b
-}
-
-// fragment is the place of an entry in the file of fragments.
-type fragment struct {
-	session      int64
-	turn         int32
-	warmup       bool
-	offset, size int64 // of the entry
-}
-
-// WriteOutputs writes outputs.json of fragments, sorted by session and turn. It keeps 40
-// bytes per request in memory. A line that was torn by a crash is left out.
-func WriteOutputs(w io.Writer, fragments io.ReaderAt) error {
-	all, err := readFragments(fragments)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(all, func(a, b fragment) int {
-		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.turn, b.turn), cmp.Compare(a.offset, b.offset))
-	})
-	text := func(s string) { _, err = io.WriteString(w, s) }
-	text("{\n  \"schema_version\": \"1.1\"")
-	for _, list := range []struct {
-		name   string
-		warmup bool
-	}{{"data", false}, {"warmup", true}} {
-		before := ",\n  \"" + list.name + "\": ["
-		var entry []byte
-		for _, f := range all {
-			if f.warmup != list.warmup || err != nil {
-				continue
-			}
-			entry = slices.Grow(entry[:0], int(f.size))[:f.size]
-			if _, err = fragments.ReadAt(entry, f.offset); err == nil {
-				err = writeIndented(w, before+"\n    ", entry, "    ")
-			}
-			before = ","
-		}
-		if err == nil && before != "," {
-			text(before + "]")
-		} else if err == nil {
-			text("\n  ]")
-		}
-	}
-	if err == nil {
-		text("\n}\n")
-	}
-	return err
-}
-
-// readFragments lists the fragments of a file.
-func readFragments(file io.ReaderAt) ([]fragment, error) {
-	const whole = 1 << 62
-	lines := bufio.NewReaderSize(io.NewSectionReader(file, 0, whole), recordBuffer)
-	var all []fragment
-	for at := int64(0); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		f, err := parseFragment(line)
-		if err != nil {
-			return nil, fmt.Errorf("text of response %d: %w", len(all)+1, err)
-		}
-		f.offset += at
-		all = append(all, f)
-		at += int64(len(line))
-	}
-}
-
-// parseFragment reads the head of a line.
-func parseFragment(line []byte) (fragment, error) {
-	parts := bytes.SplitN(line, []byte{' '}, 4)
-	if len(parts) < 4 {
-		return fragment{}, errors.New("the line has no head")
-	}
-	session, err1 := strconv.ParseInt(string(parts[0]), 10, 64)
-	turn, err2 := strconv.ParseInt(string(parts[1]), 10, 32)
-	warmup, err3 := strconv.ParseBool(string(parts[2]))
-	entry := int64(len(parts[3]))
-	return fragment{
-		session: session, turn: int32(turn), warmup: warmup, offset: int64(len(line)) - entry, size: entry - int64(len("\n")),
-	}, errors.Join(err1, err2, err3)
 }

@@ -90,6 +90,7 @@ func (c *compiler) measure(p *Plan) {
 		Raw:     c.b.Artifacts.Level == "raw",
 		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
 		Outputs: c.b.Artifacts.ExportOutputs,
+		Trace:   c.b.Artifacts.Trace && c.b.Artifacts.Level != "summary",
 	}
 	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {

@@ -213,6 +213,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
 	"artifacts.exportOutputsJson":   func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
+	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
@@ -232,19 +233,21 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
-	"schemaVersion":         "checked by the loader, one value only",
-	"endpoint.apiKeyFile":   "read into apiKey when the document is loaded",
-	"datasets.name":         "names the only data set for error messages",
-	"datasets.audio.format": "one value only, wav",
-	"artifacts.overwrite":   "where the command line writes",
-	"artifacts.dir":         "where the command line writes; the daemon owns its folders",
-	"runtime.ui":            "how the command line shows progress",
-	"runtime.apiPort":       "the command line's own listener",
-	"runtime.apiHost":       "the command line's own listener",
-	"runtime.statsInterval": "the command line's log lines",
-	"runtime.report":        "what the command line prints",
-	"logging.level":         "the command line's log",
-	"client.strict":         "the command line's exit code",
+	"schemaVersion":             "checked by the loader, one value only",
+	"variables":                 "evaluated before the document is decoded, and for user files",
+	"endpoint.apiKeyFile":       "read into apiKey when the document is loaded",
+	"datasets.name":             "names the only data set for error messages",
+	"datasets.audio.format":     "one value only, wav",
+	"artifacts.overwrite":       "where the command line writes",
+	"artifacts.dir":             "where the command line writes; the daemon owns its folders",
+	"runtime.ui":                "how the command line shows progress",
+	"runtime.apiPort":           "the command line's own listener",
+	"runtime.apiHost":           "the command line's own listener",
+	"runtime.statsInterval":     "the command line's log lines",
+	"artifacts.showTraceTiming": "what the command line prints",
+	"runtime.report":            "what the command line prints",
+	"logging.level":             "the command line's log",
+	"client.strict":             "the command line's exit code",
 }
 
 // withContent adds content that only some endpoint types accept.

@@ -96,6 +96,7 @@ type Files struct {
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
 	Outputs bool // outputs.json
+	Trace   bool // trace_data in the lines of Records
 }
 
 // Phase is one period of load.

@@ -157,8 +157,6 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
-		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},
 		{Name: "plotRequired", Off: `false`, What: "plotting"},
@@ -236,8 +234,11 @@ func memberDifference(n, off *tree.Node) *tree.Node {
 		}
 		want := off.Members[i].Value
 		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
-		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
-			continue
+		if m.Name == "enabled" && collects {
+			if m.Value.Shape == tree.Boolean || m.Value.Shape == tree.Null {
+				continue
+			}
+			return m.Value
 		}
 		if bad := difference(m.Value, want); bad != nil {
 			return bad
@@ -257,7 +258,7 @@ func listDifference(n, off *tree.Node) *tree.Node {
 		return n
 	}
 	for i, item := range n.Items {
-		if difference(item, off.Items[i]) != nil {
+		if item.Shape != off.Items[i].Shape || difference(item, off.Items[i]) != nil {
 			return n
 		}
 	}
