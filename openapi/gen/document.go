@@ -229,11 +229,15 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 	if f.Has(reference.FormNumber) {
 		values = append(values, inline(&openapi3.Schema{Type: types("number")}))
 	}
-	if !f.Has(reference.FormList) {
+	list := "items"
+	switch {
+	case f.Has(reference.FormPoints):
+		list = "points"
+	case !f.Has(reference.FormList):
 		return values
 	}
 	for i := range f.Fields {
-		if items := &f.Fields[i]; items.Name == "items" {
+		if items := &f.Fields[i]; items.Name == list {
 			values = append(values, inline(&openapi3.Schema{Type: types("array"), Items: g.element(items.Element)}))
 		}
 	}

@@ -78,8 +78,9 @@ func (c *Client) Look(l *Look) {
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
 	if asked.Open && o.Phase.Replay == nil {
+		mean, last := o.Phase.RateUntil(l.Stats.Arrivals.Last - l.Stats.Start)
 		c.Saturation = verdict.Saturate(&verdict.Demand{
-			Rate: o.Phase.Rate, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
+			Rate: mean, Rising: last / mean, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
 		})
 	}
 	if !c.Tally.Succeeded() {

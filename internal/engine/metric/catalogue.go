@@ -168,6 +168,7 @@ type Options struct {
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
+	Prefill      bool               // requests wait if too many have no content yet
 	Replay       bool               // the schedule is that of the dataset
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
@@ -208,6 +209,7 @@ func (o *Options) applies(f Flags) bool {
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
+		{PrefillOnly, o.Prefill},
 	} {
 		if f&need.flag != 0 && !need.have {
 			return false

@@ -63,7 +63,7 @@ func (t *totals) sum(tag string) float64 {
 // sketches and counters, so that the work does not grow with the number of records.
 // Curves are absent because they include requests in flight.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
-	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
+	f := finisher{set: s, totals: s.newTotals(p.Measured(now), p), live: true}
 	return f.results()
 }
 

@@ -93,14 +93,14 @@ func audioLength(v *view) float64 {
 	if v.outcome != success {
 		return math.NaN()
 	}
-	length := v.r.AudioLength
+	length := v.r.Content.AudioLength
 	if length == 0 {
 		length = v.r.Answer.AudioLength
 	}
 	return positive(length.Seconds())
 }
 
-func numImages(v *view) float64 { return positive(float64(v.r.Images)) }
+func numImages(v *view) float64 { return positive(float64(v.r.Content.Images)) }
 
 // firstImage is the time to the first image of a stream.
 func firstImage(v *view) float64 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/rateseries"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/transport/testcert"
 )
@@ -187,23 +188,34 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
 	},
-	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
-	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
-	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
-	"phases.autoOffset":             replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
-	"phases.startOffset":            replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
-	"phases.endOffset":              replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
-	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
-	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
-	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
-	"phases.excludeFromResults":     func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
-	"phases.requests":               func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
-	"phases.sessions":               func(d *config.Document) { d.Benchmark.Phases[0].Sessions = new(int64(3)) },
-	"phases.duration":               func(d *config.Document) { d.Benchmark.Phases[0].Duration = new(config.Seconds(3)) },
-	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
-	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
-	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
-	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"datasets.replaySpeedup":          func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
+	"datasets.onTurnError":            func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
+	"datasets.dagFailFast":            func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
+	"phases.autoOffset":               replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
+	"phases.startOffset":              replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
+	"phases.endOffset":                replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
+	"phases.name":                     func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
+	"phases.kind":                     func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
+	"phases.type":                     func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
+	"phases.excludeFromResults":       func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
+	"phases.requests":                 func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
+	"phases.sessions":                 func(d *config.Document) { d.Benchmark.Phases[0].Sessions = new(int64(3)) },
+	"phases.duration":                 func(d *config.Document) { d.Benchmark.Phases[0].Duration = new(config.Seconds(3)) },
+	"phases.gracePeriod":              func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
+	"phases.concurrency":              func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
+	"phases.rate":                     func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.smoothness":               func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.concurrencyRamp.duration": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Duration = r, 9 }),
+	"phases.concurrencyRamp.strategy": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Strategy = r, "poisson" }),
+	"phases.prefillConcurrency":       ramped(func(p *config.Phase, _ *config.Ramp) { p.PrefillConcurrency = new(2) }),
+	"phases.prefillRamp.duration":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Duration = r, 9 }),
+	"phases.prefillRamp.strategy":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Strategy = r, "exponential" }),
+	"phases.rateRamp.duration":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Duration = r, 9 }),
+	"phases.rateRamp.strategy":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Strategy = r, "exponential" }),
+	"phases.rateSeries.points.timeS":  series(0, 9),
+	"phases.rateSeries.points.qps":    series(1, 5),
+	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
+
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
@@ -228,6 +240,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
+	"phases.rateSeries.path":      "read into points when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
@@ -252,6 +265,28 @@ func withContent(d *config.Document) {
 		Audio: config.VideoAudio{SampleRate: 44.1, Channels: 1, Codec: new("libvorbis"), Depth: 16},
 	}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
+}
+
+// withRamps adds ramps and a limit of prefills to a document.
+func withRamps(d *config.Document) {
+	p := &d.Benchmark.Phases[0]
+	p.Concurrency, p.PrefillConcurrency = new(5), new(3)
+	p.ConcurrencyRamp, p.PrefillRamp, p.RateRamp = newTestRamp(), newTestRamp(), newTestRamp()
+}
+
+func newTestRamp() *config.Ramp { return &config.Ramp{Duration: 7, Strategy: "linear"} }
+
+// ramped changes a phase with ramps.
+func ramped(change func(*config.Phase, *config.Ramp)) func(*config.Document) {
+	return func(d *config.Document) { change(&d.Benchmark.Phases[0], newTestRamp()) }
+}
+
+// series gives a phase a series of rates.
+func series(at, rate float64) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.Phases[0].Rate = nil
+		d.Benchmark.Phases[0].RateSeries = &config.RateSeries{Points: []rateseries.Point{{TimeS: at, QPS: 6}, {TimeS: 10, QPS: rate}}}
+	}
 }
 
 // resetCache changes how the cache is reset, not whether.
@@ -329,6 +364,13 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		if section := strings.Split(name, "."); len(section) >= 3 && slices.Contains([]string{"images", "audio", "video", "rankings"}, section[1]) {
 			withContent(before)
 			withContent(after)
+		}
+		switch {
+		case strings.HasPrefix(name, "phases.rateSeries"):
+			series(0, 5)(before)
+		case strings.Contains(name, "Ramp") || strings.Contains(name, "prefill"):
+			withRamps(before)
+			withRamps(after)
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
@@ -413,7 +455,7 @@ func digest(t *testing.T, d *config.Document) string {
 					break
 				}
 			}
-			ph.Arrivals = nil
+			ph.Arrivals, ph.Shape.Rates = nil, nil
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil

@@ -67,6 +67,7 @@ type request struct {
 	limit     int  // of the response body, in bytes; 0 = the default
 	noBody    bool // the response has none
 	connects  bool // nothing is sent: the connection is for later requests
+	watch     func(*bench.Response) bool
 }
 
 // result is how an exchange ended.
@@ -221,7 +222,7 @@ func (e *loopExchange) parse(at, now time.Duration, b []byte) bool {
 		e.coalesces = false
 		return true
 	default:
-		e.coalesces = e.deadlines.drain == 0 && e.framer != nil && e.request.streaming && p.Chunked()
+		e.coalesces = e.deadlines.drain == 0 && e.framer != nil && e.request.streaming && p.Chunked() && !e.framer.Watched()
 		return true
 	}
 	return false
@@ -238,6 +239,7 @@ func (e *loopExchange) startBody(at time.Duration) {
 		ContentEncoding: e.header.Get("Content-Encoding"), Streaming: e.request.streaming,
 		Length: e.header.Get("Content-Length"), Limit: e.request.limit, Memory: e.owner.opts.Memory,
 	})
+	e.framer.Watch(e.request.watch)
 }
 
 // Ended implements loop.Handler.

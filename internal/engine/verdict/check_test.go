@@ -38,7 +38,7 @@ func account(t *testing.T) *Account {
 	}
 	stats := bench.PhaseStats{
 		Name: "profiling", Kind: bench.Profiling, Start: time.Second, RequestsEnd: 2 * time.Second, Sent: n, Completed: n,
-		SuccessRecords: n, End: bench.PhaseCompleted,
+		Records: bench.RecordCounts{Success: n}, End: bench.PhaseCompleted,
 	}
 	began := time.Unix(1000, 0)
 	return &Account{

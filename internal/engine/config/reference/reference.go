@@ -80,6 +80,7 @@ const (
 	FormScalar              // of a text: a number or a boolean
 	FormBoolean             // of a choice: true and false, see the text
 	FormNumber              // of an object: a number or its text
+	FormPoints              // of an object: the list that is its member points, or its member path
 	FormGroups              // of a list: an object of such lists
 )
 

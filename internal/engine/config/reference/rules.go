@@ -64,8 +64,11 @@ func checkedLimits(f *Field) {
 // required lists the members that have no default and no other spelling.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
+	const phase = "benchmark.phases.*."
 	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
-		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
+		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
+		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
+		phase + "rateSeries.points.*.timeS", phase + "rateSeries.points.*.qps"}
 }
 
 // forms lists the short forms of a value, see [shorthand].
@@ -81,8 +84,11 @@ func forms(path string) []Form {
 		return []Form{FormGroups}
 	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
 		return []Form{FormSwitch}
-	case "benchmark.datasets.*.prompts.randomRangeRatio":
+	case "benchmark.datasets.*.prompts.randomRangeRatio",
+		"benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
 		return []Form{FormNumber}
+	case "benchmark.phases.*.rateSeries":
+		return []Form{FormPoints}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
 	case "benchmark.client.certify":
