@@ -73,7 +73,7 @@ func (c *Client) Look(l *Look) {
 	self := o.Monitor.Since(c.mark)
 	c.Self = &self
 	asked := verdict.Asked{
-		Open: o.Phase.Open(), BacklogMax: l.Stats.BacklogMax,
+		Open: o.Phase.Open(), Limited: o.Phase.Prefill > 0, BacklogMax: l.Stats.BacklogMax,
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}

@@ -276,7 +276,7 @@ func (f *finisher) fillCurve(res *Result, c timeline.Curve) {
 func newSweep(parts []Part) *timeline.Sweep {
 	spans := make([]timeline.Part, len(parts))
 	for i, p := range parts {
-		from := p.Phase.Start
+		from := max(p.Phase.Start, p.Phase.Records.From)
 		if from == 0 {
 			from = p.Set.tally.firstSent
 		}

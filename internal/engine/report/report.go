@@ -36,8 +36,9 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	for i := range phases {
 		m := &phases[i]
 		part := metric.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats}
+		from := max(m.Stats.Start, m.Stats.Records.From)
 		rep.Phases = append(rep.Phases, export.PhaseReport{
-			Stats: m.Stats, Start: clock.Wall(m.Stats.Start), End: clock.Wall(m.Stats.Start + part.Window),
+			Stats: m.Stats, Start: clock.Wall(from), End: clock.Wall(from + part.Window),
 			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(),
 		})
 		complete = complete && (m.Stats.End == bench.PhaseCompleted)
@@ -49,9 +50,9 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
-				rep.Start = clock.Wall(m.Stats.Start)
+				rep.Start = clock.Wall(from)
 			}
-			rep.End = clock.Wall(m.Stats.Start + part.Window)
+			rep.End = clock.Wall(from + part.Window)
 		}
 	}
 	rep.Complete = complete && len(profiling) > 0

@@ -70,6 +70,9 @@ func TestCheck(t *testing.T) {
 		{"a cancellation counts as neither", func(_ *testing.T, a *Account) {
 			a.Stats.Sent, a.Stats.Cancelled, a.Counters.Cancelled = 5, 1, 1
 		}, nil},
+		{"requests of a ramp are in no record", func(_ *testing.T, a *Account) {
+			a.Stats.Sent, a.Stats.Completed, a.Stats.Records.Excluded = a.Stats.Sent+3, a.Stats.Completed+3, 3
+		}, nil},
 		{"a rate over another window", func(t *testing.T, a *Account) { set(t, a, "request_throughput", metric.Avg, 4.04) }, []string{"request-rate"}},
 		{"a token rate over another window", func(t *testing.T, a *Account) { set(t, a, "output_token_throughput", metric.Avg, 21) }, []string{"token-rate"}},
 		{"the file says another window", func(_ *testing.T, a *Account) { a.End = a.End.Add(msec) }, []string{"window"}},
