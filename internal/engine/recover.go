@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -79,7 +80,7 @@ func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 
 // rebuild computes the results of an interrupted run from its record file.
 func (v *recovery) rebuild(r *run.Run) error {
-	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Choices: plan.Choices()})
+	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Resolved: true, Choices: plan.Choices()})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}
@@ -93,7 +94,7 @@ func (v *recovery) rebuild(r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, export.NamesFor(measure.Files.Prefix), rep, &redact.Set{}); err != nil {
+	if _, err := export.Write(dir, rep, &redact.Set{}); err != nil {
 		return err
 	}
 	r.Summary = report.Summarize(rep)
@@ -105,10 +106,12 @@ func (v *recovery) rebuild(r *run.Run) error {
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
 // cannot be performed, because they are never stored.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
-	d, _, err := config.Load(r.Config, v.engine.opts.Load)
+	load := v.engine.opts.Load
+	load.Resolved = true
+	d, _, err := config.Load(r.Config, load)
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
-		if err != nil && !r.Credentials.Any() {
+		if err != nil && !r.Credentials.Any() && !problem.Has(err, problem.CodeRedacted) {
 			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
 		finishRun(r, bench.StateFailed, r.Error.Message)

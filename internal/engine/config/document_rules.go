@@ -110,6 +110,7 @@ func (c documentRules) checkPhases() {
 		rules.checkKind()
 		rules.checkArrival()
 		rules.checkSeries()
+		rules.checkCancellation()
 		profiling = profiling || phaseKind(p) != "warmup"
 	}
 	if !profiling && len(c.doc.Benchmark.Phases) > 0 {

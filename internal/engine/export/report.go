@@ -15,13 +15,8 @@ import (
 // Report is everything that is known about a finished (or interrupted) run. It
 // is immutable; secrets have already been taken out of every text in it.
 type Report struct {
-	RunID       string
-	Version     string // of aiperfd
-	Seed        int64
-	Name        string            // metadata; may be empty
-	Labels      map[string]string // metadata; may be nil
-	CLICommand  string            // redacted; empty for runs submitted over the API
-	InputConfig any               // encodes to the input_config object
+	Identity
+	InputConfig any // encodes to the input_config object
 	State       bench.State
 	Reason      string // why it ended, for people; may be empty
 	Cancelled   bool
@@ -51,6 +46,25 @@ type Report struct {
 	Checks verdict.Checks  // whether the numbers agree with each other
 
 	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
+
+	Layout Layout
+}
+
+// Identity says which run a report is about.
+type Identity struct {
+	RunID      string
+	Version    string // of aiperfd
+	Seed       int64
+	Name       string            // metadata; may be empty
+	Labels     map[string]string // metadata; may be nil
+	CLICommand string            // redacted; empty for runs submitted over the API
+}
+
+// Layout is what the user has chosen about the files of a report.
+type Layout struct {
+	Prefix    string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
+	CSVDigits *int   // decimals in CSV files; nil = as many as small numbers need, at least two
+	NoSummary bool   // the summary is not written as JSON
 }
 
 // PhaseReport is one phase alone.
@@ -60,6 +74,25 @@ type PhaseReport struct {
 	End     time.Time
 	Results metric.Results
 	Errors  []errorgroup.Group
+	Slices  []Slice // nil = none were asked for, or the phase does not enter the results
+}
+
+// Slices returns the time slices of the phases that enter the results, in order.
+func (r *Report) Slices() []Slice {
+	var out []Slice
+	for i := range r.Phases {
+		out = append(out, r.Phases[i].Slices...)
+	}
+	return out
+}
+
+// Slice is an interval of a phase with the metrics of the requests that started in it;
+// see [metric.Slice].
+type Slice struct {
+	Phase      string
+	Start, End time.Time
+	Complete   bool // as long as the others: the phase did not end in it
+	Results    metric.Results
 }
 
 // Dataset identifies the conversations that were used.

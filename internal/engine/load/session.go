@@ -305,6 +305,7 @@ func (s *session) exchange(ctx context.Context) Finished {
 	if p.work.Plan.Spread.Request { // by the order in which requests are sent
 		p.work.aim(rec, &next.request, p.work.Plan.Spread.Pick(p.work.sent.Add(1)-1))
 	}
+	prefilled := p.prefill.watch(&next.request)
 	f := Finished{Record: rec, items: next.items, Conversation: s.conversation, History: s.history}
 	if next.err != nil {
 		now := p.work.Clock.Now()
@@ -313,19 +314,27 @@ func (s *session) exchange(ctx context.Context) Finished {
 			Class: bench.ClientError, Step: bench.StepBuild, Message: next.err.Error(),
 		}}
 	} else {
+		next.request.Cancel = p.plan.Cancellation.Of(rec, s.retries)
 		f.Header, f.Body = next.request.Header, next.request.Body
-		prefilled := p.prefill.watch(&next.request)
 		f.Exchange = p.work.perform(ctx, &next.request)
-		prefilled()
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
+	prefilled()
 	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
 	rec.Ramp = rec.Stamps.Start-p.start < p.plan.Shape.Ramp()
 	rec.Stamps.Scheduled, _ = s.scheduled(rec.Turn)
-	if failure := f.Exchange.Response.Failure; failure != nil && failure.Class == bench.Cancelled {
-		p.count.cancelled.Add(1)
-	} else {
-		p.count.completed.Add(1)
-	}
+	p.count.add(f.Exchange.Response.Failure)
 	return f
+}
+
+// add counts a request that has ended; nil = without a failure so far.
+func (c *counts) add(failure *bench.Failure) {
+	switch {
+	case failure != nil && failure.Class == bench.Cancelled:
+		c.cancelled.Add(1)
+	case failure != nil && failure.Class == bench.CancelledByTest:
+		c.cancelledByTest.Add(1)
+	default:
+		c.completed.Add(1)
+	}
 }

@@ -215,18 +215,22 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.rateSeries.points.timeS":  series(0, 9),
 	"phases.rateSeries.points.qps":    series(1, 5),
 	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
-
-	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
-	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
-	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
-	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
-	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
-	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
-	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
-	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
-	"tokenizer.applyChatTemplate":   func(d *config.Document) { d.Benchmark.Tokenizer.ApplyChatTemplate = true },
-	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
-	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
+	"phases.cancellation.rate":        cancelled(config.Cancellation{Rate: 30}),
+	"phases.cancellation.delay":       cancelled(config.Cancellation{Rate: 20, Delay: 2}),
+	"phases.failedRequestThreshold":   func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
+	"artifacts.prefix":                func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
+	"client.certify":                  func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.summary":               func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
+	"artifacts.csvPrecision":          func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
+	"artifacts.exportInputs":          func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
+	"artifacts.sliceDuration":         func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
+	"artifacts.level":                 func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"slos":                            func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
+	"tokenizer.name":                  func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
+	"tokenizer.revision":              func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
+	"tokenizer.applyChatTemplate":     func(d *config.Document) { d.Benchmark.Tokenizer.ApplyChatTemplate = true },
+	"tokenizer.allowDownload":         func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
+	"endpoint.useClientTokenCount":    func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
 	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = new("application/json") },
@@ -243,6 +247,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"phases.rateSeries.path":      "read into points when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
+	"artifacts.overwrite":         "where the command line writes",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
 	"artifacts.exportOutputsJson": "refused by the loader until it exists",
 	"runtime.ui":                  "how the command line shows progress",
@@ -331,6 +336,11 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 	}
 }
 
+// cancelled changes how requests are cancelled; those of the base document are not.
+func cancelled(to config.Cancellation) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Phases[0].Cancellation = &to }
+}
+
 // replayed changes how a dataset is replayed, not whether.
 func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
@@ -374,6 +384,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "phases.cancellation.delay" {
+			before.Benchmark.Phases[0].Cancellation = &config.Cancellation{Rate: 20}
 		}
 		if name == "datasets.skipBadLines" || name == "datasets.osl" {
 			toFile(before)
@@ -459,6 +472,8 @@ func digest(t *testing.T, d *config.Document) string {
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil
+		fmt.Fprintf(&out, "cancel %+v\n", deref(ph.Cancellation))
+		ph.Cancellation = nil
 		if ph.Replay != nil {
 			fmt.Fprintf(&out, "replay %+v\n", *ph.Replay)
 			ph.Replay = nil

@@ -47,6 +47,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			warmup = append(warmup, part)
 		case !m.Plan.Excluded:
 			profiling = append(profiling, part)
+			rep.Phases[i].Slices = slicesOf(m, part, clock)
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
@@ -63,12 +64,23 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	return rep
 }
 
+// slicesOf returns the time slices of a phase.
+func slicesOf(m *Measured, part metric.Part, clock bench.Clock) []export.Slice {
+	var out []export.Slice
+	for _, s := range m.Set.Slices(part.Window, m.Stats) {
+		out = append(out, export.Slice{
+			Phase: m.Stats.Name, Start: clock.Wall(s.From), End: clock.Wall(s.To), Complete: s.Complete, Results: s.Results,
+		})
+	}
+	return out
+}
+
 // describe returns a report with the fields that do not depend on measurements.
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
-		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
+		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
 		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
-		SLOs: m.Metrics.SLOs, Targets: r.Targets,
+		SLOs: m.Metrics.SLOs, Targets: r.Targets, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {
 		if p := &m.Phases[i]; p.Kind == bench.Profiling {

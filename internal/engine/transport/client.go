@@ -184,7 +184,8 @@ type Request struct {
 	Session   string      // for sticky connections
 	// Watch is called as [frame.Framer.Watch] describes it. It may be called by the goroutine that
 	// reads all connections, and not any more once Do has returned. nil = none.
-	Watch func(r *bench.Response) (done bool)
+	Watch  func(r *bench.Response) (done bool)
+	Cancel bench.Cancellation
 	// MaxBody is the most bytes that the body of the response may have, received
 	// or kept; 0 = frame.MaxBody and frame.MaxKept.
 	MaxBody int
@@ -244,7 +245,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 			x.Release()
 			continue
 		}
-		resp.Failure = c.opts.explain(resp.Failure, a.target)
+		resp.Failure = c.opts.explain(r.unsent(resp.Failure), a.target)
 		x.Response = resp
 		x.Stamps.End = resp.EndAt
 		if first != 0 {
@@ -252,6 +253,17 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 		}
 		return x
 	}
+}
+
+// unsent returns the failure of a request that was to be cancelled and was not written
+// in time, as that; other failures as they are.
+func (r *Request) unsent(f *bench.Failure) *bench.Failure {
+	if !r.Cancel.On || f == nil || f.Class != bench.TimeoutTotal || f.Step != bench.StepConnect && f.Step != bench.StepSend {
+		return f
+	}
+	clear := *f
+	clear.Class, clear.Message = bench.TimeoutSend, "not written within the request timeout, so that it could not be cancelled"
+	return &clear
 }
 
 // conclude ends the body of a framer whose head was h and returns the response.

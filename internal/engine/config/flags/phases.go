@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
@@ -119,7 +120,7 @@ func renumber(n *tree.Node, ptr string) {
 func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
 	var found *tree.Node
 	for _, p := range all.Items {
-		if p.Shape != tree.Object || kindOf(p) != kind {
+		if p.Shape != tree.Object || address.KindOf(p) != kind {
 			continue
 		}
 		if found != nil && len(typed) > 0 {
@@ -129,17 +130,6 @@ func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*
 		found = p
 	}
 	return found, true
-}
-
-func kindOf(phase *tree.Node) string {
-	kind := phase.Get("kind")
-	if kind == nil {
-		kind = phase.Get("name")
-	}
-	if kind != nil && suggest.Fold(kind.Scalar) == "warmup" {
-		return "warmup"
-	}
-	return "profiling"
 }
 
 // fields sets the plain fields of a phase.
@@ -154,21 +144,17 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 			continue
 		}
 		n.Place = b.place(occ, "")
-		object, part, nested := strings.Cut(field, ".")
-		if !nested {
-			n.Pointer = phase.Pointer + "/" + field
-			phase.Set(field, n)
-			continue
+		parent := phase
+		if section, rest, nested := strings.Cut(field, "."); nested {
+			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object || rest == "path" { // which replaces points
+				parent = tree.ObjectNode()
+				parent.Place = b.place(occ, "")
+				parent.Pointer = phase.Pointer + "/" + section
+				phase.Set(section, parent)
+			}
 		}
-		at := phase.Get(object)
-		if at == nil || at.Shape != tree.Object || part == "path" { // which replaces points
-			at = tree.ObjectNode()
-			at.Place = n.Place
-			at.Pointer = phase.Pointer + "/" + object
-			phase.Set(object, at)
-		}
-		n.Pointer = at.Pointer + "/" + part
-		at.Set(part, n)
+		n.Pointer = parent.Pointer + "/" + field
+		parent.Set(field, n)
 	}
 }
 

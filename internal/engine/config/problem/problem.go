@@ -5,6 +5,7 @@ package problem
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,6 +74,12 @@ func (e *Invalid) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Has reports whether err is *Invalid with a problem of a code.
+func Has(err error, code string) bool {
+	var invalid *Invalid
+	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p Problem) bool { return p.Code == code })
+}
+
 // found is a problem with its sort key.
 type found struct {
 	Problem
@@ -102,6 +109,11 @@ func (r *Report) Warnings() []Problem { return inOrder(r.warnings) }
 
 // Add appends the problems of another report.
 func (r *Report) Add(o *Report) { r.problems = append(r.problems, o.problems...) }
+
+// Clone returns a copy that shares nothing with r.
+func (r *Report) Clone() Report {
+	return Report{problems: slices.Clone(r.problems), warnings: slices.Clone(r.warnings)}
+}
 
 // Full reports whether no more problems are collected.
 func (r *Report) Full() bool { return len(r.problems) >= maxProblems }

@@ -33,7 +33,6 @@ func Fields(path string) []Field {
 	switch tree.GenericPath(path) {
 	case "":
 		return []Field{
-			{Name: "variables", Off: `{}`, What: "template variables"},
 			{Name: "sweep", Off: `null`, What: "sweeps"},
 			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
 			{Name: "plot", Off: `null`, What: "plotting"},
@@ -126,7 +125,6 @@ func promptFeatures() []Field {
 
 func phaseFeatures() []Field {
 	return []Field{
-		{Name: "cancellation", Off: `null`, What: "request cancellation"},
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
@@ -154,9 +152,7 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
 		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
-		{Name: "sliceDuration", Off: `null`, What: "time slices"},
 		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},

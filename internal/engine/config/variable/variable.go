@@ -16,22 +16,17 @@ type Options struct {
 	AllowEnv  []string // names
 	// LookupEnv gives environment variables; nil = none is set.
 	LookupEnv func(name string) (string, bool)
-	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
+	// LookupSecret gives secrets for ${secret:NAME}; nil = there are none.
 	LookupSecret func(name string) (string, bool)
 }
 
 // Expand replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
-// it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
-// no template engine, and sending them as they are would be wrong. The template of
-// request bodies is left as it is.
+// it becomes: boolean, number or text. The template of request bodies is left as it
+// is.
 func Expand(root *tree.Node, o Options, r *problem.Report) {
 	root.Walk(func(n *tree.Node) {
 		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
-			return
-		}
-		if strings.Contains(n.Scalar, "{{") {
-			r.Fail(n.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", problem.Label(n.Place))
 			return
 		}
 		if strings.Contains(n.Scalar, "${") {
@@ -56,25 +51,26 @@ func expand(n *tree.Node, o Options, r *problem.Report) {
 			r.Fail(n.Place, problem.CodeWrongType, "%s: ${ without a closing brace", problem.Label(n.Place))
 			return
 		}
-		value, secret, ok := lookup(n, expression, o, r)
+		value, outside, ok := lookup(n, expression, o, r)
 		if !ok {
 			return
 		}
-		if secret {
+		if outside {
 			n.Secrets = append(n.Secrets, value)
+			n.Confidential = n.Confidential || strings.HasPrefix(expression, "secret:")
 		}
 		out.WriteString(value)
 		rest = tail
 	}
-	n.Scalar, n.Substituted = out.String(), whole
+	n.Written, n.Scalar, n.Substituted = n.Scalar, out.String(), whole
 	if whole {
-		n.Shape = retype(n.Scalar)
+		n.Shape = Retype(n.Scalar)
 	}
 }
 
-// lookup finds the value of one substitution; secret means that it came from
+// lookup finds the value of one substitution; outside means that it came from
 // outside of the document.
-func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, outside, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
@@ -97,12 +93,10 @@ func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (valu
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, secret, ok bool) {
-	if o.LookupSecret == nil {
-		r.Fail(n.Place, problem.CodeUnsupported, "%s: references to secrets are not supported", problem.Label(n.Place))
-		return "", false, false
+func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, outside, ok bool) {
+	if o.LookupSecret != nil {
+		value, ok = o.LookupSecret(name)
 	}
-	value, ok = o.LookupSecret(name)
 	if !ok {
 		r.Fail(n.Place, problem.CodeSecretNotFound, "%s: no such secret: %q", problem.Label(n.Place), problem.Clip(name))
 	}
@@ -119,9 +113,9 @@ func variableName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// retype returns the shape of a plain value, by AIPerf's rules for substituted text and
+// Retype returns the shape of a plain value, by AIPerf's rules for substituted text and
 // for the values of key:value flags.
-func retype(s string) tree.Shape {
+func Retype(s string) tree.Shape {
 	if lower := strings.ToLower(s); lower == "true" || lower == "false" {
 		return tree.Boolean
 	}
