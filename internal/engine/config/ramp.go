@@ -29,7 +29,7 @@ func (r *Ramp) Decode(f decode.Field, n *tree.Node) bool {
 // points, or as its path.
 type RateSeries struct {
 	Path   *string            `json:"path" validate:"min=1"` // of a JSON file with the points; nil once it was read
-	Points []rateseries.Point `json:"points"`
+	Points []rateseries.Point `json:"points" validate:"min=2,max=100000"`
 }
 
 // isRated reports whether arrivals start the sessions of a phase.
@@ -60,12 +60,12 @@ func (c phaseRules) checkRamps() {
 	} {
 		switch at := path + "." + r.name; {
 		case !c.has(at):
+		case r.ramp != nil && !c.has(at+".duration"):
+			c.require(at+".duration", "duration: required")
 		case !r.allowed && r.name == "prefillRamp" && c.where(c.shown(at)).Flag == "": // a template of AIPerf has one
 			c.Warn(c.where(at), problem.CodeNoEffect, "%s has no effect without a prefill concurrency", problem.Label(c.where(at)))
 		case !r.allowed:
 			c.conflict(c.shown(at), r.need)
-		case r.ramp != nil && !c.has(at+".duration"):
-			c.require(at+".duration", "duration: required")
 		}
 	}
 	c.checkPrefill()
@@ -119,9 +119,6 @@ func (c phaseRules) checkPoints(path string) {
 	if !c.has(path) {
 		c.require(path, "points: a series of rates needs points or a path")
 		return
-	}
-	if n := len(points); n < rateseries.MinPoints || n > rateseries.MaxPoints {
-		c.Fail(c.where(path), problem.CodeOutOfRange, "points: must be %d to %d, not %d", rateseries.MinPoints, rateseries.MaxPoints, n)
 	}
 	for i := range points {
 		at := path + "." + strconv.Itoa(i)

@@ -61,14 +61,15 @@ func checkedLimits(f *Field) {
 	}
 }
 
-// required lists the members that have no default and no other spelling.
+// required lists the members that have no default and no other spelling; a name of two
+// words has two.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
 	const phase = "benchmark.phases.*."
 	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
 		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
 		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
-		phase + "rateSeries.points.*.timeS", phase + "rateSeries.points.*.qps"}
+		phase + "rateSeries.points.*.qps"}
 }
 
 // forms lists the short forms of a value, see [shorthand].
@@ -84,13 +85,16 @@ func forms(path string) []Form {
 		return []Form{FormGroups}
 	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
 		return []Form{FormSwitch}
-	case "benchmark.datasets.*.prompts.randomRangeRatio",
-		"benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
+	case "benchmark.datasets.*.prompts.randomRangeRatio":
 		return []Form{FormNumber}
+	case "benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
+		return []Form{FormDuration}
 	case "benchmark.phases.*.rateSeries":
 		return []Form{FormPoints}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
+	case "benchmark.artifacts.summary":
+		return []Form{FormJSON}
 	case "benchmark.client.certify":
 		return []Form{FormBoolean}
 	}
