@@ -237,6 +237,7 @@ func (o *Run) applies(f Flags) bool {
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
+		{ClosedLoopOnly, !o.OpenLoop},
 		{PrefillOnly, o.Prefill},
 	} {
 		if f&need.flag != 0 && !need.have {

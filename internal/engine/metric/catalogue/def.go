@@ -67,5 +67,6 @@ const (
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes videos
 	ReplayOnly         // needs a phase that replays timestamps
+	ClosedLoopOnly     // needs phases without a schedule
 	PrefillOnly        // needs a limit of requests without content
 )

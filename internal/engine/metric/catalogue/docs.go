@@ -128,7 +128,7 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
-	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {PrefillOnly, "prefill limit"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {ClosedLoopOnly, "closed loop"}, {PrefillOnly, "prefill limit"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.
