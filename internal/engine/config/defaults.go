@@ -211,7 +211,7 @@ func (f filler) phaseType(p *Phase, path string) {
 	if p.Type == "" && !f.failed[path+".type"] {
 		p.Type = "concurrency"
 		reason := "no rate is given"
-		if p.Rate != nil {
+		if p.Rate != nil || p.RateSeries != nil {
 			p.Type, reason = "poisson", "a rate is given"
 			if p.Smoothness != nil {
 				p.Type, reason = "gamma", "a rate and a smoothness are given"

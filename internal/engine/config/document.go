@@ -7,6 +7,7 @@ package config
 
 import (
 	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/seconds"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
@@ -267,6 +268,9 @@ type PrefixPrompts struct {
 	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
 }
 
+// Seconds is a length of time, see [seconds.Seconds].
+type Seconds = seconds.Seconds
+
 // Phase is one stretch of load.
 type Phase struct {
 	Name                   string        `json:"name"`
@@ -285,6 +289,13 @@ type Phase struct {
 	AutoOffset             *bool         `json:"autoOffset"`                                    // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
 	StartOffset            *int64        `json:"startOffset" validate:"gte=0"`                  // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
 	EndOffset              *int64        `json:"endOffset" validate:"gte=0"`                    // fixed_schedule, milliseconds: later conversations are left out
+
+	ConcurrencyRamp    *Ramp       `json:"concurrencyRamp"`                     // of the sessions at a time, from 1; nil = none
+	PrefillConcurrency *int        `json:"prefillConcurrency" validate:"gte=1"` // requests at a time without a first token; nil = without limit
+	PrefillRamp        *Ramp       `json:"prefillRamp"`                         // of the prefill concurrency, from 1; nil = none
+	RateRamp           *Ramp       `json:"rateRamp"`                            // to the rate, or to the first one of the series; nil = none
+	RateSeries         *RateSeries `json:"rateSeries"`                          // in place of a rate; it begins after the ramp
+	ExcludeRamp        bool        `json:"excludeRamp,omitempty"`               // requests of ramps do not enter the metrics
 }
 
 // Tokenizer names the tokenizer of prompts and answers.

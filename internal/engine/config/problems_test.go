@@ -183,7 +183,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"kind missing", `phases: [{name: soak, requests: 200}]`, "#/benchmark/phases/0/kind required"},
 	{"kind contradicts", `phases: [{name: profiling, kind: warmup, requests: 200}]`, "#/benchmark/phases required; #/benchmark/phases/0/kind conflict"},
 	{"warm-up that counts", `warmup: {requests: 3, excludeFromResults: false}, profiling: {requests: 200}`, "#/benchmark/warmup/excludeFromResults conflict"},
-	{"ramp", `phases: [{requests: 200, concurrency_ramp: 30s}]`, "#/benchmark/phases/0/concurrency_ramp unsupported-feature"},
+	{"ramp of nothing", `phases: [{requests: 200, concurrency_ramp: 30s}]`, "#/benchmark/phases/0/concurrency_ramp conflict"},
 	{"user-centric", `phases: [{requests: 200, type: user_centric, rate: 1, users: 4}]`, "#/benchmark/phases/0/type unsupported-feature; #/benchmark/phases/0/users unsupported-feature"},
 	{"cancellation above all", `phases: [{requests: 200, cancellation: {rate: 101}}]`, "#/benchmark/phases/0/cancellation/rate out-of-range"},
 	{"cancellation without a rate", `phases: [{requests: 200, cancellation: {}}]`, "#/benchmark/phases/0/cancellation/rate required"},

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -94,7 +95,7 @@ func TestLeastInFlight(t *testing.T) {
 						return talk(fmt.Sprintf("c%d", next-1), tt.turns...), nil
 					},
 				})
-				out.phase = NewPhase(work, &plan.Phase{Concurrency: tt.slots, ConcurrencyRamp: 300 * time.Millisecond, Grace: -1}, out)
+				out.phase = NewPhase(work, &plan.Phase{Concurrency: tt.slots, Shape: plan.Shape{Concurrency: ramp.Ramp{Duration: 300 * time.Millisecond}}, Grace: -1}, out)
 				out.phase.Begin()
 				out.phase.Run(t.Context())
 				got := map[string]string{}

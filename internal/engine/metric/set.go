@@ -49,6 +49,7 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
+	Prefill      bool               // requests wait if too many have no content yet
 	Deadline     catalogue.Deadline // of the tokens of each request; zero = there is none
 	Targets      int                // servers; with several, records are also divided by them
 	Slice        time.Duration      // length of a time slice; 0 = there are none
@@ -66,7 +67,7 @@ const DefaultBudget = 64 << 20
 func (o *Options) run() catalogue.Run {
 	return catalogue.Run{
 		Streaming: o.Streaming, Caps: o.Caps, ServerTokens: o.ServerTokens,
-		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0, Deadline: o.Deadline,
+		OpenLoop: o.OpenLoop, Replay: o.Replay, Prefill: o.Prefill, Objectives: len(o.SLOs) > 0, Deadline: o.Deadline,
 	}
 }
 

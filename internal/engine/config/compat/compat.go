@@ -296,7 +296,9 @@ func phaseView(p config.Phase) config.Object {
 	if p.Smoothness != nil {
 		order += " smoothness"
 	}
-	return view(p, "benchmark.phases.*", order)
+	out := view(p, "benchmark.phases.*", order)
+	putOwn(&out, p, config.Phase{}, "excludeRamp")
+	return out
 }
 
 func artifactsView(a config.Artifacts) config.Object {
