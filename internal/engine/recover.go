@@ -10,7 +10,9 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
@@ -93,7 +95,7 @@ func (v *recovery) rebuild(r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, export.NamesFor(measure.Files.Prefix), rep, &redact.Set{}); err != nil {
+	if _, err := export.Write(dir, rep, &redact.Set{}, native.Format()); err != nil {
 		return err
 	}
 	r.Summary = report.Summarize(rep)
@@ -110,7 +112,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	d, _, err := config.Load(r.Config, load)
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
-		if err != nil && !r.Credentials.Any() {
+		if err != nil && !r.Credentials.Any() && !problem.Has(err, problem.CodeRedacted) {
 			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
 		finishRun(r, bench.StateFailed, r.Error.Message)

@@ -49,6 +49,18 @@ type Phase struct {
 	Epoch       time.Time        `json:"epoch"` // wall time of offset 0
 	Counters    Counters         `json:"counters"`
 	Concurrency *int             `json:"concurrency"`
+	// Metrics and Errors are the exact results of the phase alone, in a Final snapshot.
+	Metrics metric.Results     `json:"metrics,omitempty"`
+	Errors  []errorgroup.Group `json:"errors,omitempty"`
+	Slices  []Slice            `json:"slices,omitempty"` // likewise; in order
+}
+
+// Slice is a time slice of a phase.
+type Slice struct {
+	Start    time.Time      `json:"start"`
+	End      time.Time      `json:"end"`
+	Complete bool           `json:"complete"` // as long as the others
+	Metrics  metric.Results `json:"metrics"`
 }
 
 // UnixNano returns the wall time of an offset of this phase, 0 for 0.
@@ -65,6 +77,7 @@ type Counters struct {
 	Success         int64                 `json:"success"`
 	Errors          map[bench.Class]int64 `json:"errors"`
 	Cancelled       int64                 `json:"cancelled"`
+	CancelledByTest int64                 `json:"cancelled_by_test"`
 	InputTokens     int64                 `json:"input_tokens"`
 	OutputTokens    int64                 `json:"output_tokens"` // visible and reasoning
 	ReasoningTokens int64                 `json:"reasoning_tokens"`

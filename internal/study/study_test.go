@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
@@ -130,7 +131,7 @@ func (r *runner) Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 		return &run.Snapshot{}, err
 	}
 	one := func(tag string, s metric.Stat, v float64) metric.Result {
-		def, _ := metric.Lookup(tag)
+		def, _ := catalogue.Lookup(tag)
 		m := metric.Result{Def: def, Count: 100}
 		m.Set(s, v)
 		return m

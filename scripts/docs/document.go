@@ -19,7 +19,7 @@ const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as belo
 - **Distribution.** A number, or an object, see [Distributions](#distributions).
 - **Substitution.** ` + "`${NAME}`" + ` in a string is replaced by an environment variable, ` + "`${NAME:default}`" + ` has a default. A string that is one substitution may stand for a number or a boolean. The daemon replaces only names given by ` + "`--allow-env`" + `.
 - **Template.** A string with ` + "`{{ … }}`" + ` is an expression over ` + "`variables`" + ` and other values of the document, see [Templates](#templates).
-- **Schema.** The same fields as JSON Schema: ` + "`#/components/schemas/config.Document`" + ` of ` + "`/openapi.json`" + `. It lists choices in their own spelling only.
+- **Schema.** The same fields as JSON Schema (draft 2020-12): ` + "`aiperfd config schema` or `GET /api/config/schema`" + `. It lists choices in their own spelling only.
 - **Check.** ` + "`aiperfd validate FILE`" + ` prints a document with every default.
 `
 
@@ -57,6 +57,7 @@ benchmark:
 - **Names.** The members of ` + "`variables`" + `, and every value of the document by its path, with or without ` + "`benchmark.`: `model`, `endpoint.url`, `datasets.main.prompts.isl.mean`, `phases.profiling.rate`" + `. Elements of lists have their index or their name. Values may be templates themselves; the order does not matter. A name without a value is an error.
 - **Order.** References (` + "`${NAME}`" + `) are replaced first, flags are laid over the document, then templates are evaluated. In a sweep they are evaluated for each variation, so that they follow the value that varies.
 - **Language.** Arithmetic, comparisons, ` + "`if … else`" + `, loops, and the filters of Jinja, such as ` + "`int`, `float`, `round`, `min`, `max`, `default`, `join`, `upper`, `lower`, `tojson`" + `. Time and memory are bounded; files and other templates cannot be read. ` + "`//` and `%`" + ` round towards zero.
+- **Secrets.** ` + "`${secret:NAME}`" + ` is the content of the file NAME in the folder of ` + "`serve --secrets-dir`" + `, or the environment variable ` + "`AIPERFD_SECRET_NAME`" + `. It may stand in the API key, headers, URL parameters, passwords of URLs, ` + "`extra`, inline records and `variables`" + `, and is never shown or stored.
 - **Exceptions.** ` + "`endpoint.template` and `endpoint.extra.payload_template`" + ` are templates of requests and stay as they are. Values of flags are taken as they are.
 `
 
@@ -131,6 +132,7 @@ func kind(f *reference.Field) string {
 		{f.Has(reference.FormElement), ", or one " + element(f)},
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
 		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
+		{f.Has(reference.FormJSON), ", or `[json]`"},
 		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
 		{f.Numeric || f.Has(reference.FormNumber), ", or number"},
 	} {

@@ -18,7 +18,8 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/export/native"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -41,7 +42,7 @@ type page struct {
 // pages lists the generated files.
 func pages() []page {
 	return []page{
-		{name: "metrics.md", body: metric.WriteDocs},
+		{name: "metrics.md", body: catalogue.WriteDocs},
 		{
 			name: "datasets.md", title: "Datasets", from: "the table of datasets in `internal/engine/dataset`",
 			intro: "The data that a run can send. The name of a section is the value of `type` of a dataset or, for files, of `format`.",
@@ -215,10 +216,16 @@ func formats(w io.Writer) error {
 		{names.Records, "records", "One JSON object per line and request. Written during the run, so it survives a crash; absent with `artifacts.level: summary`."},
 		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}
-	for _, f := range export.Formats() {
+	for _, f := range append(export.Formats(), native.Format()) {
 		rows = append(rows, [3]string{f.File(names), f.Name, f.About})
 	}
+	for _, f := range export.Formats() {
+		if f.Phase != "" {
+			rows = append(rows, [3]string{"phases/NAME/" + f.File(names), "phases", "The same for each phase alone, if the run has several. Results that belong to the run as a whole, such as the verdict on the client, are only in the summary of the run."})
+		}
+	}
 	rows = append(rows,
+		[3]string{"phase_manifest.json", "phases", "List of the phases of a run of several: times, requests, errors, and the names of their files."},
 		[3]string{names.Log, "log", "The log of `aiperfd profile`."},
 		[3]string{export.ReadyMarker, "marker", "Created when all other files are complete. Wait for it before you read the folder."})
 	var b strings.Builder

@@ -188,7 +188,7 @@ func (d *Draft) decode() *loader {
 		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
 	l.decoder.Document(d.Root, l.doc)
-	l.doc.injected = l.decoder.Injected
+	l.doc.injected, l.doc.confidential = l.decoder.Injected, l.decoder.Confidential
 	return l
 }
 
@@ -215,7 +215,7 @@ type loader struct {
 func newLoader(r *problem.Report, o LoadOptions, byFlags bool) *loader {
 	d := decode.New(r, decode.Options{
 		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.Of,
-		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir"},
+		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir", "benchmark.artifacts.overwrite"},
 	})
 	return &loader{Report: r, options: o, doc: &Document{}, decoder: d, given: d.Given, failed: d.Failed}
 }

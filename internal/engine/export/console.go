@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +31,7 @@ type ConsoleOptions struct {
 	Color  bool // with ANSI escapes
 	ASCII  bool // boxes are drawn with + - |
 	Detail Detail
+	Traces bool   // with the table of HTTP timings, which files always have
 	Errors int    // rows of the error table; 0 = all
 	Folder string // folder of the files of the run, for the headline; empty = not printed
 	Files  []File // listed after the tables
@@ -67,6 +70,11 @@ func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 		}
 		p.foot(r)
 	}
+	if o.Detail == Brief && o.Traces && measured {
+		p.line("")
+		p.traces(r)
+		p.footnotes(r)
+	}
 	p.headline(r)
 	_, err := io.WriteString(w, p.text.String())
 	return err
@@ -89,6 +97,9 @@ func (p *page) incomplete(r *Report) {
 // head prints what was measured, and every warning about it.
 func (p *page) head(r *Report) {
 	p.line("")
+	if name := runName(r); name != "" {
+		p.fact(bold, "Run", name)
+	}
 	p.fact(bold, "Model", strings.Join(r.Models, ", "))
 	endpoint := r.Endpoint
 	if r.Streaming {
@@ -101,11 +112,17 @@ func (p *page) head(r *Report) {
 	}
 	requests := fmt.Sprintf("%d ok, %d failed, %d cancelled",
 		count(r, "request_count"), count(r, "error_request_count"), count(r, "cancelled_request_count"))
+	if n := count(r, "cancelled_by_test_count"); n > 0 {
+		requests += fmt.Sprintf(", %d cancelled by test", n)
+	}
 	if r.Expected > 0 {
 		requests += fmt.Sprintf(", of %d", r.Expected)
 	}
 	p.fact(bold, "Requests", requests)
 	p.fact(bold, "Tokens", cmp.Or(r.Tokenizer, "not counted"))
+	if d := r.Dataset; d.Hash != "" {
+		p.fact(bold, "Dataset", strings.TrimSpace(d.Source+" "+d.Revision)+", hash "+d.Hash)
+	}
 	if r.Client != nil {
 		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())
 		if c := r.Client.Certificate; c != nil {
@@ -115,6 +132,16 @@ func (p *page) head(r *Report) {
 	for _, n := range r.Warnings {
 		p.fact(yellow, "Note", n.Detail)
 	}
+}
+
+// runName returns the name of a run with its labels in the order of their names; empty
+// if it has neither.
+func runName(r *Report) string {
+	words := []string{r.Name}
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
+		words = append(words, k+"="+r.Labels[k])
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // verdictStyle returns the style of a verdict.

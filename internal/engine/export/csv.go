@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // csvStats are the columns of the CSV file.
@@ -28,12 +29,12 @@ func writeCSV(w io.Writer, r *Report) error {
 	var rows, scalars [][]string
 	for _, m := range sortedByTag(r.Results) {
 		if !distributed(m) {
-			scalars = append(scalars, []string{csvName(m.Def), cell(m, metric.Avg)})
+			scalars = append(scalars, []string{csvName(m.Def), cell(m, metric.Avg, r.Layout.CSVDigits)})
 			continue
 		}
 		row := []string{csvName(m.Def)}
 		for _, s := range csvStats {
-			row = append(row, cell(m, s))
+			row = append(row, cell(m, s, r.Layout.CSVDigits))
 		}
 		rows = append(rows, row)
 	}
@@ -43,7 +44,7 @@ func writeCSV(w io.Writer, r *Report) error {
 	if len(scalars) > 0 {
 		scalars = append([][]string{{"Metric", "Value"}}, scalars...)
 	}
-	for _, table := range [][][]string{scalars, confidenceTable(sortedByTag(r.Results))} {
+	for _, table := range [][][]string{scalars, confidenceTable(sortedByTag(r.Results), r.Layout.CSVDigits)} {
 		if len(table) == 0 {
 			continue
 		}
@@ -77,7 +78,7 @@ func distributed(m *metric.Result) bool {
 }
 
 // csvName is the first cell of a row.
-func csvName(d *metric.Def) string {
+func csvName(d *catalogue.Def) string {
 	if d.Unit == "count" || d.Unit == "requests" || d.Unit == "" {
 		return d.Header
 	}
@@ -85,10 +86,10 @@ func csvName(d *metric.Def) string {
 }
 
 // cell formats one statistic; empty = there is none.
-func cell(m *metric.Result, s metric.Stat) string {
+func cell(m *metric.Result, s metric.Stat, digits *int) string {
 	v, ok := m.Get(s)
 	if !ok || !finite(v) {
 		return ""
 	}
-	return decimal(v)
+	return decimal(v, digits)
 }

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -78,7 +79,11 @@ func (p *page) requests(r *Report) {
 	if cancelled > 0 {
 		text += fmt.Sprintf(", %s cancelled", whole(cancelled))
 	}
-	if r.Expected > 0 && ok+failed+cancelled < r.Expected {
+	tested := count(r, "cancelled_by_test_count")
+	if tested > 0 {
+		text += fmt.Sprintf(", %s cancelled by test", whole(tested))
+	}
+	if r.Expected > 0 && ok+failed+cancelled+tested < r.Expected {
 		text += fmt.Sprintf(", of %s", whole(r.Expected))
 	}
 	if r.Duration > 0 {
@@ -154,7 +159,7 @@ func average(r *Report, tag string) (float64, bool) {
 }
 
 // headlineName is the short name of a metric.
-func headlineName(d *metric.Def) string {
+func headlineName(d *catalogue.Def) string {
 	switch d.Tag {
 	case "request_latency":
 		return "Latency"
@@ -240,12 +245,12 @@ func (p *page) goodput(r *Report) {
 		if i > 0 {
 			text += ", "
 		}
-		def, ok := metric.Lookup(tag)
+		def, ok := catalogue.Lookup(tag)
 		if !ok {
 			continue
 		}
 		relation := p.sign("≤", "<=")
-		if def.Flags&metric.LargerIsBetter != 0 {
+		if def.Flags&catalogue.LargerIsBetter != 0 {
 			relation = p.sign("≥", ">=")
 		}
 		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))

@@ -48,13 +48,20 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// everyFormat returns the names of the files of all formats, as [files] does.
+// everyFormat returns the names of the files of a report without time slices, as
+// [files] does.
 func everyFormat(n Names) map[string]string {
 	out := map[string]string{}
-	for _, f := range Formats() {
+	for _, f := range formatsOf(&Report{}) {
 		out[f.File(n)] = ""
 	}
 	return out
+}
+
+// named returns a report whose files have names with a prefix.
+func named(r *Report, prefix string) *Report {
+	r.Layout.Prefix = prefix
+	return r
 }
 
 func TestWrite(t *testing.T) {
@@ -64,7 +71,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time over the files of the first
-		failed, err := Write(dir, NamesFor(""), mixedReport(t), redact.NewSet())
+		failed, err := Write(dir, mixedReport(t), redact.NewSet())
 		if err != nil || len(failed) > 0 {
 			t.Fatalf("Write = %q, %v", failed, err)
 		}
@@ -89,7 +96,7 @@ func TestWriteOneFails(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, n.CSV), 0o700); err != nil { // in the way
 		t.Fatal(err)
 	}
-	failed, err := Write(dir, n, failedReport(t), nil)
+	failed, err := Write(dir, named(failedReport(t), "p"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +118,8 @@ func TestWriteNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failed, err := Write(dir, n, failedReport(t), nil)
-	if err == nil || len(failed) != len(Formats()) {
+	failed, err := Write(dir, named(failedReport(t), "p"), nil)
+	if err == nil || len(failed) != len(formatsOf(&Report{})) {
 		t.Errorf("Write = %q, %v; want an error", failed, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ReadyMarker)); !errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +128,7 @@ func TestWriteNothing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ProcessingMarker)); err != nil {
 		t.Errorf("processing marker: %v", err)
 	}
-	if _, err := Write(filepath.Join(dir, "missing"), n, failedReport(t), nil); err == nil {
+	if _, err := Write(filepath.Join(dir, "missing"), failedReport(t), nil); err == nil {
 		t.Error("Write into a folder that does not exist succeeded")
 	}
 }
@@ -148,7 +155,7 @@ func TestWriteSecrets(t *testing.T) {
 	secrets := redact.NewSet("sk-hunter2", "line\nbreak", "123456")
 	const planted = "x sk-hunter2 y line\nbreak z 123456"
 	r := &Report{
-		RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted,
+		Identity:    Identity{RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted},
 		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.StateFailed, Reason: planted,
 		Models: []string{planted}, Endpoint: planted, Title: planted, Load: planted, Tokenizer: planted,
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 123456})},
@@ -159,7 +166,7 @@ func TestWriteSecrets(t *testing.T) {
 		Warnings: []bench.Warning{{Code: "c", Detail: planted}},
 	}
 	dir := t.TempDir()
-	if failed, err := Write(dir, NamesFor(""), r, secrets); err != nil || len(failed) > 0 {
+	if failed, err := Write(dir, r, secrets); err != nil || len(failed) > 0 {
 		t.Fatalf("Write = %q, %v", failed, err)
 	}
 	for name := range files(t, dir) {
@@ -201,12 +208,12 @@ func TestNamesFor(t *testing.T) {
 	if diff := cmp.Diff(Names{
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl",
 		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
-		Console: "profile_export_console.txt", Log: "logs/aiperf.log",
+		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
 	}, own); diff != "" {
 		t.Errorf("names without prefix (-want +got):\n%s", diff)
 	}
 	mine := own
-	mine.JSON, mine.CSV, mine.Records, mine.Raw, mine.Console = "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_console.txt"
+	mine.JSON, mine.CSV, mine.Records, mine.Raw, mine.Console, mine.Result = "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_console.txt", "mine_result.json"
 	for _, prefix := range []string{
 		"mine", "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_timeslices.csv", "mine_console.txt",
 		"a/b/mine", "/etc/mine.json", "../mine", ".mine", "mine_server_metrics.parquet",

@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/text"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Choices returns the closed lists of values of documents, from the tables of the
@@ -55,9 +55,9 @@ func Choices() config.Choices {
 	for _, k := range dataset.Samplings() {
 		add(&c.Samplings, k.Name)
 	}
-	for _, d := range metric.Defs() {
+	for _, d := range catalogue.Defs() {
 		c.Metrics = append(c.Metrics, d.Tag)
-		if d.Kind == metric.PerRecord {
+		if d.Kind == catalogue.PerRecord {
 			c.Objectives = append(c.Objectives, d.Tag)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
 )
@@ -90,10 +91,11 @@ type Profiler struct {
 
 // Files selects the artifacts of a run.
 type Files struct {
-	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
-	Records bool   // profile_export.jsonl
-	Raw     bool   // profile_export_raw.jsonl
-	Inputs  bool   // inputs.json
+	Layout  export.Layout
+	Records bool // profile_export.jsonl
+	Raw     bool // profile_export_raw.jsonl
+	Inputs  bool // inputs.json
+	Trace   bool // trace_data in the lines of Records
 }
 
 // Phase is one period of load.
@@ -115,6 +117,7 @@ type Phase struct {
 	Smoothness      float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
 	Excluded        bool                    // its records do not enter the result
 	FailThreshold   *float64                // share of failures that ends the phase; nil = none does
+	Cancellation    *Cancellation           // of some requests on purpose; nil = of none
 	Load            string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 

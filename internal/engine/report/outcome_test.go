@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -118,7 +119,7 @@ func TestReplayDegraded(t *testing.T) {
 		}
 		rep := Build(&run.Run{}, &plan.Measure{Document: &config.Document{}, Metrics: metric.Options{Replay: true}}, bench.NewClock(), []Measured{m})
 		var want []bench.Warning
-		if late.Milliseconds() > metric.DegradedAfter {
+		if late.Milliseconds() > catalogue.DegradedAfter {
 			want = warn("replay-degraded", "the timestamps of the dataset were not kept: 1 %% of the requests were sent 600 ms or more after their time, compared with the request that was least late")
 		}
 		if diff := cmp.Diff(want, replayDegraded(rep)); diff != "" {
@@ -213,5 +214,38 @@ func TestSaturation(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: saturation of phase %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestSlices: slices are those of the profiling phases, and a note states when they
+// became wider than the user asked for.
+func TestSlices(t *testing.T) {
+	o := metric.Options{Slice: 50 * time.Millisecond}
+	at := func(p *plan.Phase, times ...time.Duration) Measured {
+		m, err := newMeasured(p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Stats.End, m.Stats.Start = bench.PhaseCompleted, times[0]
+		m.Set.SliceFrom(times[0])
+		for _, at := range times {
+			m.add(&bench.Record{Stamps: bench.Stamps{Due: at, Start: at, End: at + time.Second}, Answer: bench.Answer{Chunks: []bench.Chunk{{At: at + time.Second}}}})
+		}
+		return m
+	}
+	in := input(
+		at(&plan.Phase{Name: "warm", Kind: bench.Warmup}, 1),
+		at(&plan.Phase{Name: "load", Kind: bench.Profiling}, time.Second, 2*time.Second),
+		at(&plan.Phase{Name: "more", Kind: bench.Profiling, Index: 2}, time.Minute, time.Hour),
+	)
+	in.Plan.Metrics = o
+	done := Conclude(in)
+	got := done.Report.Slices()
+	if len(got) != 40+8853 || got[39].Phase != "load" || got[40].Phase != "more" || !got[39].Complete || got[len(got)-1].Complete {
+		t.Errorf("%d slices", len(got))
+	}
+	note := "time slices of phase more last 400ms, not 50ms: there would have been too many, or they would have taken too much memory"
+	if !slices.ContainsFunc(done.Warnings, func(w bench.Warning) bool { return w == bench.Warning{Code: "slices-joined", Detail: note} }) {
+		t.Errorf("warnings %v, want %q", done.Warnings, note)
 	}
 }

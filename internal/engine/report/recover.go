@@ -17,7 +17,7 @@ import (
 // Recover computes the results of an interrupted run from the record file in its
 // folder, and the phases as the API shows them. The run has its final state already.
 func Recover(dir string, m *plan.Measure, r *run.Run) (*export.Report, []run.Phase, error) {
-	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Prefix).Records))
+	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,6 +57,9 @@ func replay(m *plan.Measure, log *export.RecordLog) ([]Measured, error) {
 				return nil, err
 			}
 			p.Stats.End, p.Stats.Start = bench.PhaseAborted, rec.Stamps.Due
+			if p.Plan.Kind == bench.Profiling {
+				p.Set.SliceFrom(rec.Stamps.Due)
+			}
 		}
 		p.add(rec)
 	}
@@ -86,6 +89,8 @@ func (m *Measured) add(rec *bench.Record) {
 	s.LastUpdate = max(s.LastUpdate, rec.Stamps.End)
 	s.RequestsEnd = s.LastUpdate
 	switch {
+	case rec.Cancelled() && rec.Answer.Failure.Class == bench.CancelledByTest:
+		s.CancelledByTest++
 	case rec.Cancelled():
 		s.Cancelled++
 	case rec.OK():

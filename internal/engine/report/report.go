@@ -8,8 +8,10 @@ import (
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -38,7 +40,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 		part := metric.Part{Set: m.Set, Window: m.Stats.Window(m.Stats.LastUpdate), Phase: m.Stats}
 		rep.Phases = append(rep.Phases, export.PhaseReport{
 			Stats: m.Stats, Start: clock.Wall(m.Stats.Start), End: clock.Wall(m.Stats.Start + part.Window),
-			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(),
+			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(), Sketches: sketches(m.Set),
 		})
 		complete = complete && (m.Stats.End == bench.PhaseCompleted)
 		switch {
@@ -46,6 +48,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			warmup = append(warmup, part)
 		case !m.Plan.Excluded:
 			profiling = append(profiling, part)
+			rep.Phases[i].Slices = slicesOf(m, part, clock)
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
@@ -62,12 +65,34 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	return rep
 }
 
+// sketches returns the sketches of the metrics of a phase that have values.
+func sketches(set *metric.Set) map[string]*sketch.Sketch {
+	all := map[string]*sketch.Sketch{}
+	for _, def := range catalogue.Defs() {
+		if s, ok := set.Histogram(def.Tag); ok && s.Count() > 0 {
+			all[def.Tag] = s
+		}
+	}
+	return all
+}
+
+// slicesOf returns the time slices of a phase.
+func slicesOf(m *Measured, part metric.Part, clock bench.Clock) []export.Slice {
+	var out []export.Slice
+	for _, s := range m.Set.Slices(part.Window, m.Stats) {
+		out = append(out, export.Slice{
+			Phase: m.Stats.Name, Start: clock.Wall(s.From), End: clock.Wall(s.To), Complete: s.Complete, Results: s.Results,
+		})
+	}
+	return out
+}
+
 // describe returns a report with the fields that do not depend on measurements.
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
-		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
+		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
 		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
-		SLOs: m.Metrics.SLOs, Targets: r.Targets,
+		SLOs: m.Metrics.SLOs, Targets: r.Targets, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {
 		if p := &m.Phases[i]; p.Kind == bench.Profiling {

@@ -7,13 +7,14 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Account is the result of one finished phase as it is reported, with what was counted
 // independently of it.
 type Account struct {
 	Results  metric.Results
-	Counters metric.Counters
+	Counters catalogue.Counters
 	Stats    bench.PhaseStats
 	Window   time.Duration // W, which rates divide by
 	Start    time.Time     // of the phase, as exported
@@ -108,7 +109,7 @@ func exactly(x float64) float64 { return 1e-9 * max(1, math.Abs(x)) }
 
 func requestsConserved(a *Account) (expected, observed, tolerance float64, ok bool) {
 	s, c := &a.Stats, &a.Counters
-	observed = float64(c.Success + c.Errors + c.Cancelled)
+	observed = float64(c.Success + c.Errors + c.Cancelled + c.CancelledByTest)
 	if s.RequestsEnd == 0 {
 		observed += float64(s.InFlight())
 	}

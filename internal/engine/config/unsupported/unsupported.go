@@ -122,7 +122,6 @@ func phaseFeatures() []Field {
 		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
 		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
 		{Name: "prefillRamp", Off: `null`, What: "ramping"},
-		{Name: "cancellation", Off: `null`, What: "request cancellation"},
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
@@ -152,10 +151,6 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
-		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
-		{Name: "sliceDuration", Off: `null`, What: "time slices"},
-		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},
 		{Name: "plotRequired", Off: `false`, What: "plotting"},
@@ -233,8 +228,11 @@ func memberDifference(n, off *tree.Node) *tree.Node {
 		}
 		want := off.Members[i].Value
 		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
-		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
-			continue
+		if m.Name == "enabled" && collects {
+			if m.Value.Shape == tree.Boolean || m.Value.Shape == tree.Null {
+				continue
+			}
+			return m.Value
 		}
 		if bad := difference(m.Value, want); bad != nil {
 			return bad
@@ -254,7 +252,7 @@ func listDifference(n, off *tree.Node) *tree.Node {
 		return n
 	}
 	for i, item := range n.Items {
-		if difference(item, off.Items[i]) != nil {
+		if item.Shape != off.Items[i].Shape || difference(item, off.Items[i]) != nil {
 			return n
 		}
 	}

@@ -1,0 +1,70 @@
+// Package catalogue defines the metrics: name, unit, formula, and when each applies.
+// A new metric is one row of it.
+package catalogue
+
+// Def is one row of the catalogue.
+type Def struct {
+	Tag    string // AIPerf's name, unique
+	Header string // for tables and Prometheus help
+	Short  string // for live panels
+	Unit   string // display unit, as files print it: ms, tokens, requests/sec …
+	Kind   Kind
+	Group  Group
+	Order  int // sort key in its console group; 0 = exported but not in a table unless Group is set
+	Flags  Flags
+	Origin string // "aiperf" or "aiperfd"
+	Doc    string // definition, one or two sentences, for docs/metrics.md
+}
+
+// Kind is how a metric is computed.
+type Kind uint8
+
+// The kinds of metrics.
+const (
+	PerRecord     Kind = iota // one value for each valid record (or error record with ErrorOnly)
+	PerRecordList             // several values a record
+	Aggregate                 // a sum, minimum or maximum over records
+	Derived                   // a function of other results
+	Curve                     // a time-weighted step function over the phase
+)
+
+// Group is the console table that a metric belongs to.
+type Group string
+
+// The console groups.
+const (
+	NoGroup        Group = ""
+	GroupDefault   Group = "default"
+	GroupUsage     Group = "usage"
+	GroupEffective Group = "effective"
+	GroupActive    Group = "active"
+)
+
+// Flags state when a metric applies and how it is treated.
+type Flags uint32
+
+// The flags, named as in AIPerf.
+const (
+	StreamingOnly Flags = 1 << iota
+	ProducesTokensOnly
+	TokenizesInputOnly
+	SupportsReasoning
+	ErrorOnly
+	GoodputOnly
+	UsageDiffOnly
+	OpenLoopOnly
+	Internal
+	Experimental
+	NoIndividualRecords
+	LargerIsBetter
+	IncludesFailed     // also produces adj_<tag>
+	HTTPTraceOnly      // needs the stamps of the connection
+	DisabledOnAccuracy // off when answers are graded
+	ProducesItemsOnly  // needs vectors or scores
+	SupportsAudioOnly  // needs audio in requests or responses
+	SupportsImageOnly  // needs images in requests
+	ProducesImagesOnly // needs images in responses
+	JobsOnly           // needs answers that are polled for
+	ProducesVideoOnly  // needs an endpoint that makes videos
+	ReplayOnly         // needs a phase that replays timestamps
+)
