@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/search"
 )
 
 // consistentSeed is AIPerf's seed of studies whose document gives none.
@@ -22,12 +23,21 @@ const consistentSeed = 42
 type Study struct {
 	Sweep    *sweep.Block // nil = repeats only
 	MultiRun sweep.MultiRun
-	// Variations are those of a sweep that is not a search; the document itself is the
+	// Variations are those of a sweep, none of a search; the document itself is the
 	// only one of repeats.
 	Variations cell.List
+	Search     *search.Search // chooses the variations; nil = they are known
 	Seed       int64
 
 	draft *Draft // as it was read
+}
+
+// Planner returns the planner of the variations.
+func (s *Study) Planner() cell.Planner {
+	if s.Search != nil {
+		return s.Search
+	}
+	return s.Variations
 }
 
 // Text returns the document as it was read, to be stored and read again, see
@@ -192,14 +202,23 @@ func (l *loader) makeStudy(draft *Draft) {
 		return
 	}
 	s.Sweep.Runs = l.unrendered(draft, s.Sweep.Runs)
-	s.Variations = s.Sweep.Expand(s.Seed)
+	sizing := search.SizingOf(s.Sweep, draft.Root)
+	checked := s.Sweep.Expand(s.Seed)
+	for i := range checked {
+		checked[i].Settings = sizing.Settings(checked[i].Values)
+	}
+	s.Variations = checked
+	if s.Sweep.Type == sweep.Adaptive {
+		s.Search = search.Of(s.Sweep, sizing, s.Seed)
+		checked = s.Search.Corners()
+	}
 	at := l.where("sweep")
 	if len(s.Sweep.Parameters) == 1 {
 		at = s.Sweep.Parameters[0].Place
 	}
 	seen := make(map[string]bool)
-	for i := range s.Variations {
-		_, _, err := s.Cell(&s.Variations[i], 0)
+	for i := range checked {
+		_, _, err := s.Cell(&checked[i], 0)
 		var invalid *problem.Invalid
 		if !errors.As(err, &invalid) {
 			continue
@@ -207,7 +226,7 @@ func (l *loader) makeStudy(draft *Draft) {
 		for _, p := range invalid.Problems {
 			if text := p.Detail; !seen[text] {
 				seen[text] = true
-				l.Fail(at, p.Code, "%s: %s", problem.Clip(s.Variations[i].Label), text)
+				l.Fail(at, p.Code, "%s: %s", problem.Clip(checked[i].Label), text)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/address"
@@ -68,7 +69,11 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	return address.Set(d.Root, names, value)
+	if err := address.Set(d.Root, names, value); err != nil {
+		return err
+	}
+	d.inferred = slices.DeleteFunc(slices.Clone(d.inferred), func(i Default) bool { return i.Pointer == value.Pointer })
+	return nil
 }
 
 // Text returns the draft as JSON, to be stored and read again: references to variables and

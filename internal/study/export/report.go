@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/postprocess"
 )
 
 // Report is everything that is known about a study that has ended, or was cancelled.
@@ -24,6 +25,9 @@ type Report struct {
 	Outcomes []cell.Outcome
 	// Cancelled means that cells are missing.
 	Cancelled bool
+
+	// Doubts say which files could not be derived from the results, and why.
+	Doubts []string
 
 	cells []aggregate.Cell // of Outcomes
 }
@@ -86,6 +90,34 @@ func Write(dir string, r *Report) error {
 			add(filepath.Join(sweepFolder, designFile), data, err)
 		}
 	}
+	if s := r.Study.Sweep; s != nil && s.PostProcess != nil {
+		var data []byte
+		content, err := postprocess.Content(s.PostProcess, r.Outcomes)
+		if err == nil {
+			data, err = indented(content)
+		}
+		if err == nil {
+			add(filepath.Join(sweepFolder, s.PostProcess.OutputFilename), data, nil)
+		} else {
+			r.Doubts = append(r.Doubts, err.Error())
+		}
+	}
+	if r.Study.Search != nil {
+		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
+	}
+	errs = append(errs, writeAll(dir, files))
+	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
+		errs = append(errs, link(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return export.MarkReady(dir, r.Cancelled)
+}
+
+// writeAll writes files, by path below dir.
+func writeAll(dir string, files map[string][]byte) error {
+	var errs []error
 	for path, data := range files {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -94,13 +126,19 @@ func Write(dir string, r *Report) error {
 		}
 		errs = append(errs, export.WriteArtifact(path, data))
 	}
-	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
-		errs = append(errs, link(dir))
+	return errors.Join(errs...)
+}
+
+// HistoryFile is the log of a search, in the folder of its study.
+const HistoryFile = "search_history.json"
+
+// WriteHistory writes the log of a search.
+func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
+	data, err := indented(s.Search.History(done))
+	if err != nil {
+		return fmt.Errorf("encode history of search: %w", err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return export.MarkReady(dir, r.Cancelled)
+	return export.WriteArtifact(filepath.Join(dir, HistoryFile), data)
 }
 
 // link makes the sweep's folder also appear where AIPerf has it for sweeps that repeat

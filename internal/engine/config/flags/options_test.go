@@ -61,7 +61,7 @@ func TestUnsupportedChoices(t *testing.T) {
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
 			"and no option gives weights; write models with weights into a file for --config"},
-		{"--search-planner optuna", "--search-planner: not supported by aiperfd yet"},
+		{"--optuna-sampler tpe", "--optuna-sampler: not supported by aiperfd yet"},
 		{"--cache-bust prefix", "--cache-bust prefix: must be none, system_prefix, "},
 		{"--cache-bust warmup_isolation_system", "--cache-bust: warmup_isolation_system needs a system message: set --system-prompt, --system-prompt-file or --shared-system-prompt-length"},
 	} {

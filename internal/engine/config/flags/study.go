@@ -27,8 +27,9 @@ func (b studyOptions) lay() {
 		case !ok, occ == variants, field == "type" && len(b.swept) > 0:
 		case field == "type":
 			b.fail(occ, problem.CodeConflict, "needs lists of values, for example --concurrency 1,2,4")
+		case block == nil && (b.flags.get("--search-recipe") != nil || b.flags.get("--search-space") != nil): // has problems
 		case block == nil:
-			b.fail(occ, problem.CodeConflict, "needs a sweep, for example --concurrency 1,2,4")
+			b.fail(occ, problem.CodeConflict, "needs a sweep, for example --concurrency 1,2,4, or --search-recipe")
 		default:
 			if n := (plainOptions{b.overlay}).value(occ); n != nil && b.free(occ.option.path, occ) {
 				b.set(occ.option.path, occ, n)

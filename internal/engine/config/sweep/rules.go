@@ -41,7 +41,7 @@ func fields() map[string][]string {
 		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
 		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
 		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
-		"slaPrecision": {Adaptive}, "slaWarmupSeconds": {Adaptive}, "postProcess": {Grid, Zip, Scenarios},
+		"postProcess":    {Grid, Zip, Scenarios},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}
 }
@@ -77,7 +77,10 @@ func (b *Block) Check(d *decode.Decoder) {
 	case Sobol, LatinHypercube:
 		b.checkDesign(r, path)
 	case Adaptive:
-		b.checkSearch(r, path)
+		searchRules{b, r}.checkSearch(path)
+	}
+	if r.has(path+".slaPrecision") && b.Type != Adaptive && !b.AutoRequests {
+		r.Conflict(path+".slaPrecision", "needs autoRequests in a sweep that does not search")
 	}
 	if b.PostProcess != nil {
 		b.PostProcess.check(r, path+".postProcess")

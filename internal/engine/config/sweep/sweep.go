@@ -52,7 +52,10 @@ type Block struct {
 	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
 	RecipeName      string      `json:"recipeName"`
 
-	PostProcess *PostProcess `json:"postProcess,omitempty"` // nil = none
+	// AutoRequests replaces the number of requests of the profiling phase by one that is large
+	// enough for percentiles: 1000, and 30 per concurrent session.
+	AutoRequests bool         `json:"autoRequests,omitempty"`
+	PostProcess  *PostProcess `json:"postProcess,omitempty"` // nil = none
 
 	// Of adaptive_search.
 	Planner             string            `json:"planner,omitempty" validate:"oneof=bayesian optuna monotonic_sla smooth_isotonic"`
@@ -144,6 +147,12 @@ func (c *Convergence) Limit() float64 {
 // NewBlock returns a sweep with the defaults.
 func NewBlock() Block {
 	return Block{Type: Grid, LabelFormat: "index", IterationOrder: Repeated, OnFailure: "continue"}
+}
+
+// Boundary reports whether a search looks for the boundary of its filters, in one
+// dimension, and not for an optimum.
+func (b *Block) Boundary() bool {
+	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
 }
 
 // Decode reads a block over the defaults.
