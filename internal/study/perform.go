@@ -411,7 +411,7 @@ func (p *performance) folder(v *cell.Variation, trial int) string {
 	case s == nil:
 		return path.Join(runs, "run"+number)
 	case s.Type == sweep.Adaptive:
-		return path.Join(fmt.Sprintf("search_iter_%04d", v.Index+1), runs, "run"+number)
+		return path.Join(v.Folder, runs, "run"+number)
 	case n == 1:
 		return v.Folder
 	case s.IterationOrder == sweep.Repeated:

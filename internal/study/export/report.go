@@ -164,8 +164,6 @@ func (r *Report) aggregateFolder(c *aggregate.Cell) string {
 	switch {
 	case s == nil:
 		return aggregateFolder
-	case s.Type == sweep.Adaptive:
-		return filepath.Join(aggregateFolder, fmt.Sprintf("search_iter_%04d", c.Index+1))
 	case r.trials() > 1 && s.IterationOrder == sweep.Independent:
 		return filepath.Join(c.Folder, aggregateFolder)
 	}
