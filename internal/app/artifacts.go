@@ -19,10 +19,10 @@ const artifactRoot = "artifacts"
 type Folder struct {
 	Path  string
 	named bool // by the user, not by autoName
+	reuse bool // the folder of an earlier run of the same name
 	// resumed is the id of the study that an earlier process has begun in the folder; ""
 	// = there is none.
 	resumed string
-	reuse   bool // the folder of an earlier run of the same name
 }
 
 // MakeFolder creates the folder of a run: the one that the document names, whose

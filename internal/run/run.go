@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/study/cell"
 )
@@ -121,6 +122,8 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
+	// SLOs are the outcomes of the objectives of the run as a whole.
+	SLOs []slo.Result `json:"slo_results,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`

@@ -49,10 +49,14 @@ type Benchmark struct {
 	Phases    []Phase    `json:"phases" validate:"min=1,max=100"` // at least one profiling phase
 	Artifacts Artifacts  `json:"artifacts"`
 	SLOs      Objectives `json:"slos"` // metric tag → threshold in the metric's display unit
-	Tokenizer Tokenizer  `json:"tokenizer"`
-	Runtime   Runtime    `json:"runtime"`
-	Logging   Logging    `json:"logging"`
-	Client    Client     `json:"client"`
+	// RunSLOs are objectives on the statistics of a run, such as
+	// "p99(time_to_first_token) < 500ms".
+	RunSLOs       []string       `json:"runSlos,omitempty"`
+	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
+	Tokenizer     Tokenizer      `json:"tokenizer"`
+	Runtime       Runtime        `json:"runtime"`
+	Logging       Logging        `json:"logging"`
+	Client        Client         `json:"client"`
 }
 
 // Models are the model names that requests carry.

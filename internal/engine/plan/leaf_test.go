@@ -215,6 +215,9 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"runSlos":                       func(d *config.Document) { d.Benchmark.RunSLOs = []string{"p99(ttft) < 1s"} },
+	"tokenDeadline.ttft":            deadlined(func(d *config.TokenDeadline) { *d.TTFT = 3 }),
+	"tokenDeadline.itl":             deadlined(func(d *config.TokenDeadline) { *d.ITL = 3 }),
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
 	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
@@ -314,6 +317,14 @@ func cancelled(to config.Cancellation) func(*config.Document) {
 // replayed changes how a dataset is replayed, not whether.
 func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
+}
+
+// deadlined gives each token a deadline.
+func deadlined(change func(*config.TokenDeadline)) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.TokenDeadline = &config.TokenDeadline{TTFT: new(1.0), ITL: new(2.0)}
+		change(d.Benchmark.TokenDeadline)
+	}
 }
 
 func toFile(d *config.Document) {
@@ -462,7 +473,7 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %v %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Dataset.Calibrate, p.Dataset.SeparateWarmup, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
-	fmt.Fprintf(&out, "%+v", p.CacheBust)
+	fmt.Fprintf(&out, "%+v %+v", p.CacheBust, p.RunSLOs)
 	return out.String()
 }
 

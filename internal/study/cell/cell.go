@@ -38,7 +38,6 @@ type Metric struct {
 	Tag   string             `json:"tag"`
 	Unit  string             `json:"unit"`
 	Stats map[string]float64 `json:"stats"` // by name: avg, p99, …; finite
-	Count int64              `json:"count"` // values that percentiles are taken of; 0 = unknown
 	// Margins are half the widths of the 95 % intervals of statistics within the run;
 	// nil = there are none.
 	Margins map[string]float64 `json:"margins,omitempty"`

@@ -54,6 +54,8 @@ const (
 	collatedFile    = "profile_export_aiperf_collated.json"
 	sweepName       = "profile_export_aiperf_sweep"
 	designFile      = "sampling_design.json"
+
+	postProcessErrors = "post_process_errors.json"
 )
 
 // SweepFile is the JSON file of a sweep, relative to the folder of the study.
@@ -90,17 +92,9 @@ func Write(dir string, r *Report) error {
 			add(filepath.Join(sweepFolder, designFile), data, err)
 		}
 	}
-	if s := r.Study.Sweep; s != nil && s.PostProcess != nil {
-		var data []byte
-		content, err := postprocess.Content(s.PostProcess, r.Outcomes)
-		if err == nil {
-			data, err = indented(content)
-		}
-		if err == nil {
-			add(filepath.Join(sweepFolder, s.PostProcess.OutputFilename), data, nil)
-		} else {
-			r.Doubts = append(r.Doubts, err.Error())
-		}
+	if r.Study.Sweep != nil && r.Study.Sweep.PostProcess != nil {
+		path, data, err := r.derived()
+		add(path, data, err)
 	}
 	if r.Study.Search != nil {
 		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
@@ -127,6 +121,21 @@ func writeAll(dir string, files map[string][]byte) error {
 		errs = append(errs, export.WriteArtifact(path, data))
 	}
 	return errors.Join(errs...)
+}
+
+// derived returns the file that is derived from the results of the sweep, or one that says
+// why it could not be.
+func (r *Report) derived() (path string, data []byte, err error) {
+	p := r.Study.Sweep.PostProcess
+	content, err := postprocess.Content(p, r.Outcomes)
+	if err == nil {
+		if data, err = indented(content); err == nil {
+			return filepath.Join(sweepFolder, p.OutputFilename), data, nil
+		}
+	}
+	r.Doubts = append(r.Doubts, err.Error())
+	data, encoding := indented(map[string]string{"handler": p.Handler, "output_filename": p.OutputFilename, "error": err.Error()})
+	return filepath.Join(sweepFolder, postProcessErrors), data, encoding
 }
 
 // HistoryFile is the log of a search, in the folder of its study.

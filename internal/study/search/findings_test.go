@@ -17,7 +17,7 @@ func TestFindings(t *testing.T) {
 	exact, distorted := queueing(1, 0), func(v cell.Variation, p string) cell.Outcome {
 		o := queueing(1, 0).measure(v, p)
 		o.Trials[0].Client = "invalid"
-		o.Trials[0].Metrics[0].Count = 50
+		o.Trials[0].Metrics[0].Stats["count"] = 50
 		return o
 	}
 	spent := boundaryOptions(Monotonic, 1000, 100)

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 // trial returns a trial with one metric.
 func trial(p95 float64) cell.Trial {
-	return cell.Trial{Metrics: []cell.Metric{{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p95": p95}, Count: 1000}}}
+	return cell.Trial{Metrics: []cell.Metric{{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p95": p95, "count": 1000}}}}
 }
 
 // step is a server whose TTFT jumps above a concurrency.
@@ -70,9 +70,9 @@ func TestJudge(t *testing.T) {
 
 // A percentile with fewer than five requests beyond it is marked.
 func TestSupported(t *testing.T) {
-	for count, want := range map[int64]bool{10: false, 99: false, 100: true, 1000: true} {
+	for count, want := range map[float64]bool{10: false, 99: false, 100: true, 1000: true} {
 		o := trial(50)
-		o.Metrics[0].Count = count
+		o.Metrics[0].Stats["count"] = count
 		v := Judge([]Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, &cell.Outcome{Trials: []cell.Trial{o}})
 		if got := !v.Readings[0].Unsupported; got != want {
 			t.Errorf("p95 of %v requests is supported: %v, want %v", count, got, want)

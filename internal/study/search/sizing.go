@@ -126,8 +126,8 @@ func (s Sizing) settings(values []cell.Assignment, requests int) []cell.Assignme
 // extremes always are; of a percentile, five values are expected beyond it.
 func Supported(t *cell.Trial, metric, name string) bool {
 	q, percentile := quantile(name)
-	m := t.Metric(metric)
-	return !percentile || m == nil || m.Count == 0 || stat.Supports(float64(m.Count), q)
+	n, counted := t.Stat(metric, "count")
+	return !percentile || !counted || stat.Supports(n, q)
 }
 
 // quantile returns the quantile that a statistic is; false = it is none.
