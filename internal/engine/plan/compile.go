@@ -340,6 +340,8 @@ func (c *compiler) metrics(p *Plan) {
 	if _, err := metric.NewSet(p.Metrics); err != nil {
 		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
 	}
+	tokenDeadline(c, p)
+	runSLOs(c, p)
 }
 
 // drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number

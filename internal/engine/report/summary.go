@@ -26,6 +26,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
 	s.ByURL = byURL(rep)
+	s.SLOs = rep.SLOs.Run
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
