@@ -122,10 +122,10 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
-	// ByURL has the numbers of each server, if there are several.
-	ByURL []URLSummary `json:"by_url,omitempty"`
 	// SLOs are the outcomes of the objectives of the run as a whole.
 	SLOs []slo.Result `json:"slo_results,omitempty"`
+	// ByURL has the numbers of each server, if there are several.
+	ByURL []URLSummary `json:"by_url,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`

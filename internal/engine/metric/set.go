@@ -49,8 +49,8 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
-	Targets      int                // servers; with several, records are also divided by them
 	Deadline     catalogue.Deadline // of the tokens of each request; zero = there is none
+	Targets      int                // servers; with several, records are also divided by them
 	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.

@@ -226,7 +226,7 @@ func options() []option {
 		{names: "--auto-plot", negated: "--no-auto-plot", group: "Output", kind: optBool, status: refused, redact: redact.Bool, help: "Plot after the run."},
 		{names: "--plot-required", group: "Output", kind: optBool, status: inert, why: "nothing is plotted after the run", redact: redact.Bool, help: "Plot failure fails the command. Accepted without effect."},
 		{names: "--export-inputs", group: "Output", kind: optBool, path: "artifacts.exportInputs", redact: redact.Bool, help: "Write the request bodies of the dataset to inputs.json; always so with --export-level raw."},
-		{names: "--export-outputs-json", group: "Output", kind: optBool, status: refused, redact: redact.Bool, help: "Write generated texts to outputs.json."},
+		{names: "--export-outputs-json", group: "Output", kind: optBool, path: "artifacts.exportOutputsJson", redact: redact.Bool, help: "Write the texts of the responses to outputs.json."},
 		{names: "--otel-url", group: "Output", kind: optText, status: refused, redact: redact.URLs, help: "OTLP/HTTP metrics endpoint; turns streaming on."},
 		{names: "--stream", group: "Output", kind: optWords, status: refused, help: "Metrics, timing or default (both)."},
 		{names: "--otel-resource-attributes", group: "Output", kind: optWords, status: refused, redact: redact.KeyValue, help: "Key=value attributes."},
