@@ -144,12 +144,15 @@ type Answer struct {
 	// ServerTimes are durations reported by the server, under the server's names;
 	// nil = none.
 	ServerTimes map[string]time.Duration
-	Job         *Job // of a polled API; nil = the API is not polled
-	ResponseID  string
-	Model       string         // as reported by the server
-	FirstEvent  time.Duration  // first data event of any kind; 0 = none
-	Warnings    map[string]int // deviations from the wire format, by name, with their number
-	Failure     *Failure       // nil = success
+	// Headers are the headers of the response that help to find the request in the logs of
+	// a server or explain its limits, by lower-case name; nil = none.
+	Headers    map[string]string
+	Job        *Job // of a polled API; nil = the API is not polled
+	ResponseID string
+	Model      string         // as reported by the server
+	FirstEvent time.Duration  // first data event of any kind; 0 = none
+	Warnings   map[string]int // deviations from the wire format, by name, with their number
+	Failure    *Failure       // nil = success
 }
 
 // Job is the state of a job of a polled API, besides its output.

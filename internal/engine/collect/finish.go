@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -88,11 +90,37 @@ func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 			raw.CacheBust = r.Plan.CacheBust.Target
 		}
 	}
+	rec.Answer.Headers = keptHeaders(f.Exchange.Response.Header)
 	r.trace(f)
 	f.Exchange.Release()
 	r.Tokens.count(f)
 	r.redact(rec)
 	return raw
+}
+
+// keptHeaders returns the headers of a response that are kept: ids of requests, limits of
+// rates, and times spent in front of the server. nil = there are none.
+func keptHeaders(h http.Header) map[string]string {
+	var kept map[string]string
+	for name, values := range h {
+		switch {
+		case strings.HasPrefix(name, "X-Ratelimit-"):
+		case slices.Contains(keptNames[:], name):
+		default:
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return kept
+}
+
+// keptNames are the headers that are kept besides X-Ratelimit-*.
+var keptNames = [...]string{
+	"X-Request-Id", "Request-Id", "Apim-Request-Id", "Cf-Ray", "Openai-Processing-Ms", "Retry-After", "Retry-After-Ms",
+	"X-Envoy-Upstream-Service-Time", "X-Inference-Pod",
 }
 
 // trace completes the trace of a request, if traces are exported.
@@ -117,6 +145,9 @@ func (r *Run) trace(f *load.Finished) {
 func (r *Run) redact(rec *bench.Record) {
 	a := &rec.Answer
 	a.ResponseID, a.Model = r.Secrets.String(a.ResponseID), r.Secrets.String(a.Model)
+	for name, value := range a.Headers {
+		a.Headers[name] = r.Secrets.String(value)
+	}
 	if f := a.Failure; f != nil {
 		clean := *f
 		clean.Message, clean.Code, clean.Type = r.Secrets.String(f.Message), r.Secrets.String(f.Code), r.Secrets.String(f.Type)

@@ -48,7 +48,7 @@ func testRecord() *bench.Record {
 		},
 		Conn: bench.Connection{Reused: true, Blocked: 1, Retries: 1, Wasted: 4, Held: 5, Reads: 3, Sent: 512, Received: 1024},
 		Answer: bench.Answer{
-			Streamed: true, FirstEvent: 21 * ms, ResponseID: "resp", Model: "m-2026",
+			Streamed: true, FirstEvent: 21 * ms, ResponseID: "resp", Model: "m-2026", Headers: map[string]string{"x-request-id": "q-1"},
 			Chunks: []bench.Chunk{
 				{At: 22 * ms, Kind: bench.Reasoning, Bytes: 5, Read: 1},
 				{At: 30 * ms, Bytes: 4, Tokens: 2, Read: 2},
@@ -99,7 +99,7 @@ func TestRecordLine(t *testing.T) {
 		`"client_counts":{"input":10,"output":3},"usage":{"input":9,"output":4,"reasoning":1},"streamed":true,` +
 		`"chunks":[[22000000,5,0,1,0,1],[30000000,4,2,0,0,2],[40000000,3,0,0,1,3]],` +
 		`"choices":[{"index":0,"finish":"stop"},{"index":1,"finish":"length"}],` +
-		`"response_id":"resp","response_model":"m-2026","warnings":{"late-usage":2}}}` + "\n"
+		`"response_id":"resp","response_model":"m-2026","response_headers":{"x-request-id":"q-1"},"warnings":{"late-usage":2}}}` + "\n"
 	if !strings.HasSuffix(got, tail) {
 		t.Errorf("line ends\n%s\nwant\n%s", got[max(0, len(got)-1000):], tail)
 	}

@@ -53,6 +53,13 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	if a.Model != "" {
 		b = w.text(b, "response_model", a.Model)
 	}
+	if len(a.Headers) > 0 {
+		b = append(key(b, "response_headers"), '{')
+		for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+			b = w.text(b, name, a.Headers[name])
+		}
+		b = append(b, '}')
+	}
 	b = w.warnings(b, a.Warnings)
 	if f := a.Failure; f != nil {
 		b = w.failure(b, f)

@@ -135,6 +135,7 @@ type recordLine struct {
 		Choices         []lineChoice      `json:"choices"`
 		ResponseID      string            `json:"response_id"`
 		ResponseModel   string            `json:"response_model"`
+		Headers         map[string]string `json:"response_headers"`
 		Warnings        map[string]int    `json:"warnings"`
 		Failure         *lineFailure      `json:"failure"`
 	} `json:"ours"`
@@ -234,7 +235,7 @@ func (l *recordLine) record() *bench.Record {
 	a := &r.Answer
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
 	a.AudioLength = o.AnswerAudio
-	a.FirstEvent, a.Warnings = s.FirstEvent, o.Warnings
+	a.FirstEvent, a.Warnings, a.Headers = s.FirstEvent, o.Warnings, o.Headers
 	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)
 	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
 	for _, x := range o.Chunks {
