@@ -9,16 +9,7 @@ import (
 // Summarize picks the few numbers of a list view from a report.
 func Summarize(rep *export.Report) *run.Summary {
 	s := &run.Summary{}
-	get := func(tag string, stat metric.Stat) *float64 {
-		m := rep.Results.Find(tag)
-		if m == nil {
-			return nil
-		}
-		if v, ok := m.Get(stat); ok {
-			return &v
-		}
-		return nil
-	}
+	get := func(tag string, stat metric.Stat) *float64 { return value(rep.Results, tag, stat) }
 	count := func(tag string) int64 {
 		if v := get(tag, metric.Avg); v != nil {
 			return int64(*v)
@@ -34,7 +25,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
-	s.SLOs = rep.SLOs.Run
+	s.SLOs, s.Windows = rep.SLOs.Run, windowSummaries(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -49,4 +40,27 @@ func Summarize(rep *export.Report) *run.Summary {
 		}
 	}
 	return s
+}
+
+// value returns a statistic; nil if there is none.
+func value(rs metric.Results, tag string, stat metric.Stat) *float64 {
+	if m := rs.Find(tag); m != nil {
+		if v, ok := m.Get(stat); ok {
+			return &v
+		}
+	}
+	return nil
+}
+
+// windowSummaries returns the throughput in each named window.
+func windowSummaries(rep *export.Report) []run.Window {
+	var out []run.Window
+	for _, w := range rep.Windows() {
+		out = append(out, run.Window{
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Seconds: w.End.Sub(w.Start).Seconds(),
+			RequestThroughput:     value(w.Results, "request_throughput", metric.Avg),
+			OutputTokenThroughput: value(w.Results, "output_token_throughput", metric.Avg),
+		})
+	}
+	return out
 }
