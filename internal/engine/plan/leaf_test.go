@@ -212,6 +212,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
+	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"runSlos":                       func(d *config.Document) { d.Benchmark.RunSLOs = []string{"p99(ttft) < 1s"} },
@@ -246,9 +247,11 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.apiPort":             "the command line's own listener",
 	"runtime.apiHost":             "the command line's own listener",
 	"runtime.statsInterval":       "the command line's log lines",
+	"artifacts.showTraceTiming":   "what the command line prints",
 	"runtime.report":              "what the command line prints",
 	"logging.level":               "the command line's log",
 	"client.strict":               "the command line's exit code",
+	"noSweepTable":                "what the command line prints",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -388,8 +391,10 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !f.IsExported() || name == "metadata" {
-				continue // descriptions of a run do not change what is measured
+			if !f.IsExported() || slices.Contains([]string{"metadata", "sweep", "multiRun"}, name) {
+				// Descriptions of a run do not change what is measured. How a study varies
+				// and repeats the document is tested with package study.
+				continue
 			}
 			path := strings.TrimPrefix(prefix+"."+name, ".")
 			path = strings.TrimPrefix(path, "benchmark.")
