@@ -144,12 +144,20 @@ type Answer struct {
 	// ServerTimes are durations reported by the server, under the server's names;
 	// nil = none.
 	ServerTimes map[string]time.Duration
-	Job         *Job // of a polled API; nil = the API is not polled
+	Speculation *Speculation // nil = the server did not report speculative decoding
+	Job         *Job         // of a polled API; nil = the API is not polled
 	ResponseID  string
 	Model       string         // as reported by the server
 	FirstEvent  time.Duration  // first data event of any kind; 0 = none
 	Warnings    map[string]int // deviations from the wire format, by name, with their number
 	Failure     *Failure       // nil = success
+}
+
+// Speculation is what speculative decoding did for an answer, as the server reports it.
+type Speculation struct {
+	Steps    Tokens `json:"steps"`    // verification steps, > 0
+	Accepted Tokens `json:"accepted"` // accepted draft tokens
+	Drafted  Tokens `json:"drafted"`  // draft tokens in all
 }
 
 // Job is the state of a job of a polled API, besides its output.

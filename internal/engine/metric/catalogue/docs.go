@@ -43,6 +43,7 @@ var docSections = [...]docSection{
 	{"Images and audio", "Images and audio in requests and responses. For endpoints that return speech, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` refer to the reads or events that contain audio.", mediaRows},
 	{"Usage", "Counts reported by the server.", usageRows},
 	{"Usage totals", "Sums over successful requests.", usageTotalRows},
+	{"Speculative decoding", "From metrics.speculative_decoding of responses (vLLM). Reports whose numbers contradict each other, and those of responses with several choices, are left out.", speculationRows},
 	{"Repetition", "How much of what the profiling phases sent had been sent before in the run, warm-up included. [prefix-caches.md](prefix-caches.md) has the definitions and how exact they are.", reuseRows},
 	{"Jobs", "For endpoint types whose results are fetched by polling. Content is timestamped with the poll that returned it, so these requests have no inter-token latencies.", jobRows},
 	{"Connection", "Phases of a request; they do not overlap and add up to its total.", traceRows},
