@@ -29,7 +29,7 @@ func (p *page) headline(r *Report) {
 	p.requests(r)
 	if measured {
 		p.throughput(r)
-		p.steady(r)
+		steady(p, r)
 		p.latencies(r)
 		p.goodput(r)
 		p.runSLOs(r)
@@ -231,7 +231,7 @@ func (p *page) latencies(r *Report) {
 }
 
 // steady prints the throughput without the beginning and the end of the load.
-func (p *page) steady(r *Report) {
+func steady(p *page, r *Report) {
 	for _, w := range r.Windows() {
 		if w.Name != metric.SteadyWindow || w.Absent {
 			continue

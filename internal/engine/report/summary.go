@@ -9,7 +9,7 @@ import (
 // Summarize picks the few numbers of a list view from a report.
 func Summarize(rep *export.Report) *run.Summary {
 	s := &run.Summary{}
-	get := func(tag string, stat metric.Stat) *float64 { return value(rep.Results, tag, stat) }
+	get := func(tag string, stat metric.Stat) *float64 { return valueOf(rep.Results, tag, stat) }
 	count := func(tag string) int64 {
 		if v := get(tag, metric.Avg); v != nil {
 			return int64(*v)
@@ -25,7 +25,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
-	s.SLOs, s.Windows = rep.SLOs.Run, windowSummaries(rep)
+	s.SLOs, s.Windows, s.ByURL = rep.SLOs.Run, windowSummaries(rep), byURL(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -42,8 +42,8 @@ func Summarize(rep *export.Report) *run.Summary {
 	return s
 }
 
-// value returns a statistic; nil if there is none.
-func value(rs metric.Results, tag string, stat metric.Stat) *float64 {
+// valueOf returns a statistic of a metric; nil = it does not exist.
+func valueOf(rs metric.Results, tag string, stat metric.Stat) *float64 {
 	if m := rs.Find(tag); m != nil {
 		if v, ok := m.Get(stat); ok {
 			return &v
@@ -58,9 +58,31 @@ func windowSummaries(rep *export.Report) []run.Window {
 	for _, w := range rep.Windows() {
 		out = append(out, run.Window{
 			Name: w.Name, Method: w.Method, Absent: w.Absent, Seconds: w.End.Sub(w.Start).Seconds(),
-			RequestThroughput:     value(w.Results, "request_throughput", metric.Avg),
-			OutputTokenThroughput: value(w.Results, "output_token_throughput", metric.Avg),
+			RequestThroughput:     valueOf(w.Results, "request_throughput", metric.Avg),
+			OutputTokenThroughput: valueOf(w.Results, "output_token_throughput", metric.Avg),
 		})
+	}
+	return out
+}
+
+// byURL returns the numbers of each server; nil unless there are several.
+func byURL(rep *export.Report) []run.URLSummary {
+	var out []run.URLSummary
+	for i, rs := range rep.ByTarget {
+		get := func(tag string, stat metric.Stat) *float64 { return valueOf(rs, tag, stat) }
+		s := run.URLSummary{
+			URL: rep.Targets[i], RequestThroughput: get("request_throughput", metric.Avg),
+			OutputTokenThroughput: get("output_token_throughput", metric.Avg),
+			TTFTP50:               get("time_to_first_token", metric.P50), TTFTP99: get("time_to_first_token", metric.P99),
+			LatencyP50: get("request_latency", metric.P50), LatencyP99: get("request_latency", metric.P99),
+		}
+		if n := get("request_count", metric.Avg); n != nil {
+			s.Requests = int64(*n)
+		}
+		if n := get("error_request_count", metric.Avg); n != nil {
+			s.Errors = int64(*n)
+		}
+		out = append(out, s)
 	}
 	return out
 }
