@@ -122,6 +122,8 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
+	// Windows are the named windows of the only profiling phase; absent if there are more.
+	Windows []Window `json:"windows,omitempty"`
 	// SLOs are the outcomes of the objectives of the run as a whole.
 	SLOs []slo.Result `json:"slo_results,omitempty"`
 	// ByURL has the numbers of each server, if there are several.
@@ -130,6 +132,16 @@ type Summary struct {
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
 	Saturation  *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; null without an open loop
+}
+
+// Window is a part of a phase that has a name.
+type Window struct {
+	Name                  string   `json:"name" enums:"phase,activity,steady"`
+	Method                string   `json:"method"`  // how its bounds were found; for one that is absent, why
+	Absent                bool     `json:"absent"`  // the other fields have no meaning
+	Seconds               float64  `json:"seconds"` // its length
+	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
+	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
 }
 
 // URLSummary are the numbers of one of several servers; nil = the metric does not exist.

@@ -144,6 +144,7 @@ type Answer struct {
 	// ServerTimes are durations reported by the server, under the server's names;
 	// nil = none.
 	ServerTimes map[string]time.Duration
+	Speculation *Speculation // nil = the server did not report speculative decoding
 	// Headers are the headers of the response that help to find the request in the logs of
 	// a server or explain its limits, by lower-case name; nil = none.
 	Headers    map[string]string
@@ -153,6 +154,13 @@ type Answer struct {
 	FirstEvent time.Duration  // first data event of any kind; 0 = none
 	Warnings   map[string]int // deviations from the wire format, by name, with their number
 	Failure    *Failure       // nil = success
+}
+
+// Speculation is what speculative decoding did for an answer, as the server reports it.
+type Speculation struct {
+	Steps    Tokens `json:"steps"`    // verification steps, > 0
+	Accepted Tokens `json:"accepted"` // accepted draft tokens
+	Drafted  Tokens `json:"drafted"`  // draft tokens in all
 }
 
 // Job is the state of a job of a polled API, besides its output.

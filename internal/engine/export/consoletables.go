@@ -17,6 +17,7 @@ var consoleGroups = [...]struct {
 	{catalogue.GroupEffective, ": Effective"},
 	{catalogue.GroupActive, ": Active"},
 	{catalogue.GroupUsage, ": Usage"},
+	{catalogue.GroupSpeculation, ": Speculative Decoding"},
 	{catalogue.GroupDefault, ""},
 }
 

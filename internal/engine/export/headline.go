@@ -29,6 +29,7 @@ func (p *page) headline(r *Report) {
 	p.requests(r)
 	if measured {
 		p.throughput(r)
+		steady(p, r)
 		p.latencies(r)
 		p.goodput(r)
 		p.runSLOs(r)
@@ -226,6 +227,25 @@ func (p *page) latencies(r *Report) {
 	p.line(p.paint(bold, head))
 	for _, row := range rows {
 		p.line(p.paint(bold, row[:headlineIndent]) + row[headlineIndent:])
+	}
+}
+
+// steady prints the throughput without the beginning and the end of the load.
+func steady(p *page, r *Report) {
+	for _, w := range r.Windows() {
+		if w.Name != metric.SteadyWindow || w.Absent {
+			continue
+		}
+		text := ""
+		if m := w.Results.Find("request_throughput"); m != nil {
+			v, _ := m.Get(metric.Avg)
+			text = Figure(v) + " req/s"
+		}
+		if m := w.Results.Find("output_token_throughput"); m != nil {
+			v, _ := m.Get(metric.Avg)
+			text += ", " + Figure(v) + " output tok/s"
+		}
+		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", Figure(w.End.Sub(w.Start).Seconds()), Figure(r.Duration.Seconds())), 1)
 	}
 }
 

@@ -41,6 +41,11 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 		b = usage(b, u)
 	}
 	b = w.serverTimes(b, a.ServerTimes)
+	if s := a.Speculation; s != nil {
+		b = append(key(b, "speculation"), '{')
+		b = field(field(field(b, "steps", int64(s.Steps)), "accepted", int64(s.Accepted)), "drafted", int64(s.Drafted))
+		b = append(b, '}')
+	}
 	if a.Job != nil {
 		b = job(b, a.Job)
 	}

@@ -111,33 +111,34 @@ type recordLine struct {
 		Root           string `json:"root_correlation_id"`
 	} `json:"metadata"`
 	Ours struct {
-		Epoch           int64             `json:"epoch_ns"`
-		Model           string            `json:"model"`
-		Target          int               `json:"target"`
-		Turns           int               `json:"turns"`
-		Status          int               `json:"status"`
-		Stamps          lineStamps        `json:"stamps"`
-		Connection      lineConnection    `json:"connection"`
-		Items           int               `json:"items"`
-		RequestedTokens bench.Tokens      `json:"requested_tokens"`
-		Images          int               `json:"images"`
-		Audio           time.Duration     `json:"audio_ns"`
-		Ramp            bool              `json:"ramp"`
-		AnswerAudio     time.Duration     `json:"answer_audio_ns"`
-		TokenSource     bench.TokenSource `json:"token_source"`
-		Counts          lineCounts        `json:"counts"`
-		ClientCounts    lineCounts        `json:"client_counts"`
-		Usage           *lineUsage        `json:"usage"`
-		ServerTimes     lineTimes         `json:"server_times_ns"`
-		Job             *lineJob          `json:"job"`
-		Streamed        bool              `json:"streamed"`
-		Chunks          [][6]int64        `json:"chunks"`
-		Choices         []lineChoice      `json:"choices"`
-		ResponseID      string            `json:"response_id"`
-		ResponseModel   string            `json:"response_model"`
-		Headers         map[string]string `json:"response_headers"`
-		Warnings        map[string]int    `json:"warnings"`
-		Failure         *lineFailure      `json:"failure"`
+		Epoch           int64              `json:"epoch_ns"`
+		Model           string             `json:"model"`
+		Target          int                `json:"target"`
+		Turns           int                `json:"turns"`
+		Status          int                `json:"status"`
+		Stamps          lineStamps         `json:"stamps"`
+		Connection      lineConnection     `json:"connection"`
+		Items           int                `json:"items"`
+		RequestedTokens bench.Tokens       `json:"requested_tokens"`
+		Images          int                `json:"images"`
+		Audio           time.Duration      `json:"audio_ns"`
+		Ramp            bool               `json:"ramp"`
+		AnswerAudio     time.Duration      `json:"answer_audio_ns"`
+		TokenSource     bench.TokenSource  `json:"token_source"`
+		Counts          lineCounts         `json:"counts"`
+		ClientCounts    lineCounts         `json:"client_counts"`
+		Usage           *lineUsage         `json:"usage"`
+		ServerTimes     lineTimes          `json:"server_times_ns"`
+		Speculation     *bench.Speculation `json:"speculation"`
+		Job             *lineJob           `json:"job"`
+		Streamed        bool               `json:"streamed"`
+		Chunks          [][6]int64         `json:"chunks"`
+		Choices         []lineChoice       `json:"choices"`
+		ResponseID      string             `json:"response_id"`
+		ResponseModel   string             `json:"response_model"`
+		Headers         map[string]string  `json:"response_headers"`
+		Warnings        map[string]int     `json:"warnings"`
+		Failure         *lineFailure       `json:"failure"`
 	} `json:"ours"`
 }
 
@@ -236,6 +237,7 @@ func (l *recordLine) record() *bench.Record {
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
 	a.AudioLength = o.AnswerAudio
 	a.FirstEvent, a.Warnings, a.Headers = s.FirstEvent, o.Warnings, o.Headers
+	a.Speculation = o.Speculation
 	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)
 	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
 	for _, x := range o.Chunks {

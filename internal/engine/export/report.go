@@ -93,7 +93,8 @@ type PhaseReport struct {
 	// Sketches estimates the distribution of each metric that has one value per request.
 	// Times are in seconds, sizes in bytes, everything else in its display unit.
 	Sketches map[string]*sketch.Sketch `json:"sketches,omitempty"`
-	Slices   []Slice                   `json:"-"` // nil = none were asked for, or the phase does not enter the results
+	Windows  []Window                  `json:"windows,omitempty"` // nil for a warm-up
+	Slices   []Slice                   `json:"-"`                 // nil = none were asked for, or the phase does not enter the results
 }
 
 // Slices returns the time slices of the phases that enter the results, in order.
@@ -101,6 +102,31 @@ func (r *Report) Slices() []Slice {
 	var out []Slice
 	for i := range r.Phases {
 		out = append(out, r.Phases[i].Slices...)
+	}
+	return out
+}
+
+// Window is a part of a phase that has a name; see [metric.Window].
+type Window struct {
+	Name    string         `json:"name" enums:"phase,activity,steady"`
+	Method  string         `json:"method"`           // how its bounds were found; for one that is absent, why
+	Absent  bool           `json:"absent,omitempty"` // the other fields have no meaning
+	Start   time.Time      `json:"start_time"`
+	End     time.Time      `json:"end_time"`
+	Results metric.Results `json:"metrics"`
+}
+
+// Windows returns the windows of the phase that enters the results; none if several do.
+func (r *Report) Windows() []Window {
+	var out []Window
+	for i := range r.Phases {
+		switch w := r.Phases[i].Windows; {
+		case len(w) == 0:
+		case out != nil:
+			return nil
+		default:
+			out = w
+		}
 	}
 	return out
 }

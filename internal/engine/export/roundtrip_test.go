@@ -91,6 +91,7 @@ func genRecord(t *rapid.T) *bench.Record {
 	if rapid.Bool().Draw(t, "job") {
 		r.Conn.Polls = rapid.Int32Range(0, 1e6).Draw(t, "polls")
 		a.ServerTimes = map[string]time.Duration{word.Draw(t, "time"): time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "took"))}
+		a.Speculation = &bench.Speculation{Steps: bench.Tokens(rapid.Int64Range(1, 99).Draw(t, "steps")), Accepted: 3, Drafted: 7}
 		a.Job = &bench.Job{
 			Started: next("job started"), Fetched: next("job fetched"),
 			PeakMemory: rapid.SampledFrom([]float64{0, 0.5, 40960, 81920.25}).Draw(t, "memory"),

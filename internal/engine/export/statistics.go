@@ -11,10 +11,13 @@ import (
 // intervalStats are the statistics that have a confidence interval.
 var intervalStats = [...]metric.Stat{metric.Avg, metric.P50, metric.P90, metric.P95, metric.P99}
 
+// ourStats are the statistics that the blocks of the metrics do not have.
+var ourStats = [...]metric.Stat{metric.StdSample, metric.IQR, metric.MAD, metric.TailRatio, metric.Max100}
+
 // statistics writes how far each metric can be trusted, in an object of its own:
 // the blocks of the metrics have AIPerf's shape.
 func (s *summary) statistics(rs metric.Results) {
-	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool { return !printable(m) || !qualified(m) })
+	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool { return !printable(m) || !qualified(m) && !spread(m) })
 	if len(rows) == 0 {
 		return
 	}
@@ -34,6 +37,14 @@ func qualified(m *metric.Result) bool {
 	return m.Confidence != nil || m.Method() != metric.Exact
 }
 
+// spread reports whether a metric has statistics of ours.
+func spread(m *metric.Result) bool {
+	return slices.ContainsFunc(ourStats[:], func(stat metric.Stat) bool {
+		_, ok := m.Get(stat)
+		return ok
+	})
+}
+
 // qualify writes the doubts about one metric.
 func (s *summary) qualify(m *metric.Result) {
 	s.key(m.Def.Tag)
@@ -44,6 +55,9 @@ func (s *summary) qualify(m *metric.Result) {
 	}
 	if m.Bin != 0 {
 		s.number("bin_seconds", m.Bin.Seconds())
+	}
+	for _, stat := range ourStats {
+		s.stat(m, stat)
 	}
 	if c := m.Confidence; c != nil {
 		s.number("effective_sample_size", c.Effective)

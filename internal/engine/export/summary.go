@@ -110,6 +110,9 @@ func (s *summary) byTarget(r *Report) {
 
 // verdicts writes how far the numbers can be believed, and what affects them.
 func (s *summary) verdicts(r *Report) {
+	if w := r.Windows(); len(w) > 0 {
+		s.windows(w)
+	}
 	if len(r.SLOs.Run) > 0 {
 		s.value("slo_results", r.SLOs.Run)
 	}

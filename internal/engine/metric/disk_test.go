@@ -60,7 +60,7 @@ func TestKeepIn(t *testing.T) {
 	other.KeepIn(onDisk(t))
 	q := observeMany(other, n)
 	pooled := func(a, b *Set) Results {
-		res, err := Pool(Part{a, window, p}, Part{b, window, q})
+		res, err := Pool(Part{Set: a, Window: window, Phase: p}, Part{Set: b, Window: window, Phase: q})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestDiskFails(t *testing.T) {
 	if sketches < 5 {
 		t.Errorf("%d metrics came from sketches, want several", sketches)
 	}
-	pooled, err := Pool(Part{gone, window, p}, Part{memory, window, p})
+	pooled, err := Pool(Part{Set: gone, Window: window, Phase: p}, Part{Set: memory, Window: window, Phase: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,13 +79,6 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 	return f.results()
 }
 
-// Slices returns the metrics of a finished phase for each slice, up to the end of its
-// window W; nil without slices. An interval without requests is a slice too.
-func (s *Set) Slices(w time.Duration, p bench.PhaseStats) []Slice {
-	f := finisher{set: s, parts: []Part{{Set: s, Window: w, Phase: p}}}
-	return f.slices()
-}
-
 // ByTarget returns the metrics of finished phases together, for each target; nil unless
 // the records are divided by target. Rates are divided by the windows of the phases.
 func ByTarget(parts ...Part) []Results {
@@ -113,6 +106,21 @@ type Part struct {
 	Set    *Set
 	Window time.Duration
 	Phase  bench.PhaseStats
+	Slots  int // requests that a closed loop keeps in flight; 0 = the phase is an open loop
+}
+
+// Finished is all that is computed of a finished phase.
+type Finished struct {
+	Results Results
+	Windows []Window // phase, activity and steady; nil without a request
+	Slices  []Slice  // up to the end of the phase, empty ones too; nil = none were asked for
+}
+
+// Finish returns the metrics of a finished phase. Internal and experimental metrics are
+// included; callers filter by flags.
+func (p Part) Finish() Finished {
+	f := finisher{set: p.Set, totals: p.Set.newTotals(p.Window, p.Phase), parts: []Part{p}}
+	return Finished{Results: f.results(), Windows: f.windows(), Slices: f.slices()}
 }
 
 // Pool returns the metrics of several phases together, as if their windows
@@ -252,6 +260,9 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 func (f *finisher) fromSketch(res *Result, se *series) {
 	scale := se.row.SketchDiv / se.row.Div
 	sketched(res, se.sketch, scale)
+	if !f.live {
+		res.Set(MAD, medianDeviation(se.sketch)*scale)
+	}
 	if !f.live && se.dropped() && se.sequence.Count() == int64(se.sketch.Count()) { // else the disk has lost some
 		res.Confidence = newConfidence(res, se.sequence, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 	}
@@ -290,8 +301,14 @@ func (f *finisher) fillCurve(res *Result, c timeline.Curve) {
 	if ws := f.sweep.Curve(c); ws != nil {
 		res.Bin = f.sweep.Bin()
 		weighted(res, ws)
+		if peak, ok := f.sweep.Peak(c, peakWidth); ok {
+			res.Set(Max100, peak)
+		}
 	}
 }
+
+// peakWidth is the interval of the statistic max_100ms.
+const peakWidth = 100 * time.Millisecond
 
 // begin makes the sweep.
 func (f *finisher) begin() {

@@ -130,6 +130,7 @@ func (s *sample) fill(res *Result, r *catalogue.Row) {
 	case s.count() == 0:
 	case s.sketch != nil:
 		sketched(res, s.sketch, r.SketchDiv/r.Div)
+		res.Set(MAD, medianDeviation(s.sketch)*r.SketchDiv/r.Div)
 	default:
 		exactly(res, slices.Values([][]float64{s.values}), slices.Sorted(slices.Values(s.values)), r.Div)
 	}

@@ -10,7 +10,9 @@ import (
 // Stat names one statistic of a metric, in the order in which files list them.
 type Stat uint8
 
-// The statistics. P999 and P9999 are ours; the others are AIPerf's.
+// The statistics. Those up to Std are AIPerf's, the others ours: two rare percentiles, the
+// standard deviation of a sample, the range from p25 to p75, the median distance from the
+// median, p99 / p50, and the largest mean of a curve over 100 ms.
 const (
 	Avg Stat = iota
 	Min
@@ -28,16 +30,21 @@ const (
 	Std
 	P999
 	P9999
+	StdSample
+	IQR
+	MAD
+	TailRatio
+	Max100
 	numStats
 )
 
-var _ = [1]struct{}{}[numStats-16]
+var _ = [1]struct{}{}[numStats-21]
 
 // String returns the key in JSON files: avg, min, p50, p99, p99_9.
 func (s Stat) String() string {
 	return [numStats]string{
 		"avg", "min", "max", "sum", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95",
-		"p99", "std", "p99_9", "p99_99",
+		"p99", "std", "p99_9", "p99_99", "std_sample", "iqr", "mad", "tail_ratio", "max_100ms",
 	}[s]
 }
 

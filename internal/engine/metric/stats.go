@@ -61,6 +61,26 @@ func exactly(res *Result, runs iter.Seq[[]float64], sorted []float64, div float6
 			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
 		}
 	}
+	spread(res)
+	res.Set(MAD, stat.MedianDeviation(sorted)/div)
+}
+
+// spread adds the statistics that follow from others.
+func spread(res *Result) {
+	get := func(s Stat) float64 {
+		v, ok := res.Get(s)
+		if !ok {
+			return math.NaN()
+		}
+		return v
+	}
+	res.Set(IQR, get(P75)-get(P25))
+	if n := float64(res.Count); n > 1 {
+		res.Set(StdSample, get(Std)*math.Sqrt(n/(n-1)))
+	}
+	if p50 := get(P50); p50 > 0 {
+		res.Set(TailRatio, get(P99)/p50)
+	}
 }
 
 // sketched fills a result from a sketch; scale turns its unit into the shown one.
@@ -79,6 +99,30 @@ func sketched(res *Result, s *sketch.Sketch, scale float64) {
 			res.Set(p.stat, out[i]*scale)
 		}
 	}
+	spread(res)
+}
+
+// medianDeviation estimates the median distance from the median. All values of a bucket
+// count as its middle, or as the median if that is in it.
+func medianDeviation(s *sketch.Sketch) float64 {
+	median := s.Quantile(0.5)
+	var all []timeline.Weight // of a distance, its number
+	var n float64
+	for b := range s.Buckets() {
+		w := timeline.Weight{Value: math.Abs((b.Lower+b.Upper)/2 - median), Seconds: float64(b.Count)}
+		if b.Lower <= median && median <= b.Upper {
+			w.Value = 0
+		}
+		all, n = append(all, w), n+w.Seconds
+	}
+	slices.SortFunc(all, func(a, b timeline.Weight) int { return cmp.Compare(a.Value, b.Value) })
+	var seen float64
+	for _, w := range all {
+		if seen += w.Seconds; seen >= n/2 {
+			return w.Value
+		}
+	}
+	return math.NaN()
 }
 
 // withErrors fills a result from n values and as many infinite ones as there

@@ -195,3 +195,34 @@ func TestCurvesNeedFacts(t *testing.T) {
 		})
 	}
 }
+
+// TestSpread compares with numpy and scipy: std(ddof=1), iqr and median_abs_deviation.
+func TestSpread(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   map[Stat]float64
+	}{
+		{[]float64{7}, map[Stat]float64{IQR: 0, MAD: 0, TailRatio: 1}},
+		{[]float64{4, 1}, map[Stat]float64{IQR: 1.5, MAD: 1.5, StdSample: 2.1213203435596424, TailRatio: 3.97 / 2.5}},
+		{[]float64{1, 2, 4, 8, 100}, map[Stat]float64{IQR: 6, MAD: 3, StdSample: 43.127717305695654, TailRatio: 96.32 / 4}},
+		{[]float64{1, 1, 1, 5, 9, 9}, map[Stat]float64{IQR: 7, MAD: 2, StdSample: 3.9327683210007, TailRatio: 9.0 / 3}},
+	} {
+		exact, estimated := &Result{}, &Result{}
+		sorted := slices.Sorted(slices.Values(test.values))
+		exactly(exact, columnOf(test.values).Runs(), sorted, 1)
+		s := sketch.New()
+		s.AddAll(test.values, 1)
+		sketched(estimated, s, 1)
+		estimated.Set(MAD, medianDeviation(s))
+		for _, stat := range []Stat{StdSample, IQR, MAD, TailRatio} {
+			want, has := test.want[stat]
+			got, ok := exact.Get(stat)
+			if ok != has || !near(got, want, 1e-9) {
+				t.Errorf("%v: %v = %v, %v, want %v, %v", test.values, stat, got, ok, want, has)
+			}
+			if about, ok := estimated.Get(stat); ok != has || math.Abs(about-want) > 0.01*(want+sorted[len(sorted)-1]) && len(sorted)%2 == 1 {
+				t.Errorf("%v: a sketch has %v = %v, %v, want about %v", test.values, stat, about, ok, want)
+			}
+		}
+	}
+}

@@ -38,11 +38,12 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	complete := true
 	for i := range phases {
 		m := &phases[i]
-		part := metric.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats}
+		part := metric.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats, Slots: slots(m.Plan)}
+		done := part.Finish()
 		from := max(m.Stats.Start, m.Stats.Records.From)
 		rep.Phases = append(rep.Phases, export.PhaseReport{
 			Stats: m.Stats, Start: clock.Wall(from), End: clock.Wall(from + part.Window),
-			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(), Sketches: sketches(m.Set),
+			Results: done.Results, Errors: m.Set.ErrorGroups(), Sketches: sketches(m.Set),
 		})
 		complete = complete && (m.Stats.End == bench.PhaseCompleted)
 		switch {
@@ -50,7 +51,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			warmup = append(warmup, part)
 		case !m.Plan.Excluded:
 			profiling = append(profiling, part)
-			rep.Phases[i].Slices = slicesOf(m, part, clock)
+			rep.Phases[i].Slices, rep.Phases[i].Windows = slicesOf(m, done.Slices, clock), windowsOf(done.Windows, clock)
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
@@ -80,12 +81,31 @@ func sketches(set *metric.Set) map[string]*sketch.Sketch {
 	return all
 }
 
+// slots returns how many requests a phase keeps in flight; 0 = as many as there are.
+func slots(p *plan.Phase) int {
+	if p.Open() {
+		return 0
+	}
+	return p.Concurrency
+}
+
 // slicesOf returns the time slices of a phase.
-func slicesOf(m *Measured, part metric.Part, clock bench.Clock) []export.Slice {
+func slicesOf(m *Measured, all []metric.Slice, clock bench.Clock) []export.Slice {
 	var out []export.Slice
-	for _, s := range m.Set.Slices(part.Window, m.Stats) {
+	for _, s := range all {
 		out = append(out, export.Slice{
 			Phase: m.Stats.Name, Start: clock.Wall(s.From), End: clock.Wall(s.To), Complete: s.Complete, Results: s.Results,
+		})
+	}
+	return out
+}
+
+// windowsOf returns the windows of a phase.
+func windowsOf(all []metric.Window, clock bench.Clock) []export.Window {
+	var out []export.Window
+	for _, w := range all {
+		out = append(out, export.Window{
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Start: clock.Wall(w.From), End: clock.Wall(w.To), Results: w.Results,
 		})
 	}
 	return out

@@ -25,8 +25,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
-	s.SLOs = rep.SLOs.Run
-	s.ByURL = byURL(rep)
+	s.SLOs, s.Windows, s.ByURL = rep.SLOs.Run, windowSummaries(rep), byURL(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -51,6 +50,19 @@ func valueOf(rs metric.Results, tag string, stat metric.Stat) *float64 {
 		}
 	}
 	return nil
+}
+
+// windowSummaries returns the throughput in each named window.
+func windowSummaries(rep *export.Report) []run.Window {
+	var out []run.Window
+	for _, w := range rep.Windows() {
+		out = append(out, run.Window{
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Seconds: w.End.Sub(w.Start).Seconds(),
+			RequestThroughput:     valueOf(w.Results, "request_throughput", metric.Avg),
+			OutputTokenThroughput: valueOf(w.Results, "output_token_throughput", metric.Avg),
+		})
+	}
+	return out
 }
 
 // byURL returns the numbers of each server; nil unless there are several.

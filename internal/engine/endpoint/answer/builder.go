@@ -25,7 +25,8 @@ type Builder struct {
 	Usage    UsageCounts
 	HasUsage bool
 	Times    ServerTimes
-	Credit   TokenCredit
+	speculation
+	Credit TokenCredit
 
 	Valid    int  // JSON documents that were read
 	bad      int  // events that could not be read
@@ -55,6 +56,7 @@ func (b *Builder) start(resp *bench.Response) {
 	b.choices = b.choices[:0]
 	b.Usage, b.HasUsage = UsageCounts{}, false
 	b.Times, b.Credit = nil, TokenCredit{}
+	b.speculation = speculation{}
 	b.Valid, b.bad, b.Answered, b.Terminal = 0, 0, false, false
 	b.At, b.Read = 0, 0
 	b.Streamed, b.Asked = false, false
@@ -259,7 +261,7 @@ func (b *Builder) Finish(c *Choice, v, err *fastjson.Value, data []byte) {
 // Result returns the answer. Nothing in it belongs to b.
 func (b *Builder) Result() bench.Answer {
 	a := &b.Answer
-	a.ServerTimes = b.Times
+	a.ServerTimes, a.Speculation = b.Times, b.speculation.result()
 	if b.HasUsage {
 		a.Usage = b.Usage.usage()
 	}

@@ -47,7 +47,10 @@ func (d Dialect) Document(doc *answer.Document) bool {
 			kind = v
 		case "object":
 			object = v
-		case "metrics", "timings": // vLLM, llama.cpp
+		case "metrics": // vLLM
+			d.Times.Millis(v)
+			d.Speculation(v)
+		case "timings": // llama.cpp
 			d.Times.Millis(v)
 		case "nvext": // Dynamo
 			d.Times.Millis(v.Get("timing"))

@@ -105,7 +105,7 @@ func Rows() []Row { return all }
 func build() []Row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), tokenRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
+		usageRows(), usageTotalRows(), speculationRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]Row, 0, len(rows)+8)

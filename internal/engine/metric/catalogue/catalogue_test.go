@@ -68,8 +68,7 @@ func (m *registered) def(t *testing.T) Def {
 var notOurs = []string{
 	"credit_drop_latency",
 	"max_response_timestamp", "min_request_timestamp",
-	"total_accepted_draft_tokens", "total_draft_tokens",
-	"total_usage_tool_use_prompt_tokens", "usage_tool_use_prompt_tokens", "total_spec_decode_steps",
+	"total_usage_tool_use_prompt_tokens", "usage_tool_use_prompt_tokens",
 }
 
 // injected are AIPerf's metrics that are not in its registry.

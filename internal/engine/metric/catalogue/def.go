@@ -33,11 +33,12 @@ type Group string
 
 // The console groups.
 const (
-	NoGroup        Group = ""
-	GroupDefault   Group = "default"
-	GroupUsage     Group = "usage"
-	GroupEffective Group = "effective"
-	GroupActive    Group = "active"
+	NoGroup          Group = ""
+	GroupDefault     Group = "default"
+	GroupUsage       Group = "usage"
+	GroupEffective   Group = "effective"
+	GroupActive      Group = "active"
+	GroupSpeculation Group = "spec_decode"
 )
 
 // Flags state when a metric applies and how it is treated.

@@ -43,6 +43,7 @@ var docSections = [...]docSection{
 	{"Images and audio", "Images and audio in requests and responses. For endpoints that return speech, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` refer to the reads or events that contain audio.", mediaRows},
 	{"Usage", "Counts reported by the server.", usageRows},
 	{"Usage totals", "Sums over successful requests.", usageTotalRows},
+	{"Speculative decoding", "From metrics.speculative_decoding of responses (vLLM). Reports whose numbers contradict each other, and those of responses with several choices, are left out.", speculationRows},
 	{"Repetition", "How much of what the profiling phases sent had been sent before in the run, warm-up included. [prefix-caches.md](prefix-caches.md) has the definitions and how exact they are.", reuseRows},
 	{"Jobs", "For endpoint types whose results are fetched by polling. Content is timestamped with the poll that returned it, so these requests have no inter-token latencies.", jobRows},
 	{"Connection", "Phases of a request; they do not overlap and add up to its total.", traceRows},
@@ -61,11 +62,22 @@ Tags, names and units are those of NVIDIA AIPerf 0.13, except for metrics with t
 - **Percentiles** interpolate linearly at position p/100·(n-1). They are exact as long as the values of a run fit into 64 MiB (about 400,000 requests, two million content events); beyond that, and in live results, they are estimated by a sketch with a relative error of at most 0.3 %. The results state which. Averages, sums, extremes and counts are always exact.
 - **Confidence.** Record and list metrics have an effective sample size and 95 % confidence intervals of avg, p50, p90, p95 and p99; percentiles for which the sample is too small are marked. [accuracy.md](accuracy.md#statistics) explains how.
 - **Start and due time.** In an open loop, every latency measured from the start of a request has a counterpart ` + "`corrected_<tag>`" + ` measured from the time at which the request was due; ` + "`schedule_lag`" + ` is the difference.
-- **std** is the population standard deviation.
+- **std** is the population standard deviation, ` + "`std_sample`" + ` that of a sample (n-1). ` + "`iqr`" + ` is p75 - p25, ` + "`mad`" + ` the median distance from the median, ` + "`tail_ratio`" + ` p99 / p50; ` + "`max_100ms`" + ` of a curve is its largest mean over 100 ms. In the summary they are in ` + "`statistics`" + `.
 - **Cancelled requests** are neither successes nor errors.
 `
 
 const docsOutro = `
+## Windows
+
+The summary has the throughput of a profiling phase in three ` + "`windows`" + `; none of them changes the metrics above, which are divided by W.
+
+- ` + "`phase`" + `: from the start of the phase to the return of its last request, W.
+- ` + "`activity`" + `: from the first start of a request to the last end of one.
+- ` + "`steady`" + ` of a closed loop: from the first to the last instant with as many requests in flight as there are slots. After it, a slot stays empty.
+- ` + "`steady`" + ` of an open loop: from the truncation point of MSER-5 on the waiting times (to the first content, or to the end without streaming) of the successful requests, in the order of their starts, to the last start of a request.
+
+A steady window of less than 30 % of the phase is absent, and so is one whose beginning is not found: if the slots were never full, or if MSER-5 truncates more than half of the requests or has fewer than 50. ` + "`method`" + ` says so. In a long run, whose curves come from bins, slots count as full if the mean over a bin is at least 95 % of them. Requests count in the window in which they ended, tokens in that in which they arrived.
+
 ## Time slices
 
 With ` + "`--slice-duration`" + ` (` + "`artifacts.sliceDuration`" + `) each profiling phase is divided into intervals of that length, from its start on; the last one ends with the phase. A request belongs to the slice in which it started, with all its values. Rates are divided by the length of the slice, so with long requests the first slices have too many tokens and the last ones too few; ` + "`output_tokens_per_second_arrival`" + ` counts tokens in the slice in which they arrived. Metrics over time are cut at the bounds. Metrics of the phase as a whole (lags of a replay, repetition, connections) and intervals of confidence are absent. Percentiles are exact for up to 512 values of a metric in a slice. Slices take at most as much memory as the values of the run; if there would be more, or more than 16,384 slices, neighbours are joined, and a note says so.

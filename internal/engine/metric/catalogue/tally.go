@@ -33,7 +33,7 @@ type Sums interface {
 type Tally struct {
 	Counters
 	FirstStart, LastContent time.Duration // of the successes
-	FirstSent               time.Duration // the first start of all records
+	FirstSent, LastEnd      time.Duration // the first start and the last end of all records
 	GoodTokens              float64       // output tokens of good requests
 	OSLMismatches           int64
 	Compared, Discrepancies int64 // records with two token counts, and those that disagree
@@ -81,6 +81,7 @@ func (t *Tally) Observe(v *View) {
 	if start := r.Stamps.Start; start != 0 && (t.FirstSent == 0 || start < t.FirstSent) {
 		t.FirstSent = start
 	}
+	t.LastEnd = max(t.LastEnd, r.Stamps.End)
 	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
 		t.Late++
 	}
@@ -172,6 +173,7 @@ func (t *Tally) Merge(o *Tally) {
 		t.FirstSent = o.FirstSent
 	}
 	t.LastContent = max(t.LastContent, o.LastContent)
+	t.LastEnd = max(t.LastEnd, o.LastEnd)
 }
 
 // known returns a token count as an integer, 0 if it is unknown.

@@ -10,9 +10,9 @@ import (
 // for a moment between two requests.
 const nearly = 0.95
 
-// At returns the first and the last instant in the part's window at which as many
+// at returns the first and the last instant in the part's window at which as many
 // requests as level were in flight; false if there was none.
-func (p *Part) At(level float64) (from, to time.Duration, ok bool) {
+func (p *Part) at(level float64) (from, to time.Duration, ok bool) {
 	if p.timeline.bins != nil {
 		level *= nearly
 	}

@@ -79,6 +79,43 @@ func (s *Sweep) collect(v, share float64, from, to time.Duration) {
 	}
 }
 
+// At returns the first and the last instant in the window of the first part at which as
+// many requests as level were in flight; false if there was none, or it is not known.
+func (s *Sweep) At(level float64) (from, to time.Duration, ok bool) {
+	if s.lost {
+		return 0, 0, false
+	}
+	return s.parts[0].at(level)
+}
+
+// Peak returns the largest mean of a curve over intervals of a width from the beginning
+// of each part on; an interval that the part cuts short counts only if it is the first.
+// False if there is no curve.
+func (s *Sweep) Peak(c Curve, width time.Duration) (peak float64, ok bool) {
+	if !s.has(c) {
+		return 0, false
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		begin, area := p.From, 0.0
+		p.spans(c, func(v, share float64, from, to time.Duration) {
+			for to > from {
+				if from >= begin+width { // the curve was absent in between
+					peak, ok = max(peak, area/width.Seconds()), true
+					begin, area = from-(from-p.From)%width, 0
+				}
+				until := min(to, begin+width)
+				area += v * share * (until - from).Seconds()
+				from = until
+			}
+		})
+		if whole := begin+width <= p.To; whole || begin == p.From && p.To > p.From {
+			peak, ok = max(peak, area/min(width, p.To-begin).Seconds()), true
+		}
+	}
+	return peak, ok
+}
+
 // Cut yields the values of a curve of the first part between consecutive bounds, in
 // order; those of bounds[i] and bounds[i+1] are the i-th. The caller may change them
 // until the next.
