@@ -62,7 +62,7 @@ func (p *Profile) print(r *export.Report) error {
 	if options.Detail != export.Brief {
 		for _, f := range []export.File{
 			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records},
-			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Log File", Path: names.Log},
+			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Outputs JSON", Path: names.Outputs}, {Label: "Log File", Path: names.Log},
 		} {
 			f.Path = filepath.Join(p.Folder.Path, f.Path)
 			if _, err := os.Stat(f.Path); err == nil {

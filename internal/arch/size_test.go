@@ -27,7 +27,7 @@ func largeStructs() map[string]int {
 		"internal/engine/dataset/analysis.Report": 23,
 		"internal/engine/bench.Record":            25,
 		"internal/engine/config.Dataset":          36,
-		"internal/engine/config.Endpoint":         42,
+		"internal/engine/config.Endpoint":         44,
 		"internal/engine/config/sweep.Block":      33,
 		"internal/engine/config/reference.Field":  24,
 		"internal/engine/export.Report":           29,

@@ -97,6 +97,7 @@ type Files struct {
 	Records bool // profile_export.jsonl
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
+	Outputs bool // outputs.json
 	Trace   bool // trace_data in the lines of Records
 }
 
