@@ -283,6 +283,11 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 		if child, err = p.submit(ctx, v, trial, child); err != nil {
 			return err
 		}
+		if child.ID != "" {
+			if err := p.writeConfig(child); err != nil {
+				return err
+			}
+		}
 	}
 	result := cell.Trial{RunID: child.ID, Label: child.Cell.Label, Failure: child.StateReason}
 	if child.ID != "" {

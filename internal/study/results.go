@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 )
@@ -47,6 +49,27 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return values, ok
 	}
 	return t, nil
+}
+
+// configFile is AIPerf's description of a cell, in its folder.
+const configFile = "run_config.json"
+
+// writeConfig writes what a cell is and how it was configured.
+func (p *performance) writeConfig(r *run.Run) error {
+	values := make(map[string]any, len(r.Cell.Variation.Values))
+	for _, a := range r.Cell.Variation.Values {
+		values[a.Path] = a.Value
+	}
+	dir := p.opts.Store.Dir(r.ID)
+	data, err := plainjson.Marshal(map[string]any{
+		"benchmark_id": r.ID, "sweep_id": r.Cell.ParentID, "cfg": r.Config, "trial": r.Cell.Trial, "label": r.Cell.Label,
+		"variation":   map[string]any{"index": r.Cell.Variation.Index, "label": r.Cell.Variation.Label, "values": values},
+		"cli_command": r.CLICommand, "random_seed": r.Seed, "artifact_dir": r.Cell.Folder,
+	})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", configFile, err)
+	}
+	return export.WriteArtifact(filepath.Join(dir, configFile), append(data, '\n'))
 }
 
 // metricsOf returns results as plain numbers; infinities are left out.

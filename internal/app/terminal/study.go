@@ -55,6 +55,9 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 	if t.Failure != "" {
 		return line + "  FAILED: " + t.Failure
 	}
+	if t.Client != "" && t.Client != string(verdict.OK) {
+		line += "  client " + t.Client
+	}
 	for _, c := range []column{
 		{"req/s", "request_throughput", "avg", 0}, {"tok/s", "output_token_throughput", "avg", 0},
 		{"TTFT p99", "time_to_first_token", "p99", 0}, {"latency p99", "request_latency", "p99", 0},
@@ -67,9 +70,6 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 		default:
 			line += "  " + c.title + " " + export.Figure(v) + " ms"
 		}
-	}
-	if t.Client != "" && t.Client != string(verdict.OK) {
-		line += "  client " + t.Client
 	}
 	return line
 }

@@ -261,6 +261,7 @@ func TestEnvelopeProblems(t *testing.T) {
 		{"sweep", ok + "sweep: {type: grid}", "#/sweep required"},
 		{"a path of a sweep", ok + "sweep: {type: grid, parameters: {concurency: [1, 2]}}", "#/sweep/parameters/concurency unknown-field"},
 		{"a value of a sweep", ok + "sweep: {type: grid, parameters: {concurrency: [1, 0]}}", "#/sweep/parameters/concurrency out-of-range"},
+		{"a secret that varies", ok + "sweep: {type: grid, parameters: {endpoint.apiKey: [sk-one, sk-two]}}", "#/sweep/parameters/endpoint.apiKey not-allowed"},
 		{"repeated runs", ok + "multiRun: {numRuns: 3, convergence: {metric: ttft}}", "#/multiRun/convergence/metric bad-enum"},
 		{"variables", ok + "variables: [1]", "#/variables wrong-type"},
 		{"kubernetes", ok + "apiVersion: v1", "#/apiVersion unsupported-feature"},

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sweep"
@@ -165,6 +167,17 @@ func (l *loader) fillStudy() {
 	}
 }
 
+// showsSecret reports whether the values of a variation contain a secret of its document.
+func showsSecret(d *Document, v *cell.Variation) bool {
+	for _, a := range v.Values {
+		text := sweep.Text(a.Value)
+		if slices.ContainsFunc(d.Secrets(), func(s string) bool { return s != "" && strings.Contains(text, s) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // unrendered returns the scenarios of a sweep with their templates, which are evaluated
 // for each variation. Their names are those of the document.
 func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Scenario {
@@ -218,7 +231,11 @@ func (l *loader) makeStudy(draft *Draft) {
 	}
 	seen := make(map[string]bool)
 	for i := range checked {
-		_, _, err := s.Cell(&checked[i], 0)
+		doc, _, err := s.Cell(&checked[i], 0)
+		if err == nil && showsSecret(doc, &checked[i]) {
+			l.Fail(at, problem.CodeNotAllowed, "a secret cannot vary: the values of variations are stored and shown")
+			return
+		}
 		var invalid *problem.Invalid
 		if !errors.As(err, &invalid) {
 			continue

@@ -1,0 +1,103 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/cell"
+	studyexport "aiperfd/internal/study/export"
+)
+
+// cellTrial returns a run with the statistics of the table.
+func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
+	metrics := []cell.Metric{
+		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
+		{Tag: "request_latency", Unit: "ms", Stats: map[string]float64{"p50": latency / 2, "p99": latency}},
+		{Tag: "inter_token_latency", Unit: "ms", Stats: map[string]float64{"avg": 7.25}},
+		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": 128 * rate}},
+		{Tag: "request_throughput", Unit: "requests/sec", Stats: map[string]float64{"avg": rate}},
+	}
+	return cell.Trial{RunID: fmt.Sprint(n), Label: fmt.Sprintf("run_%04d", n), Client: client, Metrics: metrics}
+}
+
+func studyReport() *studyexport.Report {
+	r := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{
+		Sweep:    &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}}},
+		MultiRun: sweep.MultiRun{NumRuns: 3, ConfidenceLevel: 0.95},
+	}}
+	for i, trials := range [][]cell.Trial{
+		{cellTrial(1, 16, 17, 61, "ok"), cellTrial(2, 16.4, 17.9, 62, "ok"), cellTrial(3, 16.1, 17.2, 60.5, "suspect")},
+		{cellTrial(1, 60, 25, 120, "ok"), cellTrial(2, 63, 24, 118, "invalid"), {Label: "run_0003", Failure: "not one request succeeded"}},
+		{cellTrial(1, 180, 80, 300, "invalid"), cellTrial(2, 190, 82, 310, "invalid"), cellTrial(3, 185, 81, 302, "invalid")},
+		{cellTrial(1, 240, 400, 1200, "ok"), cellTrial(2, 244, 410, 1210, "ok"), cellTrial(3, 239, 402, 1190, "ok")},
+		{{Label: "run_0001", Failure: "not one request succeeded"}},
+	} {
+		v := cell.Variation{Index: i, Label: "l", Values: []cell.Assignment{
+			{Path: "datasets.main.prompts.isl.mean", Value: 512}, {Path: "phases.profiling.concurrency", Value: 1 << (2 * i)},
+		}}
+		r.Outcomes = append(r.Outcomes, cell.Outcome{Variation: v, Trials: trials})
+	}
+	return r
+}
+
+// The table of a study fits its width; columns of little weight are left out of a narrow
+// one.
+func TestStudyTable(t *testing.T) {
+	for _, width := range []int{80, 200} {
+		var out strings.Builder
+		for _, style := range []Style{{}, {ASCII: true}} {
+			if err := StudyTable(&out, studyReport(), TableOptions{Width: width, Style: style, Folder: "artifacts/s/"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := export.TextWidth(strings.TrimSuffix(line, "\n")); w > width {
+				t.Errorf("at %d columns a line has %d: %s", width, w, line)
+			}
+		}
+		path := filepath.Join("testdata", fmt.Sprintf("study_%d.txt", width))
+		if *update {
+			if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// The line of a cell that has ended.
+func TestCellLine(t *testing.T) {
+	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
+	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: cell.Variation{Label: "concurrency=4", Values: []cell.Assignment{{Path: "concurrency", Value: 4}}}}}
+	good, failed := cellTrial(2, 63, 24, 118, "invalid"), cell.Trial{Failure: "not one request succeeded"}
+	for _, c := range []struct {
+		trial *cell.Trial
+		want  string
+	}{
+		{&good, "[4/9] concurrency 4 (run 2)  client invalid  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms"},
+		{&failed, "[4/9] concurrency 4 (run 2)  FAILED: not one request succeeded"},
+	} {
+		if got := CellLine(parent, child, c.trial); got != c.want {
+			t.Errorf("line = %q, want %q", got, c.want)
+		}
+	}
+	child.Cell.Variation = cell.Variation{Label: "base"}
+	if got, want := CellLine(parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
+		t.Errorf("line = %q, want %q", got, want)
+	}
+}
