@@ -72,7 +72,7 @@ func (p *Phase) successor(due time.Duration) *session {
 
 // dry ends the start of sessions, because none can be drawn any more.
 func (p *Phase) dry(why error) {
-	closed := decide(p, func(s *scheduler) bool { s.runDry(p.replay != nil); return s.closed() })
+	closed := decide(p, func(s *scheduler) bool { s.runDry(p.starts != nil); return s.closed() })
 	if closed && p.count.pendingTurns.Load() == 0 {
 		p.markSent()
 	}

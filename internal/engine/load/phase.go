@@ -25,7 +25,9 @@ type Phase struct {
 	scheduler scheduler // guarded by mu
 
 	lookahead *lookahead
-	replay    *schedule // nil = the dataset does not say when sessions start
+	starts    starts    // nil = sessions start with arrivals or free slots, whichever conversation they have
+	replay    *schedule // starts, if they are those of the dataset
+	users     *users    // starts, if they are those of users
 	open      *openLoop // nil = closed loop
 
 	stopped  chan struct{} // closed when no more may be sent
@@ -51,10 +53,19 @@ type counts struct {
 func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	ph := &Phase{
 		plan: p, work: w, sink: out,
-		scheduler: scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
-		stopped:   make(chan struct{}),
+		scheduler: scheduler{
+			requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
+			full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
+		},
+		stopped: make(chan struct{}),
 	}
-	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
+	ph.lookahead, ph.replay, ph.users = newLookahead(ph), newSchedule(p, &w.Plan.Sessions), newUsers(p.Users)
+	switch {
+	case ph.replay != nil:
+		ph.starts = ph.replay
+	case ph.users != nil:
+		ph.starts = ph.users
+	}
 	if p.Open() {
 		ph.open = newOpenLoop(ph)
 	}
@@ -96,7 +107,7 @@ func (p *Phase) durationTimer() *time.Timer {
 	}
 	return time.AfterFunc(p.plan.Duration, func() {
 		p.count.durationReached.Store(true)
-		p.stopSending()
+		p.endSending((*scheduler).expire)
 	})
 }
 
@@ -108,13 +119,17 @@ func (p *Phase) Stop(why bench.PhaseEnd) {
 	}
 }
 
-func (p *Phase) stopSending() {
-	p.stopOnce.Do(func() {
-		p.mu.Lock()
-		p.scheduler.stop()
-		p.mu.Unlock()
-		close(p.stopped)
+// stopSending ends sending for good.
+func (p *Phase) stopSending() { p.endSending((*scheduler).stop) }
+
+// endSending ends sending, except for what the scheduler still allows.
+func (p *Phase) endSending(how func(*scheduler)) {
+	over := decide(p, func(s *scheduler) bool { how(s); return s.exhausted() })
+	if over {
 		p.lookahead.end()
+	}
+	p.stopOnce.Do(func() {
+		close(p.stopped)
 		if p.open != nil {
 			p.open.end()
 		}
@@ -155,6 +170,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 			continue
 		case <-grace.C:
 			timedOut = true
+			p.stopSending()
 			cut(transport.CancelWith(&bench.Failure{
 				Class: bench.Cancelled, Code: "grace_timeout", Message: "still running when the grace period ended",
 			}))
