@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
@@ -209,17 +210,17 @@ func testRun(id string, state bench.State) *run.Run {
 
 // testMetrics are one record metric, two scalars and one for developers only.
 func testMetrics() metric.Results {
-	ttft := metric.Result{Def: &metric.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
+	ttft := metric.Result{Def: &catalogue.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
 	for stat, v := range map[metric.Stat]float64{
 		metric.Avg: 41.2, metric.P50: 38.9, metric.P99: 97, metric.Min: 30.1, metric.Max: 120.4, metric.Std: 9.7, metric.Sum: 19776,
 	} {
 		ttft.Set(stat, v)
 	}
-	count := metric.Result{Def: &metric.Def{Tag: "request_count", Header: "Request Count", Unit: "requests", Flags: metric.LargerIsBetter}}
+	count := metric.Result{Def: &catalogue.Def{Tag: "request_count", Header: "Request Count", Unit: "requests", Flags: catalogue.LargerIsBetter}}
 	count.Set(metric.Avg, 500)
-	rate := metric.Result{Def: &metric.Def{Tag: "request_throughput", Header: "Request Throughput", Unit: "requests/sec", Flags: metric.LargerIsBetter}}
+	rate := metric.Result{Def: &catalogue.Def{Tag: "request_throughput", Header: "Request Throughput", Unit: "requests/sec", Flags: catalogue.LargerIsBetter}}
 	rate.Set(metric.Avg, 11.87)
-	secret := metric.Result{Def: &metric.Def{Tag: "internal_thing", Header: "Internal", Unit: "ms", Flags: metric.Internal}}
+	secret := metric.Result{Def: &catalogue.Def{Tag: "internal_thing", Header: "Internal", Unit: "ms", Flags: catalogue.Internal}}
 	secret.Set(metric.Avg, 1)
 	return metric.Results{count, ttft, rate, secret}
 }

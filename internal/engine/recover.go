@@ -79,7 +79,7 @@ func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 
 // rebuild computes the results of an interrupted run from its record file.
 func (v *recovery) rebuild(r *run.Run) error {
-	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Choices: plan.Choices()})
+	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Resolved: true, Choices: plan.Choices()})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}
@@ -105,7 +105,9 @@ func (v *recovery) rebuild(r *run.Run) error {
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
 // cannot be performed, because they are never stored.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
-	d, _, err := config.Load(r.Config, v.engine.opts.Load)
+	load := v.engine.opts.Load
+	load.Resolved = true
+	d, _, err := config.Load(r.Config, load)
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
 		if err != nil && !r.Credentials.Any() {

@@ -25,7 +25,7 @@ const (
 
 // Patterns of texts.
 const (
-	substitutionPattern = `^\$\{[^}]+\}$`
+	substitutionPattern = `^\$\{[^}]+\}$|\{\{|\{%`
 	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?)? *$`
 	infinitePattern     = `^ *([+]?inf|infinity) *$`
 )
@@ -43,7 +43,7 @@ const (
 func documentSchemas(root *reference.Field) openapi3.Schemas {
 	g := schemaWriter{schemas: openapi3.Schemas{
 		substitution: describe(&openapi3.Schema{Type: types("string"), Pattern: substitutionPattern},
-			"The environment variable ${NAME}, or ${NAME:default}, whose value has the type that is expected."),
+			"The environment variable ${NAME}, or ${NAME:default}, the secret ${secret:NAME}, or a template with {{ … }}, whose value has the type that is expected."),
 		nothing:     describe(&openapi3.Schema{Type: types("string"), Nullable: true, Enum: []any{nil}}, "The same as absent."),
 		switchedOff: off(),
 		durationSchema: describe(&openapi3.Schema{Type: types("string"), Pattern: durationPattern, Example: "30s"},

@@ -18,6 +18,7 @@ const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as belo
 - **Duration.** A number of seconds, or a string with a unit: ` + "`30`, `\"30s\"`, `\"5 min\"`, `\"2h\"`" + `.
 - **Distribution.** A number, or an object, see [Distributions](#distributions).
 - **Substitution.** ` + "`${NAME}`" + ` in a string is replaced by an environment variable, ` + "`${NAME:default}`" + ` has a default. A string that is one substitution may stand for a number or a boolean. The daemon replaces only names given by ` + "`--allow-env`" + `.
+- **Template.** A string with ` + "`{{ … }}`" + ` is an expression over ` + "`variables`" + ` and other values of the document, see [Templates](#templates).
 - **Schema.** The same fields as JSON Schema: ` + "`#/components/schemas/config.Document`" + ` of ` + "`/openapi.json`" + `. It lists choices in their own spelling only.
 - **Check.** ` + "`aiperfd validate FILE`" + ` prints a document with every default.
 `
@@ -35,6 +36,28 @@ const distributions = `
 | ` + "`{points: [{value: 128, weight: 1}, {value: 1024, weight: 1}]}`" + ` | empirical: one of the values |
 
 ` + "`min` and `max`" + ` may be added to the objects; draws are clamped to them. Lengths in tokens and counts are rounded to whole numbers, at least 1.
+`
+
+// templates describes the expressions of documents.
+const templates = `
+## Templates
+
+A string with ` + "`{{ … }}` or `{% … %}`" + ` is a template in Jinja's language. A result that is a number, ` + "`true` or `false`" + ` has that type.
+
+` + "```yaml" + `
+variables:
+  users: 8
+benchmark:
+  model: meta-llama/Llama-3.1-8B-Instruct
+  phases:
+    concurrency: "{{ users }}"
+    requests: "{{ phases.profiling.concurrency * 50 }}"
+` + "```" + `
+
+- **Names.** The members of ` + "`variables`" + `, and every value of the document by its path, with or without ` + "`benchmark.`: `model`, `endpoint.url`, `datasets.main.prompts.isl.mean`, `phases.profiling.rate`" + `. Elements of lists have their index or their name. Values may be templates themselves; the order does not matter. A name without a value is an error.
+- **Order.** References (` + "`${NAME}`" + `) are replaced first, flags are laid over the document, then templates are evaluated. In a sweep they are evaluated for each variation, so that they follow the value that varies.
+- **Language.** Arithmetic, comparisons, ` + "`if … else`" + `, loops, and the filters of Jinja, such as ` + "`int`, `float`, `round`, `min`, `max`, `default`, `join`, `upper`, `lower`, `tojson`" + `. Time and memory are bounded; files and other templates cannot be read. ` + "`//` and `%`" + ` round towards zero.
+- **Exceptions.** ` + "`endpoint.template` and `endpoint.extra.payload_template`" + ` are templates of requests and stay as they are. Values of flags are taken as they are.
 `
 
 // document writes the reference of the benchmark document.
@@ -55,6 +78,7 @@ func document(w io.Writer) error {
 	root := reference.Document(&choices)
 	root.Walk(func(f *reference.Field) { object(&b, f) })
 	b.WriteString(distributions)
+	b.WriteString(templates)
 	unsupported(&b, &root)
 	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
 	_, err = io.WriteString(w, b.String())

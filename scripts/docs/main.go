@@ -18,7 +18,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -41,7 +41,7 @@ type page struct {
 // pages lists the generated files.
 func pages() []page {
 	return []page{
-		{name: "metrics.md", body: metric.WriteDocs},
+		{name: "metrics.md", body: catalogue.WriteDocs},
 		{
 			name: "datasets.md", title: "Datasets", from: "the table of datasets in `internal/engine/dataset`",
 			intro: "The data that a run can send. The name of a section is the value of `type` of a dataset or, for files, of `format`.",

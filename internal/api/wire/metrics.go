@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -108,7 +109,9 @@ func ModelText(r *run.Run) string {
 }
 
 // Shown reports whether users see a metric.
-func Shown(r *metric.Result) bool { return r.Def.Flags&(metric.Internal|metric.Experimental) == 0 }
+func Shown(r *metric.Result) bool {
+	return r.Def.Flags&(catalogue.Internal|catalogue.Experimental) == 0
+}
 
 // NewRecords returns the metrics of a result in catalogue order, never nil.
 func NewRecords(rs metric.Results) []Record {
@@ -142,7 +145,7 @@ func newStats(r *metric.Result) Stats {
 		P50: get(metric.P50), P75: get(metric.P75), P90: get(metric.P90), P95: get(metric.P95),
 		P99: get(metric.P99), Min: get(metric.Min), Max: get(metric.Max), Std: get(metric.Std),
 		Count: Observations(r), Sum: get(metric.Sum),
-		HigherIsBetter: r.Def.Flags&metric.LargerIsBetter != 0,
+		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0,
 	}
 	return out
 }

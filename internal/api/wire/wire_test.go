@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -86,7 +87,7 @@ func without(v any) any {
 
 // Values that JSON cannot represent are absent or null.
 func TestInfinities(t *testing.T) {
-	r := metric.Result{Def: &metric.Def{Tag: "adj", Unit: "ms"}, Count: 3}
+	r := metric.Result{Def: &catalogue.Def{Tag: "adj", Unit: "ms"}, Count: 3}
 	r.Set(metric.P50, 1)
 	r.Set(metric.P99, math.Inf(1))
 	r.Set(metric.Avg, math.NaN())

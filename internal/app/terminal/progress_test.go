@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/run"
 )
 
@@ -32,7 +33,7 @@ func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) r
 // live returns a metric of a snapshot.
 func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	t.Helper()
-	def, ok := metric.Lookup(tag)
+	def, ok := catalogue.Lookup(tag)
 	if !ok {
 		t.Fatalf("no metric %s", tag)
 	}

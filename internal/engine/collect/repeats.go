@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -51,7 +52,7 @@ type phaseRepeats struct {
 	run *Repeats
 	set *metric.Set
 
-	sum                                     metric.Reuse
+	sum                                     catalogue.Reuse
 	uniqueBefore, inputBefore, blocksBefore float64
 }
 

@@ -16,6 +16,7 @@ import (
 type Document struct {
 	SchemaVersion string    `json:"schemaVersion,omitempty" form:"version" validate:"oneof=2.0"`
 	RandomSeed    *int64    `json:"randomSeed,omitempty" validate:"gte=0"` // ≥ 0; nil = drawn and recorded when the run is compiled
+	Variables     Object    `json:"variables,omitzero"`                    // values that templates name
 	Benchmark     Benchmark `json:"benchmark"`
 	Metadata      Metadata  `json:"metadata,omitzero"`
 

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
+	"aiperfd/internal/engine/config/template"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/variable"
 	"aiperfd/internal/engine/plainjson"
@@ -46,6 +47,9 @@ type LoadOptions struct {
 	// Stored is for documents that were stored redacted, to read back what a run
 	// measured: placeholders replace the secrets, so it cannot run again.
 	Stored bool
+	// Resolved is for documents whose references and templates were replaced before
+	// they were stored.
+	Resolved bool
 	// LookupEnv gives environment variables; nil = none is set.
 	LookupEnv func(name string) (string, bool)
 	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
@@ -84,7 +88,7 @@ func Load(data []byte, o LoadOptions) (*Document, []problem.Problem, error) {
 }
 
 // Draft is a document that has been read and not been decoded yet, so that flags
-// can be laid over it.
+// can be laid over it, and values can vary. Its templates are not evaluated.
 type Draft struct {
 	problem.Report
 	Root     *tree.Node // in the long form, see [shorthand.Expand]
@@ -120,9 +124,11 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if root.Shape != tree.Object {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
-	variable.Expand(root, variable.Options{
-		Untrusted: o.Untrusted, AllowEnv: o.AllowEnv, LookupEnv: o.LookupEnv, LookupSecret: o.LookupSecret,
-	}, &d.Report)
+	if !o.Resolved {
+		variable.Expand(root, variable.Options{
+			Untrusted: o.Untrusted, AllowEnv: o.AllowEnv, LookupEnv: o.LookupEnv, LookupSecret: o.LookupSecret,
+		}, &d.Report)
+	}
 	d.Root = shorthand.Expand(root, shorthandReporter{&d.Report})
 	return d, nil
 }
@@ -140,8 +146,8 @@ func (r shorthandReporter) Deprecated(at tree.Place, format string, args ...any)
 	r.Warn(at, problem.CodeDeprecated, format, args...)
 }
 
-// Load decodes and checks the draft and fills in the defaults, like [Load]. The
-// draft cannot be used again.
+// Load evaluates the templates, decodes and checks the draft and fills in the
+// defaults, like [Load]. The draft cannot be used again.
 func (d *Draft) Load() (*Document, []problem.Problem, error) {
 	l := d.decode()
 	rules := documentRules{l}
@@ -169,6 +175,9 @@ func (d *Draft) decode() *loader {
 	l := newLoader(&d.Report, d.options, d.FlagFor != nil)
 	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
 	prefill(&l.doc.Benchmark)
+	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
+		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
+	}
 	l.decoder.Document(d.Root, l.doc)
 	l.doc.injected = l.decoder.Injected
 	return l

@@ -200,7 +200,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"unset variable", `tokenizer: {name: "${NOPE}"}`, "#/benchmark/tokenizer/name required"},
 	{"open substitution", `tokenizer: {name: "${NOPE"}`, "#/benchmark/tokenizer/name wrong-type"},
 	{"secret reference", `endpoint: {apiKey: "${secret:hf}"}`, "#/benchmark/endpoint/apiKey unsupported-feature"},
-	{"jinja", `tokenizer: {name: "{{ model }}"}`, "#/benchmark/tokenizer/name unsupported-feature"},
+	{"jinja", `tokenizer: {name: "{{ modle }}"}`, "#/benchmark/tokenizer/name required"},
 	{"everything at once", `endpoint: {timeout: -1, foo: 1}, phases: [{rate: x, concurrency: 0}]`,
 		"#/benchmark/endpoint/timeout out-of-range; #/benchmark/endpoint/foo unknown-field; #/benchmark/phases/0/requests required; #/benchmark/phases/0/rate wrong-type; #/benchmark/phases/0/concurrency out-of-range"},
 }
@@ -248,7 +248,7 @@ func TestEnvelopeProblems(t *testing.T) {
 		{"version", ok + "schemaVersion: '3.0'", "#/schemaVersion bad-enum"},
 		{"sweep", ok + "sweep: {type: grid}", "#/sweep unsupported-feature"},
 		{"repeated runs", ok + "multiRun: {numRuns: 3}", "#/multiRun/numRuns unsupported-feature"},
-		{"variables", ok + "variables: {a: 1}", "#/variables/a unsupported-feature"},
+		{"variables", ok + "variables: [1]", "#/variables wrong-type"},
 		{"kubernetes", ok + "apiVersion: v1", "#/apiVersion unsupported-feature"},
 		{"long name", ok + "metadata: {name: " + strings.Repeat("x", 129) + "}", "#/metadata/name out-of-range"},
 		{"label", ok + "metadata: {labels: {a: 5}}", "#/metadata/labels/a wrong-type"},

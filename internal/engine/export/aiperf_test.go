@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 )
 
@@ -61,7 +62,7 @@ func compact(t *testing.T, data []byte) string {
 func results(t *testing.T, blocks []member) metric.Results {
 	t.Helper()
 	var out metric.Results
-	for _, d := range metric.Defs() {
+	for _, d := range catalogue.Defs() {
 		i := slices.IndexFunc(blocks, func(m member) bool { return m.name == d.Tag })
 		if i < 0 {
 			continue
@@ -70,7 +71,7 @@ func results(t *testing.T, blocks []member) metric.Results {
 		if err := json.Unmarshal(blocks[i].value, &block); err != nil {
 			t.Fatal(err)
 		}
-		def, _ := metric.Lookup(d.Tag)
+		def, _ := catalogue.Lookup(d.Tag)
 		r := metric.Result{Def: def}
 		for s := metric.Avg; s <= metric.P9999; s++ {
 			if v, ok := block[s.String()]; ok {

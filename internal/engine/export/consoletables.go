@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 )
 
 // consoleGroups are the tables in order, with the ends of their titles.
 var consoleGroups = [...]struct {
-	group metric.Group
+	group catalogue.Group
 	title string
 }{
-	{metric.GroupEffective, ": Effective"},
-	{metric.GroupActive, ": Active"},
-	{metric.GroupUsage, ": Usage"},
-	{metric.GroupDefault, ""},
+	{catalogue.GroupEffective, ": Effective"},
+	{catalogue.GroupActive, ": Active"},
+	{catalogue.GroupUsage, ": Usage"},
+	{catalogue.GroupDefault, ""},
 }
 
 // consoleStats are the columns of a table of metrics.
@@ -70,7 +71,7 @@ func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
 func traces(rs metric.Results) []*metric.Result {
 	var rows []*metric.Result
 	for i := range rs {
-		if f := rs[i].Def.Flags; f&metric.HTTPTraceOnly != 0 && f&(metric.Internal|metric.Experimental) == 0 {
+		if f := rs[i].Def.Flags; f&catalogue.HTTPTraceOnly != 0 && f&(catalogue.Internal|catalogue.Experimental) == 0 {
 			rows = append(rows, &rs[i])
 		}
 	}
@@ -80,9 +81,9 @@ func traces(rs metric.Results) []*metric.Result {
 
 // grouping returns the metrics of one table, sorted by their order; those without one
 // are last.
-func grouping(rs metric.Results, g metric.Group) []*metric.Result {
+func grouping(rs metric.Results, g catalogue.Group) []*metric.Result {
 	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool {
-		return m.Def.Group != g || m.Def.Flags&metric.ErrorOnly != 0 // errors have their own table
+		return m.Def.Group != g || m.Def.Flags&catalogue.ErrorOnly != 0 // errors have their own table
 	})
 	slices.SortStableFunc(rows, func(a, b *metric.Result) int {
 		if (a.Def.Order == 0) != (b.Def.Order == 0) {
@@ -164,5 +165,5 @@ func (p *page) footnotes(r *Report) {
 
 // shown reports whether a metric is in a table of the console.
 func shown(m *metric.Result) bool {
-	return m.Def.Group != metric.NoGroup && m.Def.Flags&(metric.Internal|metric.Experimental|metric.ErrorOnly) == 0
+	return m.Def.Group != catalogue.NoGroup && m.Def.Flags&(catalogue.Internal|catalogue.Experimental|catalogue.ErrorOnly) == 0
 }

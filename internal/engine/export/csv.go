@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // csvStats are the columns of the CSV file.
@@ -77,7 +78,7 @@ func distributed(m *metric.Result) bool {
 }
 
 // csvName is the first cell of a row.
-func csvName(d *metric.Def) string {
+func csvName(d *catalogue.Def) string {
 	if d.Unit == "count" || d.Unit == "requests" || d.Unit == "" {
 		return d.Header
 	}

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -154,7 +155,7 @@ func average(r *Report, tag string) (float64, bool) {
 }
 
 // headlineName is the short name of a metric.
-func headlineName(d *metric.Def) string {
+func headlineName(d *catalogue.Def) string {
 	switch d.Tag {
 	case "request_latency":
 		return "Latency"
@@ -240,12 +241,12 @@ func (p *page) goodput(r *Report) {
 		if i > 0 {
 			text += ", "
 		}
-		def, ok := metric.Lookup(tag)
+		def, ok := catalogue.Lookup(tag)
 		if !ok {
 			continue
 		}
 		relation := p.sign("≤", "<=")
-		if def.Flags&metric.LargerIsBetter != 0 {
+		if def.Flags&catalogue.LargerIsBetter != 0 {
 			relation = p.sign("≥", ">=")
 		}
 		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))

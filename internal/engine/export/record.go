@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -138,7 +139,7 @@ func (w *RecordWriter) metadata(b []byte, r *bench.Record) []byte {
 // metrics appends the values of a request in display units.
 func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 	w.metric.Load(r)
-	w.metric.Values(func(d *metric.Def, v float64) {
+	w.metric.Values(func(d *catalogue.Def, v float64) {
 		if !finite(v) {
 			return
 		}
@@ -148,7 +149,7 @@ func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 		b = append(b, d.Unit...)
 		b = append(b, `"}`...)
 	})
-	w.metric.Lists(func(d *metric.Def, values []float64) {
+	w.metric.Lists(func(d *catalogue.Def, values []float64) {
 		b = append(key(b, d.Tag), `{"value":[`...)
 		for i, v := range values {
 			if i > 0 {
@@ -164,7 +165,7 @@ func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 }
 
 // appendValue writes whole numbers of things without a decimal point.
-func appendValue(b []byte, d *metric.Def, v float64) []byte {
+func appendValue(b []byte, d *catalogue.Def, v float64) []byte {
 	switch d.Unit {
 	case "tokens", "count", "requests", "ratio", "images":
 		if n := int64(v); float64(n) == v {

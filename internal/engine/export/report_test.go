@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 )
 
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // result makes a metric; stats are pairs of a statistic and its value.
 func result(t *testing.T, tag string, count int64, stats map[metric.Stat]float64) metric.Result {
 	t.Helper()
-	def, ok := metric.Lookup(tag)
+	def, ok := catalogue.Lookup(tag)
 	if !ok {
 		t.Fatalf("no metric %s", tag)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/verdict"
@@ -183,7 +184,7 @@ func ordered(rs metric.Results) []*metric.Result {
 	var theirs, ours []*metric.Result
 	for i := range rs {
 		switch m := &rs[i]; {
-		case m.Def.Flags&(metric.Internal|metric.Experimental) != 0:
+		case m.Def.Flags&(catalogue.Internal|catalogue.Experimental) != 0:
 		case m.Def.Origin == "aiperf":
 			theirs = append(theirs, m)
 		default:

@@ -19,6 +19,14 @@ type budget struct {
 	spent error // set once the budget is exceeded
 }
 
+// Budget is the time and memory that several renderings share. It must not be used
+// concurrently.
+type Budget struct{ left budget }
+
+// NewBudget returns a budget for texts of so many bytes, and the steps of one
+// rendering.
+func NewBudget(bytes int) *Budget { return &Budget{budget{made: bytes, steps: maxSteps}} }
+
 // of returns the budget of a rendering.
 func of(e *exec.Evaluator) *budget {
 	v, _ := e.Environment.Context.Get(budgetName)

@@ -127,13 +127,18 @@ func structures(functions bool) *exec.ControlStructureSet {
 }
 
 // Render fills a template in. The error is [ErrBudget] if it exceeds the limits.
-func (t *Template) Render(variables map[string]any) (rendered []byte, err error) {
+func (t *Template) Render(variables map[string]any) ([]byte, error) {
+	return t.RenderWithin(variables, NewBudget(maxMade))
+}
+
+// RenderWithin is like [Template.Render], with what is left of a budget.
+func (t *Template) RenderWithin(variables map[string]any, within *Budget) (rendered []byte, err error) {
 	defer func() { // the library does not recover from arithmetic errors, such as a division by zero
 		if fault := recover(); fault != nil {
 			rendered, err = nil, fmt.Errorf("render template: %v", fault)
 		}
 	}()
-	b := &budget{made: maxMade, steps: maxSteps}
+	b := &within.left
 	env := t.env
 	env.Context = t.env.Context.Inherit().Update(exec.NewContext(variables))
 	env.Context.Set(budgetName, b)

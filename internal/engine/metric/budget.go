@@ -45,7 +45,7 @@ func (s *Set) keepWithinBudget() {
 // enforce drops values that exceed the budget.
 func (s *Set) enforce() {
 	for i := range s.series {
-		if se := &s.series[i]; se.row.list != nil && se.exact.Size() > s.opts.Budget/listShare {
+		if se := &s.series[i]; se.row.List != nil && se.exact.Size() > s.opts.Budget/listShare {
 			s.dropList(se)
 		}
 	}

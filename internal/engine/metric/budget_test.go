@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -164,7 +165,7 @@ func TestSketchedResults(t *testing.T) {
 			t.Errorf("%s is absent without memory", want.Def.Tag)
 		case want.Method() != Exact:
 			t.Errorf("%s is %s with memory", want.Def.Tag, want.Method())
-		case want.Def.Kind == Curve:
+		case want.Def.Kind == catalogue.Curve:
 			compareBinned(t, got, want)
 		default:
 			if !want.Scalar() && (got.Method() != Sketched || got.Count != want.Count) {
@@ -195,8 +196,8 @@ func compareBinned(t *testing.T, got, want *Result) {
 
 // additive reports whether bins know the average of a curve exactly. The ratio
 // of two curves is not a sum over requests, nor is the time with any of them.
-func additive(d *Def) bool {
-	return d.Group != GroupActive && !strings.HasSuffix(d.Tag, "_per_user")
+func additive(d *catalogue.Def) bool {
+	return d.Group != catalogue.GroupActive && !strings.HasSuffix(d.Tag, "_per_user")
 }
 
 // TestSketchError checks the stated error on shapes that are hard for sketches,
@@ -274,7 +275,7 @@ func TestBinsOrder(t *testing.T) {
 	} {
 		for i := range want {
 			w := &want[i]
-			if w.Def.Kind != Curve {
+			if w.Def.Kind != catalogue.Curve {
 				continue
 			}
 			g := got.Find(w.Def.Tag)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/stat"
 )
 
@@ -219,7 +220,7 @@ func TestFinalConfidence(t *testing.T) {
 	set := observed(t, everything(), randomRecords(5, 400))
 	stats := bench.PhaseStats{Start: ms, RequestsEnd: 5 * time.Second}
 	for _, r := range set.Final(5*time.Second, stats) {
-		sample := r.Def.Kind == PerRecord || r.Def.Kind == PerRecordList
+		sample := r.Def.Kind == catalogue.PerRecord || r.Def.Kind == catalogue.PerRecordList
 		if (r.Confidence != nil) != sample {
 			t.Errorf("%s: has confidence is %v", r.Def.Tag, r.Confidence != nil)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/metric/values"
 )
@@ -130,15 +131,16 @@ func TestDiskFails(t *testing.T) {
 		t.Errorf("error is %v, want the disk's", err)
 	}
 	sketches := 0
-	byTag := map[string]*row{}
-	for i := range catalogue {
-		byTag[catalogue[i].Tag] = &catalogue[i]
+	byTag := map[string]*catalogue.Row{}
+	rows := catalogue.Rows()
+	for i := range rows {
+		byTag[rows[i].Tag] = &rows[i]
 	}
 	for i := range want {
 		w := &want[i]
 		g := got.Find(w.Def.Tag)
 		if w.Confidence == nil { // one without values
-			if row := byTag[w.Def.Tag]; row != nil && row.curve != timeline.None && g != nil {
+			if row := byTag[w.Def.Tag]; row != nil && row.Curve != timeline.None && g != nil {
 				t.Errorf("%s: a curve of requests that are gone", w.Def.Tag)
 			}
 			continue

@@ -7,56 +7,57 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
 )
 
-// totals are the inputs of derived metrics.
-type totals struct {
-	*tally
-	set          *Set
-	window       float64 // seconds; NaN = none, so that rates are absent
-	skippedTurns int64
-	dropped      float64 // arrivals that were due and never sent; NaN = not known
-	opened       float64 // connections that were opened before the phase; NaN = not known
-}
-
 // newTotals joins the counts of a set with those of its phases. A running phase may
 // still send what waits. Nothing is known of what waited when a process died, nor of
 // connections that were opened before the phase.
-func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
-	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.preconnected)}
+func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *catalogue.Totals {
+	t := &catalogue.Totals{Tally: &s.tally, Sums: sums{s}, Window: seconds(w), Opened: float64(s.tally.Preconnected)}
 	for _, p := range phases {
-		t.skippedTurns += p.SkippedTurns
-		t.dropped += float64(p.Backlog)
+		t.SkippedTurns += p.SkippedTurns
+		t.Dropped += float64(p.Backlog)
 		if p.RequestsEnd == 0 || p.End == bench.PhaseAborted {
-			t.dropped = math.NaN()
+			t.Dropped = math.NaN()
 		}
 		if p.End == bench.PhaseAborted {
-			t.opened = math.NaN()
+			t.Opened = math.NaN()
 		}
 	}
 	return t
 }
 
-// count returns the number of values of a per-record metric.
-func (t *totals) count(tag string) uint64 {
-	i, ok := t.set.byTag[tag]
+// seconds returns a window in seconds; NaN if there is none.
+func seconds(w time.Duration) float64 {
+	if w > 0 {
+		return w.Seconds()
+	}
+	return math.NaN()
+}
+
+// sums are those of the series of a set.
+type sums struct{ set *Set }
+
+// Count implements [catalogue.Sums].
+func (s sums) Count(tag string) uint64 {
+	i, ok := s.set.byTag[tag]
 	if !ok {
 		return 0
 	}
-	return t.set.series[i].sketch.Count()
+	return s.set.series[i].sketch.Count()
 }
 
-// sum returns the sum of a per-record metric in display units; NaN if it has no
-// values.
-func (t *totals) sum(tag string) float64 {
-	if t.count(tag) == 0 {
+// Sum implements [catalogue.Sums].
+func (s sums) Sum(tag string) float64 {
+	if s.Count(tag) == 0 {
 		return math.NaN()
 	}
-	se := &t.set.series[t.set.byTag[tag]]
-	return se.sketch.Sum() * se.row.unit.sketch / se.row.unit.div
+	se := &s.set.series[s.set.byTag[tag]]
+	return se.sketch.Sum() * se.row.SketchDiv / se.row.Div
 }
 
 // Live returns the metrics of a running phase at an instant of the run's clock, from
@@ -119,7 +120,7 @@ func Pool(parts ...Part) (Results, error) {
 // finisher turns a set into results.
 type finisher struct {
 	set    *Set
-	totals *totals
+	totals *catalogue.Totals
 	parts  []Part
 	live   bool
 
@@ -131,10 +132,11 @@ type finisher struct {
 
 // results goes through the catalogue.
 func (f *finisher) results() Results {
-	out := make(Results, 0, len(catalogue)+len(f.set.slos))
-	for i := range catalogue {
-		r := &catalogue[i]
-		if !f.set.opts.measures(r) {
+	rows, run := catalogue.Rows(), f.set.opts.run()
+	out := make(Results, 0, len(rows)+len(f.set.slos))
+	for i := range rows {
+		r := &rows[i]
+		if !run.Measures(r) {
 			continue
 		}
 		res := Result{Def: &r.Def}
@@ -143,10 +145,9 @@ func (f *finisher) results() Results {
 			out = append(out, res)
 		}
 	}
-	attempts := positive(float64(f.totals.Success + f.totals.Errors))
 	for i := range f.set.slos {
 		res := Result{Def: &f.set.slos[i].def}
-		res.Set(Avg, float64(f.totals.SLOs[i].Met)/attempts)
+		res.Set(Avg, float64(f.totals.SLOs[i].Met)/float64(f.totals.Success+f.totals.Errors))
 		if res.has != 0 {
 			out = append(out, res)
 		}
@@ -155,23 +156,23 @@ func (f *finisher) results() Results {
 }
 
 // fill computes one metric.
-func (f *finisher) fill(res *Result, r *row) {
+func (f *finisher) fill(res *Result, r *catalogue.Row) {
 	switch {
-	case r.total != nil:
-		res.Set(Avg, r.total(f.totals))
-		if r.parts != nil && res.has != 0 {
-			count, sum := r.parts(f.totals)
+	case r.Total != nil:
+		res.Set(Avg, r.Total(f.totals))
+		if r.Parts != nil && res.has != 0 {
+			count, sum := r.Parts(f.totals)
 			res.Count = int64(math.Round(count))
 			res.Set(Sum, sum)
 		}
-	case r.curve != timeline.None:
+	case r.Curve != timeline.None:
 		if !f.live {
-			f.fillCurve(res, r.curve)
+			f.fillCurve(res, r.Curve)
 		}
-	case r.lag != nil:
+	case r.Lag != nil:
 		f.fillLag(res, r)
-	case r.base != "":
-		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.base]])
+	case r.Base != "":
+		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.Base]])
 	default:
 		se := &f.set.series[f.set.byTag[r.Tag]]
 		switch {
@@ -184,27 +185,27 @@ func (f *finisher) fill(res *Result, r *row) {
 
 // fillLag computes a metric about the lags of a replay: the offsets from the schedule
 // minus the smallest of them.
-func (f *finisher) fillLag(res *Result, r *row) {
-	se := &f.set.series[f.set.byTag[replayOffset]]
+func (f *finisher) fillLag(res *Result, r *catalogue.Row) {
+	se := &f.set.series[f.set.byTag[catalogue.ReplayOffset]]
 	if se.sketch.Count() == 0 {
 		return
 	}
 	const ms = float64(time.Millisecond)
 	quantile := func(p float64) float64 {
-		return max(0, se.sketch.Quantile(p)-se.sketch.Min()) * se.row.unit.sketch / ms
+		return max(0, se.sketch.Quantile(p)-se.sketch.Min()) * se.row.SketchDiv / ms
 	}
 	if !f.live && !se.dropped() {
 		if sorted := f.sort(se); len(sorted) == se.exact.Len() {
 			quantile = func(p float64) float64 { return (stat.Quantile(sorted, p) - sorted[0]) / ms }
 		}
 	}
-	res.Set(Avg, r.lag(quantile))
+	res.Set(Avg, r.Lag(quantile))
 }
 
 // fromValues computes a metric from all its values; false if the disk has lost
 // some.
 func (f *finisher) fromValues(res *Result, se *series) bool {
-	sorted, div := f.sort(se), se.row.unit.div
+	sorted, div := f.sort(se), se.row.Div
 	if len(sorted) < se.exact.Len() {
 		return false
 	}
@@ -227,7 +228,7 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 
 // fromSketch computes a metric whose values were dropped, or of a running phase.
 func (f *finisher) fromSketch(res *Result, se *series) {
-	scale := se.row.unit.sketch / se.row.unit.div
+	scale := se.row.SketchDiv / se.row.Div
 	sketched(res, se.sketch, scale)
 	if !f.live && se.dropped() && se.sequence.Count() == int64(se.sketch.Count()) { // else the disk has lost some
 		res.Confidence = newConfidence(res, se.sequence, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
@@ -252,11 +253,11 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 	n := int64(se.sketch.Count())
 	if !f.live && !se.dropped() {
 		if sorted := f.sort(se); int64(len(sorted)) == n {
-			withErrors(res, n, f.totals.Errors, func(k int64) float64 { return sorted[k] / se.row.unit.div })
+			withErrors(res, n, f.totals.Errors, func(k int64) float64 { return sorted[k] / se.row.Div })
 			return
 		}
 	}
-	scale := se.row.unit.sketch / se.row.unit.div
+	scale := se.row.SketchDiv / se.row.Div
 	res.RelError = sketch.RelativeError
 	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 }
@@ -278,7 +279,7 @@ func newSweep(parts []Part) *timeline.Sweep {
 	for i, p := range parts {
 		from := p.Phase.Start
 		if from == 0 {
-			from = p.Set.tally.firstSent
+			from = p.Set.tally.FirstSent
 		}
 		spans[i] = p.Set.timeline.Part(from, from+p.Window)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/timeline"
 )
 
@@ -79,7 +80,7 @@ func TestGolden(t *testing.T) {
 			continue
 		case deviations[tag] != "":
 			continue
-		case got.Def.Kind == Curve: // compared strictly below, without the effects of rounding
+		case got.Def.Kind == catalogue.Curve: // compared strictly below, without the effects of rounding
 			compareGolden(t, got, want, 1e-4)
 			continue
 		case tag == "benchmark_duration": // one step of AIPerf's grid of absolute times
@@ -119,10 +120,11 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	slices.SortFunc(part.Steps, func(a, b timeline.Step) int { return cmp.Compare(a.At, b.At) })
 	f := finisher{sweep: timeline.NewSweep(part)}
 	n := 0
-	for i := range catalogue {
-		if r := &catalogue[i]; r.curve != timeline.None {
+	rows := catalogue.Rows()
+	for i := range rows {
+		if r := &rows[i]; r.Curve != timeline.None {
 			got := &Result{Def: &r.Def}
-			f.fillCurve(got, r.curve)
+			f.fillCurve(got, r.Curve)
 			n += compareGolden(t, got, s.Metrics[r.Tag], 1e-6)
 		}
 	}
@@ -253,8 +255,8 @@ func TestGoldenRecordLines(t *testing.T) {
 	var missing []string
 	for _, r := range readRecords(t, summary, summary.gridded)[:3] {
 		got := make(map[string]bool)
-		perRecord(r, o).Values(func(d *Def, _ float64) { got[d.Tag] = true })
-		perRecord(r, o).Lists(func(d *Def, _ []float64) { got[d.Tag] = true })
+		perRecord(r, o).Values(func(d *catalogue.Def, _ float64) { got[d.Tag] = true })
+		perRecord(r, o).Lists(func(d *catalogue.Def, _ []float64) { got[d.Tag] = true })
 		for tag := range goldenLine(t, r.SessionNum) {
 			// good_request_count leaks into AIPerf's lines; ours have a boolean.
 			if !got[tag] && !isLeftOut(tag) && tag != "good_request_count" {

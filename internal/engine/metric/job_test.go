@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // polled is a record of a job: submitted at 1 s, at work from 2 s on, done at 5 s,
@@ -31,8 +32,8 @@ func TestJobMetrics(t *testing.T) {
 	o := Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, Jobs: true, ProducesVideo: true}}
 	read := func(r *bench.Record) map[string]float64 {
 		got := map[string]float64{}
-		perRecord(r, o).Values(func(d *Def, v float64) { got[d.Tag] = v })
-		perRecord(r, o).Lists(func(d *Def, values []float64) { got[d.Tag] = float64(len(values)) })
+		perRecord(r, o).Values(func(d *catalogue.Def, v float64) { got[d.Tag] = v })
+		perRecord(r, o).Lists(func(d *catalogue.Def, values []float64) { got[d.Tag] = float64(len(values)) })
 		return got
 	}
 	want := map[string]float64{
@@ -67,8 +68,8 @@ func TestJobMetrics(t *testing.T) {
 	}
 	nobody := Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true}}
 	var tags []string
-	perRecord(polled(), nobody).Values(func(d *Def, _ float64) {
-		if d.Flags&(JobsOnly|ProducesVideoOnly) != 0 {
+	perRecord(polled(), nobody).Values(func(d *catalogue.Def, _ float64) {
+		if d.Flags&(catalogue.JobsOnly|catalogue.ProducesVideoOnly) != 0 {
 			tags = append(tags, d.Tag)
 		}
 	})

@@ -5,40 +5,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
-
-// attainmentPrefix begins the tag of the share of requests that meet one
-// objective; the metric's own tag follows.
-const attainmentPrefix = "slo_attainment."
-
-// Lookup returns the definition with a tag, those of objectives included. It
-// must not be changed.
-func Lookup(tag string) (*Def, bool) {
-	base, attainment := strings.CutPrefix(tag, attainmentPrefix)
-	for i := range catalogue {
-		d := &catalogue[i].Def
-		switch {
-		case d.Tag != base:
-		case attainment:
-			return attainmentDef(d), true
-		default:
-			return d, true
-		}
-	}
-	return nil, false
-}
-
-// attainmentDef defines the share of requests that meet an objective on a
-// metric.
-func attainmentDef(base *Def) *Def {
-	return &Def{
-		Tag: attainmentPrefix + base.Tag, Header: base.Header + " (SLO attainment)", Unit: inRatio.name,
-		Kind: Derived, Flags: GoodputOnly | LargerIsBetter, Origin: ours,
-		Doc: "Share of the successes and errors that meet the objective on " + base.Tag + " alone.",
-	}
-}
 
 // MarshalJSON writes tag, unit, count, the error bound of the percentiles or the
 // width of the bins if there is one, the confidence, and the statistics that
@@ -116,9 +86,9 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	if in.Tag == "" {
 		return fmt.Errorf("decode metric: it has no tag")
 	}
-	def, ok := Lookup(in.Tag)
+	def, ok := catalogue.Lookup(in.Tag)
 	if !ok {
-		def = &Def{Tag: in.Tag, Header: in.Tag, Unit: in.Unit, Kind: Derived, Origin: ours}
+		def = &catalogue.Def{Tag: in.Tag, Header: in.Tag, Unit: in.Unit, Kind: catalogue.Derived, Origin: catalogue.Ours}
 	}
 	*r = Result{Def: def, Count: in.Count, RelError: in.RelError, Bin: in.Bin, Confidence: in.Confidence}
 	for s := range numStats {

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 func TestResultJSON(t *testing.T) {
-	def, ok := Lookup("adj_request_latency")
+	def, ok := catalogue.Lookup("adj_request_latency")
 	if !ok {
 		t.Fatal("Lookup(adj_request_latency) found nothing")
 	}
@@ -44,7 +45,7 @@ func TestResultJSON(t *testing.T) {
 }
 
 func TestResultJSONTags(t *testing.T) {
-	for _, d := range Defs() {
+	for _, d := range catalogue.Defs() {
 		in := Result{Def: &d, Count: 1}
 		in.Set(Avg, 1)
 		data, err := json.Marshal(in)
@@ -69,7 +70,7 @@ func TestResultJSONTags(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"tag":"from_the_future","unit":"ms","stats":{}}`), &out); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := *out.Def, (Def{Tag: "from_the_future", Header: "from_the_future", Unit: "ms", Kind: Derived, Origin: ours}); got != want {
+	if got, want := *out.Def, (catalogue.Def{Tag: "from_the_future", Header: "from_the_future", Unit: "ms", Kind: catalogue.Derived, Origin: catalogue.Ours}); got != want {
 		t.Errorf("unknown metric = %+v, want %+v", got, want)
 	}
 	for _, bad := range []string{`{}`, `[]`, `{"tag":"request_latency","stats":{"avg":"nan"}}`} {

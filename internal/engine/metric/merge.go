@@ -24,7 +24,7 @@ func (s *Set) Merge(o *Set) error {
 	if o.disk.Lost() {
 		s.dropExact()
 	}
-	s.tally.merge(&o.tally)
+	s.tally.Merge(&o.tally)
 	s.errors.Merge(o.errors)
 	s.enforce()
 	return nil
@@ -49,40 +49,4 @@ func (s *Set) dropLike(o *Set) {
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
 		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && maps.Equal(o.SLOs, p.SLOs)
-}
-
-// merge adds the counts of o.
-func (t *tally) merge(o *tally) {
-	t.Success += o.Success
-	t.Errors += o.Errors
-	t.Cancelled += o.Cancelled
-	for class, n := range o.ByClass {
-		t.ByClass[class] += n
-	}
-	t.InputTokens += o.InputTokens
-	t.OutputTokens += o.OutputTokens
-	t.ReasoningTokens += o.ReasoningTokens
-	t.WastedTokens += o.WastedTokens
-	t.ServerCounted += o.ServerCounted
-	t.ClientCounted += o.ClientCounted
-	t.Good += o.Good
-	for i := range t.SLOs {
-		t.SLOs[i].Met += o.SLOs[i].Met
-		t.SLOs[i].Missed += o.SLOs[i].Missed
-	}
-	t.reuse.add(&o.reuse)
-	t.goodTokens += o.goodTokens
-	t.oslMismatches += o.oslMismatches
-	t.compared += o.compared
-	t.discrepancies += o.discrepancies
-	t.late += o.late
-	t.preconnected += o.preconnected
-	t.Retries += o.Retries
-	if o.firstStart != 0 && (t.firstStart == 0 || o.firstStart < t.firstStart) {
-		t.firstStart = o.firstStart
-	}
-	if o.firstSent != 0 && (t.firstSent == 0 || o.firstSent < t.firstSent) {
-		t.firstSent = o.firstSent
-	}
-	t.lastContent = max(t.lastContent, o.lastContent)
 }

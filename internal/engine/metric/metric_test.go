@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 )
 
@@ -65,7 +66,7 @@ func failedRecord(class bench.Class) *bench.Record {
 // recordValues returns the values of a record's line.
 func recordValues(r *bench.Record, o Options) map[string]float64 {
 	out := make(map[string]float64)
-	perRecord(r, o).Values(func(d *Def, v float64) { out[d.Tag] = v })
+	perRecord(r, o).Values(func(d *catalogue.Def, v float64) { out[d.Tag] = v })
 	return out
 }
 
@@ -92,7 +93,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	lists := make(map[string][]float64)
-	perRecord(handRecord(), everything()).Lists(func(d *Def, v []float64) { lists[d.Tag] = append([]float64(nil), v...) })
+	perRecord(handRecord(), everything()).Lists(func(d *catalogue.Def, v []float64) { lists[d.Tag] = append([]float64(nil), v...) })
 	wantLists := map[string][]float64{"inter_chunk_latency": {20, 0, 60}, "tokens_per_chunk": {2, 3, 1, 4}}
 	if diff := cmp.Diff(wantLists, lists, approx); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
@@ -207,12 +208,14 @@ func TestFinal(t *testing.T) {
 			t.Errorf("%s = %v, %v; want %v", tag, v, ok, w)
 		}
 	}
-	wantCounters := Counters{
+	wantCounters := catalogue.Counters{
 		Success: 2, Errors: 2, Cancelled: 1,
 		ByClass:     map[bench.Class]int64{bench.StreamTruncated: 1, bench.ContextOverflow: 1, bench.Cancelled: 1},
 		InputTokens: 100, OutputTokens: 12, ReasoningTokens: 8, WastedTokens: 15, ServerCounted: 2, Good: 1,
-		SLOs: []SLOCount{
-			{"output_token_throughput_per_user", 100, 1, 3}, {"request_latency", 200, 1, 3}, {"time_to_first_token", 100, 2, 2},
+		SLOs: []catalogue.SLOCount{
+			{Tag: "output_token_throughput_per_user", Threshold: 100, Met: 1, Missed: 3},
+			{Tag: "request_latency", Threshold: 200, Met: 1, Missed: 3},
+			{Tag: "time_to_first_token", Threshold: 100, Met: 2, Missed: 2},
 		},
 	}
 	if diff := cmp.Diff(wantCounters, set.Counters()); diff != "" {

@@ -3,6 +3,8 @@ package metric
 import (
 	"math"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Stat names one statistic of a metric, in the order in which files list them.
@@ -41,7 +43,7 @@ func (s Stat) String() string {
 
 // Result is one metric of a finished or running phase, in display units.
 type Result struct {
-	Def   *Def
+	Def   *catalogue.Def
 	Count int64 // observations; 0 = a scalar, or a family that has no count
 	// RelError bounds the relative error of the percentiles: 0 = they are exact,
 	// otherwise they come from a sketch.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // TestEveryLatencyHasItsTwin checks by their definitions that every metric that counts
@@ -15,21 +16,20 @@ func TestEveryLatencyHasItsTwin(t *testing.T) {
 	o := everything()
 	all := recordValues(handRecord(), o)
 	n := 0
-	for _, r := range latencyRows() {
-		r = r.completed()
-		if r.unit != inMS || !strings.Contains(r.Doc, "minus the start of the request") {
+	for _, r := range catalogue.Rows() {
+		if r.Each == nil || r.Unit != "ms" || r.Flags&catalogue.ProducesImagesOnly != 0 || !strings.Contains(r.Doc, "minus the start of the request") {
 			continue
 		}
 		n++
-		twin, ok := Lookup("corrected_" + r.Tag)
+		twin, ok := catalogue.Lookup("corrected_" + r.Tag)
 		if !ok {
 			t.Errorf("%s has no twin from the due time", r.Tag)
 			continue
 		}
-		if strings.Contains(twin.Doc, "start of the request") || twin.Flags&OpenLoopOnly == 0 || twin.Flags&^OpenLoopOnly != r.Flags {
+		if strings.Contains(twin.Doc, "start of the request") || twin.Flags&catalogue.OpenLoopOnly == 0 || twin.Flags&^catalogue.OpenLoopOnly != r.Flags {
 			t.Errorf("%s: %s, flags %v", twin.Tag, twin.Doc, twin.Flags)
 		}
-		if r.Flags&Experimental != 0 {
+		if r.Flags&catalogue.Experimental != 0 {
 			continue // not in lines
 		}
 		if got, want := all[twin.Tag], all[r.Tag]+all["schedule_lag"]; !near(got, want, 1e-12) {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
@@ -8,7 +9,7 @@ import (
 
 // series is one metric with its values so far. ADR 16 compares its stores.
 type series struct {
-	row    *row
+	row    *catalogue.Row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
 	exact  values.Column  // in base units, in order of observation
 	// sequence summarizes their order; nil = exact has all values.
@@ -20,7 +21,7 @@ func (s *series) dropped() bool { return s.sequence != nil }
 
 // add adds one value in base units.
 func (s *series) add(x float64) {
-	s.sketch.Add(x / s.row.unit.sketch)
+	s.sketch.Add(x / s.row.SketchDiv)
 	if s.sequence != nil {
 		s.sequence.Add(x)
 		return
@@ -30,7 +31,7 @@ func (s *series) add(x float64) {
 
 // addAll adds several values in base units.
 func (s *series) addAll(xs []float64) {
-	s.sketch.AddAll(xs, s.row.unit.sketch)
+	s.sketch.AddAll(xs, s.row.SketchDiv)
 	if s.sequence != nil {
 		s.sequence.AddAll(xs)
 		return
@@ -47,7 +48,7 @@ func (s *series) drop() {
 	var at [stat.Thresholds]float64
 	s.sketch.Quantiles(monitored[:], at[:])
 	for i := range at {
-		at[i] *= s.row.unit.sketch
+		at[i] *= s.row.SketchDiv
 	}
 	s.sequence = stat.NewSequence(at)
 	for run := range s.exact.Runs() {

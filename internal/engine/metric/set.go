@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/metric/values"
@@ -18,7 +19,7 @@ import (
 // for concurrent use; the goroutine that calls Observe also computes results, which
 // may be passed on.
 type Set struct {
-	tally  tally
+	tally  catalogue.Tally
 	opts   Options
 	series []series       // one for each per-record metric that applies, in catalogue order
 	byTag  map[string]int // indexes series; fixed after NewSet
@@ -32,43 +33,35 @@ type Set struct {
 	unchecked int  // records since the budget was last checked
 	errors    *errorgroup.Set
 
-	view   view      // scratch of Observe
-	values []float64 // scratch of Observe: this record's value for each series
-	list   []float64 // scratch of Observe
+	view   catalogue.View // scratch of Observe
+	values []float64      // scratch of Observe: this record's value for each series
+	list   []float64      // scratch of Observe
 }
 
-// tally holds the counts of a set besides the values of metrics.
-type tally struct {
-	Counters
-	firstStart, lastContent time.Duration // of the successes
-	firstSent               time.Duration // the first start of all records
-	goodTokens              float64       // output tokens of good requests
-	oslMismatches           int64
-	compared, discrepancies int64 // records with two token counts, and those that disagree
-	reuse                   Reuse
-	preconnected            int64 // connections that were opened before the phase
-	late                    int64 // requests that started more than LateAfter after they were due
+// Options describe what a run can measure and the objectives that it has.
+type Options struct {
+	Streaming    bool // responses are requested as streams
+	Caps         bench.Caps
+	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
+	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
+	OpenLoop     bool               // requests are due by a schedule
+	Replay       bool               // the schedule is that of the dataset
+	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
+	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
+	// 0 = [DefaultBudget]; negative = no values are kept.
+	Budget int64
 }
 
-// Counters are plain totals of a set, for scraping.
-type Counters struct {
-	Success   int64 // records that entered latency metrics
-	Errors    int64 // failures that were not cancellations
-	Cancelled int64 // ended by the benchmark itself
-	ByClass   map[bench.Class]int64
+// DefaultBudget is the default of [Options.Budget]: 64 MiB, enough for all values of
+// about 400,000 streamed requests and 2 million content events.
+const DefaultBudget = 64 << 20
 
-	InputTokens     int64 // of successes
-	OutputTokens    int64 // of successes, reasoning not included
-	ReasoningTokens int64 // of successes
-	WastedTokens    int64 // that arrived for errors and cancellations
-
-	ServerCounted int64 // successes whose tokens the server counted
-	ClientCounted int64 // successes whose tokens the run counted
-
-	Retries int64 // requests sent again because a reused connection had failed; see bench.Connection
-
-	Good int64      // successes that meet every objective
-	SLOs []SLOCount // one for each objective, ordered by tag
+// run returns what decides which metrics there are.
+func (o *Options) run() catalogue.Run {
+	return catalogue.Run{
+		Streaming: o.Streaming, Caps: o.Caps, ServerTokens: o.ServerTokens,
+		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0,
+	}
 }
 
 // NewSet returns an empty set. Its error names every objective that cannot be
@@ -80,9 +73,10 @@ func NewSet(o Options) (*Set, error) {
 	o.SLOs = maps.Clone(o.SLOs)
 	s := &Set{opts: o, byTag: make(map[string]int), errors: errorgroup.New()}
 	s.tally.ByClass = make(map[bench.Class]int64)
-	for i := range catalogue {
-		r := &catalogue[i]
-		if (r.each == nil && r.list == nil) || !o.measures(r) {
+	rows, run := catalogue.Rows(), o.run()
+	for i := range rows {
+		r := &rows[i]
+		if (r.Each == nil && r.List == nil) || !run.Measures(r) {
 			continue
 		}
 		s.byTag[r.Tag] = len(s.series)
@@ -109,123 +103,82 @@ func NewSet(o Options) (*Set, error) {
 // failure.
 func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
-	v.load(r)
+	v.Load(r)
 	s.measure(v)
-	s.tally.Retries += int64(r.Conn.Retries)
-	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
-		s.tally.firstSent = start
-	}
-	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
-		s.tally.late++
-	}
-	switch v.outcome {
-	case success:
-		s.succeed(v)
-	case failure:
-		f := failureOf(r)
-		s.tally.Errors++
-		s.tally.ByClass[f.Class]++
-		s.errors.Add(f, at(r))
-		s.tally.WastedTokens += int64(v.wasted())
+	s.tally.Observe(v)
+	switch v.Outcome {
+	case catalogue.Success:
+		if len(s.slos) > 0 && countSLOs(&s.tally, s.slos, s.values) {
+			s.tally.AddGood(v)
+		}
+	case catalogue.Failed:
+		s.errors.Add(v.Failure(), at(r))
 		for i := range s.slos {
 			s.tally.SLOs[i].Missed++
 		}
-	case cancelled:
-		s.tally.Cancelled++
-		s.tally.ByClass[bench.Cancelled]++
-		s.tally.WastedTokens += int64(v.wasted())
+	case catalogue.Cancelled:
 	}
 	s.keepRequest(v)
 	s.keepWithinBudget()
-	v.r, v.usage = nil, nil
+	v.Record, v.Usage = nil, nil
 }
 
 // Connected adds the cost of a connection that was opened before the requests. The
 // cost of connections that requests opened is in their records.
 func (s *Set) Connected(cost bench.Setup) {
-	s.tally.preconnected++
+	s.tally.Preconnected++
 	for i := range s.series {
-		if se := &s.series[i]; se.row.setup != nil {
-			se.add(se.row.setup(cost))
+		if se := &s.series[i]; se.row.Setup != nil {
+			se.add(se.row.Setup(cost))
 		}
 	}
 }
 
 // Reused sets how much of what the phase has sent so far is a repetition.
-func (s *Set) Reused(r Reuse) { s.tally.reuse = r }
+func (s *Set) Reused(r catalogue.Reuse) { s.tally.Reuse = r }
 
 // measure adds the record's value to each series.
-func (s *Set) measure(v *view) {
+func (s *Set) measure(v *catalogue.View) {
 	for i := range s.series {
 		se := &s.series[i]
 		s.values[i] = math.NaN()
-		if !se.row.scope.covers(v.outcome) {
+		if !se.row.Scope.Covers(v.Outcome) {
 			continue
 		}
-		if se.row.list != nil {
-			s.list = se.row.list(v, s.list[:0])
+		if se.row.List != nil {
+			s.list = se.row.List(v, s.list[:0])
 			se.addAll(s.list)
 			continue
 		}
-		if x := se.row.each(v); !math.IsNaN(x) {
+		if x := se.row.Each(v); !math.IsNaN(x) {
 			s.values[i] = x
 			se.add(x)
 		}
 	}
 }
 
-// succeed counts a success.
-func (s *Set) succeed(v *view) {
-	s.tally.Success++
-	s.tally.InputTokens += known(v.isl)
-	s.tally.OutputTokens += known(v.out)
-	s.tally.ReasoningTokens += known(v.think)
-	switch v.r.TokenSource {
-	case bench.TokensServer:
-		s.tally.ServerCounted++
-	case bench.TokensClient:
-		s.tally.ClientCounted++
-	case bench.TokensNone:
-	}
-	if oslMismatched(v) {
-		s.tally.oslMismatches++
-	}
-	compared, discrepant := compare(v)
-	s.tally.compared += b2i(compared)
-	s.tally.discrepancies += b2i(discrepant)
-	if len(s.slos) > 0 && s.tally.countSLOs(s.slos, s.values) {
-		s.tally.Good++
-		s.tally.goodTokens += orZero(v.osl)
-	}
-	start := v.r.Stamps.Start
-	if s.tally.firstStart == 0 || start < s.tally.firstStart {
-		s.tally.firstStart = start
-	}
-	s.tally.lastContent = max(s.tally.lastContent, start+time.Duration(v.last))
-}
-
 // keepRequest adds the record to the timeline.
-func (s *Set) keepRequest(v *view) {
-	st := &v.r.Stamps
+func (s *Set) keepRequest(v *catalogue.View) {
+	st := &v.Record.Stamps
 	if st.Start == 0 {
 		return
 	}
-	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.isl, OSL: v.osl}
-	if v.outcome == success && v.streams {
-		r.First = st.Start + time.Duration(v.first)
+	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.ISL, OSL: v.OSL}
+	if v.Outcome == catalogue.Success && v.Streams {
+		r.First = st.Start + time.Duration(v.First)
 		if s.gaps != nil {
-			r.Gaps = v.gaps
+			r.Gaps = v.Gaps
 		}
 	}
 	s.list = s.list[:0]
 	if s.timeline.Binned() && r.Gaps > 0 {
-		s.list = gapList(v, s.list)
+		s.list = catalogue.GapList(v, s.list)
 	}
 	s.timeline.Add(&r, s.list)
 }
 
 // Counters returns a copy of the counters.
-func (s *Set) Counters() Counters {
+func (s *Set) Counters() catalogue.Counters {
 	c := s.tally.Counters
 	c.ByClass = maps.Clone(c.ByClass)
 	c.SLOs = slices.Clone(c.SLOs)
@@ -247,39 +200,5 @@ func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 // cancellations.
 func (s *Set) ErrorGroups() []errorgroup.Group { return s.errors.Groups() }
 
-// failureOf returns why a record is an error. A record can be one without a
-// failure attached, when it has no content or its content came in no time.
-func failureOf(r *bench.Record) *bench.Failure {
-	switch {
-	case r.Answer.Failure != nil:
-		return r.Answer.Failure
-	case len(r.Answer.Chunks) == 0:
-		return &bench.Failure{Class: bench.EmptyOutput, Step: bench.StepBody, Status: r.Status, Message: "no content"}
-	}
-	return &bench.Failure{
-		Class: bench.ClientError, Step: bench.StepBody, Status: r.Status,
-		Message: "last content is not after the start of the request",
-	}
-}
-
 // at returns when a failure was detected.
 func at(r *bench.Record) time.Duration { return max(r.Stamps.End, r.Stamps.Start) }
-
-// known returns a token count as an integer, 0 if it is unknown.
-func known(x float64) int64 { return int64(orZero(x)) }
-
-// orZero returns x, 0 if it is NaN.
-func orZero(x float64) float64 {
-	if math.IsNaN(x) {
-		return 0
-	}
-	return x
-}
-
-// b2i is 1 for true, 0 for false.
-func b2i(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -118,7 +119,7 @@ func TestLive(t *testing.T) {
 	for i := range final {
 		want := &final[i]
 		got := live.Find(want.Def.Tag)
-		if want.Def.Kind == Curve {
+		if want.Def.Kind == catalogue.Curve {
 			if got != nil {
 				t.Errorf("%s is live", want.Def.Tag)
 			}

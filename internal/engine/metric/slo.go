@@ -7,21 +7,14 @@ import (
 	"math"
 	"slices"
 
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/suggest"
 )
 
-// SLOCount is how often one objective was met.
-type SLOCount struct {
-	Tag       string
-	Threshold float64 // in the metric's display unit
-	Met       int64   // successes that meet it
-	Missed    int64   // successes that do not, or lack the metric, and all errors
-}
-
 // slo is one objective.
 type slo struct {
-	def    Def // of slo_attainment.<tag>
-	series int // index of the metric
+	def    catalogue.Def // of slo_attainment.<tag>
+	series int           // index of the metric
 	limit  float64
 	larger bool // the value must be at least the limit, instead of at most
 	div    float64
@@ -29,7 +22,7 @@ type slo struct {
 
 // resolveSLOs returns the objectives of a set's options, ordered by tag, with their
 // counters.
-func resolveSLOs(s *Set) (out []slo, counts []SLOCount, err error) {
+func resolveSLOs(s *Set) (out []slo, counts []catalogue.SLOCount, err error) {
 	var problems []error
 	for _, tag := range slices.Sorted(maps.Keys(s.opts.SLOs)) {
 		limit := s.opts.SLOs[tag]
@@ -39,33 +32,34 @@ func resolveSLOs(s *Set) (out []slo, counts []SLOCount, err error) {
 			continue
 		}
 		out = append(out, o)
-		counts = append(counts, SLOCount{Tag: tag, Threshold: limit})
+		counts = append(counts, catalogue.SLOCount{Tag: tag, Threshold: limit})
 	}
 	return out, counts, errors.Join(problems...)
 }
 
 // resolveSLO returns one objective.
 func resolveSLO(s *Set, tag string, limit float64) (slo, error) {
-	i := slices.IndexFunc(catalogue, func(r row) bool { return r.Tag == tag })
+	rows, run := catalogue.Rows(), s.opts.run()
+	i := slices.IndexFunc(rows, func(r catalogue.Row) bool { return r.Tag == tag })
 	if i < 0 {
 		return slo{}, fmt.Errorf("unknown metric %q, did you mean %q?", tag, nearestTag(s.series, tag))
 	}
-	r := &catalogue[i]
+	r := &rows[i]
 	switch {
-	case r.Kind != PerRecord:
+	case r.Kind != catalogue.PerRecord:
 		return slo{}, fmt.Errorf("metric %q has no single value for each request, did you mean %q?", tag, nearestTag(s.series, tag))
-	case r.scope == onError:
+	case r.Scope == catalogue.OnError:
 		return slo{}, fmt.Errorf("metric %q exists for errors only, did you mean %q?", tag, nearestTag(s.series, tag))
-	case r.Flags&StreamingOnly != 0 && !s.opts.Streaming:
+	case r.Flags&catalogue.StreamingOnly != 0 && !s.opts.Streaming:
 		return slo{}, fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
-	case !s.opts.measures(r):
+	case !run.Measures(r):
 		return slo{}, fmt.Errorf("metric %q is not measured in this run, did you mean %q?", tag, nearestTag(s.series, tag))
 	case math.IsNaN(limit) || math.IsInf(limit, 0):
 		return slo{}, fmt.Errorf("threshold %v of %q is not a number", limit, tag)
 	}
 	return slo{
-		def:    *attainmentDef(&r.Def),
-		series: s.byTag[tag], limit: limit, larger: r.Flags&LargerIsBetter != 0, div: r.unit.div,
+		def:    *catalogue.Attainment(&r.Def),
+		series: s.byTag[tag], limit: limit, larger: r.Flags&catalogue.LargerIsBetter != 0, div: r.Div,
 	}, nil
 }
 
@@ -79,7 +73,7 @@ func (o *slo) met(x float64) bool {
 
 // countSLOs counts the objectives that a success meets, given its value for each
 // series, and reports whether it meets all of them.
-func (t *tally) countSLOs(slos []slo, values []float64) bool {
+func countSLOs(t *catalogue.Tally, slos []slo, values []float64) bool {
 	good := true
 	for i := range slos {
 		if slos[i].met(values[slos[i].series]) {
@@ -97,7 +91,7 @@ func (t *tally) countSLOs(slos []slo, values []float64) bool {
 func nearestTag(all []series, tag string) string {
 	var tags []string
 	for i := range all {
-		if r := all[i].row; r.Kind == PerRecord && r.scope != onError {
+		if r := all[i].row; r.Kind == catalogue.PerRecord && r.Scope != catalogue.OnError {
 			tags = append(tags, r.Tag)
 		}
 	}

@@ -4,29 +4,31 @@ import (
 	"math"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // RecordMetrics computes the metrics of single records: what a line about a record
 // holds. It is not safe for concurrent use; the definitions must not be changed.
 type RecordMetrics struct {
-	values []*row // that have one value a record, in catalogue order
-	lists  []*row // that have several
-	view   view
+	values []*catalogue.Row // that have one value a record, in catalogue order
+	lists  []*catalogue.Row // that have several
+	view   catalogue.View
 	list   []float64
 }
 
 // NewRecordMetrics returns the RecordMetrics of the metrics that make sense under o and are
 // written for single records.
 func NewRecordMetrics(o *Options) *RecordMetrics {
-	const hidden = Internal | Experimental | NoIndividualRecords
+	const hidden = catalogue.Internal | catalogue.Experimental | catalogue.NoIndividualRecords
 	p := &RecordMetrics{}
-	for i := range catalogue {
-		row := &catalogue[i]
+	rows, run := catalogue.Rows(), o.run()
+	for i := range rows {
+		row := &rows[i]
 		switch {
-		case row.Flags&hidden != 0 || !o.measures(row):
-		case row.each != nil:
+		case row.Flags&hidden != 0 || !run.Measures(row):
+		case row.Each != nil:
 			p.values = append(p.values, row)
-		case row.list != nil:
+		case row.List != nil:
 			p.lists = append(p.lists, row)
 		}
 	}
@@ -34,17 +36,17 @@ func NewRecordMetrics(o *Options) *RecordMetrics {
 }
 
 // Load takes a record, which must not change until the next.
-func (p *RecordMetrics) Load(r *bench.Record) { p.view.load(r) }
+func (p *RecordMetrics) Load(r *bench.Record) { p.view.Load(r) }
 
 // Values yields the metrics of the record in catalogue order and in display units.
 // Records that are not successes have few.
-func (p *RecordMetrics) Values(yield func(d *Def, v float64)) {
+func (p *RecordMetrics) Values(yield func(d *catalogue.Def, v float64)) {
 	for _, row := range p.values {
-		if !row.scope.covers(p.view.outcome) {
+		if !row.Scope.Covers(p.view.Outcome) {
 			continue
 		}
-		if x := row.each(&p.view); !math.IsNaN(x) {
-			yield(&row.Def, x/row.unit.div)
+		if x := row.Each(&p.view); !math.IsNaN(x) {
+			yield(&row.Def, x/row.Div)
 		}
 	}
 }
@@ -52,17 +54,17 @@ func (p *RecordMetrics) Values(yield func(d *Def, v float64)) {
 // Lists yields the metrics of the record that have several values, in display
 // units; a list without values is not yielded. values is valid during the call
 // only.
-func (p *RecordMetrics) Lists(yield func(d *Def, values []float64)) {
+func (p *RecordMetrics) Lists(yield func(d *catalogue.Def, values []float64)) {
 	for _, row := range p.lists {
-		if !row.scope.covers(p.view.outcome) {
+		if !row.Scope.Covers(p.view.Outcome) {
 			continue
 		}
-		p.list = row.list(&p.view, p.list[:0])
+		p.list = row.List(&p.view, p.list[:0])
 		if len(p.list) == 0 {
 			continue
 		}
 		for i := range p.list {
-			p.list[i] /= row.unit.div
+			p.list[i] /= row.Div
 		}
 		yield(&row.Def, p.list)
 	}

@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/text"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Choices returns the closed lists of values of documents, from the tables of the
@@ -55,8 +55,8 @@ func Choices() config.Choices {
 	for _, k := range dataset.Samplings() {
 		add(&c.Samplings, k.Name)
 	}
-	for _, d := range metric.Defs() {
-		if d.Kind == metric.PerRecord {
+	for _, d := range catalogue.Defs() {
+		if d.Kind == catalogue.PerRecord {
 			c.Objectives = append(c.Objectives, d.Tag)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -69,7 +70,7 @@ func TestCacheWarnings(t *testing.T) {
 			tt.change(in.Plan)
 			rep := &export.Report{}
 			for tag, v := range tt.values {
-				def, ok := metric.Lookup(tag)
+				def, ok := catalogue.Lookup(tag)
 				if !ok {
 					t.Fatalf("there is no metric %s", tag)
 				}

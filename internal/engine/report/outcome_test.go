@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -118,7 +119,7 @@ func TestReplayDegraded(t *testing.T) {
 		}
 		rep := Build(&run.Run{}, &plan.Measure{Document: &config.Document{}, Metrics: metric.Options{Replay: true}}, bench.NewClock(), []Measured{m})
 		var want []bench.Warning
-		if late.Milliseconds() > metric.DegradedAfter {
+		if late.Milliseconds() > catalogue.DegradedAfter {
 			want = warn("replay-degraded", "the timestamps of the dataset were not kept: 1 %% of the requests were sent 600 ms or more after their time, compared with the request that was least late")
 		}
 		if diff := cmp.Diff(want, replayDegraded(rep)); diff != "" {

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // results returns results with one value per tag.
 func cacheResults(t *testing.T, values map[string]float64) (out metric.Results) {
 	t.Helper()
 	for tag, v := range values {
-		def, ok := metric.Lookup(tag)
+		def, ok := catalogue.Lookup(tag)
 		if !ok {
 			t.Fatalf("there is no metric %s", tag)
 		}

@@ -7,13 +7,14 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Account is the result of one finished phase as it is reported, with what was counted
 // independently of it.
 type Account struct {
 	Results  metric.Results
-	Counters metric.Counters
+	Counters catalogue.Counters
 	Stats    bench.PhaseStats
 	Window   time.Duration // W, which rates divide by
 	Start    time.Time     // of the phase, as exported

@@ -19,16 +19,26 @@ import (
 // error is *Invalid, *Malformed for an unreadable --config, or an error of
 // reading a file.
 func (f *Flags) Document() (*config.Document, []problem.Problem, error) {
-	b, err := f.newOverlay()
+	draft, err := f.Draft()
 	if err != nil {
 		return nil, nil, err
+	}
+	doc, warnings, err := draft.Load()
+	return doc, f.explain(warnings), f.Explain(err)
+}
+
+// Draft is what [Flags.Document] loads, with the problems of the command line. The error
+// is *Malformed for an unreadable --config, or an error of reading a file.
+func (f *Flags) Draft() (*config.Draft, error) {
+	b, err := f.newOverlay()
+	if err != nil {
+		return nil, err
 	}
 	plainOptions{b}.lay()
 	phaseOptions{b, make(map[*occurrence]bool)}.lay()
 	variables{b}.lay()
 	b.draft.Add(&f.report)
-	doc, warnings, err := b.draft.Load()
-	return doc, f.explain(warnings), f.Explain(err)
+	return b.draft, nil
 }
 
 // overlay is a draft that options are laid over.

@@ -83,7 +83,7 @@ func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 }
 
 // descend returns the child of n called name, made if need be: a list before
-// "0", else an object. A plain number in place of an object is a mean.
+// "0", else an object. A plain number, or a template, in place of an object is a mean.
 func (b *overlay) descend(n *tree.Node, name, next string, occ *occurrence, ptr string) *tree.Node {
 	if name == "0" {
 		return n.Items[0]
@@ -98,7 +98,7 @@ func (b *overlay) descend(n *tree.Node, name, next string, occ *occurrence, ptr 
 		child = tree.ListNode(item)
 		child.Place = at
 		n.Set(name, child)
-	case child != nil && child.Shape == tree.Number:
+	case child != nil && (child.Shape == tree.Number || child.Shape == tree.Text && strings.Contains(child.Scalar, "{{")):
 		mean := *child
 		child = tree.ObjectNode(tree.Member{Place: mean.Place, Name: "mean", Value: &mean})
 		child.Place = at

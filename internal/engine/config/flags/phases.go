@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
@@ -114,7 +115,7 @@ func renumber(phase *tree.Node, ptr string) {
 func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
 	var found *tree.Node
 	for _, p := range all.Items {
-		if p.Shape != tree.Object || kindOf(p) != kind {
+		if p.Shape != tree.Object || address.KindOf(p) != kind {
 			continue
 		}
 		if found != nil && len(typed) > 0 {
@@ -124,17 +125,6 @@ func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*
 		found = p
 	}
 	return found, true
-}
-
-func kindOf(phase *tree.Node) string {
-	kind := phase.Get("kind")
-	if kind == nil {
-		kind = phase.Get("name")
-	}
-	if kind != nil && suggest.Fold(kind.Scalar) == "warmup" {
-		return "warmup"
-	}
-	return "profiling"
 }
 
 // fields sets the plain fields of a phase.

@@ -103,6 +103,11 @@ func (r *Report) Warnings() []Problem { return inOrder(r.warnings) }
 // Add appends the problems of another report.
 func (r *Report) Add(o *Report) { r.problems = append(r.problems, o.problems...) }
 
+// Clone returns a copy that shares nothing with r.
+func (r *Report) Clone() Report {
+	return Report{problems: slices.Clone(r.problems), warnings: slices.Clone(r.warnings)}
+}
+
 // Full reports whether no more problems are collected.
 func (r *Report) Full() bool { return len(r.problems) >= maxProblems }
 

@@ -23,6 +23,7 @@ func fieldTexts() []fieldText {
 		{path: "", text: "One benchmark and the settings around it."},
 		{path: "schemaVersion", text: "Version of the document's format.", def: "2.0"},
 		{path: "randomSeed", text: "Seed for all random choices of a run. The same seed gives the same prompts and the same schedule."},
+		{path: "variables", text: "Values that templates (`{{ … }}`) name. They may be templates themselves."},
 		{path: "metadata", text: "Describes the run; does not change what is measured."},
 		{path: "metadata.name", text: "Name of the run."},
 		{path: "metadata.labels", text: "Labels of the run, at most 32. A name has 1 to 63 characters, a value at most 256."},

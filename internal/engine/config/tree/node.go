@@ -46,6 +46,7 @@ type Node struct {
 	Items       []*Node
 	Members     []Member
 	Secrets     []string // values that a substitution put into the text
+	Written     string   // the text before substitutions; empty = there were none
 	Substituted bool     // a substitution gave the whole text
 }
 
@@ -64,6 +65,34 @@ func ObjectNode(members ...Member) *Node { return &Node{Shape: Object, Members: 
 
 // ListNode returns a list, without a place.
 func ListNode(items ...*Node) *Node { return &Node{Shape: List, Items: items} }
+
+// NodeOf returns the node of a value that JSON can encode, without a place.
+func NodeOf(v any) (*Node, error) {
+	data, err := plainjson.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode value: %w", err)
+	}
+	n, _, err := ParseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	n.Walk(func(below *Node) { below.Place = Place{} })
+	return n, nil
+}
+
+// Clone returns a deep copy.
+func (n *Node) Clone() *Node {
+	out := *n
+	out.Members = slices.Clone(n.Members)
+	for i := range out.Members {
+		out.Members[i].Value = out.Members[i].Value.Clone()
+	}
+	out.Items = slices.Clone(n.Items)
+	for i, item := range out.Items {
+		out.Items[i] = item.Clone()
+	}
+	return &out
+}
 
 // IsText reports whether n can stand for a text: one that a substitution turned
 // into a number can.
@@ -113,16 +142,16 @@ func (n *Node) Drop(name string) *Node {
 	return value
 }
 
-// locate gives every node below n its pointer.
-func (n *Node) locate(ptr string) {
+// Locate gives n a pointer, and every node below it the pointer of its place in n.
+func (n *Node) Locate(ptr string) {
 	n.Pointer = ptr
 	for i := range n.Members {
 		m := &n.Members[i]
 		m.Pointer = ptr + "/" + EscapePointer(m.Name)
-		m.Value.locate(m.Pointer)
+		m.Value.Locate(m.Pointer)
 	}
 	for i, item := range n.Items {
-		item.locate(fmt.Sprintf("%s/%d", ptr, i))
+		item.Locate(fmt.Sprintf("%s/%d", ptr, i))
 	}
 }
 

@@ -85,7 +85,7 @@ func ParseJSON(data []byte) (*Node, []Duplicate, error) {
 		line, col := p.lines.position(at)
 		return nil, p.duplicates, &Malformed{Line: line, Column: col, Detail: "unexpected text after the document"}
 	}
-	root.locate("#")
+	root.Locate("#")
 	return root, p.duplicates, nil
 }
 

@@ -63,7 +63,7 @@ func parseYAML(data []byte) (root *Node, duplicates []Duplicate, err error) {
 	if err != nil {
 		return nil, p.duplicates, err
 	}
-	root.locate("#")
+	root.Locate("#")
 	return root, p.duplicates, nil
 }
 

@@ -33,7 +33,6 @@ func Fields(path string) []Field {
 	switch tree.GenericPath(path) {
 	case "":
 		return []Field{
-			{Name: "variables", Off: `{}`, What: "template variables"},
 			{Name: "sweep", Off: `null`, What: "sweeps"},
 			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
 			{Name: "plot", Off: `null`, What: "plotting"},

@@ -22,16 +22,11 @@ type Options struct {
 
 // Expand replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
-// it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
-// no template engine, and sending them as they are would be wrong. The template of
-// request bodies is left as it is.
+// it becomes: boolean, number or text. The template of request bodies is left as it
+// is.
 func Expand(root *tree.Node, o Options, r *problem.Report) {
 	root.Walk(func(n *tree.Node) {
 		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
-			return
-		}
-		if strings.Contains(n.Scalar, "{{") {
-			r.Fail(n.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", problem.Label(n.Place))
 			return
 		}
 		if strings.Contains(n.Scalar, "${") {
@@ -66,9 +61,9 @@ func expand(n *tree.Node, o Options, r *problem.Report) {
 		out.WriteString(value)
 		rest = tail
 	}
-	n.Scalar, n.Substituted = out.String(), whole
+	n.Written, n.Scalar, n.Substituted = n.Scalar, out.String(), whole
 	if whole {
-		n.Shape = retype(n.Scalar)
+		n.Shape = Retype(n.Scalar)
 	}
 }
 
@@ -119,9 +114,9 @@ func variableName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// retype returns the shape of a plain value, by AIPerf's rules for substituted text and
+// Retype returns the shape of a plain value, by AIPerf's rules for substituted text and
 // for the values of key:value flags.
-func retype(s string) tree.Shape {
+func Retype(s string) tree.Shape {
 	if lower := strings.ToLower(s); lower == "true" || lower == "false" {
 		return tree.Boolean
 	}

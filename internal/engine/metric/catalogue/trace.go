@@ -1,17 +1,17 @@
-package metric
+package catalogue
 
 import "time"
 
 // traceRows split a request into the work of its connection.
-func traceRows() []row {
-	return []row{
+func traceRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "http_req_blocked", Header: "HTTP Blocked", Short: "Blocked",
 				Order: 2000, Flags: HTTPTraceOnly,
 				Doc: "Wait for a free connection.",
 			},
-			unit: inMS, each: blocked,
+			unit: inMS, Each: blocked,
 		},
 		{
 			Def: Def{
@@ -19,7 +19,7 @@ func traceRows() []row {
 				Order: 2010, Flags: HTTPTraceOnly,
 				Doc: "Name resolution; 0 if none was needed.",
 			},
-			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.DNS)) },
+			unit: inMS, Each: func(v *View) float64 { return traced(v, float64(v.Record.Conn.DNS)) },
 		},
 		{
 			Def: Def{
@@ -27,15 +27,15 @@ func traceRows() []row {
 				Order: 2020, Flags: HTTPTraceOnly,
 				Doc: "TCP and TLS handshakes; 0 on a reused connection.",
 			},
-			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Connect+v.r.Conn.TLS)) },
+			unit: inMS, Each: func(v *View) float64 { return traced(v, float64(v.Record.Conn.Connect+v.Record.Conn.TLS)) },
 		},
 		{
 			Def: Def{
-				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: ours,
+				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: Ours,
 				Order: 2025, Flags: HTTPTraceOnly,
 				Doc: "TLS handshake only; 0 on a reused or plain connection.",
 			},
-			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.TLS)) },
+			unit: inMS, Each: func(v *View) float64 { return traced(v, float64(v.Record.Conn.TLS)) },
 		},
 		{
 			Def: Def{
@@ -43,7 +43,7 @@ func traceRows() []row {
 				Order: 2030, Flags: HTTPTraceOnly,
 				Doc: "From having a connection to the request being written.",
 			},
-			unit: inMS, each: sending,
+			unit: inMS, Each: sending,
 		},
 		{
 			Def: Def{
@@ -51,23 +51,23 @@ func traceRows() []row {
 				Order: 2040, Flags: HTTPTraceOnly,
 				Doc: "Request written to first byte of the response body.",
 			},
-			unit: inMS, each: waiting,
+			unit: inMS, Each: waiting,
 		},
 		{
 			Def: Def{
-				Tag: "http_req_ttfb", Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: ours,
+				Tag: "http_req_ttfb", Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: Ours,
 				Order: 2042, Flags: HTTPTraceOnly,
 				Doc: "Request written to first byte of the response head.",
 			},
-			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) },
+			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.FirstByte, v.Record.Stamps.Wrote)) },
 		},
 		{
 			Def: Def{
-				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: ours,
+				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: Ours,
 				Order: 2044, Flags: HTTPTraceOnly,
 				Doc: "First byte of the response head to first byte of the body.",
 			},
-			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.FirstByte)) },
+			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.FirstBody, v.Record.Stamps.FirstByte)) },
 		},
 		{
 			Def: Def{
@@ -75,7 +75,7 @@ func traceRows() []row {
 				Order: 2050, Flags: HTTPTraceOnly,
 				Doc: "First byte of the response body to its end.",
 			},
-			unit: inMS, each: receiving,
+			unit: inMS, Each: receiving,
 		},
 		{
 			Def: Def{
@@ -83,7 +83,7 @@ func traceRows() []row {
 				Order: 2060, Flags: HTTPTraceOnly,
 				Doc: "1 if the connection had served an earlier request, else 0.",
 			},
-			unit: inRatio, each: reused,
+			unit: inRatio, Each: reused,
 		},
 		{
 			Def: Def{
@@ -91,7 +91,7 @@ func traceRows() []row {
 				Order: 2070, Flags: HTTPTraceOnly,
 				Doc: "Bytes of the request body.",
 			},
-			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Sent)) },
+			unit: inKB, Each: func(v *View) float64 { return traced(v, float64(v.Record.Conn.Sent)) },
 		},
 		{
 			Def: Def{
@@ -99,7 +99,7 @@ func traceRows() []row {
 				Order: 2090, Flags: HTTPTraceOnly,
 				Doc: "Bytes of the response body as received.",
 			},
-			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Received)) },
+			unit: inKB, Each: func(v *View) float64 { return traced(v, float64(v.Record.Conn.Received)) },
 		},
 		{
 			Def: Def{
@@ -107,7 +107,7 @@ func traceRows() []row {
 				Order: 2100, Flags: HTTPTraceOnly,
 				Doc: "Reads that returned bytes of the response.",
 			},
-			unit: inCount, each: func(v *view) float64 { return traced(v, positive(float64(v.r.Conn.Reads))) },
+			unit: inCount, Each: func(v *View) float64 { return traced(v, positive(float64(v.Record.Conn.Reads))) },
 		},
 		{
 			Def: Def{
@@ -115,7 +115,7 @@ func traceRows() []row {
 				Order: 2110, Flags: HTTPTraceOnly,
 				Doc: "Blocked + name resolution + connecting.",
 			},
-			unit: inMS, each: func(v *view) float64 { return traced(v, float64(overhead(v))) },
+			unit: inMS, Each: func(v *View) float64 { return traced(v, float64(overhead(v))) },
 		},
 		{
 			Def: Def{
@@ -123,7 +123,7 @@ func traceRows() []row {
 				Order: 2120, Flags: HTTPTraceOnly,
 				Doc: "Sending + waiting + receiving.",
 			},
-			unit: inMS, each: func(v *view) float64 { return sending(v) + waiting(v) + receiving(v) },
+			unit: inMS, Each: func(v *View) float64 { return sending(v) + waiting(v) + receiving(v) },
 		},
 		{
 			Def: Def{
@@ -131,37 +131,37 @@ func traceRows() []row {
 				Order: 2130, Flags: HTTPTraceOnly,
 				Doc: "Blocked + name resolution + connecting + sending + waiting + receiving; the phases do not overlap.",
 			},
-			unit: inMS, each: func(v *view) float64 { return float64(overhead(v)) + sending(v) + waiting(v) + receiving(v) },
+			unit: inMS, Each: func(v *View) float64 { return float64(overhead(v)) + sending(v) + waiting(v) + receiving(v) },
 		},
 	}
 }
 
 // traced returns x if the request got a connection.
-func traced(v *view, x float64) float64 { return present(v.r.Stamps.Connected != 0, x) }
+func traced(v *View, x float64) float64 { return present(v.Record.Stamps.Connected != 0, x) }
 
 // overhead is the time spent on getting a connection.
-func overhead(v *view) time.Duration {
-	c := &v.r.Conn
+func overhead(v *View) time.Duration {
+	c := &v.Record.Conn
 	return c.Blocked + c.DNS + c.Connect + c.TLS
 }
 
 // blocked is the wait for a free connection.
-func blocked(v *view) float64 { return traced(v, float64(v.r.Conn.Blocked)) }
+func blocked(v *View) float64 { return traced(v, float64(v.Record.Conn.Blocked)) }
 
 // reused is 1 for a connection that had been used before.
-func reused(v *view) float64 {
-	if v.r.Conn.Reused {
+func reused(v *View) float64 {
+	if v.Record.Conn.Reused {
 		return traced(v, 1)
 	}
 	return traced(v, 0)
 }
 
 // sending is the time to write the request.
-func sending(v *view) float64 { return max(0, since(v.r.Stamps.Wrote, v.r.Stamps.Connected)) }
+func sending(v *View) float64 { return max(0, since(v.Record.Stamps.Wrote, v.Record.Stamps.Connected)) }
 
 // waiting is the time from the request to the first byte of the response body, as
 // AIPerf has it. It is 0 when the server answered before it had read everything.
-func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.Wrote)) }
+func waiting(v *View) float64 { return max(0, since(v.Record.Stamps.FirstBody, v.Record.Stamps.Wrote)) }
 
 // receiving is the time that the response body took to arrive.
-func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstBody)) }
+func receiving(v *View) float64 { return max(0, since(v.Record.Stamps.End, v.Record.Stamps.FirstBody)) }

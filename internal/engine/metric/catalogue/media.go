@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"math"
@@ -8,15 +8,15 @@ import (
 )
 
 // mediaRows are about images and audio.
-func mediaRows() []row {
-	return []row{
+func mediaRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "rtfx", Header: "Inverse Real-Time Factor (RTFx)", Short: "RTFx",
 				Group: GroupDefault, Order: 850, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "audio_duration / request_latency, both in seconds.",
 			},
-			unit: inRatio, each: func(v *view) float64 { return audioLength(v) / seconds(v.last) },
+			unit: inRatio, Each: func(v *View) float64 { return audioLength(v) / seconds(v.Last) },
 		},
 		{
 			Def: Def{
@@ -24,7 +24,7 @@ func mediaRows() []row {
 				Group: GroupDefault, Order: 860, Flags: SupportsImageOnly,
 				Doc: "num_images / request_latency in seconds.",
 			},
-			unit: inIPS, each: func(v *view) float64 { return numImages(v) / seconds(v.last) },
+			unit: inIPS, Each: func(v *View) float64 { return numImages(v) / seconds(v.Last) },
 		},
 		{
 			Def: Def{
@@ -32,7 +32,7 @@ func mediaRows() []row {
 				Group: GroupDefault, Order: 861, Flags: SupportsImageOnly,
 				Doc: "request_latency / num_images.",
 			},
-			unit: inMSPerImage, each: func(v *view) float64 { return v.last / numImages(v) },
+			unit: inMSPerImage, Each: func(v *View) float64 { return v.Last / numImages(v) },
 		},
 		{
 			Def: Def{
@@ -40,7 +40,7 @@ func mediaRows() []row {
 				Order: 870, Flags: SupportsAudioOnly,
 				Doc: "Duration of the audio in the request, from the headers of its files; without audio in the request, that of the response.",
 			},
-			unit: inSeconds, each: audioLength,
+			unit: inSeconds, Each: audioLength,
 		},
 		{
 			Def: Def{
@@ -48,39 +48,39 @@ func mediaRows() []row {
 				Flags: SupportsImageOnly,
 				Doc:   "Images in the request, including its history; 0 is treated as unknown.",
 			},
-			unit: inImages, each: numImages,
+			unit: inImages, Each: numImages,
 		},
 		{
 			Def: Def{
-				Tag: "time_to_first_image", Header: "Time to First Image", Short: "TTFI", Origin: ours,
+				Tag: "time_to_first_image", Header: "Time to First Image", Short: "TTFI", Origin: Ours,
 				Group: GroupDefault, Order: 105, Flags: StreamingOnly | ProducesImagesOnly,
 				Doc: "First image, or preview of one, minus the start of the request.",
 			},
-			unit: inMS, each: firstImage,
+			unit: inMS, Each: firstImage,
 		},
 		{
 			Def: Def{
-				Tag: "generated_images", Header: "Generated Images", Short: "Gen Images", Origin: ours,
+				Tag: "generated_images", Header: "Generated Images", Short: "Gen Images", Origin: Ours,
 				Group: GroupDefault, Order: 862, Flags: ProducesImagesOnly | LargerIsBetter,
 				Doc: "Finished images in the response.",
 			},
-			unit: inImages, each: generatedImages,
+			unit: inImages, Each: generatedImages,
 		},
 		{
 			Def: Def{
-				Tag: "generated_image_latency", Header: "Generated Image Latency", Short: "Gen Image Latency", Origin: ours,
+				Tag: "generated_image_latency", Header: "Generated Image Latency", Short: "Gen Image Latency", Origin: Ours,
 				Group: GroupDefault, Order: 863, Flags: ProducesImagesOnly,
 				Doc: "request_latency / generated_images.",
 			},
-			unit: inMSPerImage, each: func(v *view) float64 { return v.last / generatedImages(v) },
+			unit: inMSPerImage, Each: func(v *View) float64 { return v.Last / generatedImages(v) },
 		},
 		{
 			Def: Def{
-				Tag: "generated_image_throughput", Header: "Generated Image Throughput", Short: "Gen Images/sec", Origin: ours,
+				Tag: "generated_image_throughput", Header: "Generated Image Throughput", Short: "Gen Images/sec", Origin: Ours,
 				Group: GroupDefault, Order: 864, Flags: ProducesImagesOnly | LargerIsBetter,
 				Doc: "Sum of generated_images / W.",
 			},
-			unit: inIPS, total: rateOf("generated_images"),
+			unit: inIPS, Total: rateOf("generated_images"),
 		},
 	}
 }
@@ -89,26 +89,26 @@ func mediaRows() []row {
 func seconds(ns float64) float64 { return ns / float64(time.Second) }
 
 // audioLength is how long the audio of the request plays, or that of the answer.
-func audioLength(v *view) float64 {
-	if v.outcome != success {
+func audioLength(v *View) float64 {
+	if v.Outcome != Success {
 		return math.NaN()
 	}
-	length := v.r.AudioLength
+	length := v.Record.AudioLength
 	if length == 0 {
-		length = v.r.Answer.AudioLength
+		length = v.Record.Answer.AudioLength
 	}
 	return positive(length.Seconds())
 }
 
-func numImages(v *view) float64 { return positive(float64(v.r.Images)) }
+func numImages(v *View) float64 { return positive(float64(v.Record.Images)) }
 
 // firstImage is the time to the first image of a stream.
-func firstImage(v *view) float64 {
-	if !v.streams {
+func firstImage(v *View) float64 {
+	if !v.Streams {
 		return math.NaN()
 	}
-	for i := range v.r.Answer.Chunks {
-		if c := &v.r.Answer.Chunks[i]; c.Kind == bench.Image || c.Kind == bench.ImagePartial {
+	for i := range v.Record.Answer.Chunks {
+		if c := &v.Record.Answer.Chunks[i]; c.Kind == bench.Image || c.Kind == bench.ImagePartial {
 			return v.afterStart(c.At)
 		}
 	}
@@ -116,10 +116,10 @@ func firstImage(v *view) float64 {
 }
 
 // generatedImages counts the images of a response, without previews.
-func generatedImages(v *view) float64 {
+func generatedImages(v *View) float64 {
 	n := 0
-	for i := range v.r.Answer.Chunks {
-		if v.r.Answer.Chunks[i].Kind == bench.Image {
+	for i := range v.Record.Answer.Chunks {
+		if v.Record.Answer.Chunks[i].Kind == bench.Image {
 			n++
 		}
 	}

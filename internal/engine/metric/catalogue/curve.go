@@ -1,17 +1,17 @@
-package metric
+package catalogue
 
 import "aiperfd/internal/engine/metric/timeline"
 
 // curveRows are functions of time, weighted by how long each value lasted.
-func curveRows() []row {
-	return []row{
+func curveRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "effective_concurrency", Header: "Effective Concurrency",
 				Group: GroupEffective, Order: 10,
 				Doc: "Requests in flight, including failed ones.",
 			},
-			unit: inRequests, curve: timeline.Concurrency,
+			unit: inRequests, Curve: timeline.Concurrency,
 		},
 		{
 			Def: Def{
@@ -19,7 +19,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap.",
 			},
-			unit: inTPS, curve: timeline.DecodeRate,
+			unit: inTPS, Curve: timeline.DecodeRate,
 		},
 		{
 			Def: Def{
@@ -27,7 +27,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Sum of ISL / time_to_first_token over the requests that are waiting for their first token.",
 			},
-			unit: inTPS, curve: timeline.PrefillRate,
+			unit: inTPS, Curve: timeline.PrefillRate,
 		},
 		{
 			Def: Def{
@@ -35,7 +35,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 40, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their first token and their end.",
 			},
-			unit: inRequests, curve: timeline.Decodes,
+			unit: inRequests, Curve: timeline.Decodes,
 		},
 		{
 			Def: Def{
@@ -43,7 +43,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 50, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their start and their first token.",
 			},
-			unit: inRequests, curve: timeline.Prefills,
+			unit: inRequests, Curve: timeline.Prefills,
 		},
 		{
 			Def: Def{
@@ -51,7 +51,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 60, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput plus, for each request that is being decoded, (OSL - 1) spread evenly from its first token to its end.",
 			},
-			unit: inTPS, curve: timeline.TotalRate,
+			unit: inTPS, Curve: timeline.TotalRate,
 		},
 		{
 			Def: Def{
@@ -59,7 +59,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 70, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Decode throughput / decode concurrency; 0 if nothing is being decoded.",
 			},
-			unit: inTPSUser, curve: timeline.DecodeRatePerUser,
+			unit: inTPSUser, Curve: timeline.DecodeRatePerUser,
 		},
 		{
 			Def: Def{
@@ -67,7 +67,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 80, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput / prefill concurrency; 0 if nothing is being prefilled.",
 			},
-			unit: inTPSUser, curve: timeline.PrefillRatePerUser,
+			unit: inTPSUser, Curve: timeline.PrefillRatePerUser,
 		},
 		{
 			Def: Def{
@@ -75,7 +75,7 @@ func curveRows() []row {
 				Group: GroupEffective, Order: 90, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Prompt tokens of the requests in flight plus the output tokens received so far.",
 			},
-			unit: inTokens, curve: timeline.TokensInFlight,
+			unit: inTokens, Curve: timeline.TokensInFlight,
 		},
 		{
 			Def: Def{
@@ -83,7 +83,7 @@ func curveRows() []row {
 				Group: GroupActive, Order: 10, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput over the time in which at least one request is being decoded.",
 			},
-			unit: inTPS, curve: timeline.ActiveDecodeRate,
+			unit: inTPS, Curve: timeline.ActiveDecodeRate,
 		},
 		{
 			Def: Def{
@@ -91,7 +91,7 @@ func curveRows() []row {
 				Group: GroupActive, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput over the time in which at least one request is being prefilled.",
 			},
-			unit: inTPS, curve: timeline.ActivePrefillRate,
+			unit: inTPS, Curve: timeline.ActivePrefillRate,
 		},
 		{
 			Def: Def{
@@ -99,7 +99,7 @@ func curveRows() []row {
 				Group: GroupActive, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput_per_user over the time in which at least one request is being decoded.",
 			},
-			unit: inTPSUser, curve: timeline.ActiveDecodeRatePerUser,
+			unit: inTPSUser, Curve: timeline.ActiveDecodeRatePerUser,
 		},
 		{
 			Def: Def{
@@ -107,7 +107,7 @@ func curveRows() []row {
 				Group: GroupActive, Order: 40, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput_per_user over the time in which at least one request is being prefilled.",
 			},
-			unit: inTPSUser, curve: timeline.ActivePrefillRatePerUser,
+			unit: inTPSUser, Curve: timeline.ActivePrefillRatePerUser,
 		},
 		{
 			Def: Def{
@@ -115,7 +115,7 @@ func curveRows() []row {
 				Group: GroupActive, Order: 50, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_total_throughput over the time in which requests are in flight.",
 			},
-			unit: inTPS, curve: timeline.ActiveTotalRate,
+			unit: inTPS, Curve: timeline.ActiveTotalRate,
 		},
 	}
 }

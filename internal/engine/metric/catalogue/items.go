@@ -1,30 +1,30 @@
-package metric
+package catalogue
 
 import "math"
 
 // itemRows are about answers that hold vectors or scores, one for each input.
-func itemRows() []row {
-	return []row{
+func itemRows() []Row {
+	return []Row{
 		{
 			Def: Def{
-				Tag: "item_count", Header: "Items per Request", Short: "Items", Origin: ours,
+				Tag: "item_count", Header: "Items per Request", Short: "Items", Origin: Ours,
 				Group: GroupDefault, Order: 920, Flags: ProducesItemsOnly | LargerIsBetter,
 				Doc: "Vectors and scores in the response.",
 			},
-			unit: inItems, each: func(v *view) float64 {
-				if v.r.Items == 0 {
+			unit: inItems, Each: func(v *View) float64 {
+				if v.Record.Items == 0 {
 					return math.NaN()
 				}
-				return float64(v.r.Items)
+				return float64(v.Record.Items)
 			},
 		},
 		{
 			Def: Def{
-				Tag: "item_throughput", Header: "Item Throughput", Short: "Items/sec", Origin: ours,
+				Tag: "item_throughput", Header: "Item Throughput", Short: "Items/sec", Origin: Ours,
 				Group: GroupDefault, Order: 910, Flags: ProducesItemsOnly | LargerIsBetter,
 				Doc: "Sum of item_count / W.",
 			},
-			unit: inItemRate, total: rateOf("item_count"),
+			unit: inItemRate, Total: rateOf("item_count"),
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 // Reuse describes how much of what a phase sent had been sent before in the run. The
 // shares are computed from sums, so that those of several phases add up.
@@ -18,29 +18,29 @@ func (r *Reuse) add(o *Reuse) {
 }
 
 // reuseRows are about repetition.
-func reuseRows() []row {
-	return []row{
+func reuseRows() []Row {
+	return []Row{
 		{
 			Def: Def{
-				Tag: "unique_prompt_ratio", Header: "Unique Prompts per Request", Short: "Unique Prompts", Origin: ours, Flags: NoIndividualRecords,
+				Tag: "unique_prompt_ratio", Header: "Unique Prompts per Request", Short: "Unique Prompts", Origin: Ours, Flags: NoIndividualRecords,
 				Doc: "Requests whose prompt no earlier request of the run had / requests. 1 = no prompt was repeated.",
 			},
-			unit: inRatio, total: func(t *totals) float64 { return t.reuse.Unique / positive(t.reuse.Requests) },
+			unit: inRatio, Total: func(t *Totals) float64 { return t.Reuse.Unique / positive(t.Reuse.Requests) },
 		},
 		{
 			Def: Def{
-				Tag: "repeated_input_pct", Header: "Repeated Input %", Short: "Repeated Input", Origin: ours, Flags: NoIndividualRecords | TokenizesInputOnly,
+				Tag: "repeated_input_pct", Header: "Repeated Input %", Short: "Repeated Input", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "100 \u00b7 input of the requests whose whole prompt had been sent before / all input; in tokens, or in bytes of request bodies if tokens are not counted.",
 			},
-			unit: inPercent, total: func(t *totals) float64 { return 100 * (1 - t.reuse.UniqueInput/positive(t.reuse.Input)) },
+			unit: inPercent, Total: func(t *Totals) float64 { return 100 * (1 - t.Reuse.UniqueInput/positive(t.Reuse.Input)) },
 		},
 		{
 			Def: Def{
-				Tag: "first_turn_cache_read_pct", Header: "First Turn Cache Read %", Short: "First Turn Cache Read", Origin: ours, Flags: NoIndividualRecords | TokenizesInputOnly,
+				Tag: "first_turn_cache_read_pct", Header: "First Turn Cache Read %", Short: "First Turn Cache Read", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "overall_usage_prompt_cache_read_pct of the first turns of conversations. Later turns find their own history in a prefix cache.",
 			},
-			unit: inPercent, total: func(t *totals) float64 {
-				return present(t.reuse.CachedReported, 100*t.reuse.FirstCached/positive(t.reuse.FirstInput))
+			unit: inPercent, Total: func(t *Totals) float64 {
+				return present(t.Reuse.CachedReported, 100*t.Reuse.FirstCached/positive(t.Reuse.FirstInput))
 			},
 		},
 		{
@@ -48,8 +48,8 @@ func reuseRows() []row {
 				Tag: "theoretical_prefix_cache_hit", Header: "Theoretical Prefix Cache Hit", Short: "Theoretical Cache Hit", Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "100 \u00b7 hits / blocks, for traces with hash ids and a prefix cache of unlimited size: a block is a hit if an earlier request had it after the same blocks. `count` is the number of blocks, `sum` that of hits.",
 			},
-			unit: inPercent, total: func(t *totals) float64 { return 100 * t.reuse.Hits / positive(t.reuse.Blocks) },
-			parts: func(t *totals) (count, sum float64) { return t.reuse.Blocks, t.reuse.Hits },
+			unit: inPercent, Total: func(t *Totals) float64 { return 100 * t.Reuse.Hits / positive(t.Reuse.Blocks) },
+			Parts: func(t *Totals) (count, sum float64) { return t.Reuse.Blocks, t.Reuse.Hits },
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"math"
@@ -9,64 +9,64 @@ import (
 
 // connectionRows are the costs of opening connections, before a phase or by the
 // request that needed one.
-func connectionRows() []row {
-	times := []row{
+func connectionRows() []Row {
+	times := []Row{
 		{
 			Def: Def{
 				Tag: "http_connection_time", Header: "HTTP Connection Setup", Short: "Conn Setup",
 				Order: 2140, Doc: "Name look-up + TCP handshake + TLS handshake.",
 			},
-			setup: func(c bench.Setup) float64 { return float64(c.DNS + c.Connect + c.TLS) },
+			Setup: func(c bench.Setup) float64 { return float64(c.DNS + c.Connect + c.TLS) },
 		},
 		{
 			Def: Def{
 				Tag: "http_connection_dns_lookup", Header: "HTTP Connection DNS Lookup", Short: "Conn DNS",
 				Order: 2150, Doc: "Name look-up; 0 if none was needed.",
 			},
-			setup: func(c bench.Setup) float64 { return float64(c.DNS) },
+			Setup: func(c bench.Setup) float64 { return float64(c.DNS) },
 		},
 		{
 			Def: Def{
 				Tag: "http_connection_tcp_connect", Header: "HTTP Connection TCP Connect", Short: "Conn TCP",
 				Order: 2160, Doc: "TCP handshake.",
 			},
-			setup: func(c bench.Setup) float64 { return float64(c.Connect) },
+			Setup: func(c bench.Setup) float64 { return float64(c.Connect) },
 		},
 		{
 			Def: Def{
 				Tag: "http_connection_tls_handshake", Header: "HTTP Connection TLS Handshake", Short: "Conn TLS",
 				Order: 2170, Doc: "TLS handshake; 0 without TLS.",
 			},
-			setup: func(c bench.Setup) float64 { return float64(c.TLS) },
+			Setup: func(c bench.Setup) float64 { return float64(c.TLS) },
 		},
 	}
 	for i := range times {
 		r := &times[i]
-		setup := r.setup
-		r.unit, r.scope = inMS, onAttempt
-		r.each = func(v *view) float64 { return opened(v.r, setup) }
+		setup := r.Setup
+		r.unit, r.Scope = inMS, OnAttempt
+		r.Each = func(v *View) float64 { return opened(v.Record, setup) }
 	}
 	rows := slices.Concat(times, connectionCounts())
 	for i := range rows {
-		rows[i].Flags, rows[i].Origin = HTTPTraceOnly|NoIndividualRecords, ours
+		rows[i].Flags, rows[i].Origin = HTTPTraceOnly|NoIndividualRecords, Ours
 	}
 	return rows
 }
 
 // connectionCounts count the opened connections, by reason.
-func connectionCounts() []row {
-	return []row{
+func connectionCounts() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "http_connection_count", Header: "HTTP Connections Opened", Short: "Conns", Kind: Aggregate,
 				Order: 2180,
 				Doc:   "Connections opened for the phase, ahead of it or by its requests. With HTTP/2 requests share them. Absent if a run was restored from its record file.",
 			},
-			unit: inCount, total: func(t *totals) float64 {
-				if math.IsNaN(t.opened) {
+			unit: inCount, Total: func(t *Totals) float64 {
+				if math.IsNaN(t.Opened) {
 					return math.NaN()
 				}
-				return float64(t.count("http_connection_time"))
+				return float64(t.Count("http_connection_time"))
 			},
 		},
 		{
@@ -74,14 +74,14 @@ func connectionCounts() []row {
 				Tag: "http_preconnected_count", Header: "HTTP Connections Opened Ahead", Short: "Preconnected", Kind: Aggregate,
 				Order: 2190, Doc: "Those of http_connection_count that were opened before the phase. Absent if a run was restored from its record file.",
 			},
-			unit: inCount, total: func(t *totals) float64 { return t.opened },
+			unit: inCount, Total: func(t *Totals) float64 { return t.Opened },
 		},
 		{
 			Def: Def{
 				Tag: "http_retry_count", Header: "HTTP Retries on New Connections", Short: "Conn Retries", Kind: Aggregate,
 				Order: 2200, Doc: "Requests sent once more on a new connection because a reused one failed before the first byte of an answer. Absent when there was none.",
 			},
-			unit: inCount, total: func(t *totals) float64 { return positive(float64(t.Retries)) },
+			unit: inCount, Total: func(t *Totals) float64 { return positive(float64(t.Retries)) },
 		},
 	}
 }

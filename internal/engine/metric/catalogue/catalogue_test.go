@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ var registryFlags = map[string]Flags{
 // def turns a registered metric into the entry that our catalogue must have.
 func (m *registered) def(t *testing.T) Def {
 	t.Helper()
-	d := Def{Tag: m.Tag, Header: m.Header, Short: m.Short, Unit: m.Shown, Order: m.Order, Origin: aiperf}
+	d := Def{Tag: m.Tag, Header: m.Header, Short: m.Short, Unit: m.Shown, Order: m.Order, Origin: AIPerf}
 	if d.Unit == "" {
 		d.Unit = m.Unit
 	}
@@ -80,8 +80,8 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []registered
-	if err := json.Unmarshal(data, &all); err != nil {
+	var registry []registered
+	if err := json.Unmarshal(data, &registry); err != nil {
 		t.Fatal(err)
 	}
 	ours := make(map[string]Def)
@@ -89,7 +89,7 @@ func TestRegistry(t *testing.T) {
 		ours[d.Tag] = d
 	}
 	known := make(map[string]bool)
-	for _, m := range all {
+	for _, m := range registry {
 		known[m.Tag] = true
 		got, ok := ours[m.Tag]
 		if ok == slices.Contains(notOurs, m.Tag) {
@@ -105,10 +105,10 @@ func TestRegistry(t *testing.T) {
 	}
 	for tag, d := range ours {
 		family := slices.Contains(injected, tag) || strings.HasPrefix(tag, "adj_") || d.Kind == Curve
-		if d.Origin == aiperf && !known[tag] && !family {
+		if d.Origin == AIPerf && !known[tag] && !family {
 			t.Errorf("%s: AIPerf has no such metric", tag)
 		}
-		if d.Origin != aiperf && known[tag] {
+		if d.Origin != AIPerf && known[tag] {
 			t.Errorf("%s: is AIPerf's", tag)
 		}
 	}
@@ -120,8 +120,8 @@ func TestCatalogue(t *testing.T) {
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
 		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB", "ns",
 	}
-	for i := range catalogue {
-		r := &catalogue[i]
+	for i := range all {
+		r := &all[i]
 		if seen[r.Tag] {
 			t.Errorf("%s: twice", r.Tag)
 		}
@@ -130,7 +130,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.each != nil, r.list != nil, r.total != nil, r.curve != timeline.None, r.base != "", r.lag != nil} {
+		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != timeline.None, r.Base != "", r.Lag != nil} {
 			if has {
 				code++
 			}
@@ -138,8 +138,8 @@ func TestCatalogue(t *testing.T) {
 		if code != 1 {
 			t.Errorf("%s: has %d ways to be computed, want 1", r.Tag, code)
 		}
-		if r.base != "" && !seen[r.base] {
-			t.Errorf("%s: comes before %s", r.Tag, r.base)
+		if r.Base != "" && !seen[r.Base] {
+			t.Errorf("%s: comes before %s", r.Tag, r.Base)
 		}
 	}
 	defs := Defs()
@@ -159,17 +159,17 @@ func TestApplies(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		o     Options
+		o     Run
 		has   []string
 		lacks []string
 	}{
-		{"embeddings", Options{Caps: bench.Caps{TokenizesInput: true, ProducesItems: true}}, []string{"request_latency", "input_sequence_length", "item_throughput"},
+		{"embeddings", Run{Caps: bench.Caps{TokenizesInput: true, ProducesItems: true}}, []string{"request_latency", "input_sequence_length", "item_throughput"},
 			[]string{"time_to_first_token", "output_sequence_length", "inter_token_latency", "goodput"}},
-		{"plain completion", Options{Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
+		{"plain completion", Run{Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
 			[]string{"e2e_output_token_throughput", "usage_prompt_tokens_diff_pct"},
 			[]string{"item_count", "inter_chunk_latency", "reasoning_token_count", "corrected_e2e_latency"}},
-		{"server counts", Options{ServerTokens: true}, []string{"request_latency"}, []string{"usage_prompt_tokens_diff_pct"}},
-		{"everything", everything(), []string{"time_to_first_output_token", "corrected_time_to_first_token"}, []string{"goodput"}},
+		{"server counts", Run{ServerTokens: true}, []string{"request_latency"}, []string{"usage_prompt_tokens_diff_pct"}},
+		{"everything", Run{Streaming: true, OpenLoop: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true}}, []string{"time_to_first_output_token", "corrected_time_to_first_token"}, []string{"goodput"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

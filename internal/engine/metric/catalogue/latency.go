@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"math"
@@ -7,8 +7,8 @@ import (
 )
 
 // latencyRows are the times of single requests.
-func latencyRows() []row {
-	return []row{
+func latencyRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "time_to_first_token", Header: "Time to First Token", Short: "TTFT",
@@ -16,7 +16,7 @@ func latencyRows() []row {
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
 			fromStart: true, ofAudio: true,
-			unit: inMS, each: func(v *view) float64 { return v.first },
+			unit: inMS, Each: func(v *View) float64 { return v.First },
 		},
 		{
 			Def: Def{
@@ -24,7 +24,7 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 200, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Second content event minus the first. It counts events, not tokens.",
 			},
-			unit: inMS, each: secondGap,
+			unit: inMS, Each: secondGap,
 		},
 		{
 			Def: Def{
@@ -33,7 +33,7 @@ func latencyRows() []row {
 				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token if there is no reasoning.",
 			},
 			fromStart: true,
-			unit:      inMS, each: firstOutput,
+			unit:      inMS, Each: firstOutput,
 		},
 		{
 			Def: Def{
@@ -42,7 +42,7 @@ func latencyRows() []row {
 				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
 			},
 			fromStart: true,
-			unit:      inMS, each: func(v *view) float64 { return v.last },
+			unit:      inMS, Each: func(v *View) float64 { return v.Last },
 		},
 		{
 			Def: Def{
@@ -50,7 +50,7 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 350, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "Last content event minus the first.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.last - v.first },
+			unit: inMS, Each: func(v *View) float64 { return v.Last - v.First },
 		},
 		{
 			Def: Def{
@@ -58,7 +58,7 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 400, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "decode_duration / (OSL - 1), for OSL of 2 or more. With token counts on every event, the tokens of the first one are subtracted instead of 1.",
 			},
-			unit: inMS, each: (*view).itl,
+			unit: inMS, Each: (*View).itl,
 		},
 		{
 			Def: Def{
@@ -67,7 +67,7 @@ func latencyRows() []row {
 				Doc:   "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
 			},
 			ofAudio: true,
-			unit:    inMS, list: gapList,
+			unit:    inMS, List: GapList,
 		},
 		{
 			Def: Def{
@@ -76,7 +76,7 @@ func latencyRows() []row {
 				Doc: "Response head minus the start of the request.",
 			},
 			fromStart: true,
-			unit:      inMS, each: setup,
+			unit:      inMS, Each: setup,
 		},
 		{
 			Def: Def{
@@ -84,77 +84,77 @@ func latencyRows() []row {
 				Group: GroupDefault, Flags: StreamingOnly | ProducesTokensOnly | Experimental,
 				Doc: "time_to_first_token minus stream_setup_latency.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.first - setup(v) },
+			unit: inMS, Each: func(v *View) float64 { return v.First - setup(v) },
 		},
 		{
 			Def: Def{
-				Tag: "time_to_first_event", Header: "Time to First Event", Short: "TTFE", Origin: ours,
+				Tag: "time_to_first_event", Header: "Time to First Event", Short: "TTFE", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "First data event of any kind, for example one with only a role, minus the start of the request.",
 			},
 			fromStart: true,
-			unit:      inMS, each: func(v *view) float64 { return present(v.streams, v.afterStart(v.r.Answer.FirstEvent)) },
+			unit:      inMS, Each: func(v *View) float64 { return present(v.Streams, v.afterStart(v.Record.Answer.FirstEvent)) },
 		},
 		{
 			Def: Def{
-				Tag: "inter_token_stall", Header: "Inter Token Stall", Short: "Stall", Origin: ours,
+				Tag: "inter_token_stall", Header: "Inter Token Stall", Short: "Stall", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "The longest gap between two content events of a request.",
 			},
 			ofAudio: true,
-			unit:    inMS, each: func(v *view) float64 { return present(v.gaps > 0, v.maxGap) },
+			unit:    inMS, Each: func(v *View) float64 { return present(v.Gaps > 0, v.MaxGap) },
 		},
 		{
 			Def: Def{
-				Tag: "icl_same_read_fraction", Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: ours,
+				Tag: "icl_same_read_fraction", Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Share of a request's gaps whose two events arrived in one read of the socket: such gaps are zero because of batching on the network path, not because of the model.",
 			},
-			unit: inRatio, each: func(v *view) float64 { return present(v.gaps > 0, float64(v.sameRead)/float64(v.gaps)) },
+			unit: inRatio, Each: func(v *View) float64 { return present(v.Gaps > 0, float64(v.SameRead)/float64(v.Gaps)) },
 		},
 		{
 			Def: Def{
-				Tag: "normalized_latency", Header: "Normalized Latency", Short: "Norm Latency", Origin: ours,
+				Tag: "normalized_latency", Header: "Normalized Latency", Short: "Norm Latency", Origin: Ours,
 				Flags: ProducesTokensOnly,
 				Doc:   "request_latency / OSL.",
 			},
-			unit: inMSPerToken, each: func(v *view) float64 { return v.last / positive(v.osl) },
+			unit: inMSPerToken, Each: func(v *View) float64 { return v.Last / positive(v.OSL) },
 		},
 		{
 			Def: Def{
-				Tag: "stream_end_latency", Header: "Stream End Latency", Short: "Stream End", Origin: ours,
+				Tag: "stream_end_latency", Header: "Stream End Latency", Short: "Stream End", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "End of the body (after usage and end marker) minus the start of the request.",
 			},
 			fromStart: true,
-			unit:      inMS, each: func(v *view) float64 { return present(v.streams, v.end) },
+			unit:      inMS, Each: func(v *View) float64 { return present(v.Streams, v.End) },
 		},
 		{
 			Def: Def{
-				Tag: "stream_tail_latency", Header: "Stream Tail Latency", Short: "Stream Tail", Origin: ours,
+				Tag: "stream_tail_latency", Header: "Stream Tail Latency", Short: "Stream Tail", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "End of the body minus the last content event: the time that request_latency does not include.",
 			},
-			unit: inMS, each: func(v *view) float64 { return present(v.streams, v.end-v.last) },
+			unit: inMS, Each: func(v *View) float64 { return present(v.Streams, v.End-v.Last) },
 		},
 	}
 }
 
 // secondGap is the gap between the first two content events.
-func secondGap(v *view) float64 {
-	if c := v.r.Answer.Chunks; v.streams && len(c) > 1 && v.r.Conn.Polls == 0 {
+func secondGap(v *View) float64 {
+	if c := v.Record.Answer.Chunks; v.Streams && len(c) > 1 && v.Record.Conn.Polls == 0 {
 		return float64(c[1].At - c[0].At)
 	}
 	return math.NaN()
 }
 
 // firstOutput is the first content event of the answer proper.
-func firstOutput(v *view) float64 {
-	if !v.streams {
+func firstOutput(v *View) float64 {
+	if !v.Streams {
 		return math.NaN()
 	}
-	for i := range v.r.Answer.Chunks {
-		switch c := &v.r.Answer.Chunks[i]; c.Kind {
+	for i := range v.Record.Answer.Chunks {
+		switch c := &v.Record.Answer.Chunks[i]; c.Kind {
 		case bench.Text, bench.Tool, bench.Refusal:
 			return v.afterStart(c.At)
 		case bench.Reasoning, bench.Audio, bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary:
@@ -164,16 +164,16 @@ func firstOutput(v *view) float64 {
 }
 
 // setup is the time to the response head of a stream.
-func setup(v *view) float64 {
-	return present(v.streams, v.afterStart(v.r.Stamps.Headers))
+func setup(v *View) float64 {
+	return present(v.Streams, v.afterStart(v.Record.Stamps.Headers))
 }
 
-// gapList appends the gaps between content events.
-func gapList(v *view, dst []float64) []float64 {
-	if v.gaps == 0 {
+// GapList appends the gaps between content events.
+func GapList(v *View, dst []float64) []float64 {
+	if v.Gaps == 0 {
 		return dst
 	}
-	chunks := v.r.Answer.Chunks
+	chunks := v.Record.Answer.Chunks
 	for i := 1; i < len(chunks); i++ {
 		dst = append(dst, float64(chunks[i].At-chunks[i-1].At))
 	}

@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ const LateAfter = time.Millisecond
 
 // scheduleRows are the times that count from the schedule instead of the start,
 // and how well the schedule was kept.
-func scheduleRows() []row {
+func scheduleRows() []Row {
 	rows := slices.Concat(lagRows(), replayRows())
 	for _, r := range latencyRows() {
 		if r.fromStart {
@@ -26,16 +26,16 @@ func scheduleRows() []row {
 
 // corrected returns the twin of a latency that counts from the instant at which
 // the request was due. Tables show the twins of the two that everybody looks at.
-func corrected(r row) row {
-	each := r.each
-	c := row{
+func corrected(r Row) Row {
+	each := r.Each
+	c := Row{
 		Def: Def{
-			Tag: "corrected_" + r.Tag, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: ours,
+			Tag: "corrected_" + r.Tag, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: Ours,
 			Flags: r.Flags | OpenLoopOnly,
 			Doc:   strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1),
 		},
 		ofAudio: r.ofAudio,
-		unit:    r.unit, each: func(v *view) float64 { return each(v) + since(v.r.Stamps.Start, v.r.Stamps.Due) },
+		unit:    r.unit, Each: func(v *View) float64 { return each(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) },
 	}
 	if r.Short == "" {
 		c.Short = ""
@@ -50,15 +50,15 @@ func corrected(r row) row {
 }
 
 // lagRows are how well the schedule was kept.
-func lagRows() []row {
-	return []row{
+func lagRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "credit_to_start_latency", Header: "Credit-to-Start Latency",
 				Flags: NoIndividualRecords,
 				Doc:   "Start of the request minus the time at which it was allowed to start, for every attempt.",
 			},
-			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.Start, v.r.Stamps.Permit)) }, scope: onAttempt,
+			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.Start, v.Record.Stamps.Permit)) }, Scope: OnAttempt,
 		},
 		{
 			Def: Def{
@@ -66,49 +66,49 @@ func lagRows() []row {
 				Group: GroupEffective, Order: 100, Flags: NoIndividualRecords | IncludesFailed,
 				Doc: "End of the body minus the time at which the request was allowed to start, for successful requests. It does not include waiting for a free slot; see corrected_e2e_latency.",
 			},
-			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.Permit)) },
+			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.End, v.Record.Stamps.Permit)) },
 		},
 		{
 			Def: Def{
-				Tag: "schedule_lag", Header: "Schedule Lag", Short: "Sched Lag", Origin: ours,
+				Tag: "schedule_lag", Header: "Schedule Lag", Short: "Sched Lag", Origin: Ours,
 				Group: GroupDefault,
 				Doc:   "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
 			},
-			unit: inMS, each: func(v *view) float64 { return since(v.r.Stamps.Start, v.r.Stamps.Due) }, scope: onAttempt,
+			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Due) }, Scope: OnAttempt,
 		},
 		{
 			Def: Def{
-				Tag: "corrected_normalized_latency", Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: ours,
+				Tag: "corrected_normalized_latency", Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: Ours,
 				Flags: ProducesTokensOnly | OpenLoopOnly,
 				Doc:   "corrected_request_latency / OSL.",
 			},
-			unit: inMSPerToken, each: func(v *view) float64 {
-				return (v.last + since(v.r.Stamps.Start, v.r.Stamps.Due)) / positive(v.osl)
+			unit: inMSPerToken, Each: func(v *View) float64 {
+				return (v.Last + since(v.Record.Stamps.Start, v.Record.Stamps.Due)) / positive(v.OSL)
 			},
 		},
 		{
 			Def: Def{
-				Tag: "late_request_count", Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: ours,
+				Tag: "late_request_count", Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
 				Doc: "Requests, of every outcome, that started more than 1 ms after they were due.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return float64(t.late) },
+			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Late) },
 		},
 		{
 			Def: Def{
-				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: ours,
+				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
 				Doc: "Arrivals that were due but still waiting for a free slot when the phase stopped sending; they are in no latency. Only in final results; absent if a run was restored from its record file.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return t.dropped },
+			unit: inRequests, Total: func(t *Totals) float64 { return t.Dropped },
 		},
 		{
 			Def: Def{
-				Tag: "corrected_e2e_latency", Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: ours,
+				Tag: "corrected_e2e_latency", Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: Ours,
 				Group: GroupEffective, Order: 130, Flags: OpenLoopOnly | IncludesFailed,
 				Doc: "End of the body minus the time at which the request was due.",
 			},
-			unit: inMS, each: func(v *view) float64 { return since(v.r.Stamps.End, v.r.Stamps.Due) },
+			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.End, v.Record.Stamps.Due) },
 		},
 	}
 }
@@ -117,47 +117,47 @@ func lagRows() []row {
 // has not kept its schedule. It is AIPerf's.
 const DegradedAfter = 500
 
-// replayOffset is the metric that the lags of a replay are computed from.
-const replayOffset = "replay_send_schedule_offset"
+// ReplayOffset is the metric that the lags of a replay are computed from.
+const ReplayOffset = "replay_send_schedule_offset"
 
 // replayRows are how well the timestamps of a dataset were kept, as AIPerf has them. They
 // do not show a lateness that all requests have; schedule_lag does.
-func replayRows() []row {
-	rows := []row{{
+func replayRows() []Row {
+	rows := []Row{{
 		Def: Def{
-			Tag: replayOffset, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
+			Tag: ReplayOffset, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
 			Doc: "Start of the request minus the time at which the dataset's timestamp was due, for successful requests whose turn has a timestamp.",
 		},
-		unit: inNS, each: func(v *view) float64 { return since(v.r.Stamps.Start, v.r.Stamps.Scheduled) },
+		unit: inNS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Scheduled) },
 	}}
 	for _, p := range []int{50, 90, 99} {
-		rows = append(rows, row{
+		rows = append(rows, Row{
 			Def: Def{
 				Tag: fmt.Sprintf("replay_sched_lag_p%d", p), Header: fmt.Sprintf("Replay Schedule Lag p%d", p), Short: fmt.Sprintf("Sched Lag p%d", p),
-				Flags: ReplayOnly, Doc: fmt.Sprintf("Percentile %d of %s minus its minimum.", p, replayOffset),
+				Flags: ReplayOnly, Doc: fmt.Sprintf("Percentile %d of %s minus its minimum.", p, ReplayOffset),
 			},
-			unit: inMS, lag: func(quantile func(float64) float64) float64 { return quantile(float64(p) / 100) },
+			unit: inMS, Lag: func(quantile func(float64) float64) float64 { return quantile(float64(p) / 100) },
 		})
 	}
-	return append(rows, row{
+	return append(rows, Row{
 		Def: Def{
 			Tag: "replay_sched_degraded", Header: "Replay Schedule Degraded", Short: "Sched Degraded", Flags: ReplayOnly,
 			Doc: "1 if replay_sched_lag_p99 is above 500 ms, else 0.",
 		},
-		unit: inCount, lag: func(quantile func(float64) float64) float64 { return float64(b2i(quantile(0.99) > DegradedAfter)) },
+		unit: inCount, Lag: func(quantile func(float64) float64) float64 { return float64(b2i(quantile(0.99) > DegradedAfter)) },
 	})
 }
 
 // throughputRows are the speeds of single requests.
-func throughputRows() []row {
-	return []row{
+func throughputRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "output_token_throughput_per_user", Header: "Output Token Throughput Per User", Short: "Output TPS/User",
 				Group: GroupDefault, Order: 500, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "1 / inter_token_latency.",
 			},
-			unit: inTPSUser, each: func(v *view) float64 { return 1e9 / positive(v.itl()) },
+			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 / positive(v.itl()) },
 		},
 		{
 			Def: Def{
@@ -165,7 +165,7 @@ func throughputRows() []row {
 				Group: GroupDefault, Order: 510, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "OSL / request_latency.",
 			},
-			unit: inTPSUser, each: func(v *view) float64 { return 1e9 * v.osl / v.last },
+			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 * v.OSL / v.Last },
 		},
 		{
 			Def: Def{
@@ -173,7 +173,7 @@ func throughputRows() []row {
 				Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc:   "ISL / time_to_first_token.",
 			},
-			unit: inTPSUser, each: func(v *view) float64 { return 1e9 * v.isl / positive(v.first) },
+			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 * v.ISL / positive(v.First) },
 		},
 	}
 }

@@ -1,17 +1,17 @@
-package metric
+package catalogue
 
 import "aiperfd/internal/engine/bench"
 
 // rateRows are the rates of the whole phase.
-func rateRows() []row {
-	return []row{
+func rateRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "error_isl", Header: "Error Input Sequence Length", Short: "Error ISL",
 				Order: 700, Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc: "ISL of failed requests.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return v.isl },
+			unit: inTokens, Each: func(v *View) float64 { return v.ISL },
 		},
 		{
 			Def: Def{
@@ -19,7 +19,7 @@ func rateRows() []row {
 				Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc:   "Sum of error_isl.",
 			},
-			unit: inTokens, total: sumOf("error_isl"),
+			unit: inTokens, Total: sumOf("error_isl"),
 		},
 		{
 			Def: Def{
@@ -27,7 +27,7 @@ func rateRows() []row {
 				Group: GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "total_osl / W, where W is the phase window.",
 			},
-			unit: inTPS, total: rateOf("output_sequence_length"),
+			unit: inTPS, Total: rateOf("output_sequence_length"),
 		},
 		{
 			Def: Def{
@@ -35,7 +35,7 @@ func rateRows() []row {
 				Group: GroupDefault, Order: 805, Flags: LargerIsBetter,
 				Doc: "total_isl / W.",
 			},
-			unit: inTPS, total: rateOf("input_sequence_length"),
+			unit: inTPS, Total: rateOf("input_sequence_length"),
 		},
 		{
 			Def: Def{
@@ -43,8 +43,8 @@ func rateRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "(total_isl + total_osl) / W.",
 			},
-			unit: inTPS, total: func(t *totals) float64 {
-				return (t.sum("input_sequence_length") + t.sum("output_sequence_length")) / t.window
+			unit: inTPS, Total: func(t *Totals) float64 {
+				return (t.Sum("input_sequence_length") + t.Sum("output_sequence_length")) / t.Window
 			},
 		},
 		{
@@ -53,7 +53,7 @@ func rateRows() []row {
 				Group: GroupDefault, Order: 900, Flags: LargerIsBetter,
 				Doc: "request_count / W.",
 			},
-			unit: inRPS, total: func(t *totals) float64 { return float64(t.Success) / t.window },
+			unit: inRPS, Total: func(t *Totals) float64 { return float64(t.Success) / t.Window },
 		},
 		{
 			Def: Def{
@@ -61,36 +61,36 @@ func rateRows() []row {
 				Group: GroupDefault, Order: 1000, Flags: GoodputOnly,
 				Doc: "good_request_count / W.",
 			},
-			unit: inRPS, total: func(t *totals) float64 { return float64(t.Good) / t.window },
+			unit: inRPS, Total: func(t *Totals) float64 { return float64(t.Good) / t.Window },
 		},
 		{
 			Def: Def{
-				Tag: "output_token_goodput", Header: "Output Token Goodput", Short: "Goodput TPS", Origin: ours,
+				Tag: "output_token_goodput", Header: "Output Token Goodput", Short: "Goodput TPS", Origin: Ours,
 				Flags: ProducesTokensOnly | GoodputOnly | LargerIsBetter,
 				Doc:   "OSL of the requests that meet all objectives / W.",
 			},
-			unit: inTPS, total: func(t *totals) float64 { return present(t.count("output_sequence_length") > 0, t.goodTokens/t.window) },
+			unit: inTPS, Total: func(t *Totals) float64 { return present(t.Count("output_sequence_length") > 0, t.GoodTokens/t.Window) },
 		},
 		{
 			Def: Def{
 				Tag: "benchmark_duration", Header: "Benchmark Duration", Short: "Duration",
 				Doc: "Last content event minus the first start, over successful requests. Rates are divided by W, not by this.",
 			},
-			unit: inSeconds, total: func(t *totals) float64 { return positive((t.lastContent - t.firstStart).Seconds()) },
+			unit: inSeconds, Total: func(t *Totals) float64 { return positive((t.LastContent - t.FirstStart).Seconds()) },
 		},
 	}
 }
 
 // outcomeRows count how requests ended.
-func outcomeRows() []row {
-	return []row{
+func outcomeRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "completed_request_count", Header: "Completed Requests (Success + Error)", Short: "Completed",
 				Group: GroupDefault, Order: 1075, Flags: NoIndividualRecords,
 				Doc: "request_count + error_request_count.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return float64(t.Success + t.Errors) },
+			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Success + t.Errors) },
 		},
 		{
 			Def: Def{
@@ -98,7 +98,7 @@ func outcomeRows() []row {
 				Group: GroupDefault, Order: 1080, Flags: NoIndividualRecords,
 				Doc: "100 \u00b7 errors / (successes + errors).",
 			},
-			unit: inPercent, total: func(t *totals) float64 { return 100 * float64(t.Errors) / positive(float64(t.Success+t.Errors)) },
+			unit: inPercent, Total: func(t *Totals) float64 { return 100 * float64(t.Errors) / positive(float64(t.Success+t.Errors)) },
 		},
 		{
 			Def: Def{
@@ -106,7 +106,7 @@ func outcomeRows() []row {
 				Group: GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
 				Doc: "Successful requests: no failure, at least one content event, and a latency above 0.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return float64(t.Success) },
+			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Success) },
 		},
 		{
 			Def: Def{
@@ -114,7 +114,7 @@ func outcomeRows() []row {
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Failed requests, excluding cancelled ones. Absent if there were none.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Errors)) },
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.Errors)) },
 		},
 		{
 			Def: Def{
@@ -122,7 +122,7 @@ func outcomeRows() []row {
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Requests rejected because the prompt exceeds the context length of the model.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return present(t.Errors > 0, float64(t.ByClass[bench.ContextOverflow])) },
+			unit: inRequests, Total: func(t *Totals) float64 { return present(t.Errors > 0, float64(t.ByClass[bench.ContextOverflow])) },
 		},
 		{
 			Def: Def{
@@ -130,7 +130,7 @@ func outcomeRows() []row {
 				Flags: GoodputOnly,
 				Doc:   "Successful requests that meet all objectives.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return float64(t.Good) },
+			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Good) },
 		},
 		{
 			Def: Def{
@@ -138,41 +138,41 @@ func outcomeRows() []row {
 				Flags: LargerIsBetter | GoodputOnly,
 				Doc:   "good_request_count / (successes + errors).",
 			},
-			unit: inRatio, total: func(t *totals) float64 { return float64(t.Good) / positive(float64(t.Success+t.Errors)) },
+			unit: inRatio, Total: func(t *Totals) float64 { return float64(t.Good) / positive(float64(t.Success+t.Errors)) },
 		},
 		{
 			Def: Def{
-				Tag: "cancelled_request_count", Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: ours,
+				Tag: "cancelled_request_count", Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: NoIndividualRecords,
 				Doc: "Requests cancelled by the benchmark: neither successes nor errors. Absent if there were none.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Cancelled)) },
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.Cancelled)) },
 		},
 		{
 			Def: Def{
-				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: ours,
+				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: Ours,
 				Flags: ProducesTokensOnly | NoIndividualRecords,
 				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
-			unit: inTokens, total: func(t *totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
+			unit: inTokens, Total: func(t *Totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
 		},
 		{
 			Def: Def{
-				Tag: "skipped_turns", Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: ours,
+				Tag: "skipped_turns", Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: Ours,
 				Flags: NoIndividualRecords,
 				Doc:   "Turns that were not sent because an earlier turn of their session failed. Absent if there were none.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.skippedTurns)) },
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.SkippedTurns)) },
 		},
 	}
 }
 
 // sumOf is the sum of a per-record metric, in its display unit.
-func sumOf(tag string) func(*totals) float64 {
-	return func(t *totals) float64 { return t.sum(tag) }
+func sumOf(tag string) func(*Totals) float64 {
+	return func(t *Totals) float64 { return t.Sum(tag) }
 }
 
 // rateOf is the sum of a per-record metric divided by the window.
-func rateOf(tag string) func(*totals) float64 {
-	return func(t *totals) float64 { return t.sum(tag) / t.window }
+func rateOf(tag string) func(*Totals) float64 {
+	return func(t *Totals) float64 { return t.Sum(tag) / t.Window }
 }

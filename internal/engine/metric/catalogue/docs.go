@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ func WriteDocs(w io.Writer) error {
 // docSection is one table of the document.
 type docSection struct {
 	title, text string
-	rows        func() []row
+	rows        func() []Row
 }
 
 // docSections are the tables in order.
@@ -50,7 +50,7 @@ var docSections = [...]docSection{
 
 const docsIntro = `# Metrics
 
-This file is generated from the catalogue in ` + "`internal/engine/metric`" + `; do not edit it.
+This file is generated from ` + "`internal/engine/metric/catalogue`" + `; do not edit it.
 
 Tags, names and units are those of NVIDIA AIPerf 0.13, except for metrics with the note *not in AIPerf*. The notes also state when a metric exists (*streaming*: only for streamed responses) and the console table in which it appears, if any.
 
@@ -71,7 +71,7 @@ const docsOutro = `
 `
 
 // writeDoc writes one line of a table.
-func writeDoc(w io.Writer, r row) {
+func writeDoc(w io.Writer, r Row) {
 	header := r.Header
 	if r.Short != "" {
 		header += " / " + r.Short

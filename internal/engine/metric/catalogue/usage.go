@@ -1,4 +1,4 @@
-package metric
+package catalogue
 
 import (
 	"math"
@@ -7,15 +7,15 @@ import (
 )
 
 // usageRows are the counts of the server and how they compare with ours.
-func usageRows() []row {
-	return []row{
+func usageRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "usage_prompt_tokens", Header: "Usage Prompt Tokens", Short: "Usage Prompt",
 				Group: GroupUsage, Order: 1000, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "Prompt tokens reported by the server, including cached ones.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Input) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Input) },
 		},
 		{
 			Def: Def{
@@ -23,7 +23,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1010, Flags: LargerIsBetter,
 				Doc: "Prompt tokens that the server read from its cache.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Cached) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Cached) },
 		},
 		{
 			Def: Def{
@@ -31,7 +31,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1015,
 				Doc: "Prompt tokens that the server wrote to its cache.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.CacheWrite) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.CacheWrite) },
 		},
 		{
 			Def: Def{
@@ -39,7 +39,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1017,
 				Doc: "Prompt tokens that the server reports as not cached.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.CacheMiss) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.CacheMiss) },
 		},
 		{
 			Def: Def{
@@ -47,7 +47,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1020, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Audio tokens of the prompt, reported by the server.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioIn) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.AudioIn) },
 		},
 		{
 			Def: Def{
@@ -55,15 +55,15 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1040, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Seconds of audio in the prompt, if the server reports them.",
 			},
-			unit: inSeconds, each: audioSeconds,
+			unit: inSeconds, Each: audioSeconds,
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_image_tokens", Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: ours,
+				Tag: "usage_prompt_image_tokens", Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: Ours,
 				Group: GroupUsage, Order: 1050, Flags: LargerIsBetter | SupportsImageOnly,
 				Doc: "Image tokens of the prompt, reported by the server.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.ImageIn) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.ImageIn) },
 		},
 		{
 			Def: Def{
@@ -71,7 +71,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Output tokens reported by the server, including reasoning.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Output) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Output) },
 		},
 		{
 			Def: Def{
@@ -79,7 +79,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1110, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Reasoning tokens reported by the server.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Reasoning) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Reasoning) },
 		},
 		{
 			Def: Def{
@@ -87,7 +87,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
 				Doc: "Audio tokens of the output, reported by the server.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioOut) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.AudioOut) },
 		},
 		{
 			Def: Def{
@@ -95,7 +95,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1130, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Tokens of a predicted output that the server accepted.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Accepted) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Accepted) },
 		},
 		{
 			Def: Def{
@@ -103,7 +103,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1140, Flags: ProducesTokensOnly,
 				Doc: "Tokens of a predicted output that the server rejected.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Rejected) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Rejected) },
 		},
 		{
 			Def: Def{
@@ -111,7 +111,7 @@ func usageRows() []row {
 				Group: GroupUsage, Order: 1200, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Prompt and output tokens reported by the server.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Total) },
+			unit: inTokens, Each: func(v *View) float64 { return count(v.Usage.Total) },
 		},
 		{
 			Def: Def{
@@ -119,7 +119,7 @@ func usageRows() []row {
 				Flags: TokenizesInputOnly | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the prompt.",
 			},
-			unit: inPercent, each: promptDiff,
+			unit: inPercent, Each: promptDiff,
 		},
 		{
 			Def: Def{
@@ -127,7 +127,7 @@ func usageRows() []row {
 				Flags: ProducesTokensOnly | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the output, for the first 1,000 responses and one in eight after them.",
 			},
-			unit: inPercent, each: completionDiff,
+			unit: inPercent, Each: completionDiff,
 		},
 		{
 			Def: Def{
@@ -135,7 +135,7 @@ func usageRows() []row {
 				Flags: ProducesTokensOnly | SupportsReasoning | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, for the same responses.",
 			},
-			unit: inPercent, each: reasoningDiff,
+			unit: inPercent, Each: reasoningDiff,
 		},
 		{
 			Def: Def{
@@ -143,21 +143,21 @@ func usageRows() []row {
 				Flags: NoIndividualRecords | UsageDiffOnly,
 				Doc:   "Requests in which one of these differences exceeds 10 %.",
 			},
-			unit: inRequests, total: func(t *totals) float64 { return present(t.compared > 0, float64(t.discrepancies)) },
+			unit: inRequests, Total: func(t *Totals) float64 { return present(t.Compared > 0, float64(t.Discrepancies)) },
 		},
 	}
 }
 
 // usageTotalRows are sums of the counts of the server.
-func usageTotalRows() []row {
-	return []row{
+func usageTotalRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "total_usage_prompt_tokens", Header: "Total Usage Prompt Tokens", Short: "Total Usage Prompt",
 				Group: GroupUsage, Order: 2000, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "Sum of usage_prompt_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_prompt_tokens"),
+			unit: inTokens, Total: sumOf("usage_prompt_tokens"),
 		},
 		{
 			Def: Def{
@@ -165,7 +165,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2010, Flags: LargerIsBetter,
 				Doc: "Sum of usage_prompt_cache_read_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_prompt_cache_read_tokens"),
+			unit: inTokens, Total: sumOf("usage_prompt_cache_read_tokens"),
 		},
 		{
 			Def: Def{
@@ -173,8 +173,8 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2012, Flags: LargerIsBetter,
 				Doc: "100 \u00b7 cache reads / prompt tokens, both summed.",
 			},
-			unit: inPercent, total: func(t *totals) float64 {
-				return 100 * t.sum("usage_prompt_cache_read_tokens") / positive(t.sum("usage_prompt_tokens"))
+			unit: inPercent, Total: func(t *Totals) float64 {
+				return 100 * t.Sum("usage_prompt_cache_read_tokens") / positive(t.Sum("usage_prompt_tokens"))
 			},
 		},
 		{
@@ -183,7 +183,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2015,
 				Doc: "Sum of usage_prompt_cache_write_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_prompt_cache_write_tokens"),
+			unit: inTokens, Total: sumOf("usage_prompt_cache_write_tokens"),
 		},
 		{
 			Def: Def{
@@ -191,7 +191,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2017,
 				Doc: "Sum of usage_prompt_cache_miss_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_prompt_cache_miss_tokens"),
+			unit: inTokens, Total: sumOf("usage_prompt_cache_miss_tokens"),
 		},
 		{
 			Def: Def{
@@ -199,7 +199,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2020, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_prompt_audio_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_prompt_audio_tokens"),
+			unit: inTokens, Total: sumOf("usage_prompt_audio_tokens"),
 		},
 		{
 			Def: Def{
@@ -207,7 +207,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2040, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_prompt_audio_seconds.",
 			},
-			unit: inSeconds, total: sumOf("usage_prompt_audio_seconds"),
+			unit: inSeconds, Total: sumOf("usage_prompt_audio_seconds"),
 		},
 		{
 			Def: Def{
@@ -215,7 +215,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_completion_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_completion_tokens"),
+			unit: inTokens, Total: sumOf("usage_completion_tokens"),
 		},
 		{
 			Def: Def{
@@ -223,7 +223,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2110, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_reasoning_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_reasoning_tokens"),
+			unit: inTokens, Total: sumOf("usage_reasoning_tokens"),
 		},
 		{
 			Def: Def{
@@ -231,7 +231,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_completion_audio_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_completion_audio_tokens"),
+			unit: inTokens, Total: sumOf("usage_completion_audio_tokens"),
 		},
 		{
 			Def: Def{
@@ -239,7 +239,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2130, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_accepted_prediction_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_accepted_prediction_tokens"),
+			unit: inTokens, Total: sumOf("usage_accepted_prediction_tokens"),
 		},
 		{
 			Def: Def{
@@ -247,7 +247,7 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2140, Flags: ProducesTokensOnly,
 				Doc: "Sum of usage_rejected_prediction_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_rejected_prediction_tokens"),
+			unit: inTokens, Total: sumOf("usage_rejected_prediction_tokens"),
 		},
 		{
 			Def: Def{
@@ -255,17 +255,17 @@ func usageTotalRows() []row {
 				Group: GroupUsage, Order: 2200, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_total_tokens.",
 			},
-			unit: inTokens, total: sumOf("usage_total_tokens"),
+			unit: inTokens, Total: sumOf("usage_total_tokens"),
 		},
 	}
 }
 
 // audioSeconds is the audio that the server counted.
-func audioSeconds(v *view) float64 {
-	if v.usage.AudioSeconds == nil {
+func audioSeconds(v *View) float64 {
+	if v.Usage.AudioSeconds == nil {
 		return math.NaN()
 	}
-	return *v.usage.AudioSeconds
+	return *v.Usage.AudioSeconds
 }
 
 // relativeDiff is the distance of a count from the own one in percent.
@@ -274,21 +274,21 @@ func relativeDiff(server *bench.Tokens, own float64) float64 {
 }
 
 // promptDiff compares the two counts of the prompt.
-func promptDiff(v *view) float64 {
-	return relativeDiff(v.usage.Input, v.clientCount(v.r.ClientInput, v.isl))
+func promptDiff(v *View) float64 {
+	return relativeDiff(v.Usage.Input, v.clientCount(v.Record.ClientInput, v.ISL))
 }
 
 // completionDiff compares the two counts of the output.
-func completionDiff(v *view) float64 { return relativeDiff(v.usage.Output, v.clientOSL()) }
+func completionDiff(v *View) float64 { return relativeDiff(v.Usage.Output, v.clientOSL()) }
 
 // reasoningDiff compares the two counts of the reasoning.
-func reasoningDiff(v *view) float64 {
-	return relativeDiff(v.usage.Reasoning, v.clientCount(v.r.ClientReasoning, v.think))
+func reasoningDiff(v *View) float64 {
+	return relativeDiff(v.Usage.Reasoning, v.clientCount(v.Record.ClientReasoning, v.Think))
 }
 
 // compare reports whether there are two counts of anything, and whether one pair
 // is more than 10 % apart.
-func compare(v *view) (compared, discrepant bool) {
+func compare(v *View) (compared, discrepant bool) {
 	for _, d := range [3]float64{promptDiff(v), completionDiff(v), reasoningDiff(v)} {
 		compared = compared || !math.IsNaN(d)
 		discrepant = discrepant || d > 10

@@ -1,17 +1,17 @@
-package metric
+package catalogue
 
 import "math"
 
 // lengthRows are token counts and their totals.
-func lengthRows() []row {
-	return []row{
+func lengthRows() []Row {
+	return []Row{
 		{
 			Def: Def{
 				Tag: "output_sequence_length", Header: "Output Sequence Length", Short: "OSL",
 				Group: GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "OSL: output tokens, including reasoning.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return v.osl },
+			unit: inTokens, Each: func(v *View) float64 { return v.OSL },
 		},
 		{
 			Def: Def{
@@ -19,7 +19,7 @@ func lengthRows() []row {
 				Group: GroupDefault, Order: 700, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "ISL: tokens of the prompt.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return v.isl },
+			unit: inTokens, Each: func(v *View) float64 { return v.ISL },
 		},
 		{
 			Def: Def{
@@ -27,7 +27,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Output tokens including tool calls, excluding reasoning; 0 is treated as unknown.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return positive(v.out) },
+			unit: inTokens, Each: func(v *View) float64 { return positive(v.Out) },
 		},
 		{
 			Def: Def{
@@ -35,7 +35,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter | SupportsReasoning,
 				Doc:   "Reasoning tokens.",
 			},
-			unit: inTokens, each: func(v *view) float64 { return v.think },
+			unit: inTokens, Each: func(v *View) float64 { return v.Think },
 		},
 		{
 			Def: Def{
@@ -43,7 +43,7 @@ func lengthRows() []row {
 				Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc:   "Sum of ISL over successful requests.",
 			},
-			unit: inTokens, total: sumOf("input_sequence_length"),
+			unit: inTokens, Total: sumOf("input_sequence_length"),
 		},
 		{
 			Def: Def{
@@ -51,7 +51,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of OSL over successful requests.",
 			},
-			unit: inTokens, total: sumOf("output_sequence_length"),
+			unit: inTokens, Total: sumOf("output_sequence_length"),
 		},
 		{
 			Def: Def{
@@ -59,7 +59,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of output_token_count.",
 			},
-			unit: inTokens, total: sumOf("output_token_count"),
+			unit: inTokens, Total: sumOf("output_token_count"),
 		},
 		{
 			Def: Def{
@@ -67,7 +67,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of reasoning_token_count.",
 			},
-			unit: inTokens, total: sumOf("reasoning_token_count"),
+			unit: inTokens, Total: sumOf("reasoning_token_count"),
 		},
 		{
 			Def: Def{
@@ -75,7 +75,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | Internal,
 				Doc:   "Requested output tokens.",
 			},
-			unit: inTokens, each: requested,
+			unit: inTokens, Each: requested,
 		},
 		{
 			Def: Def{
@@ -83,7 +83,7 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | DisabledOnAccuracy,
 				Doc:   "100 \u00b7 (OSL - requested) / requested, signed.",
 			},
-			unit: inPercent, each: func(v *view) float64 { return 100 * (v.osl - requested(v)) / requested(v) },
+			unit: inPercent, Each: func(v *View) float64 { return 100 * (v.OSL - requested(v)) / requested(v) },
 		},
 		{
 			Def: Def{
@@ -91,8 +91,8 @@ func lengthRows() []row {
 				Flags: ProducesTokensOnly | NoIndividualRecords | DisabledOnAccuracy,
 				Doc:   "Requests whose OSL differs from the requested one by more than 5 % or 50 tokens, whichever is less.",
 			},
-			unit: inRequests, total: func(t *totals) float64 {
-				return present(t.count("osl_mismatch_diff_pct") > 0, float64(t.oslMismatches))
+			unit: inRequests, Total: func(t *Totals) float64 {
+				return present(t.Count("osl_mismatch_diff_pct") > 0, float64(t.OSLMismatches))
 			},
 		},
 		{
@@ -101,7 +101,7 @@ func lengthRows() []row {
 				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
 				Doc: "Reasoning tokens / output tokens.",
 			},
-			unit: inRatio, each: func(v *view) float64 { return v.think / positive(v.out) },
+			unit: inRatio, Each: func(v *View) float64 { return v.Think / positive(v.Out) },
 		},
 		{
 			Def: Def{
@@ -109,52 +109,52 @@ func lengthRows() []row {
 				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
 				Doc: "total_reasoning_tokens / total_output_tokens.",
 			},
-			unit: inRatio, total: func(t *totals) float64 { return t.sum("reasoning_token_count") / positive(t.sum("output_token_count")) },
+			unit: inRatio, Total: func(t *Totals) float64 { return t.Sum("reasoning_token_count") / positive(t.Sum("output_token_count")) },
 		},
 		{
 			Def: Def{
-				Tag: "first_chunk_tokens", Header: "First Chunk Tokens", Short: "First Chunk", Origin: ours,
+				Tag: "first_chunk_tokens", Header: "First Chunk Tokens", Short: "First Chunk", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Tokens in the first content event, as reported by the server. If above 1, ITL and ICL differ.",
 			},
-			unit: inTokens, each: firstChunkTokens,
+			unit: inTokens, Each: firstChunkTokens,
 		},
 		{
 			Def: Def{
-				Tag: "tokens_per_chunk", Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: ours,
+				Tag: "tokens_per_chunk", Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Tokens in each content event, if the server reports them.",
 			},
-			unit: inTokens, list: chunkTokens,
+			unit: inTokens, List: chunkTokens,
 		},
 	}
 }
 
 // requested is the requested output length.
-func requested(v *view) float64 { return positive(float64(v.r.Content.RequestedTokens)) }
+func requested(v *View) float64 { return positive(float64(v.Record.Content.RequestedTokens)) }
 
 // oslMismatched reports whether the output length is off the requested one by
 // more than 5 % or 50 tokens, whichever is less.
-func oslMismatched(v *view) bool {
+func oslMismatched(v *View) bool {
 	want := requested(v)
-	return math.Abs(v.osl-want) > min(0.05*want, 50)
+	return math.Abs(v.OSL-want) > min(0.05*want, 50)
 }
 
 // firstChunkTokens is the number of tokens of the first content event.
-func firstChunkTokens(v *view) float64 {
-	if !v.streams {
+func firstChunkTokens(v *View) float64 {
+	if !v.Streams {
 		return math.NaN()
 	}
-	return positive(float64(v.r.Answer.Chunks[0].Tokens))
+	return positive(float64(v.Record.Answer.Chunks[0].Tokens))
 }
 
 // chunkTokens appends the tokens of the content events whose size is known.
-func chunkTokens(v *view, dst []float64) []float64 {
-	if !v.streams {
+func chunkTokens(v *View, dst []float64) []float64 {
+	if !v.Streams {
 		return dst
 	}
-	for i := range v.r.Answer.Chunks {
-		if t := v.r.Answer.Chunks[i].Tokens; t > 0 {
+	for i := range v.Record.Answer.Chunks {
+		if t := v.Record.Answer.Chunks[i].Tokens; t > 0 {
 			dst = append(dst, float64(t))
 		}
 	}

@@ -1,4 +1,6 @@
-package metric
+// Package catalogue defines the metrics: name, unit, formula, and when each applies.
+// A new metric is one row of it.
+package catalogue
 
 // Def is one row of the catalogue.
 type Def struct {

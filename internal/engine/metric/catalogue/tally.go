@@ -1,0 +1,179 @@
+package catalogue
+
+import (
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Totals are the inputs of derived metrics.
+type Totals struct {
+	*Tally
+	Sums
+	Window       float64 // seconds; NaN = none, so that rates are absent
+	SkippedTurns int64
+	Dropped      float64 // arrivals that were due and never sent; NaN = not known
+	Opened       float64 // connections that were opened before the phase; NaN = not known
+}
+
+// Sums are those of the metrics of single records.
+type Sums interface {
+	// Count returns the number of values of a metric; 0 if it does not apply.
+	Count(tag string) uint64
+	// Sum returns the sum of a metric in its display unit; NaN if it has no values.
+	Sum(tag string) float64
+}
+
+// Tally holds the counts of a phase besides the values of metrics.
+type Tally struct {
+	Counters
+	FirstStart, LastContent time.Duration // of the successes
+	FirstSent               time.Duration // the first start of all records
+	GoodTokens              float64       // output tokens of good requests
+	OSLMismatches           int64
+	Compared, Discrepancies int64 // records with two token counts, and those that disagree
+	Reuse                   Reuse
+	Preconnected            int64 // connections that were opened before the phase
+	Late                    int64 // requests that started more than LateAfter after they were due
+}
+
+// Counters are plain totals of a phase, for scraping.
+type Counters struct {
+	Success   int64 // records that entered latency metrics
+	Errors    int64 // failures that were not cancellations
+	Cancelled int64 // ended by the benchmark itself
+	ByClass   map[bench.Class]int64
+
+	InputTokens     int64 // of successes
+	OutputTokens    int64 // of successes, reasoning not included
+	ReasoningTokens int64 // of successes
+	WastedTokens    int64 // that arrived for errors and cancellations
+
+	ServerCounted int64 // successes whose tokens the server counted
+	ClientCounted int64 // successes whose tokens the run counted
+
+	Retries int64 // requests sent again because a reused connection had failed; see bench.Connection
+
+	Good int64      // successes that meet every objective
+	SLOs []SLOCount // one for each objective, ordered by tag
+}
+
+// SLOCount is how often one objective was met.
+type SLOCount struct {
+	Tag       string
+	Threshold float64 // in the metric's display unit
+	Met       int64   // successes that meet it
+	Missed    int64   // successes that do not, or lack the metric, and all errors
+}
+
+// Observe counts a record, except for the objectives.
+func (t *Tally) Observe(v *View) {
+	r := v.Record
+	t.Retries += int64(r.Conn.Retries)
+	if start := r.Stamps.Start; start != 0 && (t.FirstSent == 0 || start < t.FirstSent) {
+		t.FirstSent = start
+	}
+	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
+		t.Late++
+	}
+	switch v.Outcome {
+	case Success:
+		t.succeed(v)
+	case Failed:
+		t.Errors++
+		t.ByClass[v.Failure().Class]++
+		t.WastedTokens += int64(v.Wasted())
+	case Cancelled:
+		t.Cancelled++
+		t.ByClass[bench.Cancelled]++
+		t.WastedTokens += int64(v.Wasted())
+	}
+}
+
+// succeed counts a success.
+func (t *Tally) succeed(v *View) {
+	t.Success++
+	t.InputTokens += known(v.ISL)
+	t.OutputTokens += known(v.Out)
+	t.ReasoningTokens += known(v.Think)
+	switch v.Record.TokenSource {
+	case bench.TokensServer:
+		t.ServerCounted++
+	case bench.TokensClient:
+		t.ClientCounted++
+	case bench.TokensNone:
+	}
+	if oslMismatched(v) {
+		t.OSLMismatches++
+	}
+	compared, discrepant := compare(v)
+	t.Compared += b2i(compared)
+	t.Discrepancies += b2i(discrepant)
+	start := v.Record.Stamps.Start
+	if t.FirstStart == 0 || start < t.FirstStart {
+		t.FirstStart = start
+	}
+	t.LastContent = max(t.LastContent, start+time.Duration(v.Last))
+}
+
+// AddGood counts a success that meets every objective.
+func (t *Tally) AddGood(v *View) {
+	t.Good++
+	t.GoodTokens += orZero(v.OSL)
+}
+
+// Merge adds the counts of o.
+func (t *Tally) Merge(o *Tally) {
+	t.Success += o.Success
+	t.Errors += o.Errors
+	t.Cancelled += o.Cancelled
+	for class, n := range o.ByClass {
+		t.ByClass[class] += n
+	}
+	t.InputTokens += o.InputTokens
+	t.OutputTokens += o.OutputTokens
+	t.ReasoningTokens += o.ReasoningTokens
+	t.WastedTokens += o.WastedTokens
+	t.ServerCounted += o.ServerCounted
+	t.ClientCounted += o.ClientCounted
+	t.Good += o.Good
+	for i := range t.SLOs {
+		t.SLOs[i].Met += o.SLOs[i].Met
+		t.SLOs[i].Missed += o.SLOs[i].Missed
+	}
+	t.Reuse.add(&o.Reuse)
+	t.GoodTokens += o.GoodTokens
+	t.OSLMismatches += o.OSLMismatches
+	t.Compared += o.Compared
+	t.Discrepancies += o.Discrepancies
+	t.Late += o.Late
+	t.Preconnected += o.Preconnected
+	t.Retries += o.Retries
+	if o.FirstStart != 0 && (t.FirstStart == 0 || o.FirstStart < t.FirstStart) {
+		t.FirstStart = o.FirstStart
+	}
+	if o.FirstSent != 0 && (t.FirstSent == 0 || o.FirstSent < t.FirstSent) {
+		t.FirstSent = o.FirstSent
+	}
+	t.LastContent = max(t.LastContent, o.LastContent)
+}
+
+// known returns a token count as an integer, 0 if it is unknown.
+func known(x float64) int64 { return int64(orZero(x)) }
+
+// orZero returns x, 0 if it is NaN.
+func orZero(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return x
+}
+
+// b2i is 1 for true, 0 for false.
+func b2i(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

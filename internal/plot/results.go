@@ -1,0 +1,311 @@
+package plot
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The files that are read.
+const (
+	summaryFile = "profile_export_aiperf.json"
+	recordsFile = "profile_export.jsonl"
+	slicesFile  = "profile_export_aiperf_timeslices.json"
+	childFile   = "run_config.json"
+	maxFile     = 256 << 20 // bytes of a summary
+)
+
+// results are the runs that are drawn.
+type results struct {
+	runs     []*result
+	requests []request // of a single run; nil until they are read
+}
+
+// result is one run.
+type result struct {
+	dir     string
+	metrics map[string]metric
+	model   string
+	cell    string  // what tells it from the others of a sweep, as "concurrency 8"
+	load    float64 // concurrency, rate or users; 0 = unknown
+	invalid bool    // the client did not keep up, so its numbers are not those of the server
+}
+
+// metric holds the statistics of a metric: avg, p50, …
+type metric struct {
+	Unit  string
+	Stats map[string]float64
+}
+
+// stat returns a statistic; false = the run does not have it.
+func (r *result) stat(tag, stat string) (float64, bool) {
+	v, ok := r.metrics[tag].Stats[stat]
+	return v, ok
+}
+
+// find reads the summaries of all runs in the paths and below them, in the order of
+// their names.
+func find(paths []string) ([]*result, error) {
+	var runs []*result
+	var problems []error
+	for _, path := range paths {
+		before := len(runs)
+		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || d.Name() != summaryFile || isPhase(path, name) {
+				return err
+			}
+			r, err := readSummary(name)
+			if err == nil {
+				runs = append(runs, r)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("read results: %w", err))
+		case len(runs) == before:
+			problems = append(problems, fmt.Errorf("%s: no results: there is no %s in it or below it", path, summaryFile))
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b *result) int { return compareNames(a.dir, b.dir) })
+	return runs, errors.Join(problems...)
+}
+
+// isPhase reports whether a summary is that of one phase of a run.
+func isPhase(root, name string) bool {
+	below, err := filepath.Rel(root, name)
+	return err == nil && slices.Contains(strings.Split(filepath.ToSlash(below), "/"), "phases")
+}
+
+// compareNames compares paths so that concurrency_8 comes before concurrency_16.
+func compareNames(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			m, _ := strconv.ParseFloat(a[:x], 64)
+			n, _ := strconv.ParseFloat(b[:y], 64)
+			if m != n {
+				return int(max(-1, min(1, m-n)))
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// readSummary reads a run without its requests.
+func readSummary(name string) (*result, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r := &result{dir: filepath.Dir(name), metrics: make(map[string]metric)}
+	for tag, raw := range members {
+		if m, ok := readMetric(raw); ok {
+			r.metrics[tag] = m
+		}
+	}
+	var client struct{ Verdict string }
+	if raw := members["client"]; raw != nil && json.Unmarshal(raw, &client) == nil {
+		r.invalid = client.Verdict == "invalid"
+	}
+	r.describe(members["input_config"])
+	return r, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: larger than %d bytes", name, maxFile)
+	}
+	return data, err
+}
+
+// readMetric reads a block of statistics. Other members of a summary are none.
+func readMetric(raw json.RawMessage) (metric, bool) {
+	var block map[string]any
+	if json.Unmarshal(raw, &block) != nil {
+		return metric{}, false
+	}
+	unit, ok := block["unit"].(string)
+	if !ok {
+		return metric{}, false
+	}
+	m := metric{Unit: unit, Stats: make(map[string]float64)}
+	for name, v := range block {
+		if x, ok := v.(float64); ok {
+			m.Stats[name] = x
+		}
+	}
+	return m, true
+}
+
+// phase is a phase of the configuration in a summary.
+type phase struct {
+	Kind, Type  string
+	Concurrency *float64
+	Rate        *float64
+	Users       *float64
+}
+
+// describe sets the model, the load and the cell of a run from its configuration.
+func (r *result) describe(raw json.RawMessage) {
+	var config struct {
+		Models json.RawMessage
+		Phases []phase
+	}
+	_ = json.Unmarshal(raw, &config) // what cannot be read is unknown
+	r.model = modelName(config.Models)
+	for _, p := range config.Phases {
+		if p.Kind == "warmup" {
+			continue
+		}
+		switch {
+		case p.Users != nil:
+			r.cell, r.load = "users "+number(*p.Users), *p.Users
+		case p.Rate != nil:
+			r.cell, r.load = number(*p.Rate)+" req/s", *p.Rate
+		case p.Concurrency != nil:
+			r.cell, r.load = "concurrency "+number(*p.Concurrency), *p.Concurrency
+		default:
+			r.cell = p.Type
+		}
+		break
+	}
+	var child struct {
+		Variation struct{ Label string }
+	}
+	if data, err := readFile(filepath.Join(r.dir, childFile)); err == nil && json.Unmarshal(data, &child) == nil && child.Variation.Label != "" {
+		r.cell = strings.ReplaceAll(strings.ReplaceAll(child.Variation.Label, "__", ", "), "_", " ")
+	}
+}
+
+// modelName returns the name of the first model of a configuration.
+func modelName(raw json.RawMessage) string {
+	var models struct{ Items []struct{ Name string } }
+	if json.Unmarshal(raw, &models) != nil || len(models.Items) == 0 {
+		return ""
+	}
+	return models.Items[0].Name
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// request is what the plots need of a record; times are seconds since the first start,
+// lengths of time milliseconds. NaN = the request does not have it.
+type request struct {
+	start, end         float64
+	ttft, latency, itl float64
+	lag                float64 // how late it was sent
+	tokens             float64
+}
+
+// record is a line of the record file.
+type record struct {
+	Metadata struct {
+		Start     int64  `json:"request_start_ns"`
+		End       int64  `json:"request_end_ns"`
+		Phase     string `json:"benchmark_phase"`
+		Cancelled bool   `json:"was_cancelled"`
+	} `json:"metadata"`
+	Metrics map[string]struct {
+		Value json.RawMessage `json:"value"`
+	} `json:"metrics"`
+	Error json.RawMessage `json:"error"`
+}
+
+// load reads the successful requests of the run, in the order of their starts.
+func (d *results) load() ([]request, error) {
+	if d.requests != nil {
+		return d.requests, nil
+	}
+	name := filepath.Join(d.runs[0].dir, recordsFile)
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is missing; it is written with --export-level records", errNoData, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 0, 1<<20), maxFile)
+	first := int64(0)
+	for n := 1; lines.Scan(); n++ {
+		var r record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		if r.Metadata.Phase != "profiling" || r.Metadata.Cancelled || len(r.Error) > 0 && string(r.Error) != "null" {
+			continue
+		}
+		if first == 0 {
+			first = r.Metadata.Start
+		}
+		d.requests = append(d.requests, r.request(first))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(d.requests) == 0 {
+		return nil, fmt.Errorf("%w: no request of %s succeeded", errNoData, name)
+	}
+	d.sort()
+	return d.requests, nil
+}
+
+// sort orders the requests by their starts, the first at 0.
+func (d *results) sort() {
+	slices.SortFunc(d.requests, func(a, b request) int { return int(max(-1, min(1, (a.start-b.start)*1e9))) })
+	zero := d.requests[0].start
+	for i := range d.requests {
+		d.requests[i].start -= zero
+		d.requests[i].end -= zero
+	}
+}
+
+// request returns what is drawn of a record, with times since first.
+func (r *record) request(first int64) request {
+	since := func(t int64) float64 { return time.Duration(t - first).Seconds() }
+	return request{
+		start: since(r.Metadata.Start), end: since(r.Metadata.End),
+		ttft: r.value("time_to_first_token"), latency: r.value("request_latency"), itl: r.value("inter_token_latency"),
+		lag: r.value("schedule_lag"), tokens: r.value("output_sequence_length"),
+	}
+}
+
+// value returns a metric that is a single number; NaN = there is none.
+func (r *record) value(tag string) float64 {
+	x, err := strconv.ParseFloat(string(r.Metrics[tag].Value), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return x
+}
