@@ -59,11 +59,12 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 		},
 		stopped: make(chan struct{}),
 	}
-	ph.lookahead, ph.replay, ph.users = newLookahead(ph), newSchedule(p, &w.Plan.Sessions), newUsers(p.Users)
+	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
 	switch {
 	case ph.replay != nil:
 		ph.starts = ph.replay
-	case ph.users != nil:
+	case p.Users != nil:
+		ph.users = &users{plan: p.Users}
 		ph.starts = ph.users
 	}
 	if p.Open() {
@@ -76,6 +77,9 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 func (p *Phase) Begin() {
 	if err := p.work.begin(p.plan); err != nil {
 		p.lookahead.ended = fmt.Errorf("read the dataset from its beginning: %w", err)
+	}
+	if p.users != nil {
+		p.users.begin(p.lookahead.turns())
 	}
 	p.lookahead.start()
 	p.start = p.work.Clock.Now()

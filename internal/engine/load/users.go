@@ -3,6 +3,7 @@ package load
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -27,15 +28,38 @@ type visit struct {
 	turns int           // most turns of the user; 0 = all of the conversation
 }
 
-func newUsers(p *plan.Users) *users {
-	if p == nil {
-		return nil
+// begin sets the users at the start; the conversations have so many turns on average.
+func (u *users) begin(mean float64) {
+	for _, v := range history(u.plan.Count, mean) {
+		u.add(time.Duration(math.RoundToEven(float64(v.order)*float64(time.Second)/u.plan.Rate)), v.turns)
 	}
-	u := &users{plan: p}
-	for _, v := range history(p.Count, p.Turns) {
-		u.add(time.Duration(math.RoundToEven(float64(v.order)*float64(time.Second)/p.Rate)), v.turns)
+}
+
+// sampled is how many conversations the mean number of turns is taken from.
+const sampled = 256
+
+// turns returns the mean number of turns of the next conversations. It ends the start of
+// sessions if none has a second turn.
+func (a *lookahead) turns() (mean float64) {
+	w, n := a.phase.work, int64(sampled)
+	if a.left >= 0 {
+		n = min(n, a.left)
 	}
-	return u
+	var next []*session
+	sum := 0
+	for int64(len(next)) < n {
+		s, err := w.session(a.quit)
+		if err != nil {
+			break // the first draw meets it again
+		}
+		next = append(next, s)
+		sum += len(s.conversation.Turns)
+	}
+	w.unused = append(next, w.unused...)
+	if sum <= len(next) && len(next) > 0 {
+		a.ended = errors.New("no conversation has a second turn: a phase of type user_centric needs conversations")
+	}
+	return float64(sum) / float64(max(1, len(next)))
 }
 
 func (u *users) add(due time.Duration, turns int) {

@@ -63,11 +63,11 @@ func talks(n, turns int) (out []*bench.Conversation) {
 }
 
 // starting returns a phase of users.
-func starting(count int, rate, turns float64) plan.Phase {
+func starting(count int, rate float64) plan.Phase {
 	return plan.Phase{
 		Kind: bench.Profiling, Grace: -1,
 		Starts: plan.Starts{Users: &plan.Users{
-			Count: count, Rate: rate, Gap: time.Duration(float64(count) / rate * float64(time.Second)), Turns: turns,
+			Count: count, Rate: rate, Gap: time.Duration(float64(count) / rate * float64(time.Second)),
 		}},
 	}
 }
@@ -151,7 +151,7 @@ func TestUsers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sc := &scenario{phase: starting(2, 1, 3), data: talks(26, 3), replies: tt.replies}
+				sc := &scenario{phase: starting(2, 1), data: talks(26, 3), replies: tt.replies}
 				tt.phase(&sc.phase)
 				if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), sc.transcript(t)); diff != "" {
 					t.Errorf("requests (-want +got):\n%s", diff)
@@ -169,7 +169,7 @@ func TestUserIDs(t *testing.T) {
 	ids := map[string]bool{}
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
-			sc := &scenario{phase: starting(2, 1, 3), data: talks(26, 3)}
+			sc := &scenario{phase: starting(2, 1), data: talks(26, 3)}
 			sc.phase.Sessions = 3
 			for _, r := range sc.run(t.Context()) {
 				if r.record.Turn == 0 {
@@ -187,7 +187,7 @@ func TestUserIDs(t *testing.T) {
 // next phase.
 func TestUsersLeaveWholeConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sc := &scenario{phase: starting(4, 1, 3), data: talks(26, 3)}
+		sc := &scenario{phase: starting(4, 1), data: talks(26, 3)}
 		sc.phase.Sessions = 1
 		sc.run(t.Context())
 		next := plan.Phase{Kind: bench.Profiling, Concurrency: 1, Sessions: 3, Grace: -1}
@@ -199,6 +199,20 @@ func TestUsersLeaveWholeConversations(t *testing.T) {
 		sc.loaded.Run(t.Context())
 		if len(sc.requests) != 9 {
 			t.Errorf("%d requests of 3 sessions of 3 turns: %v", len(sc.requests), sc.requests)
+		}
+	})
+}
+
+// Users take turns, so that their conversations must have some.
+func TestUsersNeedTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sc := &scenario{phase: starting(2, 1), data: talks(26, 1)}
+		sc.phase.Sessions = 3
+		if n := len(sc.run(t.Context())); n != 0 || sc.loaded.End() != bench.PhaseFailed {
+			t.Errorf("%d requests, %s", n, sc.loaded.End())
+		}
+		if err := sc.work.Err(); err == nil || !strings.HasPrefix(err.Error(), "no conversation has a second turn") {
+			t.Errorf("error %v", err)
 		}
 	})
 }

@@ -237,9 +237,16 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 		ph.Grace = d.GracePeriod.Duration()
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
+	ph.Backlog.Saturation = Saturation(max(0, slices.Index(Saturations(), d.Saturation)))
+	if d.SaturationLimit != nil {
+		ph.Backlog.Limit = *d.SaturationLimit
+	}
 	switch d.Type {
 	case config.FixedSchedule:
 		c.replay(d, &ph)
+		return ph
+	case config.UserCentric:
+		c.users(i, d, &ph)
 		return ph
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
@@ -263,8 +270,39 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 	if len(c.b.Datasets) == 1 && c.b.Datasets[0].Speedup() != 1 {
 		ph.Load += fmt.Sprintf(", %v times as fast", c.b.Datasets[0].Speedup())
 	}
-	if ph.Concurrency > 0 {
-		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
+	ph.capped()
+}
+
+// users makes a phase of users.
+func (c *compiler) users(i int, d *config.Phase, ph *Phase) {
+	if d.Users == nil || d.Rate == nil {
+		return // it is reported
+	}
+	gap := float64(*d.Users) / *d.Rate
+	if !(gap < maxGap) {
+		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range", "rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
+		return
+	}
+	ph.Users = &Users{
+		Count: *d.Users, Rate: *d.Rate, Gap: time.Duration(math.RoundToEven(gap * float64(time.Second))),
+		OnCompletion: d.UserReplacement == "on-completion",
+	}
+	ph.Rate, ph.Smoothness = *d.Rate, 1
+	ph.Load = fmt.Sprintf("%d users, %v/s", *d.Users, *d.Rate)
+	ph.capped()
+}
+
+// maxGap is the longest gap between the turns of a user, in seconds: a year.
+const maxGap = 365 * 24 * 3600.0
+
+// capped adds the limit of an open loop to the description of its load.
+func (ph *Phase) capped() {
+	if ph.Concurrency == 0 {
+		return
+	}
+	ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
+	if ph.Backlog.Saturation != QueueArrivals {
+		ph.Load += ", then " + Saturations()[ph.Backlog.Saturation]
 	}
 }
 
@@ -288,20 +326,22 @@ func (c *compiler) sessions(p *Plan) {
 
 func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
 	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
-	if d.Rate != nil {
+	unit := "/s"
+	switch {
+	case d.SessionRate != nil:
+		o.Rate, ph.PerSession, unit = *d.SessionRate, true, " sessions/s"
+	case d.Rate != nil:
 		o.Rate = *d.Rate
 	}
 	if d.Smoothness != nil {
 		o.Smoothness = *d.Smoothness
 	}
 	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
-	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	ph.Load = fmt.Sprintf("%s %v%s", d.Type, o.Rate, unit)
 	if o.Smoothness != 1 {
 		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
 	}
-	if ph.Concurrency > 0 {
-		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
-	}
+	ph.capped()
 	for _, kind := range arrival.Kinds() {
 		if kind.Name != d.Type {
 			continue

@@ -203,6 +203,11 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
 	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
 	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.sessionRate":            func(d *config.Document) { d.Benchmark.Phases[0].SessionRate = new(5.0) },
+	"phases.users":                  userCentric(func(p *config.Phase) { p.Users = new(4) }),
+	"phases.userReplacement":        userCentric(func(p *config.Phase) { p.UserReplacement = "on-completion" }),
+	"phases.saturation":             func(d *config.Document) { d.Benchmark.Phases[0].Saturation = "drop" },
+	"phases.saturationLimit":        func(d *config.Document) { d.Benchmark.Phases[0].SaturationLimit = new(7) },
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
@@ -293,6 +298,15 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 		"endpoint.tls.caFile":   func(d *config.Document) { d.Benchmark.Endpoint.TLS.CAFile = &made.CAFile },
 		"endpoint.tls.certFile": func(d *config.Document) { files(d) },
 		"endpoint.tls.keyFile":  func(d *config.Document) { files(d) },
+	}
+}
+
+// userCentric changes a phase of users.
+func userCentric(change func(*config.Phase)) func(*config.Document) {
+	return func(d *config.Document) {
+		p := &d.Benchmark.Phases[0]
+		p.Type, p.Users = config.UserCentric, new(3)
+		change(p)
 	}
 }
 

@@ -140,7 +140,6 @@ type Users struct {
 	Count        int
 	Rate         float64       // requests per second of all users together
 	Gap          time.Duration // between the turns of a user
-	Turns        float64       // mean number of turns of the conversations
 	OnCompletion bool          // a user is replaced when it has finished, in place of when it should have
 }
 

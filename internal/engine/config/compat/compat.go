@@ -52,6 +52,7 @@ const (
 		" trajectoryStartMinRatio trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds" +
 		" agenticCacheWarmupDuration agenticWarmupGracePeriod"
 	rateOrder = " rate rateRamp rateSeries"
+	phaseOwn  = "sessionRate userReplacement saturation saturationLimit"
 
 	artifactOrder = "dir prefix summary records raw trace sliceDuration showTraceTiming userFiles autoPlot" +
 		" plotRequired exportOutputsJson"
@@ -273,10 +274,15 @@ func phaseView(p config.Phase) config.Object {
 	default:
 		order += rateOrder
 	}
+	if p.Type == config.UserCentric {
+		order += " users"
+	}
 	if p.Smoothness != nil {
 		order += " smoothness"
 	}
-	return view(p, "benchmark.phases.*", order)
+	out := view(p, "benchmark.phases.*", order)
+	putOwn(&out, p, config.Phase{}, phaseOwn)
+	return out
 }
 
 func artifactsView(a config.Artifacts) config.Object {

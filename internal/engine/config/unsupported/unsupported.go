@@ -152,7 +152,6 @@ func phaseFeatures() []Field {
 		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
 		{Name: "rateRamp", Off: `null`, What: "ramping"},
 		{Name: "rateSeries", Off: `null`, What: "a series of rates"},
-		{Name: "users", Off: `null`, What: "user-centric load"},
 	}
 }
 

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"fmt"
+
+	"aiperfd/internal/engine/config/problem"
+)
+
+// UserCentric is the type of phases whose sessions are users that take turns.
+const UserCentric = "user_centric"
+
+// isRated reports whether a phase has a rate of arrivals.
+func (c phaseRules) isRated() bool {
+	for _, kind := range c.options.Choices.Arrivals {
+		if kind.Name == c.phase.Type {
+			return true
+		}
+	}
+	return false
+}
+
+// checkUsers checks the fields of user-centric phases, and that only they have them. Like
+// the other rules of this file, it needs the type that the phase has got.
+func (c phaseRules) checkUsers() {
+	p, path := c.phase, c.path
+	if p.Type != UserCentric {
+		for _, field := range []string{"users", "userReplacement"} {
+			if p.Type != "" && c.has(path+"."+field) {
+				c.conflict(path+"."+field, "only valid for the type "+UserCentric)
+			}
+		}
+		return
+	}
+	if !c.has(path + ".users") {
+		c.require(path+".users", "users: a phase of type "+UserCentric+" needs a number of users")
+	}
+	if c.has(path + ".sessionRate") {
+		c.conflict(path+".sessionRate", "a phase of type "+UserCentric+" has a rate of requests; use rate")
+	}
+	if c.has(path+".smoothness") && !c.has(path+".type") {
+		c.conflict(path+".smoothness", "users have no arrival process")
+	}
+	if p.UserReplacement == "on-completion" && p.Saturation == "drop" {
+		c.conflict(path+".saturation", "a fixed population of users cannot lose one; use queue")
+	}
+	c.checkUserBounds()
+	c.checkUserTurns()
+}
+
+// checkUserBounds checks that each user of the start has a session and a request.
+func (c phaseRules) checkUserBounds() {
+	p := c.phase
+	if p.Users == nil {
+		return
+	}
+	for _, bound := range []struct {
+		field string
+		value *int64
+	}{{"requests", p.Requests}, {"sessions", p.Sessions}} {
+		if bound.value == nil || *bound.value >= int64(*p.Users) {
+			continue
+		}
+		at, what := c.path+"."+bound.field, fmt.Sprintf("must be at least the number of users, %d", *p.Users)
+		if c.has(at) && !c.inferred(at) {
+			c.FailValue(c.at(at), problem.CodeOutOfRange, what)
+			continue
+		}
+		c.conflict(c.path+".users", fmt.Sprintf("without a bound, %d %s are sent, fewer than users; give requests, sessions or a duration", *bound.value, bound.field))
+	}
+}
+
+// checkUserTurns checks that the users of a synthetic dataset have something to take
+// turns with. The conversations of a file are counted when they are read.
+func (c phaseRules) checkUserTurns() {
+	if len(c.doc.Benchmark.Datasets) != 1 {
+		return
+	}
+	const path = "benchmark.datasets.0.turns"
+	d := &c.doc.Benchmark.Datasets[0]
+	if mean := d.Turns.Mean; d.Type != "synthetic" || mean == nil || *mean >= 2 {
+		return
+	}
+	if n := c.at(path); n != nil && !c.failed[path] {
+		c.conflict(path, "a phase of type "+UserCentric+" needs conversations of at least 2 turns on average")
+		return
+	}
+	c.require(path, "turns: a phase of type "+UserCentric+" needs conversations of at least 2 turns on average")
+}
+
+// checkSaturation checks that only arrivals that can wait for a slot have a policy for it.
+func (c phaseRules) checkSaturation() {
+	p, path := c.phase, c.path
+	if p.Type == "" {
+		return // it is reported
+	}
+	if at := path + ".saturation"; c.has(at) && !c.failed[at] && p.Saturation != "queue" {
+		switch {
+		case p.Type == "concurrency":
+			c.conflict(at, "a phase of type concurrency has no arrivals")
+		case p.Concurrency == nil && !c.failed[path+".concurrency"]:
+			c.conflict(at, "needs a concurrency: without one, no arrival waits for a slot")
+		}
+	}
+	if c.has(path+".saturationLimit") && p.Saturation != "abort" && !c.failed[path+".saturation"] {
+		c.conflict(path+".saturationLimit", "needs the saturation abort")
+	}
+}
+
+// checkSessionRate checks that a rate of sessions belongs to a phase with arrivals, and
+// is its only rate.
+func (c phaseRules) checkSessionRate() {
+	p, at := c.phase, c.path+".sessionRate"
+	switch {
+	case !c.has(at) || p.Type == "" || p.Type == UserCentric:
+	case !c.isRated():
+		c.conflict(at, "a phase of type "+p.Type+" has no rate")
+	case c.has(c.path + ".rate"):
+		c.conflict(at, "excludes rate, which counts the requests of all turns; sessionRate counts new conversations")
+	}
+}
