@@ -1,0 +1,241 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/study/cell"
+)
+
+// AIPerf's test vector: 100, 110 and 105 at 95 %.
+func TestEstimate(t *testing.T) {
+	e := NewEstimate([]float64{100, 110, 105}, 0.95, "ms")
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"mean", e.Mean, 105}, {"std", e.Std, 5}, {"min", e.Min, 100}, {"max", e.Max, 110}, {"se", e.SE, 2.88675}, {"t", e.T, 4.30265},
+		{"low", e.Low, 92.5793}, {"high", e.High, 117.4207}, {"cv", e.CV(), 0.0476190},
+	} {
+		if math.Abs(c.got-c.want) > 1e-4 {
+			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	one := NewEstimate([]float64{7}, 0.95, "ms")
+	if one.Low != 7 || one.High != 7 || one.Std != 0 || !math.IsNaN(one.T) {
+		t.Errorf("one run: %+v", one)
+	}
+	if cv := (&Estimate{}).CV(); !math.IsInf(cv, 1) {
+		t.Errorf("coefficient of variation of a mean of 0 = %v", cv)
+	}
+}
+
+// The interval covers the true mean as often as its level says.
+func TestEstimateCovers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	covered, times := 0, 20000
+	for range times {
+		e := NewEstimate([]float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}, 0.9, "")
+		if e.Low <= 0 && 0 <= e.High {
+			covered++
+		}
+	}
+	if share := float64(covered) / float64(times); math.Abs(share-0.9) > 0.01 {
+		t.Errorf("the interval at 90 %% covers the mean in %.1f %%", 100*share)
+	}
+}
+
+// trial returns a result with one statistic per key tag/stat.
+func trial(stats map[string]float64) cell.Trial {
+	var t cell.Trial
+	for _, tag := range []string{"request_throughput", "time_to_first_token", "request_latency"} {
+		m := cell.Metric{Tag: tag, Unit: "u", Stats: map[string]float64{}}
+		for key, v := range stats {
+			if name, ok := cutTag(key, tag); ok {
+				m.Stats[name] = v
+			}
+		}
+		if len(m.Stats) > 0 {
+			t.Metrics = append(t.Metrics, m)
+		}
+	}
+	return t
+}
+
+func cutTag(key, tag string) (string, bool) {
+	if len(key) > len(tag)+1 && key[:len(tag)] == tag {
+		return key[len(tag)+1:], true
+	}
+	return "", false
+}
+
+// cells returns cells with one trial each: throughput and p99 of the request latency.
+func cells(filters []sweep.Filter, points ...[2]float64) []Cell {
+	var out []Cell
+	for i, p := range points {
+		o := cell.Outcome{Variation: cell.Variation{Index: i}, Trials: []cell.Trial{
+			trial(map[string]float64{"request_throughput/avg": p[0], "request_latency/p99": p[1]}),
+		}}
+		out = append(out, NewCell(o, filters, 0.95, 1))
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 25}}
+	points := [][2]float64{{10, 10}, {20, 20}, {19, 30}, {30, 40}, {30, 50}}
+	invalid := cells(nil, points...)
+	invalid[3].Good[0].Client = "invalid"
+	failed := cells(nil, points...)
+	failed[0] = NewCell(cell.Outcome{Trials: []cell.Trial{{Failure: "no success"}}}, nil, 0.95, 1)
+	for _, c := range []struct {
+		name  string
+		cells []Cell
+		want  Comparison
+	}{
+		{"one run each", cells(nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{0, 1, 3}}},
+		{"a condition", cells(limit, points...), Comparison{BestThroughput: 1, BestLatency: 0, Pareto: []int{0, 1}, Infeasible: []int{2, 3, 4}}},
+		{"nothing is feasible", cells(limit, points[2:]...), Comparison{BestThroughput: 1, BestLatency: 0, Infeasible: []int{0, 1, 2}}},
+		{"the client distorted the best", invalid, Comparison{BestThroughput: 4, BestLatency: 0, Pareto: []int{0, 1, 4}, Excluded: []int{3}}},
+		{"the first failed", failed, Comparison{BestThroughput: 3, BestLatency: 1, Pareto: []int{1, 3}}},
+		{"none", nil, Comparison{BestThroughput: -1, BestLatency: -1}},
+	} {
+		got := Compare(c.cells)
+		c.want.LatencyTag = "time_to_first_token"
+		if len(c.cells) > 0 {
+			c.want.LatencyTag = "request_latency"
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// A condition holds if the mean and at least half of the trials satisfy it.
+func TestFeasible(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   bool
+	}{
+		{[]float64{90}, true},
+		{[]float64{100}, false},
+		{[]float64{10, 110}, true},
+		{[]float64{10, 300}, false},      // the mean
+		{[]float64{10, 101, 101}, false}, // two of three
+	} {
+		var o cell.Outcome
+		for _, v := range c.values {
+			o.Trials = append(o.Trials, trial(map[string]float64{"request_latency/p95": v}))
+		}
+		cell := NewCell(o, []sweep.Filter{{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		if cell.Feasible() != c.want {
+			t.Errorf("%v < 100: feasible = %v, want %v", c.values, cell.Feasible(), c.want)
+		}
+		missing := NewCell(o, []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		if missing.Feasible() {
+			t.Error("a missing metric satisfies a condition")
+		}
+	}
+}
+
+// sampled returns a result whose requests had these latencies.
+func sampled(values []float64) cell.Trial {
+	sorted := slices.Sorted(slices.Values(values))
+	t := trial(map[string]float64{"request_latency/avg": NewEstimate(values, 0.95, "").Mean, "request_latency/p99": stat.Quantile(sorted, 0.99)})
+	t.Samples = func(tag string) ([]float64, bool) { return values, tag == "request_latency" }
+	return t
+}
+
+// The p99 of all requests is not the mean of the p99 of the runs, and its interval covers
+// the values that other runs would give.
+func TestPooled(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := func(shift float64) []float64 {
+		out := make([]float64, 1000)
+		for i := range out {
+			out[i] = shift + r.ExpFloat64()
+		}
+		return out
+	}
+	o := cell.Outcome{Trials: []cell.Trial{sampled(draw(0)), sampled(draw(5)), {Failure: "no success"}, sampled(draw(0))}}
+	c := NewCell(o, nil, 0.95, 7)
+	if len(c.Pooled) != 1 || c.Pooled[0].Count != 3000 || c.Pooled[0].Tag != "request_latency" {
+		t.Fatalf("pooled: %+v", c.Pooled)
+	}
+	p99 := c.Pooled[0].Quantiles[3]
+	mean := c.Find("request_latency", "p99").Mean
+	if !(p99.Low <= p99.Value && p99.Value <= p99.High && p99.Low < 5 && p99.High > 8 && p99.Value > mean+1) {
+		t.Errorf("p99 of all requests %+v, mean of the p99 of the runs %v", p99, mean)
+	}
+	again := NewCell(o, nil, 0.95, 7)
+	if diff := cmp.Diff(c.Pooled, again.Pooled); diff != "" {
+		t.Errorf("the same seed gives another interval:\n%s", diff)
+	}
+}
+
+func TestConverged(t *testing.T) {
+	flat := func(values ...float64) (out []cell.Trial) {
+		for _, v := range values {
+			out = append(out, trial(map[string]float64{"request_latency/avg": v}))
+		}
+		return out
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	normal := func(mean float64) cell.Trial {
+		values := make([]float64, 5000)
+		for i := range values {
+			values[i] = mean + r.NormFloat64()
+		}
+		return sampled(values)
+	}
+	limit := 0.2
+	for _, c := range []struct {
+		name   string
+		rule   *sweep.Convergence
+		trials []cell.Trial
+		want   bool
+	}{
+		{"no rule", nil, flat(1, 1, 1), false},
+		{"one run", &sweep.Convergence{Mode: sweep.CIWidth}, flat(1), false},
+		{"equal", &sweep.Convergence{Mode: sweep.CIWidth}, flat(1, 1), true},
+		{"too few", &sweep.Convergence{Mode: sweep.CIWidth, MinRuns: 3}, flat(1, 1), false},
+		{"wide", &sweep.Convergence{Mode: sweep.CIWidth}, flat(100, 110, 105), false},
+		{"a wider limit", &sweep.Convergence{Mode: sweep.CIWidth, Threshold: new(0.25)}, flat(100, 110, 105), true},
+		{"variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 110, 105), true}, // 0.0476 < 0.05
+		{"more variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 112, 105), false},
+		{"mean of 0", &sweep.Convergence{Mode: sweep.CV, Threshold: &limit}, flat(0, 0), false},
+		{"a failure does not count", &sweep.Convergence{Mode: sweep.CV}, append(flat(1), cell.Trial{Failure: "x"}), false},
+		{"the same distribution", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{normal(0), normal(0)}, true},
+		{"another distribution", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{normal(0), normal(0.5)}, false},
+		{"few values are no proof", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{sampled([]float64{1, 2}), sampled([]float64{3, 4})}, false},
+	} {
+		if c.rule != nil {
+			c.rule.Metric, c.rule.Stat = "request_latency", "avg"
+		}
+		if got := Converged(c.rule, 0.95, c.trials); got != c.want {
+			t.Errorf("%s: converged = %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The runs differ by more than their own intervals say.
+func TestSpread(t *testing.T) {
+	var o cell.Outcome
+	for _, v := range []float64{100, 110, 105} {
+		tr := trial(map[string]float64{"request_latency/avg": v})
+		tr.Metrics[0].Margins = map[string]float64{"avg": 1.96}
+		o.Trials = append(o.Trials, tr)
+	}
+	c := NewCell(o, nil, 0.95, 1)
+	ratio, ok := c.Find("request_latency", "avg").Spread()
+	if got, want := fmt.Sprintf("%.2f %v", ratio, ok), "5.00 true"; got != want {
+		t.Errorf("spread = %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,99 @@
+package aggregate
+
+import (
+	"slices"
+)
+
+// The metrics by which variations are compared.
+const (
+	ThroughputTag, ThroughputStat = "request_throughput", "avg"
+	LatencyStat                   = "p99"
+	firstTokenTag, latencyTag     = "time_to_first_token", "request_latency"
+)
+
+// Comparison says which variations of a sweep are best. Indexes refer to the cells; -1 =
+// none.
+type Comparison struct {
+	LatencyTag     string // by which latency is compared: that of the first token if every result has one
+	BestThroughput int
+	BestLatency    int
+	// Pareto are the cells for which no other has both at least their throughput and at
+	// most their latency, in the order of throughput.
+	Pareto []int
+	// Excluded are the cells that are not results: the load generator distorted them.
+	Excluded []int
+	// Infeasible are the cells that break a condition. They are not in Pareto, and are
+	// best only if no cell is feasible.
+	Infeasible []int
+}
+
+// Compare compares the cells of a sweep.
+func Compare(cells []Cell) Comparison {
+	out := Comparison{BestThroughput: -1, BestLatency: -1, LatencyTag: firstTokenTag}
+	var candidates, feasible []int
+	for i := range cells {
+		c := &cells[i]
+		switch {
+		case len(c.Good) == 0:
+			continue
+		case c.Invalid():
+			out.Excluded = append(out.Excluded, i)
+			continue
+		}
+		if c.Find(firstTokenTag, LatencyStat) == nil {
+			out.LatencyTag = latencyTag
+		}
+		candidates = append(candidates, i)
+		if c.Feasible() {
+			feasible = append(feasible, i)
+		} else {
+			out.Infeasible = append(out.Infeasible, i)
+		}
+	}
+	pool := feasible
+	if len(pool) == 0 {
+		pool = candidates
+	}
+	throughput := func(i int) *Estimate { return cells[i].Find(ThroughputTag, ThroughputStat) }
+	latency := func(i int) *Estimate { return cells[i].Find(out.LatencyTag, LatencyStat) }
+	for _, i := range pool {
+		if t := throughput(i); t != nil && (out.BestThroughput < 0 || t.Mean > throughput(out.BestThroughput).Mean) {
+			out.BestThroughput = i
+		}
+		if l := latency(i); l != nil && (out.BestLatency < 0 || l.Mean < latency(out.BestLatency).Mean) {
+			out.BestLatency = i
+		}
+	}
+	out.Pareto = pareto(feasible, throughput, latency)
+	return out
+}
+
+// pareto returns the candidates that no other one dominates.
+func pareto(candidates []int, throughput, latency func(int) *Estimate) []int {
+	var out []int
+	for _, i := range candidates {
+		if throughput(i) == nil || latency(i) == nil {
+			continue
+		}
+		dominated := slices.ContainsFunc(candidates, func(k int) bool {
+			if throughput(k) == nil || latency(k) == nil {
+				return false
+			}
+			more, less := throughput(k).Mean-throughput(i).Mean, latency(i).Mean-latency(k).Mean
+			return more >= 0 && less >= 0 && (more > 0 || less > 0)
+		})
+		if !dominated {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		switch x, y := throughput(a).Mean, throughput(b).Mean; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return out
+}

@@ -1,0 +1,65 @@
+package aggregate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/cell"
+)
+
+// Converged reports whether the trials of a variation are stable enough to repeat it no
+// more. Trials that are not results do not count. Looking after every trial makes the
+// widths at which repeats end somewhat too small.
+func Converged(c *sweep.Convergence, level float64, trials []cell.Trial) bool {
+	o := cell.Outcome{Trials: trials}
+	good := o.Successful()
+	if c == nil || len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
+		return false
+	}
+	if c.Mode == sweep.Distribution {
+		last := len(good) - 1
+		var before []float64
+		for i := range good[:last] {
+			before = append(before, values(&good[i], c.Metric)...)
+		}
+		slices.Sort(before)
+		now := values(&good[last], c.Metric)
+		return len(now) > 0 && len(before) > 0 && distance(now, before) < c.Limit()
+	}
+	var all []float64
+	for i := range good {
+		v, ok := good[i].Stat(c.Metric, c.Stat)
+		if !ok {
+			return false
+		}
+		all = append(all, v)
+	}
+	e := NewEstimate(all, level, "")
+	if e.Mean == 0 {
+		return false
+	}
+	if c.Mode == sweep.CV {
+		return e.CV() < c.Limit()
+	}
+	return (e.High-e.Low)/math.Abs(e.Mean) < c.Limit()
+}
+
+// distance returns the largest difference between the distribution functions of two
+// sorted samples, which is the statistic of Kolmogorov and Smirnov.
+func distance(a, b []float64) float64 {
+	var i, j int
+	largest := 0.0
+	for i < len(a) && j < len(b) {
+		x := min(a[i], b[j])
+		for i < len(a) && cmp.Compare(a[i], x) <= 0 {
+			i++
+		}
+		for j < len(b) && cmp.Compare(b[j], x) <= 0 {
+			j++
+		}
+		largest = max(largest, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+	}
+	return largest
+}

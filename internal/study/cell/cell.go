@@ -1,0 +1,121 @@
+// Package cell defines what a study consists of: variations of a document, the trials
+// of each, and the planners that choose the next variation. It is data; package study
+// performs it.
+package cell
+
+import "slices"
+
+// Assignment gives one place of a document a value.
+type Assignment struct {
+	// Path is the place: phases.profiling.rate, datasets.main.prompts.isl.mean,
+	// variables.users, or an alias such as concurrency.
+	Path  string `json:"path"`
+	Value any    `json:"value"` // of JSON: nil, bool, float64, json.Number, string, []any, map[string]any
+}
+
+// Variation is a document with some values replaced.
+type Variation struct {
+	Index  int          `json:"index"`  // ≥ 0, unique and ascending within a study
+	Label  string       `json:"label"`  // for people and files: phases.profiling.concurrency=4
+	Folder string       `json:"folder"` // name of its folder: concurrency_4; unique within a study
+	Values []Assignment `json:"values"` // what is varied; shown in tables and files
+	// Settings are assigned after Values. They say how the variation is measured, for
+	// example for how many requests, and are not part of its identity.
+	Settings []Assignment `json:"settings,omitempty"`
+}
+
+// Value returns the assigned value of a path.
+func (v *Variation) Value(path string) (value any, ok bool) {
+	i := slices.IndexFunc(v.Values, func(a Assignment) bool { return a.Path == path })
+	if i < 0 {
+		return nil, false
+	}
+	return v.Values[i].Value, true
+}
+
+// Metric is one metric of a trial.
+type Metric struct {
+	Tag   string             `json:"tag"`
+	Unit  string             `json:"unit"`
+	Stats map[string]float64 `json:"stats"` // by name: avg, p99, …; finite
+	// Margins are half the widths of the 95 % intervals of statistics within the run;
+	// nil = there are none.
+	Margins map[string]float64 `json:"margins,omitempty"`
+}
+
+// Trial is one performed run of a variation.
+type Trial struct {
+	RunID   string   `json:"run_id"`
+	Label   string   `json:"label"` // run_0001; unique within the outcome
+	Seed    int64    `json:"random_seed"`
+	Failure string   `json:"failure,omitempty"` // why the run is not a result; empty = it is one
+	Client  string   `json:"client,omitempty"`  // verdict on the load generator; empty = none
+	Metrics []Metric `json:"metrics"`           // in the order of the catalogue; empty if the run measured nothing
+	// Samples returns the values of the metric of all successful requests, in no
+	// particular order; false = they were not kept. It may read a file. The slice must
+	// not be changed. nil = none were kept.
+	Samples func(tag string) (values []float64, ok bool) `json:"-"`
+}
+
+// Stat returns one statistic of one metric, in the metric's display unit.
+func (t *Trial) Stat(tag, stat string) (float64, bool) {
+	m := t.Metric(tag)
+	if m == nil {
+		return 0, false
+	}
+	v, ok := m.Stats[stat]
+	return v, ok
+}
+
+// Metric returns a metric by its tag, or nil.
+func (t *Trial) Metric(tag string) *Metric {
+	i := slices.IndexFunc(t.Metrics, func(m Metric) bool { return m.Tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return &t.Metrics[i]
+}
+
+// Outcome is a variation with the trials of it that have ended.
+type Outcome struct {
+	Variation
+	Trials []Trial `json:"trials"` // in the order in which they ended
+}
+
+// Successful returns the trials that are results.
+func (o *Outcome) Successful() []Trial {
+	var out []Trial
+	for _, t := range o.Trials {
+		if t.Failure == "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Planner chooses the variations of a study. Its methods are pure functions of their
+// arguments and of how the planner was made: a study that was interrupted gets the same
+// answers when it replays its outcomes.
+type Planner interface {
+	// Next returns the variation to perform after those that are done, in their order;
+	// false = the study is complete. Failed variations are among those done.
+	Next(done []Outcome) (v Variation, more bool)
+	// Budget returns the largest number of variations that the planner may choose, ≥ 1.
+	Budget() int
+}
+
+// List is the planner of variations that are known in advance.
+type List []Variation
+
+var _ Planner = List{}
+
+// Next implements [Planner].
+func (l List) Next(done []Outcome) (Variation, bool) {
+	if len(done) >= len(l) {
+		return Variation{}, false
+	}
+	return l[len(done)], true
+}
+
+// Budget implements [Planner].
+func (l List) Budget() int { return len(l) }

@@ -1,0 +1,177 @@
+package search
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/cell"
+)
+
+// Filter is a limit that a variation must keep.
+type Filter = sweep.Filter
+
+// margin returns by how much a value exceeds the limit; negative values keep it.
+func margin(f Filter, v float64) float64 {
+	if f.Op == "gt" || f.Op == "ge" {
+		return f.Threshold - v
+	}
+	return v - f.Threshold
+}
+
+// scale is the size of a margin that is as large as the threshold.
+func scale(f Filter) float64 { return cmp.Or(math.Abs(f.Threshold), 1) }
+
+// Reading is what trials measured of the metric of a filter.
+type Reading struct {
+	Filter
+	Observed *float64 // mean over the trials; nil = a trial did not measure it
+	// Unsupported means that a percentile was taken of too few requests: fewer than 5 are
+	// expected beyond it.
+	Unsupported bool
+
+	spread float64 // standard deviation over the trials; 0 for one
+	trials int
+}
+
+// margin returns by how much the limit is exceeded. A missing value exceeds it by the
+// limit itself.
+func (r *Reading) margin() float64 {
+	if r.Observed == nil {
+		return scale(r.Filter)
+	}
+	return margin(r.Filter, *r.Observed)
+}
+
+// Verdict is the judgement of a variation by a list of filters.
+type Verdict struct {
+	Pass     bool
+	Readings []Reading // one per filter, in their order
+}
+
+// Judge judges all trials of outcomes together. The limits are kept if the mean over the
+// trials keeps each of them, and at least half of the trials keep all. AIPerf 0.13 asks
+// for one such trial only, so that repeats make a limit easier to keep.
+func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
+	v := Verdict{Pass: true}
+	var trials []*cell.Trial
+	for _, o := range outcomes {
+		for i := range o.Trials {
+			trials = append(trials, &o.Trials[i])
+		}
+	}
+	kept := 0
+	for _, t := range trials {
+		if keeps(filters, t) {
+			kept++
+		}
+	}
+	if len(trials) == 0 || 2*kept < len(trials) {
+		v.Pass = false
+	}
+	for _, f := range filters {
+		r := read(f, trials)
+		v.Readings = append(v.Readings, r)
+		v.Pass = v.Pass && r.Observed != nil && f.Holds(*r.Observed)
+	}
+	return v
+}
+
+func keeps(filters []Filter, t *cell.Trial) bool {
+	for _, f := range filters {
+		if x, ok := statistic(t, f.MetricTag, f.Stat); !ok || !f.Holds(x) {
+			return false
+		}
+	}
+	return t.Failure == ""
+}
+
+// read returns the mean over trials. Trials that are no results are left out unless no
+// other is left.
+func read(f Filter, trials []*cell.Trial) Reading {
+	r := Reading{Filter: f}
+	var values []float64
+	for _, t := range trials {
+		if t.Failure != "" {
+			continue
+		}
+		x, ok := statistic(t, f.MetricTag, f.Stat)
+		if !ok {
+			return r
+		}
+		values = append(values, x)
+		r.Unsupported = r.Unsupported || !Supported(t, f.MetricTag, f.Stat)
+	}
+	if r.trials = len(values); r.trials == 0 {
+		return r
+	}
+	mean, spread := moments(values)
+	r.Observed, r.spread = &mean, spread
+	return r
+}
+
+// moments returns the mean and the standard deviation of values.
+func moments(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	if len(values) < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// breach returns the first reading that does not keep its limit, or nil.
+func (v *Verdict) breach() *Reading {
+	for i := range v.Readings {
+		if r := &v.Readings[i]; r.Observed == nil || !r.Holds(*r.Observed) {
+			return r
+		}
+	}
+	return nil
+}
+
+// clear is how far from its limit, as a share of it, a value is not near it.
+const clear = 0.2
+
+// clear reports whether the verdict would hardly change if the variation were performed
+// again: all limits are kept by far, or one is exceeded by far.
+func (v *Verdict) clear() bool {
+	worst := math.Inf(-1)
+	for i := range v.Readings {
+		r := &v.Readings[i]
+		if r.Observed == nil {
+			return false
+		}
+		worst = max(worst, r.margin()/scale(r.Filter))
+	}
+	if v.Pass {
+		return worst <= -clear
+	}
+	return worst >= clear
+}
+
+// statistic returns a statistic of a trial if it is finite.
+func statistic(t *cell.Trial, metric, name string) (float64, bool) {
+	v, ok := t.Stat(metric, name)
+	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// number returns the value of a path as a number.
+func number(v *cell.Variation, path string) (float64, bool) {
+	value, _ := v.Value(path)
+	switch x := value.(type) {
+	case float64:
+		return x, true
+	case int:
+		return float64(x), true
+	case json.Number:
+		f, err := x.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}

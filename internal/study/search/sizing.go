@@ -1,0 +1,109 @@
+package search
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/study/cell"
+)
+
+// Precision is how exact a search is to be.
+type Precision string
+
+// The precisions.
+const (
+	Tight  Precision = "tight"
+	Normal Precision = "normal"
+	Coarse Precision = "coarse"
+)
+
+// requests is the number of requests of a probe at low concurrency. 1000 leave 50 beyond
+// the 95th percentile and 10 beyond the 99th.
+func (p Precision) requests() float64 {
+	switch p {
+	case Tight:
+		return 10_000
+	case Coarse:
+		return 300
+	}
+	return 1000
+}
+
+// width is the width of the final bracket of a boundary search, as a share of its end.
+func (p Precision) width() float64 {
+	switch p {
+	case Tight:
+		return 0
+	case Coarse:
+		return 0.05
+	}
+	return 0.01
+}
+
+// perSession is the least number of requests of a session that stays busy: with 30, those
+// that start together make up 3 % of a probe.
+const perSession = 30
+
+// Paths that settings assign.
+const (
+	requestsPath = "phases.profiling.requests"
+	warmupPath   = "phases.warmup"
+)
+
+// Sizing decides how long each variation of a study is measured.
+type Sizing struct {
+	Precision Precision // empty = Normal
+	// Given means that the document says how long a phase lasts; it is left alone.
+	Given bool
+	// Concurrency is that of the document, for variations that do not set it; 0 = 1.
+	Concurrency int
+	// Warmup is the duration of a warm-up at the concurrency of each variation, in
+	// seconds; 0 = none but that of the document.
+	Warmup float64
+}
+
+// Requests returns the number of requests that a variation needs.
+func (s Sizing) Requests(values []cell.Assignment) int {
+	return int(max(s.Precision.requests(), perSession*s.concurrency(values)))
+}
+
+func (s Sizing) concurrency(values []cell.Assignment) float64 {
+	v := cell.Variation{Values: values}
+	for _, a := range values {
+		if a.Path == "concurrency" || strings.HasSuffix(a.Path, ".concurrency") {
+			if x, ok := number(&v, a.Path); ok {
+				return max(x, 1)
+			}
+		}
+	}
+	return math.Max(float64(s.Concurrency), 1)
+}
+
+// Settings returns the assignments that make a variation with these values last long
+// enough.
+func (s Sizing) Settings(values []cell.Assignment) []cell.Assignment {
+	var out []cell.Assignment
+	if !s.Given {
+		out = append(out, cell.Assignment{Path: requestsPath, Value: float64(s.Requests(values))})
+	}
+	if s.Warmup > 0 {
+		out = append(out,
+			cell.Assignment{Path: warmupPath + ".duration", Value: s.Warmup},
+			cell.Assignment{Path: warmupPath + ".concurrency", Value: s.concurrency(values)})
+	}
+	return out
+}
+
+// Supported reports whether the statistic of a metric is taken of enough values. Means and
+// extremes always are; of a percentile, five values are expected beyond it.
+func Supported(t *cell.Trial, metric, name string) bool {
+	digits, percentile := strings.CutPrefix(name, "p")
+	q, err := strconv.ParseFloat(digits, 64)
+	if !percentile || err != nil {
+		return true
+	}
+	n, ok := t.Stat(metric, "count")
+	return !ok || stat.Supports(n, q/100)
+}

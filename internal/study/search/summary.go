@@ -1,0 +1,154 @@
+package search
+
+import (
+	"slices"
+
+	"aiperfd/internal/study/cell"
+)
+
+// Summary is what a search found.
+type Summary struct {
+	Reason     string // why it ended; empty = it goes on
+	Iterations []Iteration
+	// Best are the iterations with the best objective, of those that keep all limits if
+	// there are any. Several = none of them is better than another in all objectives.
+	Best     []int
+	Boundary *Boundary // of searches in one dimension with limits; nil = none was found
+	Tiers    []TierResult
+}
+
+// Iteration is one performed variation and its judgement.
+type Iteration struct {
+	Outcome       *cell.Outcome
+	Objectives    []*float64 // in the order of the options; nil = not measured
+	Verdict       Verdict
+	NonMonotonic  bool // contradicts the boundary
+	ClientLimited bool // the load generator was not good enough in a trial
+}
+
+// Boundary is where the values of a dimension begin to break a limit.
+type Boundary struct {
+	Path     string
+	Pass     *Edge     // the largest value that keeps the limits
+	Fail     *Edge     // the smallest value that does not
+	Type     string    // smooth, cliff; empty = unknown
+	Binding  *Filter   // the limit that is reached first
+	Interval []float64 // 95 % confidence interval of the boundary, two values; nil = unknown
+}
+
+// Edge is one side of a boundary.
+type Edge struct {
+	Value     float64
+	Iteration int // the last one with this value
+	Breach    *Reading
+}
+
+// TierResult is the boundary of one tier.
+type TierResult struct {
+	Label    string
+	Status   string // converged, partial, no_pass_in_range, no_failure_in_range
+	Boundary *Boundary
+}
+
+// summary judges every outcome and finds the best ones.
+func (o *Options) summary(done []cell.Outcome, reason string) Summary {
+	s := Summary{Reason: reason}
+	for i := range done {
+		it := Iteration{Outcome: &done[i], Verdict: Judge(o.Filters, &done[i])}
+		for _, objective := range o.Objectives {
+			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
+		}
+		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return t.Client == "invalid" })
+		s.Iterations = append(s.Iterations, it)
+	}
+	s.Best = o.best(s.Iterations)
+	return s
+}
+
+func pointers(trials []cell.Trial) []*cell.Trial {
+	out := make([]*cell.Trial, len(trials))
+	for i := range trials {
+		out[i] = &trials[i]
+	}
+	return out
+}
+
+// best returns the iterations that no other dominates, of the feasible ones if there are
+// any; of equal ones the first.
+func (o *Options) best(all []Iteration) []int {
+	if len(o.Objectives) == 0 {
+		return nil
+	}
+	var pool []int
+	for _, wanted := range []bool{true, false} {
+		for i, it := range all {
+			if !slices.Contains(it.Objectives, nil) && it.Verdict.Pass == wanted {
+				pool = append(pool, i)
+			}
+		}
+		if len(pool) > 0 {
+			break
+		}
+	}
+	var out []int
+	for _, i := range pool {
+		if !slices.ContainsFunc(pool, func(j int) bool {
+			better, worse := o.compare(all[j].Objectives, all[i].Objectives)
+			return better && !worse || j < i && !better && !worse
+		}) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// compare reports whether a is better than b in some objective, and whether it is worse
+// in some.
+func (o *Options) compare(a, b []*float64) (better, worse bool) {
+	for i, objective := range o.Objectives {
+		x, y := *a[i], *b[i]
+		if !objective.Maximize {
+			x, y = -x, -y
+		}
+		better = better || x > y
+		worse = worse || x < y
+	}
+	return better, worse
+}
+
+// boundary describes a bracket; nil if it is empty.
+func (o *Options) boundary(done []cell.Outcome, filters []Filter, b *bracket) *Boundary {
+	if !b.hasPass && !b.hasFail {
+		return nil
+	}
+	out := &Boundary{Path: o.Space[0].Path}
+	seen := o.observations(done)
+	edge := func(x float64) *Edge {
+		i := slices.IndexFunc(seen, func(v observation) bool { return v.x == x })
+		v := Judge(filters, seen[i].outcomes...)
+		last := seen[i].outcomes[len(seen[i].outcomes)-1]
+		return &Edge{Value: x, Iteration: last.Index, Breach: v.breach()}
+	}
+	if b.hasPass {
+		out.Pass = edge(b.pass)
+	}
+	if b.hasFail {
+		out.Fail = edge(b.fail)
+		if out.Fail.Breach != nil {
+			out.Binding = &out.Fail.Breach.Filter
+		}
+	}
+	return out
+}
+
+// flag marks the iterations with values that contradict the boundary.
+func (s *Summary) flag(values []float64) {
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		for _, a := range it.Outcome.Values {
+			if x, ok := number(&it.Outcome.Variation, a.Path); ok && slices.Contains(values, x) {
+				it.NonMonotonic = true
+			}
+		}
+	}
+}
