@@ -109,9 +109,40 @@ type Phase struct {
 	RequestsETA      *float64 `json:"requests_eta_sec"`
 	RecordsETA       *float64 `json:"records_eta_sec"`
 
-	Percent  *float64 `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
-	InFlight int64    `json:"in_flight_requests"`
-	State    string   `json:"state" enums:"running,draining,complete,cancelled,failed"`
+	Percent  *float64  `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
+	InFlight int64     `json:"in_flight_requests"`
+	Arrivals *Arrivals `json:"arrivals"` // null for a closed loop
+	State    string    `json:"state" enums:"running,draining,complete,cancelled,failed"`
+}
+
+// Arrivals are the arrivals of an open loop: requests, or with users, a schedule or a rate
+// of sessions, new conversations. Each of them was sent, was dropped or waits.
+type Arrivals struct {
+	Due          int64    `json:"due"`
+	Dropped      int64    `json:"dropped"`     // found no free slot, with saturation drop
+	Waiting      int64    `json:"waiting"`     // for a slot; at the end of the phase, those that were not sent
+	WaitingMax   int64    `json:"waiting_max"` // at the same time
+	Waited       int64    `json:"waited"`      // waited for a slot and were sent
+	WaitAvg      *float64 `json:"wait_avg_ms"` // of those
+	WaitMax      *float64 `json:"wait_max_ms"`
+	LiveSessions int64    `json:"live_sessions"` // started and not ended; users, if there are any
+	LiveMax      int64    `json:"live_sessions_max"`
+}
+
+func newArrivals(st *bench.PhaseStats) *Arrivals {
+	a := &st.Arrivals
+	if a.Used == 0 {
+		return nil
+	}
+	out := &Arrivals{
+		Due: a.Used, Dropped: a.Dropped, Waiting: st.Backlog, WaitingMax: st.BacklogMax, Waited: a.Waited,
+		LiveSessions: st.SentSessions - st.CompletedSessions - st.CancelledSessions, LiveMax: a.LiveMax,
+	}
+	if a.Waited > 0 {
+		const ms = float64(time.Millisecond)
+		out.WaitAvg, out.WaitMax = new(float64(a.WaitSum)/float64(a.Waited)/ms), new(float64(a.WaitMax)/ms)
+	}
+	return out
 }
 
 // NewProgress returns the progress of a run. Both arguments may be nil.
@@ -151,7 +182,7 @@ func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 		CancelledSessions: st.CancelledSessions, SessionTurns: st.SessionTurns,
 		SuccessRecords: st.SuccessRecords, ErrorRecords: st.ErrorRecords,
 		TimeoutTriggered: st.DurationReached, GraceTriggered: st.End == bench.PhaseGraceTimeout,
-		WasCancelled: st.End == bench.PhaseCancelled, InFlight: st.InFlight(), State: phaseState(st),
+		WasCancelled: st.End == bench.PhaseCancelled, InFlight: st.InFlight(), State: phaseState(st), Arrivals: newArrivals(st),
 	}
 	if st.ProfilingIndex >= 0 {
 		out.ProfilingIndex = new(st.ProfilingIndex)
@@ -195,7 +226,7 @@ func phaseState(st *bench.PhaseStats) string {
 		return "complete"
 	case bench.PhaseCancelled:
 		return "cancelled"
-	case bench.PhaseFailed, bench.PhaseAborted:
+	case bench.PhaseFailed, bench.PhaseSaturated, bench.PhaseAborted:
 		return "failed"
 	}
 	if st.SentEnd != 0 {

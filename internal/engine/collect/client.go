@@ -77,7 +77,7 @@ func (c *Client) Look(l *Look) {
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
-	if asked.Open && o.Phase.Replay == nil {
+	if o.Phase.Arrivals != nil && !o.Phase.PerSession {
 		c.Saturation = verdict.Saturate(&verdict.Demand{
 			Rate: o.Phase.Rate, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
 		})

@@ -80,11 +80,15 @@ func (c phaseRules) checkUserTurns() {
 	if mean := d.Turns.Mean; d.Type != "synthetic" || mean == nil || *mean >= 2 {
 		return
 	}
-	if n := c.at(path); n != nil && !c.failed[path] {
+	if c.has(path) {
 		c.conflict(path, "a phase of type "+UserCentric+" needs conversations of at least 2 turns on average")
 		return
 	}
-	c.require(path, "turns: a phase of type "+UserCentric+" needs conversations of at least 2 turns on average")
+	at := c.path + ".users"
+	if !c.has(at) {
+		at = c.path + ".type"
+	}
+	c.conflict(at, "needs conversations of at least 2 turns on average; give the dataset turns, on a command line --conversation-turn-mean")
 }
 
 // checkSaturation checks that only arrivals that can wait for a slot have a policy for it.

@@ -43,6 +43,9 @@ var (
 		paused,
 		warmupErrors,
 		cutByGrace,
+		arrivalsDropped,
+		arrivalsWaited,
+		usersOverlap,
 	}
 	// reportChecks need only the report, so they apply to interrupted runs, too.
 	reportChecks = [...]func(*export.Report) []bench.Warning{

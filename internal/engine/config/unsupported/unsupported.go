@@ -287,7 +287,7 @@ func Values(path string) []string {
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":
-		names = "user_centric agentic_replay"
+		names = "agentic_replay"
 	}
 	return strings.Fields(names)
 }
