@@ -3,6 +3,7 @@ package examples_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"aiperfd/internal/engine/config"
@@ -46,6 +47,33 @@ func TestDocuments(t *testing.T) {
 				if p.ProfilingIndex == 0 && p.Requests != tt.requests {
 					t.Errorf("first profiling phase: %d requests, want %d", p.Requests, tt.requests)
 				}
+			}
+		})
+	}
+}
+
+// The workloads are read from the root of the repository, as their comments say.
+func TestWorkloads(t *testing.T) {
+	t.Chdir("..")
+	files, err := filepath.Glob("examples/workloads/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 12 {
+		t.Fatalf("%d workloads, want 12", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc, _, err := config.Load(data, config.LoadOptions{Format: config.YAML, Choices: plan.Choices()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := plan.Compile(doc); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

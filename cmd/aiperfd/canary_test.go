@@ -35,7 +35,7 @@ func core(name string) string { return "canary" + name + "5d1e77" }
 // canaries are the places where a document can hold a secret.
 func canaries() []string {
 	return []string{
-		"apikey", "acmetoken", "cookie", "env", "query", "sas", "extrakey", "nested", // of the first document
+		"apikey", "acmetoken", "cookie", "env", "query", "sas", "extrakey", "nested", "stored", "derived", // of the first document
 		"user", "password", // of the second
 		"basic",                               // of the third
 		"proxyuser", "proxypassword", "param", // of the fourth
@@ -59,10 +59,10 @@ func canaryDocuments(base string) []string {
 	query := url.Values{"api_key": {canary("query")}, "sig": {canary("sas")}, "plain": {"visible"}}.Encode()
 	requests := 3 * len(echoes())
 	return []string{
-		"metadata: {name: keys, labels: {team: blue}}\nbenchmark:\n  model: m\n  endpoint:\n" +
+		"metadata: {name: keys, labels: {team: blue}}\nvariables: {held: \"${secret:derived}\"}\nbenchmark:\n  model: m\n  endpoint:\n" +
 			"    url: " + quote(base+"/?"+query) + "\n    streaming: true\n    apiKey: " + quote(canary("apikey")) + "\n" +
 			"    headers: {X-Acme-Token: " + quote(canary("acmetoken")) + ", Cookie: " + quote("session="+canary("cookie")) +
-			", X-Api-Key: \"${CANARY}\", X-Tenant: visible}\n" +
+			", X-Api-Key: \"${CANARY}\", X-Tenant: visible, X-Plain: \"${secret:stored}\", X-Other: \"{{ held }}\"}\n" +
 			"    extra: {api_key: " + quote(canary("extrakey")) + ", options: {access_token: " + quote(canary("nested")) + ", plain: visible}}" +
 			fmt.Sprintf(rest, requests),
 		"metadata: {name: userinfo}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(address+"://"+credentials+"@"+userinfo) + "}" +
@@ -267,7 +267,9 @@ func TestHaystack(t *testing.T) {
 // responses, logs and files of the daemon.
 func TestCanaryDaemon(t *testing.T) {
 	server := newEchoServer(t)
-	d := startTestDaemon(t, map[string]string{"CANARY": canary("env")})
+	d := startTestDaemon(t, map[string]string{
+		"CANARY": canary("env"), "AIPERFD_SECRET_STORED": canary("stored"), "AIPERFD_SECRET_DERIVED": canary("derived"),
+	})
 	found := haystack{}
 	frames := followFeed(t, d)
 	var ids []string
@@ -317,6 +319,10 @@ func (h haystack) refusals(d *testDaemon, document string) {
 		strings.Replace(document, "apiKey: \"", "apiKey: 3\n    api_key: \"", 1),
 		strings.Replace(document, "headers: {", "headers: {X-Bad-Token: [\""+core("acmetoken")+"\"], ", 1),
 		strings.Replace(document, "http://", "ftp://", 1),
+		strings.Replace(document, "team: blue", "team: \"${secret:stored}\"", 1),
+		strings.Replace(document, "X-Other: \"{{ held }}", "X-Other: \"{{ held // 2 }}{{ held[0] }}{{ held.x }}", 1),
+		strings.Replace(document, "streaming: true", "streaming: \"{{ held }}\"", 1),
+		strings.Replace(document, "  model: m", "  model: \"{{ held | lower }}\"", 1),
 		document[:len(document)/2],
 	} {
 		if i > 0 && broken == document {
@@ -416,6 +422,14 @@ func TestCanaryProfile(t *testing.T) {
 	if err := os.WriteFile(keyFile, []byte(canary("apikey")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("AIPERFD_SECRET_STORED", canary("stored"))
+	t.Setenv("AIPERFD_SECRET_DERIVED", canary("derived"))
+	document := filepath.Join(t.TempDir(), "bench.yaml")
+	if err := os.WriteFile(document, []byte(`
+variables: {held: "${secret:derived}"}
+benchmark: {endpoint: {url: "`+server.URL+`", headers: {X-Plain: "${secret:stored}", X-Other: "{{ held }}"}}, phases: {requests: 1}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	query := url.Values{"api_key": {canary("query")}, "sig": {canary("sas")}}.Encode()
 	credentials := url.UserPassword(canary("user"), canary("password")).String()
 	common := []string{
@@ -433,6 +447,7 @@ func TestCanaryProfile(t *testing.T) {
 			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--streaming",
 			"--extra-inputs", "api_key:" + canary("extrakey"), "-H", "Cookie: session=" + canary("cookie"),
 		},
+		"document": {"--config", document},
 		"userinfo": {"--url", strings.Replace(server.URL, "://", "://"+credentials+"@", 1)},
 		"key":      {"--url", server.URL, "--api-key", canary("apikey"), "--report", "full"},
 		"basic":    {"--url", server.URL, "-H", "authorization:Basic " + base64.StdEncoding.EncodeToString([]byte("n:"+canary("basic")))},

@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 )
 
 // testDaemon is the daemon of serve, in this process.
@@ -49,7 +50,8 @@ func (b *lockedBuffer) String() string {
 func startTestDaemon(t *testing.T, variables map[string]string) *testDaemon {
 	t.Helper()
 	d := &testDaemon{t: t, dir: t.TempDir(), logs: &lockedBuffer{}}
-	load := config.LoadOptions{LookupEnv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
+	env := func(name string) (string, bool) { v, ok := variables[name]; return v, ok }
+	load := config.LoadOptions{LookupEnv: env, LookupSecret: secret.Lookup(nil, env)}
 	for name := range variables {
 		load.AllowEnv = append(load.AllowEnv, name)
 	}

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 )
 
 // defaultPort is the default port of the daemon.
@@ -21,10 +22,10 @@ const defaultPort = 9097
 
 // serveFlags are the flags of the daemon.
 type serveFlags struct {
-	host, dataDir, portFile, level, names string
-	port, maxRuns, maxQueued              int
-	dataRoots, allowEnv, hosts            []string
-	allowDownload                         bool
+	host, dataDir, portFile, level, names, secretsDir string
+	port, maxRuns, maxQueued                          int
+	dataRoots, allowEnv, hosts                        []string
+	allowDownload                                     bool
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -61,6 +62,7 @@ func newServeCommand() *cobra.Command {
 	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "maximum number of queued runs")
 	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` with files that submitted documents may use (repeatable); default none")
 	fs.StringSliceVar(&f.allowEnv, "allow-env", nil, "`name` of an environment variable that submitted documents may use as ${NAME} (repeatable)")
+	fs.StringVar(&f.secretsDir, "secrets-dir", "", "`folder` whose files are secrets that submitted documents may use as ${secret:NAME}")
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
@@ -76,12 +78,17 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
+	secrets, err := secret.OpenFolder(f.secretsDir)
+	if err != nil {
+		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
 		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
+			LookupSecret: secret.Lookup(secrets, os.LookupEnv),
 		},
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
@@ -47,7 +48,7 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, Choices: plan.Choices()})
+			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices()})
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}

@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -110,7 +111,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	d, _, err := config.Load(r.Config, load)
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
-		if err != nil && !r.Credentials.Any() {
+		if err != nil && !r.Credentials.Any() && !problem.Has(err, problem.CodeRedacted) {
 			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
 		finishRun(r, bench.StateFailed, r.Error.Message)

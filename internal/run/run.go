@@ -57,6 +57,7 @@ type Summary struct {
 	Requests              int64    `json:"requests"`
 	Errors                int64    `json:"errors"`
 	Cancelled             int64    `json:"cancelled"`
+	CancelledByTest       int64    `json:"cancelled_by_test,omitempty"` // not in cancelled; absent if there were none
 	ErrorRate             *float64 `json:"error_rate_percent"`
 	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
 	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`

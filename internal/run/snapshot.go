@@ -65,6 +65,7 @@ type Counters struct {
 	Success         int64                 `json:"success"`
 	Errors          map[bench.Class]int64 `json:"errors"`
 	Cancelled       int64                 `json:"cancelled"`
+	CancelledByTest int64                 `json:"cancelled_by_test"`
 	InputTokens     int64                 `json:"input_tokens"`
 	OutputTokens    int64                 `json:"output_tokens"` // visible and reasoning
 	ReasoningTokens int64                 `json:"reasoning_tokens"`

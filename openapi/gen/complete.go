@@ -67,9 +67,9 @@ func refine(doc *openapi3.T, t reflect.Type, seen map[reflect.Type]bool) error {
 	if ref == nil {
 		return fmt.Errorf("type %s has no schema", t)
 	}
-	for f := range t.Fields() {
+	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" {
+		if name == "-" || f.Anonymous { // the members of an embedded struct are members of t
 			continue
 		}
 		member := ref.Value.Properties[name]

@@ -57,6 +57,7 @@ benchmark:
 - **Names.** The members of ` + "`variables`" + `, and every value of the document by its path, with or without ` + "`benchmark.`: `model`, `endpoint.url`, `datasets.main.prompts.isl.mean`, `phases.profiling.rate`" + `. Elements of lists have their index or their name. Values may be templates themselves; the order does not matter. A name without a value is an error.
 - **Order.** References (` + "`${NAME}`" + `) are replaced first, flags are laid over the document, then templates are evaluated. In a sweep they are evaluated for each variation, so that they follow the value that varies.
 - **Language.** Arithmetic, comparisons, ` + "`if … else`" + `, loops, and the filters of Jinja, such as ` + "`int`, `float`, `round`, `min`, `max`, `default`, `join`, `upper`, `lower`, `tojson`" + `. Time and memory are bounded; files and other templates cannot be read. ` + "`//` and `%`" + ` round towards zero.
+- **Secrets.** ` + "`${secret:NAME}`" + ` is the content of the file NAME in the folder of ` + "`serve --secrets-dir`" + `, or the environment variable ` + "`AIPERFD_SECRET_NAME`" + `. It may stand in the API key, headers, URL parameters, passwords of URLs, ` + "`extra`, inline records and `variables`" + `, and is never shown or stored.
 - **Exceptions.** ` + "`endpoint.template` and `endpoint.extra.payload_template`" + ` are templates of requests and stay as they are. Values of flags are taken as they are.
 `
 

@@ -202,6 +202,7 @@ func (e *emitter) phase(id string, p *run.Phase) {
 	e.counter(e.requests, c.Success, id, name, "success")
 	e.counter(e.requests, failed, id, name, "error")
 	e.counter(e.requests, c.Cancelled, id, name, "cancelled")
+	e.counter(e.requests, c.CancelledByTest, id, name, "cancelled_by_test")
 	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
 	e.counter(e.input, c.InputTokens, id, name)
 	e.counter(e.output, c.OutputTokens, id, name)
@@ -295,7 +296,7 @@ func ErrorClasses() []string {
 // ErrorClass maps a class of failure to its label.
 func ErrorClass(c bench.Class) string {
 	switch c {
-	case bench.TimeoutConnect, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
+	case bench.TimeoutConnect, bench.TimeoutSend, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
 		return "timeout"
 	case bench.ConnectError, bench.ConnectionReset:
 		return "connect"
@@ -309,7 +310,7 @@ func ErrorClass(c bench.Class) string {
 		return "protocol"
 	case bench.JobTimeout:
 		return "timeout"
-	case bench.Cancelled, bench.ClientError:
+	case bench.Cancelled, bench.CancelledByTest, bench.ClientError:
 		return "other"
 	}
 	return "other"

@@ -109,10 +109,16 @@ type Phase struct {
 	RequestsETA      *float64 `json:"requests_eta_sec"`
 	RecordsETA       *float64 `json:"records_eta_sec"`
 
-	Percent  *float64  `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
-	InFlight int64     `json:"in_flight_requests"`
-	Arrivals *Arrivals `json:"arrivals"` // null for a closed loop
-	State    string    `json:"state" enums:"running,draining,complete,cancelled,failed"`
+	Additional
+}
+
+// Additional are the fields of a phase that AIPerf does not have.
+type Additional struct {
+	Percent         *float64  `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
+	InFlight        int64     `json:"in_flight_requests"`
+	CancelledByTest int64     `json:"requests_cancelled_by_test,omitempty"` // not in requests_cancelled; absent if there were none
+	Arrivals        *Arrivals `json:"arrivals"`                             // null for a closed loop
+	State           string    `json:"state" enums:"running,draining,complete,cancelled,failed"`
 }
 
 // Arrivals are the arrivals of an open loop: requests, or with users, a schedule or a rate
@@ -182,7 +188,10 @@ func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 		CancelledSessions: st.CancelledSessions, SessionTurns: st.SessionTurns,
 		SuccessRecords: st.SuccessRecords, ErrorRecords: st.ErrorRecords,
 		TimeoutTriggered: st.DurationReached, GraceTriggered: st.End == bench.PhaseGraceTimeout,
-		WasCancelled: st.End == bench.PhaseCancelled, InFlight: st.InFlight(), State: phaseState(st), Arrivals: newArrivals(st),
+		WasCancelled: st.End == bench.PhaseCancelled,
+		Additional: Additional{
+			InFlight: st.InFlight(), CancelledByTest: st.CancelledByTest, Arrivals: newArrivals(st), State: phaseState(st),
+		},
 	}
 	if st.ProfilingIndex >= 0 {
 		out.ProfilingIndex = new(st.ProfilingIndex)
@@ -215,7 +224,7 @@ func (p *Phase) rates(st *bench.PhaseStats, now time.Duration) {
 	p.RecordRate = positive(float64(records) / recordWindow.Seconds())
 	p.Percent = percent(st, window)
 	if st.End == "" {
-		p.RequestsETA = eta(st, st.Completed+st.Cancelled, window)
+		p.RequestsETA = eta(st, st.Returned(), window)
 		p.RecordsETA = eta(st, records, window)
 	}
 }
@@ -243,7 +252,7 @@ func percent(st *bench.PhaseStats, window time.Duration) *float64 {
 			share, bounded = max(share, done/expected), true
 		}
 	}
-	take(float64(st.Completed+st.Cancelled), float64(st.ExpectedRequests))
+	take(float64(st.Returned()), float64(st.ExpectedRequests))
 	take(float64(st.CompletedSessions+st.CancelledSessions), float64(st.ExpectedSessions))
 	take(window.Seconds(), st.ExpectedDuration.Seconds())
 	if !bounded {

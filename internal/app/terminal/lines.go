@@ -32,7 +32,7 @@ func shareOf(st *bench.PhaseStats) (share, bool) {
 			best, found = share{part, count}, true
 		}
 	}
-	returned := st.Completed + st.Cancelled
+	returned := st.Returned()
 	add(float64(returned), float64(st.ExpectedRequests), fmt.Sprintf("%d/%d", returned, st.ExpectedRequests))
 	sessions := st.CompletedSessions + st.CancelledSessions
 	add(float64(sessions), float64(st.ExpectedSessions), fmt.Sprintf("%d/%d sessions", sessions, st.ExpectedSessions))

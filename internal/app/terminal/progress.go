@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -104,7 +105,11 @@ func (v *view) end(st *bench.PhaseStats) {
 		_, _ = v.Screen.Write([]byte(v.Style.bar(st, v.columns()) + "\n")) // the run does not fail because its terminal is gone
 		return
 	}
-	v.Log.Info().Msgf("phase %s ended: %d ok, %d failed, %d cancelled", st.Name, st.Completed-st.Errors, st.Errors, st.Cancelled)
+	line := fmt.Sprintf("phase %s ended: %d ok, %d failed, %d cancelled", st.Name, st.Completed-st.Errors, st.Errors, st.Cancelled)
+	if st.CancelledByTest > 0 {
+		line += fmt.Sprintf(", %d cancelled by test", st.CancelledByTest)
+	}
+	v.Log.Info().Msg(line)
 }
 
 // draw shows the current phase with its live numbers.

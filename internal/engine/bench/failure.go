@@ -13,10 +13,12 @@ type Class string
 const (
 	ConnectError      Class = "connect_error"      // Failure.Code is dns, refused, unreachable, tls or proxy
 	TimeoutConnect    Class = "timeout_connect"    // timeout of the dial or a handshake
+	TimeoutSend       Class = "timeout_send"       // timeout of writing a request that was to be cancelled afterwards
 	TimeoutHeaders    Class = "timeout_headers"    // timeout of the response head
 	TimeoutIdle       Class = "timeout_idle"       // timeout of the next byte
 	TimeoutTotal      Class = "timeout_total"      // timeout of the request
 	Cancelled         Class = "cancelled"          // ended by the client; Failure.Code is the reason
+	CancelledByTest   Class = "cancelled_by_test"  // ended by the client to imitate a user who goes away; see Cancellation
 	ConnectionReset   Class = "connection_reset"   // the connection broke
 	Redirect          Class = "redirect"           // 301, 302, 303 or a redirect loop
 	Auth              Class = "auth"               // 401, 403
@@ -45,12 +47,26 @@ const (
 // Classes returns all classes, in the order in which a request reaches them.
 func Classes() []Class {
 	return []Class{
-		ConnectError, TimeoutConnect, TimeoutHeaders, TimeoutIdle, TimeoutTotal, Cancelled,
-		ConnectionReset, Redirect, Auth, NotFound, Timeout, PayloadTooLarge, RateLimited,
+		ConnectError, TimeoutConnect, TimeoutSend, TimeoutHeaders, TimeoutIdle, TimeoutTotal, Cancelled,
+		CancelledByTest, ConnectionReset, Redirect, Auth, NotFound, Timeout, PayloadTooLarge, RateLimited,
 		Overloaded, Gateway, ContextOverflow, BadRequest, ServerError, StreamError,
 		StreamTruncated, EmptyResponse, EmptyOutput, MalformedResponse, UnexpectedContent,
 		EventTooLarge, JobFailed, JobCancelled, JobTimeout, ClientError,
 	}
+}
+
+// Cancelled reports whether requests of the class were ended by the client.
+func (c Class) Cancelled() bool { return c == Cancelled || c == CancelledByTest }
+
+// Cancellation ends a request on purpose, to imitate a user who goes away.
+type Cancellation struct {
+	On    bool          // the request is to be ended
+	After time.Duration // from the time when it is fully written, ≥ 0
+}
+
+// Failure returns the result of a request that was ended.
+func (c *Cancellation) Failure(s Step) *Failure {
+	return &Failure{Class: CancelledByTest, Step: s, Message: fmt.Sprintf("cancelled %.3f s after the request was sent", c.After.Seconds())}
 }
 
 // Step is the step of a request in which it failed.

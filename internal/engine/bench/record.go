@@ -111,9 +111,10 @@ func (r *Record) OK() bool {
 	return r.Answer.Chunks[len(r.Answer.Chunks)-1].At > r.Stamps.Start
 }
 
-// Cancelled reports whether the client cancelled the request.
+// Cancelled reports whether the client cancelled the request, so that it is neither a
+// success nor an error.
 func (r *Record) Cancelled() bool {
-	return r.Answer.Failure != nil && r.Answer.Failure.Class == Cancelled
+	return r.Answer.Failure != nil && r.Answer.Failure.Class.Cancelled()
 }
 
 // OSL returns the output sequence length, including reasoning.

@@ -68,7 +68,7 @@ type PhaseStats struct {
 	ExpectedDuration  time.Duration // 0 = no limit
 	Grace             time.Duration // < 0 = no limit
 	Sent              int64
-	Completed         int64 // successful and failed, without cancelled
+	Completed         int64 // successful and failed, without cancelled ones
 	Cancelled         int64
 	Errors            int64
 	SentSessions      int64
@@ -81,9 +81,15 @@ type PhaseStats struct {
 	Backlog           int64 // arrivals waiting for a slot
 	BacklogMax        int64
 	Arrivals          Arrivals // in an open loop
-	Pauses            int64    // requests delayed because the previous one could not connect
-	DurationReached   bool     // the phase reached its duration
-	End               PhaseEnd // empty while the phase runs
+	Interruptions
+	DurationReached bool     // the phase reached its duration
+	End             PhaseEnd // empty while the phase runs
+}
+
+// Interruptions counts what the client did to requests on its own.
+type Interruptions struct {
+	Pauses          int64 // requests delayed because the previous one could not connect
+	CancelledByTest int64 // ended by the phase's cancellation test; not in Cancelled
 }
 
 // Arrivals summarises the arrivals of an open loop and the length of their queue: the
@@ -142,7 +148,10 @@ func (a *Arrivals) Lately() (arrivals, growth int64, ok bool) {
 }
 
 // InFlight returns the number of requests that were sent and have not returned.
-func (p *PhaseStats) InFlight() int64 { return p.Sent - p.Completed - p.Cancelled }
+func (p *PhaseStats) InFlight() int64 { return p.Sent - p.Returned() }
+
+// Returned returns the number of requests that ended in any way.
+func (p *PhaseStats) Returned() int64 { return p.Completed + p.Cancelled + p.CancelledByTest }
 
 // Window returns the duration that rates are computed over: from the start of the
 // phase to the return of its last request, or to now while the phase runs.

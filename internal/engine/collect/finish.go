@@ -57,7 +57,7 @@ func (r *Recorder) startFinishers() {
 		r.finishers.Go(func() {
 			for f := range r.finish {
 				raw := r.Run.decode(&f)
-				if failure := f.Record.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
+				if failure := f.Record.Answer.Failure; failure != nil && !failure.Class.Cancelled() {
 					r.counts.failed.Add(1)
 				}
 				r.Run.Files.writeRaw(raw)

@@ -114,6 +114,9 @@ func finishRoom(p *plan.Phase) int {
 // Begin announces the phase and starts recording. It is called before the first request.
 func (r *Recorder) Begin(p Load) {
 	r.load = p
+	if r.Phase.Kind == bench.Profiling {
+		r.Set.SliceFrom(p.Start())
+	}
 	r.startFinishers()
 	for _, o := range r.Observers {
 		o.Begin(p)

@@ -13,6 +13,8 @@ type Artifacts struct {
 	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
 	ExportOutputs bool    `json:"exportOutputsJson"`
 	ExportInputs  bool    `json:"exportInputs"`
+	// SliceDuration is the length of time slices with metrics of their own; nil = none.
+	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }
 
 // Decode reads the section. AIPerf selects files by records and raw; both together

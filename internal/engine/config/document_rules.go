@@ -109,6 +109,7 @@ func (c documentRules) checkPhases() {
 		rules.checkName(names)
 		rules.checkKind()
 		rules.checkArrival()
+		rules.checkCancellation()
 		profiling = profiling || phaseKind(p) != "warmup"
 	}
 	if !profiling && len(c.doc.Benchmark.Phases) > 0 {

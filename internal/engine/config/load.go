@@ -179,7 +179,7 @@ func (d *Draft) decode() *loader {
 		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
 	l.decoder.Document(d.Root, l.doc)
-	l.doc.injected = l.decoder.Injected
+	l.doc.injected, l.doc.confidential = l.decoder.Injected, l.decoder.Confidential
 	return l
 }
 

@@ -96,7 +96,7 @@ func (o *Object) Decode(f decode.Field, n *tree.Node) bool {
 		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.Options.Stored {
 			f.Fail(below.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(below.Place))
 		}
-		f.Injected = append(f.Injected, below.Secrets...)
+		f.Take(below)
 	})
 	*o = ObjectOf(n)
 	return true

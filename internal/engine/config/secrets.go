@@ -40,6 +40,10 @@ func (d *Document) Secrets() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
 
+// Confidential returns the texts that ${secret:NAME} put into the document. No form of the
+// document may show them, under any name.
+func (d *Document) Confidential() []string { return d.confidential }
+
 // objectSecrets returns the texts that redact.Value hides in an object.
 func objectSecrets(o Object) []string {
 	var all []string

@@ -101,6 +101,9 @@ func (p *page) head(r *Report) {
 	}
 	requests := fmt.Sprintf("%d ok, %d failed, %d cancelled",
 		count(r, "request_count"), count(r, "error_request_count"), count(r, "cancelled_request_count"))
+	if n := count(r, "cancelled_by_test_count"); n > 0 {
+		requests += fmt.Sprintf(", %d cancelled by test", n)
+	}
 	if r.Expected > 0 {
 		requests += fmt.Sprintf(", of %d", r.Expected)
 	}

@@ -22,8 +22,10 @@ const cancelledCode = 499
 func describeError(class bench.Class, status int, message string) errorDetails {
 	d := errorDetails{Type: string(class), Message: message, Class: string(class)}
 	switch {
-	case class == bench.Cancelled:
+	case class.Cancelled():
 		d.Code, d.Type = cancelledCode, "RequestCancellationError"
+	case class == bench.TimeoutSend:
+		d.Type = "RequestSendTimeout"
 	case status >= http.StatusMultipleChoices:
 		d.Code = status
 		if phrase := http.StatusText(status); phrase != "" {

@@ -79,7 +79,11 @@ func (p *page) requests(r *Report) {
 	if cancelled > 0 {
 		text += fmt.Sprintf(", %s cancelled", whole(cancelled))
 	}
-	if r.Expected > 0 && ok+failed+cancelled < r.Expected {
+	tested := count(r, "cancelled_by_test_count")
+	if tested > 0 {
+		text += fmt.Sprintf(", %s cancelled by test", whole(tested))
+	}
+	if r.Expected > 0 && ok+failed+cancelled+tested < r.Expected {
 		text += fmt.Sprintf(", of %s", whole(r.Expected))
 	}
 	if r.Duration > 0 {

@@ -60,6 +60,25 @@ type PhaseReport struct {
 	End     time.Time
 	Results metric.Results
 	Errors  []errorgroup.Group
+	Slices  []Slice // nil = none were asked for, or the phase does not enter the results
+}
+
+// Slices returns the time slices of the phases that enter the results, in order.
+func (r *Report) Slices() []Slice {
+	var out []Slice
+	for i := range r.Phases {
+		out = append(out, r.Phases[i].Slices...)
+	}
+	return out
+}
+
+// Slice is an interval of a phase with the metrics of the requests that started in it;
+// see [metric.Slice].
+type Slice struct {
+	Phase      string
+	Start, End time.Time
+	Complete   bool // as long as the others: the phase did not end in it
+	Results    metric.Results
 }
 
 // Dataset identifies the conversations that were used.

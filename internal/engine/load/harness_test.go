@@ -49,7 +49,13 @@ func (s *scripted) Do(ctx context.Context, r *transport.Request) (x transport.Ex
 	s.mu.Unlock()
 	x.Stamps.Start = s.clock.Now()
 	x.Response = &bench.Response{Status: 200, Framing: bench.FramingJSON}
+	leaves := make(<-chan time.Time)
+	if r.Cancel.On {
+		leaves = time.After(r.Cancel.After)
+	}
 	select {
+	case <-leaves:
+		x.Response = &bench.Response{Failure: r.Cancel.Failure(bench.StepHeaders)}
 	case <-time.After(rep.takes):
 		x.Response.Body = fmt.Appendf(nil, `{"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, rep.text)
 		if rep.status != 0 {

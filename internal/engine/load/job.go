@@ -57,6 +57,11 @@ func (j *jobs) perform(inflight context.Context) transport.Exchange {
 	}
 	j.out = transport.Exchange{Response: j.tracker.Response(), Stamps: first.Stamps, Conn: first.Conn, Lag: first.Lag}
 	first.Release()
+	if c := &j.request.Cancel; c.On {
+		var end context.CancelFunc
+		ctx, end = context.WithDeadlineCause(ctx, j.work.Clock.At(first.Stamps.Wrote+c.After), transport.CancelWith(c.Failure(bench.StepPoll)))
+		defer end()
+	}
 	for more {
 		call, more = j.poll(ctx, call)
 	}

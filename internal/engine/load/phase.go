@@ -41,6 +41,7 @@ type Phase struct {
 // counts are the live counters of a phase that the scheduler does not keep.
 type counts struct {
 	completed, cancelled      atomic.Int64
+	cancelledByTest           atomic.Int64
 	sessionsDone, sessionsCut atomic.Int64
 	turns, skipped            atomic.Int64
 	pendingTurns              atomic.Int64 // of started sessions, not sent yet
@@ -251,13 +252,18 @@ func (p *Phase) Start() time.Duration { return p.start }
 
 // InFlight returns how many requests are in flight.
 func (p *Phase) InFlight() int64 {
-	return decide(p, (*scheduler).progress).sent - p.count.completed.Load() - p.count.cancelled.Load()
+	return decide(p, (*scheduler).progress).sent - p.count.returned()
+}
+
+// returned returns how many requests have ended.
+func (c *counts) returned() int64 {
+	return c.completed.Load() + c.cancelled.Load() + c.cancelledByTest.Load()
 }
 
 // inSystem returns how many requests are in flight or wait in the backlog.
 func (p *Phase) inSystem() int64 {
 	now := decide(p, (*scheduler).progress)
-	return now.sent + now.backlog - p.count.completed.Load() - p.count.cancelled.Load()
+	return now.sent + now.backlog - p.count.returned()
 }
 
 // markSent stores the time at which nothing was left to send, once.
@@ -276,8 +282,8 @@ func (p *Phase) Stats(now time.Duration) bench.PhaseStats {
 		ExpectedRequests: p.plan.Requests, ExpectedSessions: p.plan.Sessions, ExpectedDuration: p.plan.Duration,
 		Grace: p.plan.Grace,
 		Sent:  made.sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(),
-		Pauses:       c.pauses.Load(),
-		SentSessions: made.started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
+		Interruptions: bench.Interruptions{Pauses: c.pauses.Load(), CancelledByTest: c.cancelledByTest.Load()},
+		SentSessions:  made.started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
 		SessionTurns: c.turns.Load(), SkippedTurns: c.skipped.Load(),
 		Backlog: made.backlog, BacklogMax: made.backlogMax, Arrivals: p.open.arrivals(),
 		DurationReached: c.durationReached.Load(),

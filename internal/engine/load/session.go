@@ -321,16 +321,25 @@ func (s *session) exchange(ctx context.Context) Finished {
 			Class: bench.ClientError, Step: bench.StepBuild, Message: next.err.Error(),
 		}}
 	} else {
+		next.request.Cancel = p.plan.Cancellation.Of(rec, s.retries)
 		f.Header, f.Body = next.request.Header, next.request.Body
 		f.Exchange = p.work.perform(ctx, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
 	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit
 	rec.Stamps.Scheduled, _ = s.scheduled(rec.Turn)
-	if failure := f.Exchange.Response.Failure; failure != nil && failure.Class == bench.Cancelled {
-		p.count.cancelled.Add(1)
-	} else {
-		p.count.completed.Add(1)
-	}
+	p.count.add(f.Exchange.Response.Failure)
 	return f
+}
+
+// add counts a request that has ended; nil = without a failure so far.
+func (c *counts) add(failure *bench.Failure) {
+	switch {
+	case failure != nil && failure.Class == bench.Cancelled:
+		c.cancelled.Add(1)
+	case failure != nil && failure.Class == bench.CancelledByTest:
+		c.cancelledByTest.Add(1)
+	default:
+		c.completed.Add(1)
+	}
 }

@@ -79,6 +79,13 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 	return f.results()
 }
 
+// Slices returns the metrics of a finished phase for each slice, up to the end of its
+// window W; nil without slices. An interval without requests is a slice too.
+func (s *Set) Slices(w time.Duration, p bench.PhaseStats) []Slice {
+	f := finisher{set: s, parts: []Part{{Set: s, Window: w, Phase: p}}}
+	return f.slices()
+}
+
 // Part is one phase of a pooled result.
 type Part struct {
 	Set    *Set
@@ -145,14 +152,7 @@ func (f *finisher) results() Results {
 			out = append(out, res)
 		}
 	}
-	for i := range f.set.slos {
-		res := Result{Def: &f.set.slos[i].def}
-		res.Set(Avg, float64(f.totals.SLOs[i].Met)/float64(f.totals.Success+f.totals.Errors))
-		if res.has != 0 {
-			out = append(out, res)
-		}
-	}
-	return out
+	return append(out, attainments(f.set.slos, f.totals.Tally)...)
 }
 
 // fill computes one metric.
@@ -209,7 +209,7 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 	if len(sorted) < se.exact.Len() {
 		return false
 	}
-	exactly(res, &se.exact, sorted, div)
+	exactly(res, se.exact.Runs(), sorted, div)
 	var at [stat.Thresholds]float64
 	for i, p := range monitored {
 		at[i] = stat.Quantile(sorted, p)
@@ -264,12 +264,17 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 
 // fillCurve computes a time-weighted metric.
 func (f *finisher) fillCurve(res *Result, c timeline.Curve) {
-	if f.sweep == nil {
-		f.sweep = newSweep(f.parts)
-	}
+	f.begin()
 	if ws := f.sweep.Curve(c); ws != nil {
 		res.Bin = f.sweep.Bin()
 		weighted(res, ws)
+	}
+}
+
+// begin makes the sweep.
+func (f *finisher) begin() {
+	if f.sweep == nil {
+		f.sweep = newSweep(f.parts)
 	}
 }
 

@@ -182,6 +182,7 @@ func TestFinal(t *testing.T) {
 	for _, r := range []*bench.Record{
 		handRecord(), slow, failedRecord(bench.StreamTruncated), failedRecord(bench.ContextOverflow),
 		failedRecord(bench.Cancelled),
+		failedRecord(bench.CancelledByTest),
 	} {
 		set.Observe(r)
 	}
@@ -197,7 +198,7 @@ func TestFinal(t *testing.T) {
 		"request_throughput": 0.2, "goodput": 0.1, "output_token_goodput": 1, "benchmark_duration": 0.26,
 		"completed_request_count": 4, "request_error_rate": 50, "request_count": 2, "error_request_count": 2,
 		"context_overflow_count": 1, "good_request_count": 1, "good_request_fraction": 0.25,
-		"cancelled_request_count": 1, "wasted_output_tokens": 15, "skipped_turns": 3,
+		"cancelled_request_count": 1, "wasted_output_tokens": 20, "skipped_turns": 3,
 		"total_usage_prompt_tokens": 104, "total_usage_prompt_cache_read_tokens": 26,
 		"overall_usage_prompt_cache_read_pct": 25, "usage_discrepancy_count": 2,
 		"slo_attainment.time_to_first_token": 0.5, "slo_attainment.output_token_throughput_per_user": 0.25,
@@ -209,9 +210,9 @@ func TestFinal(t *testing.T) {
 		}
 	}
 	wantCounters := catalogue.Counters{
-		Success: 2, Errors: 2, Cancelled: 1,
-		ByClass:     map[bench.Class]int64{bench.StreamTruncated: 1, bench.ContextOverflow: 1, bench.Cancelled: 1},
-		InputTokens: 100, OutputTokens: 12, ReasoningTokens: 8, WastedTokens: 15, ServerCounted: 2, Good: 1,
+		Success: 2, Errors: 2, Cancelled: 1, CancelledByTest: 1,
+		ByClass:     map[bench.Class]int64{bench.StreamTruncated: 1, bench.ContextOverflow: 1, bench.Cancelled: 1, bench.CancelledByTest: 1},
+		InputTokens: 100, OutputTokens: 12, ReasoningTokens: 8, WastedTokens: 20, ServerCounted: 2, Good: 1,
 		SLOs: []catalogue.SLOCount{
 			{Tag: "output_token_throughput_per_user", Threshold: 100, Met: 1, Missed: 3},
 			{Tag: "request_latency", Threshold: 200, Met: 1, Missed: 3},

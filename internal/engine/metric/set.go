@@ -27,6 +27,7 @@ type Set struct {
 
 	gaps     *series // inter_chunk_latency; nil if it does not apply
 	timeline *timeline.Timeline
+	slicer   *slicer // nil = no time slices
 	disk     values.Disk
 
 	sketched  bool // the values of single requests exceeded the budget
@@ -46,6 +47,7 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
+	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
 	// 0 = [DefaultBudget]; negative = no values are kept.
@@ -104,22 +106,19 @@ func NewSet(o Options) (*Set, error) {
 func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.Load(r)
-	s.measure(v)
+	part := s.part(r)
+	added := s.measure(v, part)
 	s.tally.Observe(v)
-	switch v.Outcome {
-	case catalogue.Success:
-		if len(s.slos) > 0 && countSLOs(&s.tally, s.slos, s.values) {
-			s.tally.AddGood(v)
-		}
-	case catalogue.Failed:
+	s.score(v, part)
+	if v.Outcome == catalogue.Failed {
 		s.errors.Add(v.Failure(), at(r))
-		for i := range s.slos {
-			s.tally.SLOs[i].Missed++
-		}
-	case catalogue.Cancelled:
 	}
 	s.keepRequest(v)
 	s.keepWithinBudget()
+	if part != nil {
+		part.tally.Observe(v)
+		s.slicer.enforce(s, added)
+	}
 	v.Record, v.Usage = nil, nil
 }
 
@@ -137,8 +136,36 @@ func (s *Set) Connected(cost bench.Setup) {
 // Reused sets how much of what the phase has sent so far is a repetition.
 func (s *Set) Reused(r catalogue.Reuse) { s.tally.Reuse = r }
 
-// measure adds the record's value to each series.
-func (s *Set) measure(v *catalogue.View) {
+// SliceFrom makes the set divide its records into slices of [Options.Slice], which
+// begin with the phase. Call it before the first record; without slices it does
+// nothing.
+func (s *Set) SliceFrom(start time.Duration) {
+	if s.opts.Slice > 0 {
+		s.slicer = &slicer{width: s.opts.Slice, origin: start}
+	}
+}
+
+// SliceWidth returns the length of the slices; 0 = there are none. It is longer than that
+// of [Options.Slice] if there would have been too many.
+func (s *Set) SliceWidth() time.Duration {
+	if s.slicer == nil {
+		return 0
+	}
+	return s.slicer.width
+}
+
+// part returns what accumulates the slice of a record; nil = there are no slices, or
+// the record was never sent.
+func (s *Set) part(r *bench.Record) *fold {
+	if s.slicer == nil || r.Stamps.Start == 0 {
+		return nil
+	}
+	return s.slicer.at(r.Stamps.Start, s)
+}
+
+// measure adds the record's value to each series, and to those of a part. It returns the
+// number of the latter.
+func (s *Set) measure(v *catalogue.View, part *fold) (n int) {
 	for i := range s.series {
 		se := &s.series[i]
 		s.values[i] = math.NaN()
@@ -148,12 +175,32 @@ func (s *Set) measure(v *catalogue.View) {
 		if se.row.List != nil {
 			s.list = se.row.List(v, s.list[:0])
 			se.addAll(s.list)
+			if part != nil {
+				part.samples[i].add(se.row.SketchDiv, s.list...)
+				n += len(s.list)
+			}
 			continue
 		}
 		if x := se.row.Each(v); !math.IsNaN(x) {
 			s.values[i] = x
 			se.add(x)
+			if part != nil {
+				part.samples[i].add(se.row.SketchDiv, x)
+				n++
+			}
 		}
+	}
+	return n
+}
+
+// score counts the objectives that a record meets.
+func (s *Set) score(v *catalogue.View, part *fold) {
+	if len(s.slos) == 0 {
+		return
+	}
+	countSLOs(&s.tally, s.slos, v, s.values)
+	if part != nil {
+		countSLOs(&part.tally, s.slos, v, s.values)
 	}
 }
 
@@ -163,7 +210,7 @@ func (s *Set) keepRequest(v *catalogue.View) {
 	if st.Start == 0 {
 		return
 	}
-	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.ISL, OSL: v.OSL}
+	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.ISL, OSL: v.OSL, OK: v.Outcome == catalogue.Success}
 	if v.Outcome == catalogue.Success && v.Streams {
 		r.First = st.Start + time.Duration(v.First)
 		if s.gaps != nil {

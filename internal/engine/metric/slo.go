@@ -71,19 +71,24 @@ func (o *slo) met(x float64) bool {
 	return x/o.div <= o.limit
 }
 
-// countSLOs counts the objectives that a success meets, given its value for each
-// series, and reports whether it meets all of them.
-func countSLOs(t *catalogue.Tally, slos []slo, values []float64) bool {
+// countSLOs counts the objectives that a record meets, given its value for each
+// series, and the successes that meet all of them. Errors meet none.
+func countSLOs(t *catalogue.Tally, slos []slo, v *catalogue.View, values []float64) {
+	if v.Outcome == catalogue.Cancelled {
+		return
+	}
 	good := true
 	for i := range slos {
-		if slos[i].met(values[slos[i].series]) {
+		if v.Outcome == catalogue.Success && slos[i].met(values[slos[i].series]) {
 			t.SLOs[i].Met++
 		} else {
 			t.SLOs[i].Missed++
 			good = false
 		}
 	}
-	return good
+	if good {
+		t.AddGood(v)
+	}
 }
 
 // nearestTag returns the tag of the per-record metric that is most like tag, however

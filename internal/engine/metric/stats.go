@@ -2,11 +2,11 @@ package metric
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
 	"aiperfd/internal/engine/metric/timeline"
-	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
 )
@@ -35,22 +35,22 @@ var quantiles = func() (qs [len(percentiles)]float64) {
 
 // exactly fills a result from all values in base units, given in order of
 // observation and sorted.
-func exactly(res *Result, all *values.Column, sorted []float64, div float64) {
-	n := float64(all.Len())
+func exactly(res *Result, runs iter.Seq[[]float64], sorted []float64, div float64) {
+	n := float64(len(sorted))
 	var sum float64
-	for run := range all.Runs() {
+	for run := range runs {
 		for _, x := range run {
 			sum += x
 		}
 	}
 	mean := sum / n
 	var squares float64
-	for run := range all.Runs() {
+	for run := range runs {
 		for _, x := range run {
 			squares += (x - mean) * (x - mean)
 		}
 	}
-	res.Count = int64(all.Len())
+	res.Count = int64(len(sorted))
 	res.Set(Avg, mean/div)
 	res.Set(Min, sorted[0]/div)
 	res.Set(Max, sorted[len(sorted)-1]/div)

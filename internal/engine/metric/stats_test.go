@@ -33,7 +33,7 @@ func TestPercentiles(t *testing.T) {
 	}
 	for _, test := range tests {
 		res := &Result{}
-		exactly(res, columnOf(test.values), slices.Sorted(slices.Values(test.values)), 1)
+		exactly(res, columnOf(test.values).Runs(), slices.Sorted(slices.Values(test.values)), 1)
 		for i, p := range percentiles {
 			v, ok := res.Get(p.stat)
 			if i >= len(test.want) {
@@ -63,7 +63,7 @@ func TestRarePercentiles(t *testing.T) {
 			s.Add(float64(i))
 		}
 		for name, fill := range map[string]func(*Result){
-			"exact":  func(r *Result) { exactly(r, columnOf(values), values, 1) },
+			"exact":  func(r *Result) { exactly(r, columnOf(values).Runs(), values, 1) },
 			"sketch": func(r *Result) { sketched(r, s, 1) },
 		} {
 			res := &Result{}

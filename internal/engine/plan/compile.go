@@ -232,6 +232,11 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	if d.Concurrency != nil {
 		ph.Concurrency = *d.Concurrency
 	}
+	if x := d.Cancellation; x != nil && x.Rate > 0 {
+		ph.Cancellation = &Cancellation{
+			seed: seed.Child("phase." + d.Name).Child(bench.StreamCancellation), Share: x.Rate / 100, After: x.Delay.Duration(),
+		}
+	}
 	const forever = 1<<63 - 1
 	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
 		ph.Grace = d.GracePeriod.Duration()
@@ -360,6 +365,9 @@ func (c *compiler) metrics(p *Plan) {
 		Caps:      p.Kind.Caps,
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
+	}
+	if d := c.b.Artifacts.SliceDuration; d != nil {
+		p.Metrics.Slice = d.Duration()
 	}
 	for _, ph := range p.Phases {
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)

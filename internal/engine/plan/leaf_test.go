@@ -209,10 +209,13 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.saturation":             func(d *config.Document) { d.Benchmark.Phases[0].Saturation = "drop" },
 	"phases.saturationLimit":        func(d *config.Document) { d.Benchmark.Phases[0].SaturationLimit = new(7) },
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.cancellation.rate":      cancelled(config.Cancellation{Rate: 30}),
+	"phases.cancellation.delay":     cancelled(config.Cancellation{Rate: 20, Delay: 2}),
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
+	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
@@ -232,6 +235,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
+	"variables":                   "named by templates, which are evaluated when the document is loaded",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
@@ -310,6 +314,11 @@ func userCentric(change func(*config.Phase)) func(*config.Document) {
 	}
 }
 
+// cancelled changes how requests are cancelled; those of the base document are not.
+func cancelled(to config.Cancellation) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Phases[0].Cancellation = &to }
+}
+
 // replayed changes how a dataset is replayed, not whether.
 func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
@@ -346,6 +355,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "phases.cancellation.delay" {
+			before.Benchmark.Phases[0].Cancellation = &config.Cancellation{Rate: 20}
 		}
 		if name == "datasets.skipBadLines" || name == "datasets.osl" {
 			toFile(before)
@@ -431,6 +443,8 @@ func digest(t *testing.T, d *config.Document) string {
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil
+		fmt.Fprintf(&out, "cancel %+v\n", deref(ph.Cancellation))
+		ph.Cancellation = nil
 		if ph.Replay != nil {
 			fmt.Fprintf(&out, "replay %+v\n", *ph.Replay)
 			ph.Replay = nil

@@ -116,6 +116,7 @@ type Phase struct {
 	Smoothness      float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
 	Excluded        bool                    // its records do not enter the result
 	FailThreshold   *float64                // share of failures that ends the phase; nil = none does
+	Cancellation    *Cancellation           // of some requests on purpose; nil = of none
 	Load            string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 

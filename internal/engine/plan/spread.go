@@ -17,10 +17,13 @@ func (s *spread) Pick(n int64) int {
 	case s.targets <= 1:
 		return 0
 	case s.random:
-		return int(mixed(uint64(s.seed)+uint64(n)*0x9e3779b97f4a7c15) % uint64(s.targets))
+		return int(mixed(uint64(s.seed)+uint64(n)*gamma) % uint64(s.targets))
 	}
 	return int(n % int64(s.targets))
 }
+
+// gamma is the increment of SplitMix64.
+const gamma = 0x9e3779b97f4a7c15
 
 // mixed is the output function of SplitMix64 (Steele, Lea and Flood 2014): every bit of
 // the result depends on every bit of x.

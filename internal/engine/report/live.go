@@ -56,12 +56,13 @@ func Saturation(phases []Measured) *verdict.Saturation {
 func (m *Measured) Public(clock bench.Clock) run.Phase {
 	count := m.Set.Counters()
 	c := run.Counters{
-		Sent: m.Stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,
+		Sent: m.Stats.Sent, Success: count.Success, Cancelled: count.Cancelled, CancelledByTest: count.CancelledByTest, Errors: count.ByClass,
 		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
 		ReasoningTokens: count.ReasoningTokens,
 		SLOMet:          map[string]int64{}, SLOMissed: map[string]int64{}, Histograms: map[string]*sketch.Sketch{},
 	}
 	delete(c.Errors, bench.Cancelled)
+	delete(c.Errors, bench.CancelledByTest)
 	for _, slo := range count.SLOs {
 		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
 	}

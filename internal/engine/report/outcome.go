@@ -98,6 +98,8 @@ func (in *Input) end() Outcome {
 		message := "no request succeeded"
 		if n.failed > 0 {
 			message += ": " + in.topError(in.Phases[len(in.Phases)-1].Set)
+		} else if n.tested > 0 {
+			message += fmt.Sprintf(": the cancellation test ended all %d", n.tested)
 		}
 		o = failed(&run.Error{Code: run.NoSuccess, Message: message})
 	}
@@ -117,7 +119,7 @@ func (in *Input) exceeded(m *Measured) bool {
 }
 
 // totals counts the requests of all profiling phases.
-type totals struct{ success, failed, retries int64 }
+type totals struct{ success, failed, tested, retries int64 }
 
 func (in *Input) totals() totals {
 	var n totals
@@ -125,6 +127,7 @@ func (in *Input) totals() totals {
 		if m := &in.Phases[i]; m.Plan.Kind == bench.Profiling {
 			count := m.Set.Counters()
 			n.success, n.failed, n.retries = n.success+count.Success, n.failed+count.Errors, n.retries+count.Retries
+			n.tested += count.CancelledByTest
 		}
 	}
 	return n

@@ -216,3 +216,36 @@ func TestSaturation(t *testing.T) {
 		}
 	}
 }
+
+// TestSlices: slices are those of the profiling phases, and a note states when they
+// became wider than the user asked for.
+func TestSlices(t *testing.T) {
+	o := metric.Options{Slice: 50 * time.Millisecond}
+	at := func(p *plan.Phase, times ...time.Duration) Measured {
+		m, err := newMeasured(p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Stats.End, m.Stats.Start = bench.PhaseCompleted, times[0]
+		m.Set.SliceFrom(times[0])
+		for _, at := range times {
+			m.add(&bench.Record{Stamps: bench.Stamps{Due: at, Start: at, End: at + time.Second}, Answer: bench.Answer{Chunks: []bench.Chunk{{At: at + time.Second}}}})
+		}
+		return m
+	}
+	in := input(
+		at(&plan.Phase{Name: "warm", Kind: bench.Warmup}, 1),
+		at(&plan.Phase{Name: "load", Kind: bench.Profiling}, time.Second, 2*time.Second),
+		at(&plan.Phase{Name: "more", Kind: bench.Profiling, Index: 2}, time.Minute, time.Hour),
+	)
+	in.Plan.Metrics = o
+	done := Conclude(in)
+	got := done.Report.Slices()
+	if len(got) != 40+8853 || got[39].Phase != "load" || got[40].Phase != "more" || !got[39].Complete || got[len(got)-1].Complete {
+		t.Errorf("%d slices", len(got))
+	}
+	note := "time slices of phase more last 400ms, not 50ms: there would have been too many, or they would have taken too much memory"
+	if !slices.ContainsFunc(done.Warnings, func(w bench.Warning) bool { return w == bench.Warning{Code: "slices-joined", Detail: note} }) {
+		t.Errorf("warnings %v, want %q", done.Warnings, note)
+	}
+}

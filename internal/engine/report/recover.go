@@ -57,6 +57,9 @@ func replay(m *plan.Measure, log *export.RecordLog) ([]Measured, error) {
 				return nil, err
 			}
 			p.Stats.End, p.Stats.Start = bench.PhaseAborted, rec.Stamps.Due
+			if p.Plan.Kind == bench.Profiling {
+				p.Set.SliceFrom(rec.Stamps.Due)
+			}
 		}
 		p.add(rec)
 	}
@@ -86,6 +89,8 @@ func (m *Measured) add(rec *bench.Record) {
 	s.LastUpdate = max(s.LastUpdate, rec.Stamps.End)
 	s.RequestsEnd = s.LastUpdate
 	switch {
+	case rec.Cancelled() && rec.Answer.Failure.Class == bench.CancelledByTest:
+		s.CancelledByTest++
 	case rec.Cancelled():
 		s.Cancelled++
 	case rec.OK():

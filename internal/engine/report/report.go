@@ -46,6 +46,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			warmup = append(warmup, part)
 		case !m.Plan.Excluded:
 			profiling = append(profiling, part)
+			rep.Phases[i].Slices = slicesOf(m, part, clock)
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
@@ -60,6 +61,17 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
 	rep.Checks = consistency(rep, phases)
 	return rep
+}
+
+// slicesOf returns the time slices of a phase.
+func slicesOf(m *Measured, part metric.Part, clock bench.Clock) []export.Slice {
+	var out []export.Slice
+	for _, s := range m.Set.Slices(part.Window, m.Stats) {
+		out = append(out, export.Slice{
+			Phase: m.Stats.Name, Start: clock.Wall(s.From), End: clock.Wall(s.To), Complete: s.Complete, Results: s.Results,
+		})
+	}
+	return out
 }
 
 // describe returns a report with the fields that do not depend on measurements.

@@ -26,7 +26,7 @@ func Summarize(rep *export.Report) *run.Summary {
 		return 0
 	}
 	s.Requests, s.Errors = count("request_count"), count("error_request_count")
-	s.Cancelled = count("cancelled_request_count")
+	s.Cancelled, s.CancelledByTest = count("cancelled_request_count"), count("cancelled_by_test_count")
 	s.ErrorRate = get("request_error_rate", metric.Avg)
 	s.RequestThroughput = get("request_throughput", metric.Avg)
 	s.OutputTokenThroughput = get("output_token_throughput", metric.Avg)

@@ -46,6 +46,7 @@ var (
 		arrivalsDropped,
 		arrivalsWaited,
 		usersOverlap,
+		widerSlices,
 	}
 	// reportChecks need only the report, so they apply to interrupted runs, too.
 	reportChecks = [...]func(*export.Report) []bench.Warning{
@@ -289,4 +290,14 @@ func inconsistentResults(rep *export.Report) []bench.Warning {
 		out = append(out, warn("inconsistent-result", "phase %s: %s: %s", cmp.Or(w.Phase, "?"), w.Code, w.Detail)...)
 	}
 	return out
+}
+
+// widerSlices warns that there would have been too many time slices.
+func widerSlices(in *Input, m *Measured) []bench.Warning {
+	asked, width := in.Plan.Metrics.Slice, m.Set.SliceWidth()
+	if width <= asked {
+		return nil
+	}
+	return warn("slices-joined", "time slices of phase %s last %v, not %v: there would have been too many, or they would have taken too much memory",
+		m.Plan.Name, width, asked)
 }

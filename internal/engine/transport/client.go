@@ -182,6 +182,7 @@ type Request struct {
 	Body      []byte      // not changed; must stay as it is until Do returns
 	Streaming bool        // a stream was asked for
 	Session   string      // for sticky connections
+	Cancel    bench.Cancellation
 	// MaxBody is the most bytes that the body of the response may have, received
 	// or kept; 0 = frame.MaxBody and frame.MaxKept.
 	MaxBody int
@@ -241,7 +242,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 			x.Release()
 			continue
 		}
-		resp.Failure = c.opts.explain(resp.Failure, a.target)
+		resp.Failure = c.opts.explain(r.unsent(resp.Failure), a.target)
 		x.Response = resp
 		x.Stamps.End = resp.EndAt
 		if first != 0 {
@@ -249,6 +250,17 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 		}
 		return x
 	}
+}
+
+// unsent returns the failure of a request that was to be cancelled and was not written
+// in time, as that; other failures as they are.
+func (r *Request) unsent(f *bench.Failure) *bench.Failure {
+	if !r.Cancel.On || f == nil || f.Class != bench.TimeoutTotal || f.Step != bench.StepConnect && f.Step != bench.StepSend {
+		return f
+	}
+	clear := *f
+	clear.Class, clear.Message = bench.TimeoutSend, "not written within the request timeout, so that it could not be cancelled"
+	return &clear
 }
 
 // conclude ends the body of a framer whose head was h and returns the response.

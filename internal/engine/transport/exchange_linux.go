@@ -46,12 +46,12 @@ type loopExchange struct {
 }
 
 // deadlines are offsets; 0 = none. The first two change with the reads of a stream.
-type deadlines struct{ idle, backlog, drain, total, connect, head time.Duration }
+type deadlines struct{ idle, backlog, drain, total, connect, head, planned time.Duration }
 
 // earliest returns the first deadline; 0 = none.
 func (d *deadlines) earliest() time.Duration {
 	first := time.Duration(0)
-	for _, by := range [...]time.Duration{d.idle, d.backlog, d.drain, d.total, d.connect, d.head} {
+	for _, by := range [...]time.Duration{d.idle, d.backlog, d.drain, d.total, d.connect, d.head, d.planned} {
 		if by != 0 && (first == 0 || by < first) {
 			first = by
 		}
@@ -64,7 +64,8 @@ type request struct {
 	head      []byte // reused for the next request
 	body      []byte
 	streaming bool
-	limit     int  // of the response body, in bytes; 0 = the default
+	limit     int // of the response body, in bytes; 0 = the default
+	cancel    bench.Cancellation
 	noBody    bool // the response has none
 	connects  bool // nothing is sent: the connection is for later requests
 }
@@ -134,6 +135,10 @@ func (e *loopExchange) Wrote() {
 	if timeout := e.owner.opts.HeadersTimeout; timeout > 0 && e.framer == nil {
 		e.deadlines.head = e.stamps.Wrote + timeout
 		e.pc.conn.Arm(e.deadlines.head)
+	}
+	if c := &e.request.cancel; c.On {
+		e.deadlines.planned = e.stamps.Wrote + c.After
+		e.pc.conn.Arm(e.deadlines.planned)
 	}
 }
 
@@ -216,7 +221,7 @@ func (e *loopExchange) parse(at, now time.Duration, b []byte) bool {
 	case e.framer != nil && e.framer.Drained():
 		e.settle(bench.EndEOF, nil)
 	case e.deadlines.drain == 0 && e.framer != nil && e.framer.Done():
-		e.deadlines.drain = now + drainTime
+		e.deadlines.drain, e.deadlines.planned = now+drainTime, 0 // it is complete
 		e.pc.conn.Arm(e.deadlines.drain)
 		e.coalesces = false
 		return true
@@ -265,7 +270,7 @@ func (e *loopExchange) Ended(err error) {
 // Expired implements loop.Handler.
 func (e *loopExchange) Expired(now time.Duration) {
 	passed := func(by time.Duration) bool { return by != 0 && now >= by }
-	if passed(e.deadlines.backlog) || passed(e.deadlines.total) || passed(e.deadlines.idle) {
+	if passed(e.deadlines.backlog) || passed(e.deadlines.total) || passed(e.deadlines.idle) || passed(e.deadlines.planned) {
 		if !e.flushBacklog() {
 			return
 		}
@@ -273,6 +278,10 @@ func (e *loopExchange) Expired(now time.Duration) {
 	switch {
 	case passed(e.deadlines.total):
 		e.result.cause = errTotalTimeout
+	case passed(e.deadlines.planned):
+		e.result.cause = CancelWith(e.request.cancel.Failure(e.step))
+		e.settle(bench.EndAborted, nil)
+		return
 	case passed(e.deadlines.connect):
 		e.pc.conn.Shut()
 		e.Connected(errConnectTimeout)

@@ -156,7 +156,7 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 	opts := m.std.opts
 	t := &trace{clock: opts.Clock, ex: a.x}
 	defer t.finish()
-	limited, limits := startTimeouts(ctx, opts)
+	limited, limits := startTimeouts(ctx, opts, a.Cancel)
 	defer limits.stop()
 	t.wrote = limits.requestWritten
 	traced := t.attach(limited)

@@ -105,7 +105,7 @@ func (s *stdlib) transportFor(a *attempt) *http.Transport {
 func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
 	t := &trace{clock: s.opts.Clock, ex: a.x, spare: s.ahead.firstUse}
 	defer t.finish()
-	ctx, limits := startTimeouts(ctx, s.opts)
+	ctx, limits := startTimeouts(ctx, s.opts, a.Cancel)
 	defer limits.stop()
 	t.wrote = limits.requestWritten
 	req := &http.Request{
@@ -164,6 +164,7 @@ func (s *stdlib) pump(ctx context.Context, body io.Reader, framer *frame.Framer,
 				return nil, bench.EndEOF
 			}
 			if framer.Done() {
+				t.complete()
 				limits.drain()
 			}
 		}

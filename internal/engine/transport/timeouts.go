@@ -22,6 +22,7 @@ var (
 type timeouts struct {
 	cancel  context.CancelCauseFunc
 	opts    *Options
+	planned bench.Cancellation
 	timers  [4]*time.Timer // total, headers, idle, drain; nil = not started
 	drainOn bool
 }
@@ -35,9 +36,9 @@ const (
 
 // startTimeouts returns the context of an exchange that starts now, and its timeouts.
 // They must be stopped.
-func startTimeouts(parent context.Context, o *Options) (context.Context, *timeouts) {
+func startTimeouts(parent context.Context, o *Options, planned bench.Cancellation) (context.Context, *timeouts) {
 	ctx, cancel := context.WithCancelCause(parent)
-	t := &timeouts{cancel: cancel, opts: o}
+	t := &timeouts{cancel: cancel, opts: o, planned: planned}
 	t.start(timerTotal, o.TotalTimeout, errTotalTimeout)
 	return ctx, t
 }
@@ -48,15 +49,21 @@ func (t *timeouts) start(timer int, d time.Duration, cause error) {
 	}
 }
 
-// requestWritten starts the wait for the response head. net/http calls it from
-// its writing goroutine, at most once, before RoundTrip returns or concurrently
-// with it; the timer is its own synchronisation.
-func (t *timeouts) requestWritten() (cancel func()) {
-	if t.opts.HeadersTimeout <= 0 {
-		return nil
+// requestWritten starts the wait for the response head, and the time after which the
+// request is cancelled on purpose. net/http calls it from its writing goroutine, at most
+// once, before RoundTrip returns or concurrently with it; the timers are their own
+// synchronisation. headers stops the wait, done both.
+func (t *timeouts) requestWritten() (headers, done func()) {
+	headers, done = func() {}, func() {}
+	if t.opts.HeadersTimeout > 0 {
+		timer := time.AfterFunc(t.opts.HeadersTimeout, func() { t.cancel(errHeadersTimeout) })
+		headers = func() { timer.Stop() }
 	}
-	timer := time.AfterFunc(t.opts.HeadersTimeout, func() { t.cancel(errHeadersTimeout) })
-	return func() { timer.Stop() }
+	if c := t.planned; c.On {
+		timer := time.AfterFunc(c.After, func() { t.cancel(CancelWith(c.Failure(""))) })
+		done = func() { timer.Stop() }
+	}
+	return headers, done
 }
 
 // headersSeen starts the wait for the first byte of the body.
@@ -92,9 +99,9 @@ func (t *timeouts) stop() {
 // endOf maps a failure to the way a body ended.
 func endOf(f *bench.Failure) bench.End {
 	switch f.Class {
-	case bench.TimeoutConnect, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
+	case bench.TimeoutConnect, bench.TimeoutSend, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
 		return bench.EndTimeout
-	case bench.Cancelled:
+	case bench.Cancelled, bench.CancelledByTest:
 		return bench.EndAborted
 	}
 	return bench.EndReset

@@ -18,8 +18,8 @@ import (
 // finish they have no effect.
 type trace struct {
 	clock bench.Clock
-	wrote func() (cancel func())
-	spare func(*sockstamp.Conn) bool // reports whether a connection was opened ahead and is used for the first time; nil = none are
+	wrote func() (headers, done func()) // see [timeouts.requestWritten]
+	spare func(*sockstamp.Conn) bool    // reports whether a connection was opened ahead and is used for the first time; nil = none are
 
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
@@ -33,7 +33,8 @@ type trace struct {
 	reused      bool
 	got         bool
 	sent        bool
-	cancelHead  func()
+	headersSeen func() // nil = the request is not written
+	done        func() // nil = the request is not written
 }
 
 func (t *trace) attach(ctx context.Context) context.Context {
@@ -112,8 +113,11 @@ func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 	t.note(func() {
 		t.ex.Stamps.Wrote = t.clock.Now()
 		t.sent = info.Err == nil
-		if t.sent && t.ex.Stamps.Headers == 0 {
-			t.cancelHead = t.wrote()
+		if !t.sent {
+			return
+		}
+		if t.headersSeen, t.done = t.wrote(); t.ex.Stamps.Headers != 0 {
+			t.headersSeen()
 		}
 	})
 }
@@ -128,8 +132,18 @@ func (t *trace) headers() {
 				t.ex.Stamps.Headers = t.clock.Offset(head)
 			}
 		}
-		if t.cancelHead != nil {
-			t.cancelHead()
+		if t.headersSeen != nil {
+			t.headersSeen()
+		}
+	})
+}
+
+// complete is called when the response is complete, though its body may not have ended:
+// the request is not cancelled any more.
+func (t *trace) complete() {
+	t.note(func() {
+		if t.done != nil {
+			t.done()
 		}
 	})
 }
@@ -219,8 +233,9 @@ func (t *trace) finish() {
 		times := t.below.times(t.stream)
 		t.ex.Conn.Reads, t.ex.Lag = times.reads, times.lag
 	}
-	if t.cancelHead != nil {
-		t.cancelHead()
+	if t.done != nil {
+		t.headersSeen()
+		t.done()
 	}
 	t.ex = nil
 }

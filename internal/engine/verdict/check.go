@@ -109,7 +109,7 @@ func exactly(x float64) float64 { return 1e-9 * max(1, math.Abs(x)) }
 
 func requestsConserved(a *Account) (expected, observed, tolerance float64, ok bool) {
 	s, c := &a.Stats, &a.Counters
-	observed = float64(c.Success + c.Errors + c.Cancelled)
+	observed = float64(c.Success + c.Errors + c.Cancelled + c.CancelledByTest)
 	if s.RequestsEnd == 0 {
 		observed += float64(s.InFlight())
 	}

@@ -69,7 +69,25 @@ const (
 // marshals to JSON (encode without HTML escaping to keep "<redacted>" readable)
 // and, without secrets, loads again to the same benchmark. A dataset without a
 // seed shows the seed of the run.
-func Resolved(d *config.Document) any { return resolved(d) }
+func Resolved(d *config.Document) any { return without(resolved(d), d.Confidential()) }
+
+// without hides exact secrets in the texts of an object.
+func without(o config.Object, secrets []string) config.Object {
+	if len(secrets) == 0 {
+		return o
+	}
+	set, root := redact.NewSet(secrets...), reread(o)
+	root.Walk(func(n *tree.Node) {
+		switch {
+		case n.Shape != tree.Text:
+		case slices.Contains(secrets, n.Scalar): // also a short one
+			n.Scalar = redact.Placeholder
+		default:
+			n.Scalar = set.Exact(n.Scalar)
+		}
+	})
+	return config.ObjectOf(root)
+}
 
 func resolved(d *config.Document) config.Object {
 	b := &d.Benchmark
@@ -189,6 +207,8 @@ func shown(v reflect.Value, name string) any {
 		return each(value, func(pair config.LengthPair) config.Object {
 			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
 		})
+	case *config.Cancellation:
+		return optional(value, "benchmark.phases.*.cancellation", "rate delay")
 	case *config.RangeRatio:
 		return rangeRatioView(value)
 	case *config.Images:

@@ -60,6 +60,8 @@ type Decoder struct {
 	Failed   map[string]bool       // canonical paths whose value could not be read
 	Injected []string              // values that substitutions put into secret places
 	validate *validator.Validate
+
+	Confidential []string // those of Injected that ${secret:NAME} gave
 }
 
 // New returns a decoder that reports problems to r.
@@ -74,6 +76,12 @@ func New(r *problem.Report, o Options) *Decoder {
 func (d *Decoder) Document(root *tree.Node, p any) {
 	d.Given[""] = root
 	d.object(root, reflect.ValueOf(p).Elem(), "")
+	root.Walk(func(n *tree.Node) {
+		if n.Confidential {
+			d.Fail(n.Place, problem.CodeNotAllowed, "%s: cannot be a secret; use it in the API key, a header, a URL parameter, extra, or inline records",
+				problem.Label(n.Place))
+		}
+	})
 }
 
 // object reads the members of n into the fields of a struct. Keys match the
@@ -273,6 +281,7 @@ func (f Field) secret(n *tree.Node, to *secret.Text) bool {
 
 // url reads a base URL, or the URL of a proxy if that is the form of the field.
 func (f Field) url(n *tree.Node, to *secret.URL) bool {
+	confidential := n.Confidential
 	raw, ok := f.SecretText(n, f.Path)
 	if !ok {
 		return false
@@ -282,6 +291,9 @@ func (f Field) url(n *tree.Node, to *secret.URL) bool {
 		parse = secret.ParseProxy
 	}
 	u, requirement := parse(raw)
+	if requirement == "" && slices.ContainsFunc(n.Secrets, func(s string) bool { return confidential && strings.Contains(u.String(), s) }) {
+		requirement = "a secret must be a password or the value of a parameter such as api_key"
+	}
 	if requirement != "" {
 		return f.Invalid(n, requirement)
 	}
@@ -304,8 +316,17 @@ func (d *Decoder) SecretText(n *tree.Node, path string) (string, bool) {
 		d.Fail(n.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(n.Place))
 		return "", false
 	}
-	d.Injected = append(d.Injected, n.Secrets...)
+	d.Take(n)
 	return n.Scalar, true
+}
+
+// Take records the secrets of a node that stands where a secret may stand.
+func (d *Decoder) Take(n *tree.Node) {
+	d.Injected = append(d.Injected, n.Secrets...)
+	if n.Confidential {
+		d.Confidential = append(d.Confidential, n.Secrets...)
+		n.Confidential = false
+	}
 }
 
 // integer accepts 10, 10.0 and 1e1.

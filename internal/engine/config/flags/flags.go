@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
@@ -94,7 +95,7 @@ type Flags struct {
 // and holds all of them, and the Flags can still give the problems of the values
 // by [Flags.Document].
 func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
-	f := &Flags{Options: config.LoadOptions{LookupEnv: env}, table: flagTable()}
+	f := &Flags{Options: config.LoadOptions{LookupEnv: env, LookupSecret: secret.Lookup(nil, env)}, table: flagTable()}
 	for i := 0; i < len(argv); {
 		i = f.argument(argv, i)
 	}

@@ -133,13 +133,15 @@ func newPhase(kind string) *tree.Node {
 	return tree.ObjectNode(tree.Member{Name: "name", Value: tree.TextNode(kind)}, tree.Member{Name: "kind", Value: tree.TextNode(kind)})
 }
 
-// renumber gives a phase and its fields the pointers of its place in the list.
+// renumber gives an object and its members the pointers of its place.
 func renumber(phase *tree.Node, ptr string) {
 	phase.Pointer = ptr
 	for i := range phase.Members {
 		m := &phase.Members[i]
 		m.Pointer = ptr + "/" + m.Name
-		m.Value.Pointer = m.Pointer
+		if m.Value.Pointer = m.Pointer; m.Value.Shape == tree.Object {
+			renumber(m.Value, m.Pointer)
+		}
 	}
 }
 
@@ -172,8 +174,17 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 			continue
 		}
 		n.Place = b.place(occ, "")
-		n.Pointer = phase.Pointer + "/" + field
-		phase.Set(field, n)
+		parent := phase
+		if section, rest, nested := strings.Cut(field, "."); nested {
+			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object {
+				parent = tree.ObjectNode()
+				parent.Place = b.place(occ, "")
+				parent.Pointer = phase.Pointer + "/" + section
+				phase.Set(section, parent)
+			}
+		}
+		n.Pointer = parent.Pointer + "/" + field
+		parent.Set(field, n)
 	}
 }
 

@@ -5,6 +5,7 @@ package problem
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -71,6 +72,12 @@ func (e *Invalid) Error() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Has reports whether err is *Invalid with a problem of a code.
+func Has(err error, code string) bool {
+	var invalid *Invalid
+	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p Problem) bool { return p.Code == code })
 }
 
 // found is a problem with its sort key.

@@ -38,6 +38,10 @@ func fields() map[string][]string {
 	return map[string][]string{
 		"parameters": {Grid, Zip}, "runs": {Scenarios}, "samples": {Sobol, LatinHypercube}, "seed": {Sobol, LatinHypercube},
 		"dimensions": {Sobol, LatinHypercube}, "labelFormat": {Sobol, LatinHypercube}, "scramble": {Sobol}, "optimization": {LatinHypercube},
+		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
+		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
+		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
+		"slaPrecision": {Adaptive}, "slaWarmupSeconds": {Adaptive}, "postProcess": {Grid, Zip, Scenarios},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}
 }
@@ -72,6 +76,11 @@ func (b *Block) Check(d *decode.Decoder) {
 		b.checkScenarios(r, path+".runs")
 	case Sobol, LatinHypercube:
 		b.checkDesign(r, path)
+	case Adaptive:
+		b.checkSearch(r, path)
+	}
+	if b.PostProcess != nil {
+		b.PostProcess.check(r, path+".postProcess")
 	}
 }
 

@@ -46,6 +46,25 @@ type Block struct {
 	OnFailure       string      `json:"onFailure" validate:"oneof=continue abort"`
 	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
 	RecipeName      string      `json:"recipeName"`
+
+	PostProcess *PostProcess `json:"postProcess,omitempty"` // nil = none
+
+	// Of adaptive_search.
+	Planner             string            `json:"planner,omitempty" validate:"oneof=bayesian optuna monotonic_sla smooth_isotonic"`
+	SearchSpace         []SearchDimension `json:"searchSpace,omitempty" validate:"min=1,max=21"`
+	Objectives          []Objective       `json:"objectives,omitempty" validate:"max=4"`
+	OutcomeConstraints  []Constraint      `json:"outcomeConstraints,omitempty"`
+	SLATiers            []Tier            `json:"slaTiers,omitempty" validate:"min=2,max=10"`
+	MaxIterations       int               `json:"maxIterations,omitempty" validate:"gte=2,lte=200"`
+	InitialPoints       int               `json:"nInitialPoints,omitempty" validate:"gte=1"`
+	ImprovementPatience int               `json:"improvementPatience,omitempty" validate:"gte=2"`
+	PlateauWindow       int               `json:"plateauWindow,omitempty" validate:"gte=2"`
+	PlateauThreshold    float64           `json:"plateauThreshold,omitempty" validate:"gt=0"`
+	RandomSeed          *int64            `json:"randomSeed,omitempty" validate:"gte=0"` // nil = that of the study
+	StabilityTrials     int               `json:"monotonicStabilityTrials,omitempty" validate:"gte=1,lte=10"`
+	SLAReplicates       int               `json:"slaReplicates,omitempty" validate:"gte=0,lte=20"` // 0 = 2
+	SLAPrecision        string            `json:"slaPrecision,omitempty" validate:"oneof=tight normal coarse"`
+	SLAWarmupSeconds    *float64          `json:"slaWarmupSeconds,omitempty" validate:"gte=0,lte=3600"` // before each probe; nil = none but that of the document
 }
 
 // Dimension is one dimension of a sampled design.

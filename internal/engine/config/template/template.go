@@ -34,7 +34,7 @@ const (
 func Render(root *tree.Node, r *problem.Report) bool {
 	e := &evaluation{
 		root: root, report: r, state: make(map[*tree.Node]state), paths: make(map[*tree.Node]string),
-		values: make(map[*tree.Node]any), secrets: make(map[*tree.Node][]string), budget: jinja.NewBudget(maxMade),
+		values: make(map[*tree.Node]any), secrets: make(map[*tree.Node]*secrets), budget: jinja.NewBudget(maxMade),
 	}
 	e.collect(root, "")
 	size := 0
@@ -70,7 +70,7 @@ type evaluation struct {
 	paths     map[*tree.Node]string   // of templates
 	state     map[*tree.Node]state    // of templates
 	values    map[*tree.Node]any      // as templates see them
-	secrets   map[*tree.Node][]string // of values without templates left in them
+	secrets   map[*tree.Node]*secrets // of values without templates left in them
 	stack     []*tree.Node            // templates that are being evaluated
 }
 
@@ -143,7 +143,7 @@ func (e *evaluation) render(n *tree.Node) bool {
 		e.explain(n, s, err)
 		return false
 	}
-	n.Written, n.Scalar, n.Substituted = n.Scalar, text, true
+	n.Written, n.Scalar, n.Substituted, n.Confidential = n.Scalar, text, true, s.confidential
 	plain := strings.TrimSpace(text)
 	if n.Shape = variable.Retype(plain); n.Shape != tree.Text {
 		n.Scalar = strings.ToLower(plain)
@@ -154,17 +154,25 @@ func (e *evaluation) render(n *tree.Node) bool {
 	return true
 }
 
+// secrets are those in a value and below it.
+type secrets struct {
+	values       []string
+	confidential bool
+}
+
 // source is a template with its references replaced by names of their values.
 type source struct {
 	text      string
 	variables map[string]any
 	undefined []string // references without a value
 	secrets   []string // that the values contain
+
+	confidential bool
 }
 
 // resolve finds the values of the references of a template; nil = one of them failed.
 func (e *evaluation) resolve(n *tree.Node) *source {
-	s := &source{variables: make(map[string]any), secrets: slices.Clone(n.Secrets)}
+	s := &source{variables: make(map[string]any), secrets: slices.Clone(n.Secrets), confidential: n.Confidential}
 	var out strings.Builder
 	at := 0
 	for _, r := range scan(n.Scalar) {
@@ -218,19 +226,22 @@ func (e *evaluation) find(names []string) (*tree.Node, int) {
 func (e *evaluation) ready(n *tree.Node, s *source) bool {
 	found, known := e.secrets[n]
 	if !known {
+		found = &secrets{}
 		ok := true
 		n.Walk(func(below *tree.Node) {
 			if e.state[below] != 0 && ok {
 				ok = e.evaluate(below)
 			}
-			found = append(found, below.Secrets...)
+			found.values = append(found.values, below.Secrets...)
+			found.confidential = found.confidential || below.Confidential
 		})
 		if !ok {
 			return false
 		}
 		e.secrets[n] = found
 	}
-	s.secrets = append(s.secrets, found...)
+	s.secrets = append(s.secrets, found.values...)
+	s.confidential = s.confidential || found.confidential
 	return true
 }
 

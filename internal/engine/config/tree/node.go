@@ -48,6 +48,9 @@ type Node struct {
 	Secrets     []string // values that a substitution put into the text
 	Written     string   // the text before substitutions; empty = there were none
 	Substituted bool     // a substitution gave the whole text
+	// Confidential nodes hold a secret that ${secret:NAME} gave. The decoder clears it
+	// where a secret may stand.
+	Confidential bool
 }
 
 // Member is one key and value of an object node.

@@ -128,7 +128,6 @@ func phaseFeatures() []Field {
 		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
 		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
 		{Name: "prefillRamp", Off: `null`, What: "ramping"},
-		{Name: "cancellation", Off: `null`, What: "request cancellation"},
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
@@ -159,7 +158,6 @@ func artifactFeatures() []Field {
 	return []Field{
 		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
 		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
-		{Name: "sliceDuration", Off: `null`, What: "time slices"},
 		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},

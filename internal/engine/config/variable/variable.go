@@ -16,7 +16,7 @@ type Options struct {
 	AllowEnv  []string // names
 	// LookupEnv gives environment variables; nil = none is set.
 	LookupEnv func(name string) (string, bool)
-	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
+	// LookupSecret gives secrets for ${secret:NAME}; nil = there are none.
 	LookupSecret func(name string) (string, bool)
 }
 
@@ -51,12 +51,13 @@ func expand(n *tree.Node, o Options, r *problem.Report) {
 			r.Fail(n.Place, problem.CodeWrongType, "%s: ${ without a closing brace", problem.Label(n.Place))
 			return
 		}
-		value, secret, ok := lookup(n, expression, o, r)
+		value, outside, ok := lookup(n, expression, o, r)
 		if !ok {
 			return
 		}
-		if secret {
+		if outside {
 			n.Secrets = append(n.Secrets, value)
+			n.Confidential = n.Confidential || strings.HasPrefix(expression, "secret:")
 		}
 		out.WriteString(value)
 		rest = tail
@@ -67,9 +68,9 @@ func expand(n *tree.Node, o Options, r *problem.Report) {
 	}
 }
 
-// lookup finds the value of one substitution; secret means that it came from
+// lookup finds the value of one substitution; outside means that it came from
 // outside of the document.
-func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, outside, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
@@ -92,12 +93,10 @@ func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (valu
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, secret, ok bool) {
-	if o.LookupSecret == nil {
-		r.Fail(n.Place, problem.CodeUnsupported, "%s: references to secrets are not supported", problem.Label(n.Place))
-		return "", false, false
+func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, outside, ok bool) {
+	if o.LookupSecret != nil {
+		value, ok = o.LookupSecret(name)
 	}
-	value, ok = o.LookupSecret(name)
 	if !ok {
 		r.Fail(n.Place, problem.CodeSecretNotFound, "%s: no such secret: %q", problem.Label(n.Place), problem.Clip(name))
 	}

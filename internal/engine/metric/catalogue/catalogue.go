@@ -104,7 +104,7 @@ func Rows() []Row { return all }
 // build joins the tables and derives the rest of each row.
 func build() []Row {
 	rows := slices.Concat(
-		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
+		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)

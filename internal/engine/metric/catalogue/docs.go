@@ -37,6 +37,7 @@ var docSections = [...]docSection{
 	{"Lengths", "Token counts come from the server's usage block or from the [tokenizer](tokenizers.md) of the run; each record states which.", lengthRows},
 	{"Items", "For endpoint types that return vectors or scores.", itemRows},
 	{"Rates", "Values for the whole phase. W is the phase window: from the start of the phase to the return of its last request.", rateRows},
+	{"Parts of a phase", "What happened in a time slice or in a named window, whenever the requests started.", flowRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
 	{"Images and audio", "Images and audio in requests and responses. For endpoints that return speech, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` refer to the reads or events that contain audio.", mediaRows},
 	{"Usage", "Counts reported by the server.", usageRows},
@@ -64,6 +65,10 @@ Tags, names and units are those of NVIDIA AIPerf 0.13, except for metrics with t
 `
 
 const docsOutro = `
+## Time slices
+
+With ` + "`--slice-duration`" + ` (` + "`artifacts.sliceDuration`" + `) each profiling phase is divided into intervals of that length, from its start on; the last one ends with the phase. A request belongs to the slice in which it started, with all its values. Rates are divided by the length of the slice, so with long requests the first slices have too many tokens and the last ones too few; ` + "`output_tokens_per_second_arrival`" + ` counts tokens in the slice in which they arrived. Metrics over time are cut at the bounds. Metrics of the phase as a whole (lags of a replay, repetition, connections) and intervals of confidence are absent. Percentiles are exact for up to 512 values of a metric in a slice. Slices take at most as much memory as the values of the run; if there would be more, or more than 16,384 slices, neighbours are joined, and a note says so.
+
 ## Families
 
 - ` + "`adj_<tag>`" + ` exists for every metric with the note *includes failed* if at least one request failed: each error counts as an infinite value, percentiles are taken by nearest rank, and count includes the errors. Average, sum, maximum and often the upper percentiles are infinite.

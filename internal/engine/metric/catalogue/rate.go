@@ -1,6 +1,10 @@
 package catalogue
 
-import "aiperfd/internal/engine/bench"
+import (
+	"math"
+
+	"aiperfd/internal/engine/bench"
+)
 
 // rateRows are the rates of the whole phase.
 func rateRows() []Row {
@@ -81,6 +85,52 @@ func rateRows() []Row {
 	}
 }
 
+// flowRows are what happened in a part of a phase.
+func flowRows() []Row {
+	rows := []Row{
+		{
+			Def: Def{
+				Tag: "requests_started", Header: "Requests Started", Short: "Started", Flags: LargerIsBetter,
+				Doc: "Requests of every outcome that started in the window.",
+			},
+			unit: inRequests, Total: func(t *Totals) float64 { return t.Flow.Started },
+		},
+		{
+			Def: Def{
+				Tag: "requests_ended", Header: "Requests Ended", Short: "Ended", Flags: LargerIsBetter,
+				Doc: "Requests of every outcome that ended in the window.",
+			},
+			unit: inRequests, Total: func(t *Totals) float64 { return t.Flow.Ended },
+		},
+		{
+			Def: Def{
+				Tag: "tokens_received", Header: "Tokens Received", Short: "Received", Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc: "Output tokens of successful requests that arrived in the window. The first content event of a request counts as one token; the others share the rest of its OSL equally.",
+			},
+			unit: inTokens, Total: func(t *Totals) float64 { return t.Flow.Output },
+		},
+		{
+			Def: Def{
+				Tag: "output_tokens_per_second_arrival", Header: "Output Tokens per Second by Arrival", Short: "Arrival TPS", Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc: "tokens_received / length of the window.",
+			},
+			unit: inTPS, Total: func(t *Totals) float64 { return t.Flow.Output / t.Window },
+		},
+	}
+	for i := range rows {
+		r := &rows[i]
+		total := r.Total
+		r.Origin, r.Flags = Ours, r.Flags|NoIndividualRecords
+		r.Total = func(t *Totals) float64 {
+			if t.Flow == nil {
+				return math.NaN()
+			}
+			return total(t)
+		}
+	}
+	return rows
+}
+
 // outcomeRows count how requests ended.
 func outcomeRows() []Row {
 	return []Row{
@@ -150,11 +200,21 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
+				Tag: "cancelled_by_test_count", Header: "Requests Cancelled by Test", Short: "Cancelled by Test", Kind: Aggregate, Origin: Ours,
+				Group: GroupDefault, Flags: NoIndividualRecords,
+				Doc: "Requests that the cancellation test of the run has ended: neither successes nor errors, and not in cancelled_request_count. Absent if there were none.",
+			},
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.CancelledByTest)) },
+		},
+		{
+			Def: Def{
 				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: Ours,
 				Flags: ProducesTokensOnly | NoIndividualRecords,
 				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
-			unit: inTokens, Total: func(t *Totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
+			unit: inTokens, Total: func(t *Totals) float64 {
+				return present(t.Errors+t.Cancelled+t.CancelledByTest > 0, float64(t.WastedTokens))
+			},
 		},
 		{
 			Def: Def{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // Totals are the inputs of derived metrics.
@@ -15,6 +16,9 @@ type Totals struct {
 	SkippedTurns int64
 	Dropped      float64 // arrivals that were due and never sent; NaN = not known
 	Opened       float64 // connections that were opened before the phase; NaN = not known
+	// Flow is what happened in the window, whenever the requests started; nil if the
+	// window is a whole phase.
+	Flow *timeline.Flow
 }
 
 // Sums are those of the metrics of single records.
@@ -43,7 +47,9 @@ type Counters struct {
 	Success   int64 // records that entered latency metrics
 	Errors    int64 // failures that were not cancellations
 	Cancelled int64 // ended by the benchmark itself
-	ByClass   map[bench.Class]int64
+	// CancelledByTest counts those that a cancellation test has ended; not in Cancelled.
+	CancelledByTest int64
+	ByClass         map[bench.Class]int64
 
 	InputTokens     int64 // of successes
 	OutputTokens    int64 // of successes, reasoning not included
@@ -85,8 +91,12 @@ func (t *Tally) Observe(v *View) {
 		t.ByClass[v.Failure().Class]++
 		t.WastedTokens += int64(v.Wasted())
 	case Cancelled:
-		t.Cancelled++
-		t.ByClass[bench.Cancelled]++
+		class := r.Answer.Failure.Class
+		if t.ByClass[class]++; class == bench.CancelledByTest {
+			t.CancelledByTest++
+		} else {
+			t.Cancelled++
+		}
 		t.WastedTokens += int64(v.Wasted())
 	}
 }
@@ -128,6 +138,7 @@ func (t *Tally) Merge(o *Tally) {
 	t.Success += o.Success
 	t.Errors += o.Errors
 	t.Cancelled += o.Cancelled
+	t.CancelledByTest += o.CancelledByTest
 	for class, n := range o.ByClass {
 		t.ByClass[class] += n
 	}

@@ -3,6 +3,7 @@ package timeline
 import (
 	"slices"
 	"time"
+	"unsafe"
 )
 
 // The sizes of bins.
@@ -10,8 +11,8 @@ const (
 	chunkBins  = 512 // bins that are allocated together
 	minChunks  = 16  // of them are always allowed: 8,192 bins
 	firstShift = 20  // bins begin with 2^20 ns, about a millisecond
-	binBytes   = 16 * int64(numLevels)
-	chunkBytes = chunkBins * binBytes
+	flowBins   = 8   // bins that share a flow
+	chunkBytes = int64(unsafe.Sizeof(chunk{}))
 	binsShare  = 8 // bins take up to 1/8 of the budget
 )
 
@@ -38,6 +39,12 @@ type bin [numLevels]struct {
 	change float64 // of the level in the course of the bin
 }
 
+// chunk is the bins that are allocated together, with one flow for flowBins of them.
+type chunk struct {
+	bins  [chunkBins]bin
+	flows [chunkBins / flowBins]Flow
+}
+
 // bins are levels over time in bounded memory. Requests may come in any order,
 // however long ago they began. When a run outgrows the bins, their width is
 // doubled by joining neighbours, which loses nothing but resolution. Bin i holds
@@ -46,7 +53,7 @@ type bins struct {
 	shift  uint
 	most   int   // chunks
 	base   int64 // chunks[0] begins with bin base·chunkBins
-	chunks []*[chunkBins]bin
+	chunks []*chunk
 }
 
 // newBins returns bins that take at most a share of a budget in bytes.
@@ -64,7 +71,7 @@ func (b *bins) width() time.Duration { return 1 << b.shift }
 func (b *bins) at(t time.Duration) *bin {
 	i := int64(t) >> b.shift
 	if c := i/chunkBins - b.base; uint64(c) < uint64(len(b.chunks)) {
-		return &b.chunks[c][i%chunkBins]
+		return &b.chunks[c].bins[i%chunkBins]
 	}
 	return b.cover(t)
 }
@@ -83,13 +90,13 @@ func (b *bins) cover(t time.Duration) *bin {
 			continue
 		}
 		for range b.base - first {
-			b.chunks = slices.Insert(b.chunks, 0, new([chunkBins]bin))
+			b.chunks = slices.Insert(b.chunks, 0, new(chunk))
 		}
 		b.base = first
 		for int64(len(b.chunks)) < end-first {
-			b.chunks = append(b.chunks, new([chunkBins]bin))
+			b.chunks = append(b.chunks, new(chunk))
 		}
-		return &b.chunks[c-b.base][i%chunkBins]
+		return &b.chunks[c-b.base].bins[i%chunkBins]
 	}
 }
 
@@ -100,16 +107,19 @@ func (b *bins) coarsen() {
 	b.shift++
 	b.base = old.base >> 1
 	n := (old.base+int64(len(old.chunks))-1)>>1 - b.base + 1
-	b.chunks = make([]*[chunkBins]bin, n)
+	b.chunks = make([]*chunk, n)
 	for i := range b.chunks {
-		b.chunks[i] = new([chunkBins]bin)
+		b.chunks[i] = new(chunk)
 	}
-	for c, chunk := range old.chunks {
+	for c, from := range old.chunks {
 		at := old.base + int64(c)
-		half := int(at&1) * chunkBins / 2
+		half := int(at & 1)
 		target := b.chunks[at>>1-b.base]
+		for i := range from.flows {
+			target.flows[(half*len(from.flows)+i)/2].add(&from.flows[i], 1)
+		}
 		for i := 0; i < chunkBins; i += 2 {
-			left, right, joined := &chunk[i], &chunk[i+1], &target[half+i/2]
+			left, right, joined := &from.bins[i], &from.bins[i+1], &target.bins[half*chunkBins/2+i/2]
 			for q := range joined {
 				joined[q].area = left[q].area + left[q].change*width + right[q].area
 				joined[q].change = left[q].change + right[q].change
@@ -124,13 +134,16 @@ func (b *bins) merge(o *bins) {
 		b.coarsen()
 	}
 	for c := range o.chunks {
-		for i := range o.chunks[c] {
-			from := &o.chunks[c][i]
-			if *from == (bin{}) {
-				continue
+		begin := (o.base + int64(c)) * chunkBins
+		for i := range o.chunks[c].flows {
+			if f := &o.chunks[c].flows[i]; *f != (Flow{}) {
+				b.flowAt(time.Duration((begin+int64(i)*flowBins)<<o.shift)).add(f, 1)
 			}
-			t := time.Duration(((o.base+int64(c))*chunkBins + int64(i)) << o.shift)
-			b.mergeBin(from, t, o.shift)
+		}
+		for i := range o.chunks[c].bins {
+			if from := &o.chunks[c].bins[i]; *from != (bin{}) {
+				b.mergeBin(from, time.Duration((begin+int64(i))<<o.shift), o.shift)
+			}
 		}
 	}
 }
@@ -204,48 +217,46 @@ func (b *bins) event(t time.Duration, rate, tokens float64) {
 	to[decodeRateLevel].change += rate
 	to[tokensLevel].area += tokens * rest
 	to[tokensLevel].change += tokens
+	b.flowAt(t).Output += tokens
 }
 
-// weigh appends the values of a curve over a window: the mean of each bin, and
-// how long it counts.
-func (b *bins) weigh(dst []Weight, c Curve, from, to time.Duration) []Weight {
+// spans passes the values of a curve over a window on: the mean of each bin.
+func (b *bins) spans(c Curve, from, to time.Duration, put span) {
 	var before [numLevels]float64
 	width := float64(b.width())
-	last := b.base*chunkBins + int64(len(b.chunks))*chunkBins
-	for i := b.base * chunkBins; i < last; i++ {
-		in := &b.chunks[i/chunkBins-b.base][i%chunkBins]
-		start := time.Duration(i << b.shift)
-		long := float64(min(to, start+b.width()) - max(from, start))
-		if long > 0 {
+	begin, end := b.covered()
+	b.idle(c, from, min(begin, to), put)
+	for at := begin; at < end; at += b.width() {
+		in := b.at(at)
+		first, last := max(from, at), min(to, at+b.width())
+		if last > first {
 			var mean [numLevels]float64
 			for q := range mean {
-				mean[q] = max(0, before[q]*width+in[q].area) / long
+				mean[q] = max(0, before[q]*width+in[q].area) / float64(last-first)
 			}
 			l := levelOf(&mean)
 			if v, share := c.value(&l); share > 0 {
-				dst = append(dst, Weight{v, share * long / 1e9})
+				put(v, share, first, last)
 			}
 		}
 		for q := range before {
 			before[q] += in[q].change
 		}
 	}
-	return b.idle(dst, c, from, to)
+	b.idle(c, max(end, from), to, put)
 }
 
-// idle appends the part of a window that no bin covers.
-func (b *bins) idle(dst []Weight, c Curve, from, to time.Duration) []Weight {
-	long := to - from
-	if n := len(b.chunks); n > 0 {
-		begin := time.Duration(b.base*chunkBins) << b.shift
-		end := time.Duration((b.base+int64(n))*chunkBins) << b.shift
-		long -= max(0, min(end, to)-max(begin, from))
-	}
+// covered returns the time that has bins.
+func (b *bins) covered() (from, to time.Duration) {
+	return time.Duration(b.base*chunkBins) << b.shift, time.Duration((b.base+int64(len(b.chunks)))*chunkBins) << b.shift
+}
+
+// idle passes the part of a window on that no bin covers.
+func (b *bins) idle(c Curve, from, to time.Duration, put span) {
 	var nothing level
-	if v, share := c.value(&nothing); share > 0 && long > 0 {
-		dst = append(dst, Weight{v, share * long.Seconds()})
+	if v, share := c.value(&nothing); share > 0 && to > from {
+		put(v, share, from, to)
 	}
-	return dst
 }
 
 // levelOf turns the means of a bin into a level, without the remainders that

@@ -15,9 +15,7 @@ func TestBinsByHand(t *testing.T) {
 	b.step(&Step{At: 5*width + width/2, What: RequestEnds})
 	for _, want := range [][]float64{{0, 0, 0, 0.75, 1, 0.5, 0, 0}, {0, 0.375, 0.75, 0}, {0.1875, 0.375}} {
 		var got []float64
-		for _, w := range b.weigh(nil, Concurrency, 0, 8*width) {
-			got = append(got, w.Value)
-		}
+		b.spans(Concurrency, 0, 8*width, func(v, _ float64, _, _ time.Duration) { got = append(got, v) })
 		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
 			t.Errorf("bins of %v hold %v, want %v", b.width(), got, want)
 		}
@@ -52,10 +50,10 @@ func TestBinsMerge(t *testing.T) {
 	for c := Concurrency; c <= TokensInFlight; c++ {
 		mean := func(t *Timeline) float64 {
 			var sum, seconds float64
-			for _, w := range t.bins.weigh(nil, c, 0, time.Minute) {
-				sum += w.Value * w.Seconds
-				seconds += w.Seconds
-			}
+			t.bins.spans(c, 0, time.Minute, func(v, share float64, from, to time.Duration) {
+				sum += v * share * (to - from).Seconds()
+				seconds += share * (to - from).Seconds()
+			})
 			return sum / seconds
 		}
 		additive := c != DecodeRatePerUser && c != PrefillRatePerUser

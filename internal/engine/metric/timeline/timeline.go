@@ -17,6 +17,7 @@ type Request struct {
 	Start, End time.Duration
 	First      time.Duration // first content event; 0 = none, or the request failed
 	ISL, OSL   float64       // tokens; NaN = unknown
+	OK         bool          // the request succeeded
 	Gaps       int           // between content events; 0 = none, or they are not stored
 	gapsAt     int           // index of its first gap in the column
 }
@@ -101,6 +102,7 @@ func (t *Timeline) UseBins() {
 // events, of which there are many, take a shorter way.
 func (t *Timeline) bin(r *Request, gaps []float64) {
 	short := len(gaps) > 0 && r.First != 0 && r.OSL >= 1
+	t.bins.flow(r, short)
 	if short {
 		t.bins.gaps(r, gaps)
 	}

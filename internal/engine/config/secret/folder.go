@@ -1,0 +1,124 @@
+package secret
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// variablePrefix begins the names of environment variables that are secrets.
+const variablePrefix = "AIPERFD_SECRET_"
+
+// maxSecret is the most bytes of a secret's file.
+const maxSecret = 64 << 10
+
+// Folder is a directory whose files are secrets, by their names. Its methods are safe for
+// concurrent use.
+type Folder struct{ root *os.Root }
+
+// OpenFolder opens a directory, which stays open. An empty name gives nil. It checks that no
+// other user can read the files in it, or change the directory: links may lead to other
+// files in it only, as in a volume of Kubernetes.
+func OpenFolder(dir string) (*Folder, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{root}
+	if err := f.check(dir); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// check reports all files of the directory with a wrong mode.
+func (f *Folder) check(dir string) error {
+	info, err := f.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	var problems []error
+	if mode := info.Mode().Perm(); mode&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		problems = append(problems, fmt.Errorf("%s has mode %#o: other users can change it", dir, mode))
+	}
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		info, err := f.root.Stat(e.Name())
+		if err == nil && info.Mode().IsRegular() {
+			err = checkMode(info)
+		}
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkMode refuses a file that others than its owner and its group can read, or that
+// others than its owner can change.
+func checkMode(info fs.FileInfo) error {
+	if mode := info.Mode().Perm(); mode&0o027 != 0 {
+		return fmt.Errorf("%s has mode %#o: other users can read or change it; at most 0640 is accepted", info.Name(), mode)
+	}
+	return nil
+}
+
+// Get returns the content of a file, without blanks around it. The file is read each
+// time, so that a secret can be replaced.
+func (f *Folder) Get(name string) (string, bool) {
+	if f == nil || !validName(name) {
+		return "", false
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || checkMode(info) != nil {
+		return "", false
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	if err != nil || len(data) > maxSecret {
+		return "", false
+	}
+	text := strings.TrimSpace(string(data))
+	return text, text != ""
+}
+
+// Lookup finds secrets in a folder, which may be nil, and in the environment as
+// AIPERFD_SECRET_NAME.
+func Lookup(f *Folder, env func(string) (string, bool)) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if text, ok := f.Get(name); ok {
+			return text, true
+		}
+		if env == nil || !validName(name) {
+			return "", false
+		}
+		text, ok := env(variablePrefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name)))
+		return text, ok && text != ""
+	}
+}
+
+// validName reports whether name can be that of a secret.
+func validName(name string) bool {
+	for _, c := range name {
+		if c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 128 && name[0] != '.'
+}

@@ -1,0 +1,74 @@
+package sweep
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The handlers of results.
+const (
+	SLABreach       = "sla_breach_knee"         // where a swept value begins to break the filters
+	DegradationKnee = "degradation_knee_detect" // where a statistic has become worse by a share
+	TTFTCurve       = "ttft_curve_fit"          // a statistic as a polynomial of a swept value
+	ITLSurface      = "itl_surface_fit"         // a statistic over two swept values
+	ParetoSweep     = "pareto_sweep_export"     // two statistics, and which variations are the best compromises
+)
+
+// PostProcess is a file that is derived from the results of a sweep.
+type PostProcess struct {
+	Handler        string     `json:"handler" validate:"oneof=sla_breach_knee degradation_knee_detect ttft_curve_fit itl_surface_fit pareto_sweep_export"`
+	Params         PostParams `json:"params,omitzero"`
+	OutputFilename string     `json:"outputFilename" validate:"min=1,max=128"`
+}
+
+// PostParams are the parameters of handlers; which ones a handler needs is in [needs].
+type PostParams struct {
+	SweptParam       string   `json:"sweptParam,omitempty"` // path
+	MetricTag        string   `json:"metricTag,omitempty" choices:"metrics"`
+	Stat             string   `json:"stat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
+	ThresholdPct     float64  `json:"thresholdPct,omitempty" validate:"gt=0"` // a share: 0.2 = 20 %
+	SLAFilters       []Filter `json:"slaFilters,omitempty" validate:"min=1"`
+	RSquaredFloor    float64  `json:"rSquaredFloor,omitempty" validate:"gt=0,lte=1"` // 0 = 0.85
+	ConcurrencyParam string   `json:"concurrencyParam,omitempty"`                    // path
+	OSLParam         string   `json:"oslParam,omitempty"`                            // path
+	XMetric          string   `json:"xMetric,omitempty" choices:"metrics"`           // smaller is better
+	XStat            string   `json:"xStat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
+	YMetric          string   `json:"yMetric,omitempty" choices:"metrics"` // larger is better
+	YStat            string   `json:"yStat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
+}
+
+// needs names the parameters of each handler.
+func needs() map[string][]string {
+	return map[string][]string{
+		SLABreach:       {"sweptParam", "slaFilters"},
+		DegradationKnee: {"sweptParam", "metricTag", "stat", "thresholdPct"},
+		TTFTCurve:       {"sweptParam", "metricTag", "stat"},
+		ITLSurface:      {"concurrencyParam", "oslParam", "metricTag", "stat"},
+		ParetoSweep:     {"xMetric", "xStat", "yMetric", "yStat"},
+	}
+}
+
+func (p *PostProcess) check(r rules, path string) {
+	for _, name := range []string{"handler", "outputFilename"} {
+		if !r.has(path + "." + name) {
+			r.require(path+"."+name, name+" is required")
+		}
+	}
+	if r.has(path+".outputFilename") && !plainJSONName(p.OutputFilename) {
+		r.Conflict(path+".outputFilename", "must be the name of a .json file, without a folder")
+	}
+	for _, name := range needs()[p.Handler] {
+		if !r.has(path + ".params." + name) {
+			r.require(path+".params."+name, "the handler "+p.Handler+" needs "+name)
+		}
+	}
+	for i := range p.Params.SLAFilters {
+		p.Params.SLAFilters[i].check(r, path+".params.slaFilters."+strconv.Itoa(i))
+	}
+}
+
+// plainJSONName reports whether a name is that of a .json file without a folder.
+func plainJSONName(name string) bool {
+	stem, ok := strings.CutSuffix(name, ".json")
+	return ok && stem != "" && fileName(name) == name && !strings.HasPrefix(name, ".")
+}

@@ -1,0 +1,205 @@
+package sweep
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"aiperfd/internal/engine/config/decode"
+)
+
+// The planners of adaptive searches.
+const (
+	Bayesian       = "bayesian"
+	Optuna         = "optuna" // AIPerf's other name for the same; there is one implementation here
+	MonotonicSLA   = "monotonic_sla"
+	SmoothIsotonic = "smooth_isotonic"
+)
+
+// The defaults of adaptive searches.
+const (
+	DefaultInitialPoints    = 5
+	DefaultPatience         = 10
+	DefaultPlateauWindow    = 8
+	DefaultPlateauThreshold = 0.01
+	DefaultStability        = 2
+)
+
+// SearchDimension is one dimension of the space of a search.
+type SearchDimension struct {
+	Path  string   `json:"path" validate:"min=1"`
+	Lo    *float64 `json:"lo"` // required
+	Hi    *float64 `json:"hi"` // required; greater than lo
+	Kind  string   `json:"kind,omitempty" validate:"oneof=int real"`
+	Prior string   `json:"prior,omitempty" validate:"oneof=uniform log-uniform"`
+}
+
+// Objective is a statistic that a search optimizes.
+type Objective struct {
+	Metric    string `json:"metric" choices:"metrics"`
+	Stat      string `json:"stat,omitempty" validate:"oneof=avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max"`
+	Direction string `json:"direction" validate:"oneof=maximize minimize"`
+}
+
+// Constraint is a limit of the mean of a metric.
+type Constraint struct {
+	Metric string   `json:"metric" choices:"metrics"`
+	Op     string   `json:"op" validate:"oneof=<= >="`
+	Bound  *float64 `json:"bound"`
+}
+
+// Tier is a group of filters with a boundary of its own.
+type Tier struct {
+	Label   string   `json:"label" validate:"min=1,max=64"`
+	Filters []Filter `json:"filters" validate:"min=1"`
+}
+
+// Boundary reports whether a search looks for the boundary of its filters, in one
+// dimension, and not for an optimum.
+func (b *Block) Boundary() bool {
+	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
+}
+
+// planners names the members that only some planners use.
+func planners() map[string][]string {
+	optimum := []string{Bayesian, Optuna}
+	return map[string][]string{
+		"nInitialPoints": optimum, "improvementPatience": optimum, "plateauWindow": optimum, "plateauThreshold": optimum,
+		"monotonicStabilityTrials": {MonotonicSLA}, "slaReplicates": {SmoothIsotonic},
+	}
+}
+
+// checkSearch checks an adaptive search and fills in its defaults.
+func (b *Block) checkSearch(r rules, path string) {
+	if b.Planner == "" {
+		b.Planner = Bayesian
+	}
+	if !r.has(path + ".maxIterations") {
+		r.require(path+".maxIterations", "maxIterations is required: the largest number of values to probe, 2 to 200")
+	}
+	b.checkSpace(r, path+".searchSpace")
+	b.checkObjectives(r, path)
+	for i := range b.OutcomeConstraints {
+		for _, name := range []string{"metric", "op", "bound"} {
+			if at := path + ".outcomeConstraints." + strconv.Itoa(i) + "." + name; !r.has(at) {
+				r.require(at, name+" is required")
+			}
+		}
+	}
+	b.checkTiers(r, path)
+	for name, uses := range planners() {
+		if at := path + "." + name; r.has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
+			r.Conflict(at, "the search does not use it; it is for the planner "+decode.ChoiceList(uses))
+		}
+	}
+	b.searchDefaults()
+	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && r.has(path+".nInitialPoints") {
+		r.Conflict(path+".nInitialPoints", "must be less than maxIterations")
+	}
+}
+
+func (b *Block) searchDefaults() {
+	fill := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	fill(&b.InitialPoints, min(DefaultInitialPoints, max(b.MaxIterations-1, 1)))
+	fill(&b.ImprovementPatience, DefaultPatience)
+	fill(&b.PlateauWindow, DefaultPlateauWindow)
+	fill(&b.StabilityTrials, DefaultStability)
+	if b.PlateauThreshold == 0 {
+		b.PlateauThreshold = DefaultPlateauThreshold
+	}
+	if b.SLAPrecision == "" {
+		b.SLAPrecision = "normal"
+	}
+}
+
+func (b *Block) checkSpace(r rules, path string) {
+	if len(b.SearchSpace) == 0 {
+		if !r.Failed[path] {
+			r.require(path, "searchSpace is required: the paths that the search may vary, each with lo and hi")
+		}
+		return
+	}
+	seen := make(map[string]bool)
+	for i := range b.SearchSpace {
+		d, at := &b.SearchSpace[i], path+"."+strconv.Itoa(i)
+		if d.Path != "" && seen[d.Path] {
+			r.Conflict(at+".path", "the path "+d.Path+" is given twice")
+		}
+		seen[d.Path] = true
+		d.check(r, at)
+	}
+	if b.Boundary() && (len(b.SearchSpace) != 1 || b.SearchSpace[0].Kind != "int") {
+		r.Conflict(path, "a search for a boundary takes one dimension, of kind int")
+	}
+}
+
+func (d *SearchDimension) check(r rules, path string) {
+	for _, name := range []string{"path", "lo", "hi"} {
+		if !r.has(path + "." + name) {
+			r.require(path+"."+name, name+" is required")
+		}
+	}
+	if d.Kind == "" {
+		d.Kind = "real"
+	}
+	if d.Prior == "" {
+		d.Prior = "uniform"
+	}
+	if d.Lo == nil || d.Hi == nil {
+		return
+	}
+	switch {
+	case !(*d.Lo < *d.Hi):
+		r.Conflict(path+".lo", "must be less than hi")
+	case d.Prior == "log-uniform" && *d.Lo <= 0:
+		r.Conflict(path+".lo", "must be greater than 0 with prior log-uniform")
+	case d.Kind == "int" && math.Ceil(*d.Lo) >= math.Floor(*d.Hi):
+		r.Conflict(path+".lo", "there must be two whole numbers from lo to hi")
+	}
+}
+
+func (b *Block) checkObjectives(r rules, path string) {
+	if len(b.Objectives) == 0 && !b.Boundary() && !r.Failed[path+".objectives"] {
+		r.require(path+".objectives", "objectives is required: what the search maximizes or minimizes")
+	}
+	for i := range b.Objectives {
+		o := &b.Objectives[i]
+		for _, name := range []string{"metric", "direction"} {
+			if at := path + ".objectives." + strconv.Itoa(i) + "." + name; !r.has(at) {
+				r.require(at, name+" is required")
+			}
+		}
+		if o.Stat == "" {
+			o.Stat = "avg"
+		}
+	}
+}
+
+func (b *Block) checkTiers(r rules, path string) {
+	if len(b.SLATiers) == 0 {
+		if b.Boundary() && len(b.SLAFilters) == 0 && !r.Failed[path+".slaFilters"] {
+			r.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
+		}
+		return
+	}
+	if r.has(path+".planner") && b.Planner != MonotonicSLA {
+		r.Conflict(path+".planner", "slaTiers are searched by bisection: leave planner out, or give "+MonotonicSLA)
+	}
+	seen := make(map[string]bool)
+	for i := range b.SLATiers {
+		t, at := &b.SLATiers[i], path+".slaTiers."+strconv.Itoa(i)
+		if t.Label == "" && !r.Failed[at+".label"] {
+			r.require(at+".label", "label is required")
+		} else if seen[t.Label] {
+			r.Conflict(at+".label", "the label is given twice")
+		}
+		seen[t.Label] = true
+		for j := range t.Filters {
+			t.Filters[j].check(r, at+".filters."+strconv.Itoa(j))
+		}
+	}
+}
