@@ -19,20 +19,21 @@ const artifactRoot = "artifacts"
 type Folder struct {
 	Path  string
 	named bool // by the user, not by autoName
+	reuse bool // the folder of an earlier run of the same name
 }
 
 // MakeFolder creates the folder of a run: the one that the document names, whose
 // files are overwritten as AIPerf does, or else a new one with a name derived from
 // the run. The default of artifacts.dir counts as a name only if given is true.
 func MakeFolder(d *config.Document, given bool) (*Folder, error) {
-	f := &Folder{Path: d.Benchmark.Artifacts.Dir}
+	f := &Folder{Path: d.Benchmark.Artifacts.Dir, reuse: d.Benchmark.Artifacts.Overwrite}
 	f.named = f.Path != "" && (f.Path != artifactRoot || given)
 	if !f.named {
 		var models []string
 		for _, m := range d.Benchmark.Models.Items {
 			models = append(models, m.Name)
 		}
-		f.Path = freeDir(&d.Benchmark, models)
+		f.Path = f.free(&d.Benchmark, models)
 	}
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
 		return nil, fmt.Errorf("make artifact folder: %w", err)
@@ -51,17 +52,17 @@ func (f *Folder) rename(b *config.Benchmark, models []string) {
 	if f.named || base == name || strings.HasPrefix(base, name+"-") {
 		return
 	}
-	if path := freeDir(b, models); os.Rename(f.Path, path) == nil {
+	if path := f.free(b, models); os.Rename(f.Path, path) == nil {
 		f.Path = path
 	}
 }
 
-// freeDir returns artifacts/<model>-<endpoint>-<load>, with a number appended if an
-// earlier run has used it.
-func freeDir(b *config.Benchmark, models []string) string {
+// free returns artifacts/<model>-<endpoint>-<load>, with a number appended if an
+// earlier run has used it and its files are not to be replaced.
+func (f *Folder) free(b *config.Benchmark, models []string) string {
 	base := filepath.Join(artifactRoot, autoName(b, models))
 	dir := base
-	for n := 2; occupied(dir); n++ {
+	for n := 2; !f.reuse && occupied(dir); n++ {
 		dir = fmt.Sprintf("%s-%d", base, n)
 	}
 	return dir
@@ -97,7 +98,7 @@ func autoName(b *config.Benchmark, models []string) string {
 		load = strings.Join(parts, "-")
 		break
 	}
-	const most = 200 // bytes; file systems allow 255, the number that freeDir adds included
+	const most = 200 // bytes; file systems allow 255, the number that free adds included
 	rest := fmt.Sprintf("-openai-%s-%s", b.Endpoint.Type, load)
 	model = strings.ToValidUTF8(model[:min(len(model), most-len(rest))], "")
 	return strings.Map(func(r rune) rune {

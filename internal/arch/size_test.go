@@ -31,7 +31,7 @@ func largeStructs() map[string]int {
 		"internal/engine/config.Phase":            21,
 		"internal/engine/config/sweep.Block":      32,
 		"internal/engine/config/reference.Field":  24,
-		"internal/engine/export.Report":           33,
+		"internal/engine/export.Report":           29,
 		"internal/engine/verdict.Certificate":     22,
 		"internal/mock/options.Options":           52,
 		"internal/mock/truth.Record":              28,

@@ -94,7 +94,7 @@ func (v *recovery) rebuild(r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, export.NamesFor(measure.Files.Prefix), rep, &redact.Set{}); err != nil {
+	if _, err := export.Write(dir, rep, &redact.Set{}); err != nil {
 		return err
 	}
 	r.Summary = report.Summarize(rep)

@@ -25,7 +25,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
-	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.Report, x.secrets)
+	failed, err := export.Write(dir, o.Report, x.secrets)
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.State = bench.StateFailed
@@ -83,6 +83,14 @@ func complete(snap *run.Snapshot, rep *export.Report) {
 	snap.Final, snap.Exported = true, true
 	snap.Metrics, snap.Warmup, snap.Errors = rep.Results, rep.Warmup, rep.Errors
 	snap.MetricsAt, snap.Start, snap.End = snap.Wall, rep.Start, rep.End
+	for i := range snap.Phases {
+		p := &snap.Phases[i]
+		for j := range rep.Phases {
+			if r := &rep.Phases[j]; r.Stats.Index == p.Stats.Index {
+				p.Metrics, p.Errors = r.Results, r.Errors
+			}
+		}
+	}
 }
 
 // storeSnapshot writes the last snapshot of a run to its folder.

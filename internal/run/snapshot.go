@@ -49,6 +49,9 @@ type Phase struct {
 	Epoch       time.Time        `json:"epoch"` // wall time of offset 0
 	Counters    Counters         `json:"counters"`
 	Concurrency *int             `json:"concurrency"`
+	// Metrics and Errors are the exact results of the phase alone, in a Final snapshot.
+	Metrics metric.Results     `json:"metrics,omitempty"`
+	Errors  []errorgroup.Group `json:"errors,omitempty"`
 }
 
 // UnixNano returns the wall time of an offset of this phase, 0 for 0.

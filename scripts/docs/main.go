@@ -218,7 +218,13 @@ func formats(w io.Writer) error {
 	for _, f := range export.Formats() {
 		rows = append(rows, [3]string{f.File(names), f.Name, f.About})
 	}
+	for _, f := range export.Formats() {
+		if f.Phase != "" {
+			rows = append(rows, [3]string{"phases/NAME/" + f.File(names), "phases", "The same for each phase alone, if the run has several. Results that belong to the run as a whole, such as the verdict on the client, are only in the summary of the run."})
+		}
+	}
 	rows = append(rows,
+		[3]string{"phase_manifest.json", "phases", "List of the phases of a run of several: times, requests, errors, and the names of their files."},
 		[3]string{names.Log, "log", "The log of `aiperfd profile`."},
 		[3]string{export.ReadyMarker, "marker", "Created when all other files are complete. Wait for it before you read the folder."})
 	var b strings.Builder

@@ -45,23 +45,65 @@ type BenchmarkResult struct {
 // ProfileResults are the final numbers of a run. Fields of AIPerf that have no
 // counterpart here are null.
 type ProfileResults struct {
-	Records          []Record     `json:"records"`
-	WarmupRecords    []Record     `json:"warmup_records"` // null without a warm-up
-	Timeslices       *[]struct{}  `json:"timeslices"`
-	TotalExpected    *int64       `json:"total_expected"`
-	Completed        int64        `json:"completed"` // requests that returned
-	StartNS          int64        `json:"start_ns"`
-	EndNS            int64        `json:"end_ns"`
-	WasCancelled     bool         `json:"was_cancelled"`
-	IsComplete       bool         `json:"is_complete"`
-	IncompleteReason *string      `json:"incomplete_reason"`
-	Successful       int64        `json:"successful_request_count"`
-	Failed           int64        `json:"error_request_count"`
-	ErrorSummary     []ErrorCount `json:"error_summary"`
-	BranchStats      *struct{}    `json:"branch_stats"`
-	ContextOverflow  int64        `json:"context_overflow_count"`
-	PhaseRecords     *[]struct{}  `json:"phase_records"`
-	AcceptanceHist   *struct{}    `json:"pooled_spec_decode_acceptance_histogram"`
+	Records          []Record      `json:"records"`
+	WarmupRecords    []Record      `json:"warmup_records"` // null without a warm-up
+	Timeslices       *[]struct{}   `json:"timeslices"`
+	TotalExpected    *int64        `json:"total_expected"`
+	Completed        int64         `json:"completed"` // requests that returned
+	StartNS          int64         `json:"start_ns"`
+	EndNS            int64         `json:"end_ns"`
+	WasCancelled     bool          `json:"was_cancelled"`
+	IsComplete       bool          `json:"is_complete"`
+	IncompleteReason *string       `json:"incomplete_reason"`
+	Successful       int64         `json:"successful_request_count"`
+	Failed           int64         `json:"error_request_count"`
+	ErrorSummary     []ErrorCount  `json:"error_summary"`
+	BranchStats      *struct{}     `json:"branch_stats"`
+	ContextOverflow  int64         `json:"context_overflow_count"`
+	PhaseRecords     []PhaseRecord `json:"phase_records"` // in order; never null
+	AcceptanceHist   *struct{}     `json:"pooled_spec_decode_acceptance_histogram"`
+}
+
+// PhaseRecord are the final numbers of one phase. Fields of AIPerf that have no
+// counterpart here are null or empty.
+type PhaseRecord struct {
+	PhaseIndex            int          `json:"phase_index"`
+	ProfilingIndex        *int         `json:"profiling_index"` // null for a warm-up
+	PhaseName             string       `json:"phase_name"`
+	PhaseKind             string       `json:"phase_kind" enums:"warmup,profiling"`
+	Records               []Record     `json:"records"`
+	StartNS               int64        `json:"start_ns"`
+	EndNS                 int64        `json:"end_ns"`
+	BaselineStartNS       *int64       `json:"baseline_start_ns"`
+	BaselineEndNS         *int64       `json:"baseline_end_ns"`
+	WasCancelled          bool         `json:"was_cancelled"`
+	Successful            int64        `json:"successful_request_count"`
+	Failed                int64        `json:"error_request_count"`
+	ErrorSummary          []ErrorCount `json:"error_summary"`
+	TelemetryResults      *struct{}    `json:"telemetry_results"`
+	ServerMetricsResults  *struct{}    `json:"server_metrics_results"`
+	TelemetryWarnings     []string     `json:"telemetry_warnings"`
+	ServerMetricsWarnings []string     `json:"server_metrics_warnings"`
+	BranchStats           *struct{}    `json:"branch_stats"`
+}
+
+// newPhaseRecords returns the results of each phase of a final snapshot.
+func newPhaseRecords(s *run.Snapshot) []PhaseRecord {
+	out := make([]PhaseRecord, 0, len(s.Phases))
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		r := PhaseRecord{
+			PhaseIndex: p.Stats.Index, PhaseName: p.Stats.Name, PhaseKind: string(p.Stats.Kind), Records: NewRecords(p.Metrics),
+			StartNS: p.UnixNano(p.Stats.Start), EndNS: p.UnixNano(p.Stats.Start + p.Stats.Window(p.Stats.LastUpdate)),
+			WasCancelled: p.Stats.End == bench.PhaseCancelled, Successful: p.Stats.SuccessRecords, Failed: p.Stats.ErrorRecords,
+			ErrorSummary: NewErrorSummary(p.Errors), TelemetryWarnings: []string{}, ServerMetricsWarnings: []string{},
+		}
+		if p.Stats.Kind == bench.Profiling {
+			r.ProfilingIndex = &p.Stats.ProfilingIndex
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // ErrorCount is one kind of error with how often it happened.
@@ -114,7 +156,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
 		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.StateFailed,
-		ErrorSummary: NewErrorSummary(s.Errors),
+		ErrorSummary: NewErrorSummary(s.Errors), PhaseRecords: newPhaseRecords(s),
 	}
 	if len(s.Warmup) > 0 {
 		out.WarmupRecords = NewRecords(s.Warmup)

@@ -166,7 +166,7 @@ type FileOptions struct {
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
 	f := &Files{values: valueFiles{dir: o.Dir}}
-	names, lines := export.NamesFor(o.Plan.Files.Prefix), recordOptions(&o)
+	names, lines := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o)
 	if o.Plan.Files.Records {
 		if err := f.records.open(filepath.Join(o.Dir, names.Records), lines, (*export.RecordWriter).Write); err != nil {
 			return f, err

@@ -13,6 +13,9 @@ type Artifacts struct {
 	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
 	ExportOutputs bool    `json:"exportOutputsJson"`
 	ExportInputs  bool    `json:"exportInputs"`
+	Summary       bool    `json:"summary"` // as JSON; AIPerf's ["json"] is true
+	CSVPrecision  *int    `json:"csvPrecision" validate:"min=0,max=12"`
+	Overwrite     bool    `json:"overwrite"` // the folder that is named after the run
 	// SliceDuration is the length of time slices with metrics of their own; nil = none.
 	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }
@@ -26,6 +29,10 @@ func (a *Artifacts) Decode(f decode.Field, n *tree.Node) bool {
 	rest := *n
 	rest.Members = append([]tree.Member(nil), n.Members...)
 	records, raw := rest.Drop("records"), rest.Drop("raw")
+	if s := n.Get("summary"); s != nil && s.Shape == tree.List && len(s.Items) == 1 && s.Items[0].Scalar == "json" {
+		rest.Drop("summary")
+		f.Given[f.Path+".summary"] = s
+	}
 	f.Fields(&rest, a, f.Path)
 	level, ok := exportLevel(f, records, raw)
 	if !ok || level == "" {

@@ -206,7 +206,7 @@ type loader struct {
 func newLoader(r *problem.Report, o LoadOptions, byFlags bool) *loader {
 	d := decode.New(r, decode.Options{
 		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.Of,
-		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir"},
+		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir", "benchmark.artifacts.overwrite"},
 	})
 	return &loader{Report: r, options: o, doc: &Document{}, decoder: d, given: d.Given, failed: d.Failed}
 }

@@ -105,7 +105,7 @@ benchmark:
 				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: new(int64(7)), Duration: new(Seconds(3600)), GracePeriod: new(Seconds(math.Inf(1))),
 					Concurrency: new(9), Rate: new(2.5), Smoothness: new(0.5), FailedRequestThreshold: new(0.25)},
 			},
-			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw"},
+			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", Summary: true},
 			SLOs:      map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
 			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
 			Runtime:   Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
@@ -134,7 +134,7 @@ func TestLoadDefaults(t *testing.T) {
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm"}, Turns: constant(1), TurnDelay: constant(0)}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
-		Artifacts: Artifacts{Dir: "artifacts", Level: "records"},
+		Artifacts: Artifacts{Dir: "artifacts", Level: "records", Summary: true},
 		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
 		Runtime:   Runtime{UI: "dashboard"},
 		Logging:   Logging{Level: "INFO"},
@@ -179,6 +179,7 @@ func TestShorthands(t *testing.T) {
 		{"flat file", "model: m\nrandom_seed: 4\ndataset: {name: main}\nphases: [{requests: 200}]", "randomSeed: 4\nbenchmark: {model: m" + rest},
 		{"merge key", "benchmark: {model: m, phases: [&a {name: warmup, requests: 2, concurrency: 4}, {<<: *a, name: profiling}]}",
 			"benchmark: {model: m, phases: [{name: warmup, requests: 2, concurrency: 4}, {name: profiling, requests: 2, concurrency: 4}]}"},
+		{"summary", "benchmark: {model: m, artifacts: {summary: [json]}" + rest, "benchmark: {model: m, artifacts: {summary: true}" + rest},
 		{"level", "benchmark: {model: m, artifacts: {level: summary}" + rest, "benchmark: {model: m, artifacts: {records: false}" + rest},
 		{"rate without a type", "benchmark: {model: m, phases: {requests: 200, rate: 3}}", "benchmark: {model: m, phases: {type: poisson, requests: 200, rate: 3}}"},
 		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, serverMetrics: false" + rest, "benchmark: {model: m" + rest},
@@ -275,17 +276,17 @@ func TestUntrusted(t *testing.T) {
 		})
 	}
 	t.Run("server-owned fields", func(t *testing.T) {
-		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}, client: {strict: true, certify: after}"+phases, o)
+		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc, overwrite: true}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}, client: {strict: true, certify: after}"+phases, o)
 		var got []string
 		for _, w := range warnings {
 			got = append(got, w.Pointer+" "+w.Code)
 		}
-		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned", "#/benchmark/client/strict server-owned"}
+		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/artifacts/overwrite server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned", "#/benchmark/client/strict server-owned"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("warnings (-want +got):\n%s", diff)
 		}
 		b := d.Benchmark
-		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" || b.Client != (Client{Certify: "after"}) {
+		if b.Artifacts.Dir != "artifacts" || b.Artifacts.Overwrite || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" || b.Client != (Client{Certify: "after"}) {
 			t.Errorf("server-owned fields taken over, or others not: %+v %+v %+v %+v", b.Artifacts, b.Runtime, b.Logging, b.Client)
 		}
 	})

@@ -140,7 +140,7 @@ func aiperfReport(t *testing.T) *Report {
 		t.Fatal(err)
 	}
 	r := &Report{
-		RunID: "e314937430f4", Version: "0.1.0", Seed: info.Seed, CLICommand: info.Command,
+		Identity:    Identity{RunID: "e314937430f4", Version: "0.1.0", Seed: info.Seed, CLICommand: info.Command},
 		InputConfig: get("input_config"), State: bench.StateCompleted, Complete: true, Models: []string{"mock"},
 		Endpoint: "chat", Title: "LLM Metrics", Streaming: true, Load: "concurrency 4", Expected: 60,
 		Tokenizer: "server usage where sent, else builtin",

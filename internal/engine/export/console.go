@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +91,9 @@ func (p *page) incomplete(r *Report) {
 // head prints what was measured, and every warning about it.
 func (p *page) head(r *Report) {
 	p.line("")
+	if name := runName(r); name != "" {
+		p.fact(bold, "Run", name)
+	}
 	p.fact(bold, "Model", strings.Join(r.Models, ", "))
 	endpoint := r.Endpoint
 	if r.Streaming {
@@ -109,6 +114,9 @@ func (p *page) head(r *Report) {
 	}
 	p.fact(bold, "Requests", requests)
 	p.fact(bold, "Tokens", cmp.Or(r.Tokenizer, "not counted"))
+	if d := r.Dataset; d.Hash != "" {
+		p.fact(bold, "Dataset", strings.TrimSpace(d.Source+" "+d.Revision)+", hash "+d.Hash)
+	}
 	if r.Client != nil {
 		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())
 		if c := r.Client.Certificate; c != nil {
@@ -118,6 +126,16 @@ func (p *page) head(r *Report) {
 	for _, n := range r.Warnings {
 		p.fact(yellow, "Note", n.Detail)
 	}
+}
+
+// runName returns the name of a run with its labels in the order of their names; empty
+// if it has neither.
+func runName(r *Report) string {
+	words := []string{r.Name}
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
+		words = append(words, k+"="+r.Labels[k])
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // verdictStyle returns the style of a verdict.

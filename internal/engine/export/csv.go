@@ -29,12 +29,12 @@ func writeCSV(w io.Writer, r *Report) error {
 	var rows, scalars [][]string
 	for _, m := range sortedByTag(r.Results) {
 		if !distributed(m) {
-			scalars = append(scalars, []string{csvName(m.Def), cell(m, metric.Avg)})
+			scalars = append(scalars, []string{csvName(m.Def), cell(m, metric.Avg, r.Layout.CSVDigits)})
 			continue
 		}
 		row := []string{csvName(m.Def)}
 		for _, s := range csvStats {
-			row = append(row, cell(m, s))
+			row = append(row, cell(m, s, r.Layout.CSVDigits))
 		}
 		rows = append(rows, row)
 	}
@@ -44,7 +44,7 @@ func writeCSV(w io.Writer, r *Report) error {
 	if len(scalars) > 0 {
 		scalars = append([][]string{{"Metric", "Value"}}, scalars...)
 	}
-	for _, table := range [][][]string{scalars, confidenceTable(sortedByTag(r.Results))} {
+	for _, table := range [][][]string{scalars, confidenceTable(sortedByTag(r.Results), r.Layout.CSVDigits)} {
 		if len(table) == 0 {
 			continue
 		}
@@ -86,10 +86,10 @@ func csvName(d *catalogue.Def) string {
 }
 
 // cell formats one statistic; empty = there is none.
-func cell(m *metric.Result, s metric.Stat) string {
+func cell(m *metric.Result, s metric.Stat, digits *int) string {
 	v, ok := m.Get(s)
 	if !ok || !finite(v) {
 		return ""
 	}
-	return decimal(v)
+	return decimal(v, digits)
 }

@@ -69,9 +69,13 @@ func appendEscaped(b []byte, s string) []byte {
 	return append(b, data...)
 }
 
-// decimal formats a number for the CSV file: two decimals, and for numbers below
-// 1 as many as four significant digits need, without zeros at the end.
-func decimal(v float64) string {
+// decimal formats a number for a CSV file with the given number of decimals. Without
+// one, it has two decimals, and if it is below 1 as many as four significant digits
+// need, without zeros at the end.
+func decimal(v float64, digits *int) string {
+	if digits != nil {
+		return strconv.FormatFloat(v, 'f', *digits, 64)
+	}
 	a := math.Abs(v)
 	if a == 0 || a >= 1 {
 		return strconv.FormatFloat(v, 'f', 2, 64)

@@ -15,13 +15,8 @@ import (
 // Report is everything that is known about a finished (or interrupted) run. It
 // is immutable; secrets have already been taken out of every text in it.
 type Report struct {
-	RunID       string
-	Version     string // of aiperfd
-	Seed        int64
-	Name        string            // metadata; may be empty
-	Labels      map[string]string // metadata; may be nil
-	CLICommand  string            // redacted; empty for runs submitted over the API
-	InputConfig any               // encodes to the input_config object
+	Identity
+	InputConfig any // encodes to the input_config object
 	State       bench.State
 	Reason      string // why it ended, for people; may be empty
 	Cancelled   bool
@@ -51,6 +46,25 @@ type Report struct {
 	Checks verdict.Checks  // whether the numbers agree with each other
 
 	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
+
+	Layout Layout
+}
+
+// Identity says which run a report is about.
+type Identity struct {
+	RunID      string
+	Version    string // of aiperfd
+	Seed       int64
+	Name       string            // metadata; may be empty
+	Labels     map[string]string // metadata; may be nil
+	CLICommand string            // redacted; empty for runs submitted over the API
+}
+
+// Layout is what the user has chosen about the files of a report.
+type Layout struct {
+	Prefix    string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
+	CSVDigits *int   // decimals in CSV files; nil = as many as small numbers need, at least two
+	NoSummary bool   // the summary is not written as JSON
 }
 
 // PhaseReport is one phase alone.

@@ -42,9 +42,9 @@ func mixedReport(t *testing.T) *Report {
 	t.Helper()
 	inf := math.Inf(1)
 	return &Report{
-		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", Seed: 42, Name: "nightly <1>",
-		CLICommand: "aiperfd profile --model 'm' --api-key '<redacted>'", InputConfig: map[string]any{"slos": map[string]any{}, "note": "a < b"},
-		State: bench.StateCancelled, Reason: "enough", Cancelled: true, Models: []string{"org/model-a", "model-b"}, Endpoint: "chat",
+		Identity:    Identity{RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", Seed: 42, Name: "nightly <1>", CLICommand: "aiperfd profile --model 'm' --api-key '<redacted>'"},
+		InputConfig: map[string]any{"slos": map[string]any{}, "note": "a < b"},
+		State:       bench.StateCancelled, Reason: "enough", Cancelled: true, Models: []string{"org/model-a", "model-b"}, Endpoint: "chat",
 		Title: "LLM Metrics", Load: "poisson 12/s, at most 64 at a time", Tokenizer: "builtin", Expected: 0,
 		Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), End: time.Date(2026, 3, 4, 5, 6, 17, 500000, time.FixedZone("", 3600)), Duration: 10 * time.Second,
 		Results: metric.Results{
@@ -115,7 +115,8 @@ func TestFormatsGolden(t *testing.T) {
 func failedReport(t *testing.T) *Report {
 	t.Helper()
 	return &Report{
-		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.StateFailed, Models: []string{"m"}, Endpoint: "chat",
+		Identity: Identity{RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0"},
+		State:    bench.StateFailed, Models: []string{"m"}, Endpoint: "chat",
 		Reason: "no request succeeded: connect_error, 5 times: connection refused", Title: "LLM Metrics", Load: "concurrency 1",
 		Results: metric.Results{
 			result(t, "error_request_count", 0, map[metric.Stat]float64{metric.Avg: 5}),
@@ -213,7 +214,7 @@ func TestNumbers(t *testing.T) {
 		100.00000000000000001: {"100.0", "100.00", "100.00"},
 		999.999:               {"999.999", "1000.00", "1,000.00"},
 	} {
-		if got := [3]string{string(appendFloat(nil, v)), decimal(v), grouped(v)}; got != want {
+		if got := [3]string{string(appendFloat(nil, v)), decimal(v, nil), grouped(v)}; got != want {
 			t.Errorf("%v = %q, want %q", v, got, want)
 		}
 	}

@@ -77,7 +77,7 @@ func (s *summary) number(name string, v float64) {
 
 // confidenceTable is the third table of the CSV file; nil if there is nothing to
 // say.
-func confidenceTable(rs []*metric.Result) [][]string {
+func confidenceTable(rs []*metric.Result, digits *int) [][]string {
 	head := []string{"Metric", "percentile_method", "relative_error", "effective_sample_size"}
 	for _, stat := range intervalStats {
 		head = append(head, stat.String()+"_ci_low", stat.String()+"_ci_high")
@@ -85,7 +85,7 @@ func confidenceTable(rs []*metric.Result) [][]string {
 	rows := [][]string{append(head, "unsupported_percentiles")}
 	for _, m := range rs {
 		if qualified(m) {
-			rows = append(rows, confidenceRow(m))
+			rows = append(rows, confidenceRow(m, digits))
 		}
 	}
 	if len(rows) == 1 {
@@ -95,14 +95,14 @@ func confidenceTable(rs []*metric.Result) [][]string {
 }
 
 // confidenceRow is one line of the table.
-func confidenceRow(m *metric.Result) []string {
+func confidenceRow(m *metric.Result, digits *int) []string {
 	row := []string{csvName(m.Def), string(m.Method()), "", ""}
 	if m.RelError != 0 {
-		row[2] = decimal(m.RelError)
+		row[2] = decimal(m.RelError, nil)
 	}
 	var unsupported []string
 	if c := m.Confidence; c != nil {
-		row[3] = decimal(c.Effective)
+		row[3] = decimal(c.Effective, digits)
 		for _, stat := range c.Unsupported {
 			unsupported = append(unsupported, stat.String())
 		}
@@ -110,7 +110,7 @@ func confidenceRow(m *metric.Result) []string {
 	for _, stat := range intervalStats {
 		low, high := "", ""
 		if in, ok := m.Confidence.Interval(stat); ok {
-			low, high = decimal(in.Low), decimal(in.High)
+			low, high = decimal(in.Low, digits), decimal(in.High, digits)
 		}
 		row = append(row, low, high)
 	}

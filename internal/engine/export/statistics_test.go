@@ -26,7 +26,8 @@ func doubtfulReport(t *testing.T) *Report {
 	curve := result(t, "effective_concurrency", 0, map[metric.Stat]float64{metric.Avg: 63.5, metric.P50: 64, metric.P99: 64, metric.Max: 64})
 	curve.Bin = 1 << 27 * time.Nanosecond
 	return &Report{
-		RunID: "r", Version: "0.2.0", Complete: true, Models: []string{"m"}, Endpoint: "chat", Load: "poisson 40/s", Duration: time.Hour,
+		Identity: Identity{RunID: "r", Version: "0.2.0"},
+		Complete: true, Models: []string{"m"}, Endpoint: "chat", Load: "poisson 40/s", Duration: time.Hour,
 		Results: metric.Results{
 			many, few, curve,
 			result(t, "late_request_count", 0, map[metric.Stat]float64{metric.Avg: 7}),

@@ -52,7 +52,7 @@ func writeJSON(w io.Writer, r *Report) error {
 		}
 	}
 	s.value("input_config", r.InputConfig)
-	s.value("run_info", runInfo{BenchmarkID: r.RunID, Seed: r.Seed, Command: r.CLICommand})
+	s.value("run_info", runInfo{BenchmarkID: r.RunID, Seed: r.Seed, Command: r.CLICommand, Name: r.Name, Labels: r.Labels})
 	s.value("was_cancelled", r.Cancelled)
 	s.value("is_complete", r.Complete)
 	s.value("error_summary", errorSummary(r.Errors))
@@ -115,6 +115,9 @@ type runInfo struct {
 	Seed        int64  `json:"random_seed"`
 	Trial       int    `json:"trial"` // from 0
 	Command     string `json:"cli_command,omitempty"`
+
+	Name   string            `json:"name,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // errorCount is one entry of error_summary.

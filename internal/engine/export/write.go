@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ type Format struct {
 	About string                             // what the file contains, as a sentence
 	File  func(Names) string                 // which file it makes
 	Write func(w io.Writer, r *Report) error // does not change r
+	Made  func(r *Report) bool               // whether it is made of this report; nil = always
+	Phase string                             // its member in the list of phases, if each phase has such a file too; empty = none has
 }
 
 // consoleFileWidth is the width of the console report in a file, in columns.
@@ -30,11 +33,18 @@ const consoleFileWidth = 140
 // Formats returns the formats in the order in which they are written.
 func Formats() []Format {
 	return []Format{
-		{"json", "The summary: every metric with its statistics, the resolved configuration, errors and warnings.", func(n Names) string { return n.Summary(".json") }, writeJSON},
-		{"csv", "The summary as tables.", func(n Names) string { return n.Summary(".csv") }, writeCSV},
-		{"console", "The report as `aiperfd profile --report full` prints it.", func(n Names) string { return n.Console }, func(w io.Writer, r *Report) error {
-			return Console(w, r, ConsoleOptions{Width: consoleFileWidth})
-		}},
+		{
+			Name: "json", About: "The summary: every metric with its statistics, the resolved configuration, errors and warnings. Absent with `artifacts.summary: false`.",
+			File: func(n Names) string { return n.Summary(".json") }, Write: writeJSON, Made: func(r *Report) bool { return !r.Layout.NoSummary }, Phase: "metrics_json",
+		},
+		{
+			Name: "csv", About: "The summary as tables.", File: func(n Names) string { return n.Summary(".csv") }, Write: writeCSV,
+			Phase: "metrics_csv",
+		},
+		{
+			Name: "console", About: "The report as `aiperfd profile --report full` prints it.", File: func(n Names) string { return n.Console },
+			Write: func(w io.Writer, r *Report) error { return Console(w, r, ConsoleOptions{Width: consoleFileWidth}) },
+		},
 	}
 }
 
@@ -46,36 +56,112 @@ type marker struct {
 	Failed    []string `json:"failed_exporters"`
 }
 
-// Write writes a report in every format into a folder that exists, each file
-// complete and durable or not at all, and then the ready marker. A format that
-// fails does not stop the others: failed says which and why, and the marker names
-// it. The error is for a folder that cannot be written at all.
-func Write(dir string, n Names, r *Report, secrets *redact.Set) (failed []string, err error) {
+// Write writes the files of a report into a folder that exists, each file complete
+// and durable or not at all, and then the ready marker. A file that fails does not
+// stop the others: failed says which and why, and the marker names its format. The
+// error is for a folder that cannot be written at all.
+func Write(dir string, r *Report, secrets *redact.Set) (failed []string, err error) {
 	if err := begin(dir); err != nil {
 		return nil, fmt.Errorf("begin export: %w", err)
 	}
 	r = Redacted(r, secrets)
 	m := marker{Ready: true, Cancelled: r.Cancelled, Failed: []string{}}
-	var problems []error
-	formats := Formats()
-	for _, f := range formats {
-		removeLeftovers(filepath.Join(dir, f.File(n)))
-		err := replaceFile(filepath.Join(dir, f.File(n)), FileMode, func(w io.Writer) error { return f.Write(w, r) })
-		if err == nil {
-			continue
+	files := outputs(r)
+	removeOthers(dir, NamesFor(r.Layout.Prefix), files)
+	problems := writeAll(dir, files)
+	var all []error
+	for i, err := range problems {
+		if err != nil {
+			m.Failed = append(m.Failed, files[i].format)
+			failed = append(failed, fmt.Sprintf("%s: %v", files[i].format, cause(err)))
+			all = append(all, fmt.Errorf("write %s: %w", files[i].name, cause(err)))
 		}
-		m.Failed = append(m.Failed, f.Name)
-		problems = append(problems, fmt.Errorf("write %s: %w", f.File(n), cause(err)))
-		failed = append(failed, fmt.Sprintf("%s: %v", f.Name, cause(err)))
 	}
-	if len(problems) == len(formats) {
-		return failed, errors.Join(problems...)
+	if len(all) == len(files) {
+		return failed, errors.Join(all...)
 	}
 	m.Partial = len(m.Failed) > 0
 	if err := finish(dir, m); err != nil {
 		return failed, fmt.Errorf("finish export: %w", err)
 	}
 	return failed, nil
+}
+
+// Regenerate writes the files of a report into a folder that exists, without markers,
+// and returns their names. Files that exist are replaced.
+func Regenerate(dir string, r *Report) (names []string, err error) {
+	files := outputs(r)
+	problems := writeAll(dir, files)
+	for i, err := range problems {
+		if err != nil {
+			problems[i] = fmt.Errorf("write %s: %w", files[i].name, cause(err))
+			continue
+		}
+		names = append(names, files[i].name)
+	}
+	return names, errors.Join(problems...)
+}
+
+// output is a file that is made of a report.
+type output struct {
+	format string // unique in a report
+	name   string // relative to the folder, with slashes
+	write  func(w io.Writer) error
+}
+
+// formatsOf returns the formats that a report has.
+func formatsOf(r *Report) []Format {
+	return slices.DeleteFunc(Formats(), func(f Format) bool { return f.Made != nil && !f.Made(r) })
+}
+
+// outputs returns the files of a report in the order in which they are written.
+func outputs(r *Report) []output {
+	var files []output
+	n := NamesFor(r.Layout.Prefix)
+	for _, f := range formatsOf(r) {
+		files = append(files, output{f.Name, f.File(n), func(w io.Writer) error { return f.Write(w, r) }})
+	}
+	return append(files, phaseOutputs(r)...)
+}
+
+// writeAll writes files and returns the error of each.
+func writeAll(dir string, files []output) []error {
+	problems := make([]error, len(files))
+	for i, f := range files {
+		at := filepath.Join(dir, filepath.FromSlash(f.name))
+		if problems[i] = os.MkdirAll(filepath.Dir(at), 0o777); problems[i] != nil {
+			continue
+		}
+		removeLeftovers(at)
+		problems[i] = replaceFile(at, FileMode, f.write)
+		if sub := filepath.Dir(at); problems[i] == nil && sub != filepath.Clean(dir) {
+			problems[i] = errors.Join(SyncDir(sub), SyncDir(filepath.Dir(sub)))
+		}
+	}
+	return problems
+}
+
+// removeOthers removes the files that an earlier run in the folder has left and this
+// one does not replace, so that nobody takes them for this one's.
+func removeOthers(dir string, n Names, files []output) {
+	kept := make(map[string]bool, len(files))
+	for _, f := range files {
+		kept[filepath.Join(dir, filepath.FromSlash(f.name))] = true
+	}
+	var old []string
+	for _, f := range Formats() {
+		old = append(old, filepath.Join(dir, f.File(n)))
+	}
+	old = append(old, filepath.Join(dir, phaseManifest))
+	for _, ext := range []string{".json", ".csv"} {
+		in, _ := filepath.Glob(filepath.Join(dir, phaseFolder, "*", n.Summary(ext))) // a bad pattern is a prefix with brackets
+		old = append(old, in...)
+	}
+	for _, name := range old {
+		if !kept[name] {
+			_ = os.Remove(name) // mostly it does not exist
+		}
+	}
 }
 
 // begin makes it known that files are about to change.

@@ -57,6 +57,12 @@ func everyFormat(n Names) map[string]string {
 	return out
 }
 
+// named returns a report whose files have names with a prefix.
+func named(r *Report, prefix string) *Report {
+	r.Layout.Prefix = prefix
+	return r
+}
+
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".profile_export_aiperf.csv.123.tmp")
@@ -64,7 +70,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time over the files of the first
-		failed, err := Write(dir, NamesFor(""), mixedReport(t), redact.NewSet())
+		failed, err := Write(dir, mixedReport(t), redact.NewSet())
 		if err != nil || len(failed) > 0 {
 			t.Fatalf("Write = %q, %v", failed, err)
 		}
@@ -89,7 +95,7 @@ func TestWriteOneFails(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, n.CSV), 0o700); err != nil { // in the way
 		t.Fatal(err)
 	}
-	failed, err := Write(dir, n, failedReport(t), nil)
+	failed, err := Write(dir, named(failedReport(t), "p"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +117,7 @@ func TestWriteNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failed, err := Write(dir, n, failedReport(t), nil)
+	failed, err := Write(dir, named(failedReport(t), "p"), nil)
 	if err == nil || len(failed) != len(Formats()) {
 		t.Errorf("Write = %q, %v; want an error", failed, err)
 	}
@@ -121,7 +127,7 @@ func TestWriteNothing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ProcessingMarker)); err != nil {
 		t.Errorf("processing marker: %v", err)
 	}
-	if _, err := Write(filepath.Join(dir, "missing"), n, failedReport(t), nil); err == nil {
+	if _, err := Write(filepath.Join(dir, "missing"), failedReport(t), nil); err == nil {
 		t.Error("Write into a folder that does not exist succeeded")
 	}
 }
@@ -148,7 +154,7 @@ func TestWriteSecrets(t *testing.T) {
 	secrets := redact.NewSet("sk-hunter2", "line\nbreak", "123456")
 	const planted = "x sk-hunter2 y line\nbreak z 123456"
 	r := &Report{
-		RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted,
+		Identity:    Identity{RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted},
 		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.StateFailed, Reason: planted,
 		Models: []string{planted}, Endpoint: planted, Title: planted, Load: planted, Tokenizer: planted,
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 123456})},
@@ -159,7 +165,7 @@ func TestWriteSecrets(t *testing.T) {
 		Warnings: []bench.Warning{{Code: "c", Detail: planted}},
 	}
 	dir := t.TempDir()
-	if failed, err := Write(dir, NamesFor(""), r, secrets); err != nil || len(failed) > 0 {
+	if failed, err := Write(dir, r, secrets); err != nil || len(failed) > 0 {
 		t.Fatalf("Write = %q, %v", failed, err)
 	}
 	for name := range files(t, dir) {

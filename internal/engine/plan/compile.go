@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 )
@@ -89,8 +90,9 @@ func (c *compiler) measure(p *Plan) {
 		Raw:     c.b.Artifacts.Level == "raw",
 		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
 	}
+	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {
-		p.Files.Prefix = *prefix
+		p.Files.Layout.Prefix = *prefix
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
 )
@@ -90,10 +91,10 @@ type Profiler struct {
 
 // Files selects the artifacts of a run.
 type Files struct {
-	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
-	Records bool   // profile_export.jsonl
-	Raw     bool   // profile_export_raw.jsonl
-	Inputs  bool   // inputs.json
+	Layout  export.Layout
+	Records bool // profile_export.jsonl
+	Raw     bool // profile_export_raw.jsonl
+	Inputs  bool // inputs.json
 }
 
 // Phase is one period of load.

@@ -17,7 +17,7 @@ import (
 // Recover computes the results of an interrupted run from the record file in its
 // folder, and the phases as the API shows them. The run has its final state already.
 func Recover(dir string, m *plan.Measure, r *run.Run) (*export.Report, []run.Phase, error) {
-	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Prefix).Records))
+	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,9 +77,9 @@ func slicesOf(m *Measured, part metric.Part, clock bench.Clock) []export.Slice {
 // describe returns a report with the fields that do not depend on measurements.
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
-		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
+		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
 		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
-		SLOs: m.Metrics.SLOs, Targets: r.Targets,
+		SLOs: m.Metrics.SLOs, Targets: r.Targets, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {
 		if p := &m.Phases[i]; p.Kind == bench.Profiling {

@@ -317,6 +317,12 @@ func artifactsView(a config.Artifacts) config.Object {
 			put(&out, name, records)
 		case "raw":
 			put(&out, name, a.Level == "raw")
+		case "summary":
+			var summary any = []string{"json"}
+			if !a.Summary {
+				summary = false
+			}
+			put(&out, name, summary)
 		default:
 			for _, m := range view(a, "benchmark.artifacts", name).Members() {
 				out.Set(m)

@@ -218,6 +218,8 @@ func options() []option {
 		{names: "--output-artifact-dir --artifact-dir", group: "Output", kind: optFile, path: "artifacts.dir", redact: redact.File, def: "artifacts", help: "Directory for all files of the run."},
 		{names: "--profile-export-prefix --profile-export-file", group: "Output", kind: optFile, path: "artifacts.prefix", redact: redact.File, help: "Prefix of the names of all files."},
 		{names: "--export-level --profile-export-level", group: "Output", kind: optText, path: "artifacts.level", def: "records", help: "Files to write: summary, records (one line per request) or raw (request and response bodies as well)."},
+		{names: "--csv-precision", group: "Output", kind: optNumber, path: "artifacts.csvPrecision", def: "at least 2, and 4 significant digits below 1", help: "Decimals of the numbers in CSV files, 0 to 12; AIPerf writes 2."},
+		{names: "--overwrite", group: "Output", kind: optBool, path: "artifacts.overwrite", redact: redact.Bool, help: "Without --output-artifact-dir: replace the results of an earlier run of the same name. Otherwise a number is appended to the name of the directory."},
 		{names: "--report", group: "Output", kind: optText, path: "runtime.report", def: "brief", help: "Results to print at the end: brief (a dozen lines), aiperf (the tables of AIPerf) or full (everything). Files always contain everything."},
 		{names: "--slice-duration", group: "Output", kind: optNumber, path: "artifacts.sliceDuration", help: "Also compute metrics for each time slice of this length in seconds."},
 		{names: "--auto-plot", negated: "--no-auto-plot", group: "Output", kind: optBool, status: refused, redact: redact.Bool, help: "Plot after the run."},

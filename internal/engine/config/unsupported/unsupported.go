@@ -156,7 +156,6 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
 		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
 		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
 		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},

@@ -1,0 +1,85 @@
+package export
+
+import (
+	"encoding/json"
+	"io"
+	"path"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// The files of the phases of a run.
+const (
+	phaseFolder   = "phases"
+	phaseManifest = "phase_manifest.json"
+)
+
+// phaseOutputs returns the summaries of each phase and the list of them. A run of one
+// phase has none: they would repeat its summary.
+func phaseOutputs(r *Report) []output {
+	if len(r.Phases) < 2 {
+		return nil
+	}
+	var files []output
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		for _, f := range phaseFormats(r) {
+			files = append(files, output{
+				format: f.Name + " of phase " + p.Stats.Name, name: phaseFile(r, p, &f),
+				write: func(w io.Writer) error { return f.Write(w, r.phase(p)) },
+			})
+		}
+	}
+	return append(files, output{"phases", phaseManifest, func(w io.Writer) error { return writeManifest(w, r) }})
+}
+
+// phaseFormats returns the formats in which each phase has a file of its own.
+func phaseFormats(r *Report) []Format {
+	return slices.DeleteFunc(formatsOf(r), func(f Format) bool { return f.Phase == "" })
+}
+
+// phaseFile returns the name of a file of a phase. Names of phases are valid names of
+// folders.
+func phaseFile(r *Report, p *PhaseReport, f *Format) string {
+	return path.Join(phaseFolder, p.Stats.Name, f.File(NamesFor(r.Layout.Prefix)))
+}
+
+// phase returns the report of a phase alone. It has no judgements, which are on the
+// run.
+func (r *Report) phase(p *PhaseReport) *Report {
+	c := *r
+	c.Results, c.Errors, c.Start, c.End, c.Duration = p.Results, p.Errors, p.Start, p.End, p.End.Sub(p.Start)
+	c.Cancelled, c.Complete = p.Stats.End == bench.PhaseCancelled, p.Stats.End == bench.PhaseCompleted
+	c.Warmup, c.Phases, c.Warnings, c.Client, c.Stream, c.Saturation = nil, nil, nil, nil, nil, nil
+	c.Checks.Checked = nil
+	return &c
+}
+
+// writeManifest writes phase_manifest.json. Like AIPerf's, its members are sorted.
+func writeManifest(w io.Writer, r *Report) error {
+	const version = 1
+	list := []map[string]any{}
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		s := &p.Stats
+		entry := map[string]any{
+			"phase_index": s.Index, "phase_name": s.Name, "phase_kind": s.Kind, "profiling_index": nil,
+			"start_ns": p.Start.UnixNano(), "end_ns": p.End.UnixNano(),
+			"successful_request_count": s.SuccessRecords, "error_request_count": s.ErrorRecords,
+			"total_request_count": s.SuccessRecords + s.ErrorRecords,
+			"was_cancelled":       s.End == bench.PhaseCancelled, "error_summary": errorSummary(p.Errors),
+		}
+		if s.Kind == bench.Profiling {
+			entry["profiling_index"] = s.ProfilingIndex
+		}
+		for _, f := range phaseFormats(r) {
+			entry[f.Phase] = phaseFile(r, p, &f)
+		}
+		list = append(list, entry)
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{"phases": list, "schema_version": version})
+}
