@@ -92,7 +92,7 @@ HTTP, shows them live and stores their results.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitError{exitUsage, suggestFlag(cmd, err)} })
 	root.AddCommand(
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
-		newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newHealthcheckCommand(), newVersionCommand(),
+		newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(), newHealthcheckCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

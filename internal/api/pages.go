@@ -26,6 +26,25 @@ func (h *pageHandler) getDocument(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
+// getDocumentSchema serves the JSON Schema of documents.
+//
+//	@Summary		Get the JSON Schema of benchmark documents
+//	@Description	Draft 2020-12, for editors and validators.
+//	@Tags			service
+//	@Success		200	{object}	object
+//	@Failure		400	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/config/schema [get]
+func (h *pageHandler) getDocumentSchema(w http.ResponseWriter, r *http.Request) error {
+	schema, err := openapi.DocumentSchema()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	h.writeTagged(w, r, bodyTag(schema), schema)
+	return nil
+}
+
 // pagePolicy is the Content-Security-Policy of pages: nothing from elsewhere,
 // nothing inline.
 const pagePolicy = "default-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

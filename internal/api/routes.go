@@ -73,6 +73,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", handle: metrics.scrapeRun, query: none()},
 		{method: get, pattern: "/api/queue", handle: service.getQueue, query: none()},
 		{method: get, pattern: "/api/version", handle: service.getVersion, query: none()},
+		{method: get, pattern: "/api/config/schema", handle: pages.getDocumentSchema, query: none()},
 		{method: get, pattern: "/openapi.json", handle: pages.getDocument},
 
 		{method: get, pattern: "/", handle: pages.page("index.html"), hidden: true},

@@ -57,8 +57,11 @@ func (ft *feedTest) dial(t *testing.T, header http.Header) (*websocket.Conn, *ht
 
 func (ft *feedTest) connect(t *testing.T) *client {
 	t.Helper()
-	conn, _, err := ft.dial(t, nil)
+	conn, response, err := ft.dial(t, nil)
 	if err != nil {
+		if response != nil {
+			t.Fatalf("%v: %s", err, response.Status)
+		}
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
@@ -113,6 +116,7 @@ func (c *client) ends(code int) {
 			if closed.Code != code {
 				c.t.Errorf("closed with %d %s, want %d", closed.Code, closed.Text, code)
 			}
+			synctest.Wait() // until the server has freed its place
 			return
 		}
 		if err != nil {

@@ -17,12 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
@@ -157,7 +159,35 @@ func (b *bed) wait(id string) *run.Run {
 			b.t.Errorf("the numbers of run %s contradict each other: %s", id, w.Detail)
 		}
 	}
+	b.regenerate(id)
 	return r
+}
+
+// regenerate checks that the files of a run can be made again of its result.json, byte
+// for byte.
+func (b *bed) regenerate(id string) {
+	b.t.Helper()
+	from, to := b.store.Dir(id), b.t.TempDir()
+	if _, err := os.Stat(filepath.Join(from, export.NamesFor("").Result)); err != nil {
+		return // nothing was measured
+	}
+	names, err := native.Convert(from, to)
+	if err != nil || len(names) < 3 {
+		b.t.Fatalf("files made again: %q, %v", names, err)
+	}
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(to, name))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+			b.t.Errorf("%s made again (-run +again):\n%s", name, diff)
+		}
+	}
 }
 
 // line holds the members of one line of the record file that tests read.

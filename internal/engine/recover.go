@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
@@ -94,7 +95,7 @@ func (v *recovery) rebuild(r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, rep, &redact.Set{}); err != nil {
+	if _, err := export.Write(dir, rep, &redact.Set{}, native.Format()); err != nil {
 		return err
 	}
 	r.Summary = report.Summarize(rep)

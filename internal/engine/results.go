@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/run"
@@ -25,7 +26,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
-	failed, err := export.Write(dir, o.Report, x.secrets)
+	failed, err := export.Write(dir, o.Report, x.secrets, native.Format())
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.State = bench.StateFailed
@@ -88,6 +89,9 @@ func complete(snap *run.Snapshot, rep *export.Report) {
 		for j := range rep.Phases {
 			if r := &rep.Phases[j]; r.Stats.Index == p.Stats.Index {
 				p.Metrics, p.Errors = r.Results, r.Errors
+				for _, s := range r.Slices {
+					p.Slices = append(p.Slices, run.Slice{Start: s.Start, End: s.End, Complete: s.Complete, Metrics: s.Results})
+				}
 			}
 		}
 	}

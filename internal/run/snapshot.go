@@ -52,6 +52,15 @@ type Phase struct {
 	// Metrics and Errors are the exact results of the phase alone, in a Final snapshot.
 	Metrics metric.Results     `json:"metrics,omitempty"`
 	Errors  []errorgroup.Group `json:"errors,omitempty"`
+	Slices  []Slice            `json:"slices,omitempty"` // likewise; in order
+}
+
+// Slice is a time slice of a phase.
+type Slice struct {
+	Start    time.Time      `json:"start"`
+	End      time.Time      `json:"end"`
+	Complete bool           `json:"complete"` // as long as the others
+	Metrics  metric.Results `json:"metrics"`
 }
 
 // UnixNano returns the wall time of an offset of this phase, 0 for 0.

@@ -108,7 +108,7 @@ func refined(op *openapi3.Operation, seen map[reflect.Type]bool) error {
 
 // refineMember describes one member by its Go type.
 func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bool) *openapi3.SchemaRef {
-	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Name == "WarmupRecords")
+	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Name == "WarmupRecords" || f.Name == "Timeslices")
 	if member.Ref != "" {
 		if !nullable {
 			return member

@@ -32,7 +32,7 @@ func (g *schemaWriter) distribution(f *reference.Field) *openapi3.SchemaRef {
 			"stddev": number("Standard deviation of a normal distribution, truncated at 0.", &zero, nil, false),
 			"median": number("Median of a log-normal distribution, less than the mean.", &zero, nil, true),
 			"min":    number("Smaller draws are raised to this value.", &zero, nil, false),
-			"max":    number("Larger draws are lowered to this value.", &zero, nil, false),
+			"max":    number("Larger draws are lowered to this value.", &least, nil, false),
 		}
 	}
 	weight := g.element(&reference.Field{Kind: reference.KindNumber, Least: &zero, Above: true})

@@ -27,6 +27,7 @@ const (
 const (
 	substitutionPattern = `^\$\{[^}]+\}$|\{\{|\{%`
 	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?)? *$`
+	numbersPattern      = `^ *(0(\.[0-9]*)?|\.[0-9]+|1(\.0*)?|\{.*\}) *$|\{\{|\{%|\$\{`
 	infinitePattern     = `^ *([+]?inf|infinity) *$`
 )
 
@@ -184,7 +185,7 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 		element := g.element(f.Element)
 		list := &openapi3.Schema{Type: types("array"), Items: element, MinItems: uint64(f.MinLength), MaxItems: limit(f.MaxLength)}
 		if f.Has(reference.FormGroups) {
-			groups := &openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Schema: inline(list)}}
+			groups := &openapi3.Schema{Type: types("object"), MinProps: 1, AdditionalProperties: openapi3.AdditionalProperties{Schema: inline(list)}}
 			return openapi3.SchemaRefs{inline(list), inline(groups)}
 		}
 		if f.Has(reference.FormElement) {
@@ -223,11 +224,12 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 	if f.Has(reference.FormSwitch) {
 		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution))
 	}
-	if f.Has(reference.FormName) || f.Has(reference.FormNumber) {
-		values = append(values, inline(&openapi3.Schema{Type: types("string")}))
+	if f.Has(reference.FormName) {
+		values = append(values, inline(&openapi3.Schema{Type: types("string"), MinLength: 1}))
 	}
 	if f.Has(reference.FormNumber) {
-		values = append(values, inline(&openapi3.Schema{Type: types("number")}))
+		values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: numbersPattern}),
+			inline(&openapi3.Schema{Type: types("number"), Min: f.Fields[0].Least, Max: f.Fields[0].Most}))
 	}
 	if !f.Has(reference.FormList) {
 		return values
@@ -237,7 +239,7 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 			values = append(values, inline(&openapi3.Schema{Type: types("array"), Items: g.element(items.Element)}))
 		}
 	}
-	return append(values, inline(&openapi3.Schema{Type: types("string")}))
+	return append(values, inline(&openapi3.Schema{Type: types("string"), MinLength: 1}))
 }
 
 // scalars lists the forms of a value without parts.
@@ -271,6 +273,10 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		}
 		if f.Has(reference.FormBoolean) {
 			values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
+		}
+	case reference.KindBoolean:
+		if f.Has(reference.FormJSON) {
+			values = append(values, inline(&openapi3.Schema{Type: types("array"), MinItems: 1, MaxItems: new(uint64(1)), Items: inline(constant("json"))}))
 		}
 	case reference.KindInteger:
 		s.Format = "int64"
@@ -310,7 +316,7 @@ func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
 			}),
 		}
 	case short.Name == "raw":
-		values = openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), inline(&openapi3.Schema{Type: types("array"), MaxItems: new(uint64(0)), Items: inline(&openapi3.Schema{})})}
+		values = openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution), inline(&openapi3.Schema{Type: types("array"), MaxItems: new(uint64(0)), Items: inline(&openapi3.Schema{})})}
 	case short.Kind == reference.KindDistribution, short.Kind == reference.KindNumber:
 		values = g.values(short)
 	case short.Kind == reference.KindObject:

@@ -63,7 +63,7 @@ func offValues(value json.RawMessage) openapi3.SchemaRefs {
 		for name, member := range members {
 			property := inline(&openapi3.Schema{AnyOf: offValues(member)})
 			if name == "enabled" && collects {
-				property = inline(&openapi3.Schema{Type: types("boolean"), Nullable: true})
+				property = inline(&openapi3.Schema{AnyOf: openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean"), Nullable: true}), ref(substitution)}})
 			}
 			s.Properties[name], s.Properties[snakeCase(name)] = property, property
 		}

@@ -19,7 +19,7 @@ const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as belo
 - **Distribution.** A number, or an object, see [Distributions](#distributions).
 - **Substitution.** ` + "`${NAME}`" + ` in a string is replaced by an environment variable, ` + "`${NAME:default}`" + ` has a default. A string that is one substitution may stand for a number or a boolean. The daemon replaces only names given by ` + "`--allow-env`" + `.
 - **Template.** A string with ` + "`{{ … }}`" + ` is an expression over ` + "`variables`" + ` and other values of the document, see [Templates](#templates).
-- **Schema.** The same fields as JSON Schema: ` + "`#/components/schemas/config.Document`" + ` of ` + "`/openapi.json`" + `. It lists choices in their own spelling only.
+- **Schema.** The same fields as JSON Schema (draft 2020-12): ` + "`aiperfd config schema` or `GET /api/config/schema`" + `. It lists choices in their own spelling only.
 - **Check.** ` + "`aiperfd validate FILE`" + ` prints a document with every default.
 `
 
@@ -132,6 +132,7 @@ func kind(f *reference.Field) string {
 		{f.Has(reference.FormElement), ", or one " + element(f)},
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
 		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
+		{f.Has(reference.FormJSON), ", or `[json]`"},
 		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
 		{f.Numeric || f.Has(reference.FormNumber), ", or number"},
 	} {

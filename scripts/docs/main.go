@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
@@ -215,7 +216,7 @@ func formats(w io.Writer) error {
 		{names.Records, "records", "One JSON object per line and request. Written during the run, so it survives a crash; absent with `artifacts.level: summary`."},
 		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}
-	for _, f := range export.Formats() {
+	for _, f := range append(export.Formats(), native.Format()) {
 		rows = append(rows, [3]string{f.File(names), f.Name, f.About})
 	}
 	for _, f := range export.Formats() {

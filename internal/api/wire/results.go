@@ -47,7 +47,7 @@ type BenchmarkResult struct {
 type ProfileResults struct {
 	Records          []Record      `json:"records"`
 	WarmupRecords    []Record      `json:"warmup_records"` // null without a warm-up
-	Timeslices       *[]struct{}   `json:"timeslices"`
+	Timeslices       []Timeslice   `json:"timeslices"`     // null without artifacts.sliceDuration
 	TotalExpected    *int64        `json:"total_expected"`
 	Completed        int64         `json:"completed"` // requests that returned
 	StartNS          int64         `json:"start_ns"`
@@ -62,6 +62,33 @@ type ProfileResults struct {
 	ContextOverflow  int64         `json:"context_overflow_count"`
 	PhaseRecords     []PhaseRecord `json:"phase_records"` // in order; never null
 	AcceptanceHist   *struct{}     `json:"pooled_spec_decode_acceptance_histogram"`
+}
+
+// Timeslice is an interval of a phase with the metrics of the requests that started in
+// it.
+type Timeslice struct {
+	StartNS    int64             `json:"start_ns"`
+	EndNS      int64             `json:"end_ns"`
+	IsComplete *bool             `json:"is_complete,omitempty"` // only false: shorter than the others
+	Metrics    map[string]Record `json:"metric_results"`        // by tag
+}
+
+// newTimeslices returns the time slices of a final snapshot.
+func newTimeslices(s *run.Snapshot) []Timeslice {
+	var out []Timeslice
+	for i := range s.Phases {
+		for _, slice := range s.Phases[i].Slices {
+			t := Timeslice{StartNS: slice.Start.UnixNano(), EndNS: slice.End.UnixNano(), Metrics: map[string]Record{}}
+			if !slice.Complete {
+				t.IsComplete = new(false)
+			}
+			for _, r := range NewRecords(slice.Metrics) {
+				t.Metrics[r.Tag] = r
+			}
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // PhaseRecord are the final numbers of one phase. Fields of AIPerf that have no
@@ -156,7 +183,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
 		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.StateFailed,
-		ErrorSummary: NewErrorSummary(s.Errors), PhaseRecords: newPhaseRecords(s),
+		ErrorSummary: NewErrorSummary(s.Errors), Timeslices: newTimeslices(s), PhaseRecords: newPhaseRecords(s),
 	}
 	if len(s.Warmup) > 0 {
 		out.WarmupRecords = NewRecords(s.Warmup)

@@ -22,6 +22,7 @@ type Names struct {
 	Inputs  string // request bodies of the dataset
 	Outputs string // texts of the answers
 	Console string // the full console report
+	Result  string // of which the files of a report can be made again
 	Log     string
 }
 
@@ -35,7 +36,7 @@ func nameSuffixes() []string {
 	all := []string{
 		"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
 		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
-		"_server_metrics.csv", "_server_metrics.parquet", ".jsonl",
+		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl",
 	}
 	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt"}
 	for _, f := range Formats() {
@@ -51,7 +52,7 @@ func NamesFor(prefix string) Names {
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv",
 		Records: "profile_export.jsonl", Raw: "profile_export_raw.jsonl",
 		Inputs: "inputs.json", Outputs: "outputs.json",
-		Console: "profile_export_console.txt", Log: "logs/aiperf.log",
+		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
 	}
 	if prefix == "" {
 		return n
@@ -68,7 +69,7 @@ func NamesFor(prefix string) Names {
 		return n
 	}
 	n.JSON, n.CSV, n.Records, n.Raw = base+".json", base+".csv", base+".jsonl", base+"_raw.jsonl"
-	n.Console = base + "_console.txt"
+	n.Console, n.Result = base+"_console.txt", base+"_result.json"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}

@@ -9,72 +9,78 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 )
 
 // Report is everything that is known about a finished (or interrupted) run. It
-// is immutable; secrets have already been taken out of every text in it.
+// is immutable; secrets have already been taken out of every text in it. Its names in
+// JSON are those of the package native.
 type Report struct {
 	Identity
-	InputConfig any // encodes to the input_config object
-	State       bench.State
-	Reason      string // why it ended, for people; may be empty
-	Cancelled   bool
-	Complete    bool // all expected results arrived
-	Models      []string
-	Targets     []string // redacted base URLs
-	Endpoint    string   // endpoint type
-	Title       string   // metrics title, for example "LLM Metrics"
-	Streaming   bool
-	Load        string // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
-	Tokenizer   string // who counted tokens, and how; empty = nobody
-	Dataset     Dataset
+	InputConfig any         `json:"-"` // encodes to the input_config object
+	State       bench.State `json:"state"`
+	Reason      string      `json:"state_reason"` // why it ended, for people; may be empty
+	Cancelled   bool        `json:"was_cancelled"`
+	Complete    bool        `json:"is_complete"` // all expected results arrived
+	Models      []string    `json:"models"`
+	Targets     []string    `json:"targets"`       // redacted base URLs
+	Endpoint    string      `json:"endpoint_type"` // endpoint type
+	Title       string      `json:"title"`         // metrics title, for example "LLM Metrics"
+	Streaming   bool        `json:"streaming"`
+	Load        string      `json:"load"`         // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
+	Tokenizer   string      `json:"token_counts"` // who counted tokens, and how; empty = nobody
+	Dataset     Dataset     `json:"dataset"`
 
-	Start, End time.Time     // profiling window, wall clock
-	Duration   time.Duration // profiling phase window W that rates divide by
-	Expected   int64         // requests asked for; 0 = not bounded by requests
+	Start    time.Time     `json:"start_time"` // profiling window, wall clock
+	End      time.Time     `json:"end_time"`
+	Duration time.Duration `json:"duration_ns"`       // profiling phase window W that rates divide by
+	Expected int64         `json:"expected_requests"` // requests asked for; 0 = not bounded by requests
 
-	SLOs     map[string]float64 // objectives: metric tag → threshold in the metric's unit; empty = none
-	Results  metric.Results     // profiling phases together
-	Warmup   metric.Results     // nil without a warm-up
-	Phases   []PhaseReport
-	Errors   []errorgroup.Group // profiling only, most frequent first
-	Warnings []bench.Warning
+	SLOs     map[string]float64 `json:"slos,omitempty"` // objectives: metric tag → threshold in the metric's unit; empty = none
+	Results  metric.Results     `json:"-"`              // profiling phases together
+	Warmup   metric.Results     `json:"-"`              // nil without a warm-up
+	Phases   []PhaseReport      `json:"-"`
+	Errors   []errorgroup.Group `json:"errors"` // profiling only, most frequent first
+	Warnings []bench.Warning    `json:"notes"`
 
-	Client *verdict.Report // nil = nobody watched the client
-	Stream *verdict.Stream // nil without streams
-	Checks verdict.Checks  // whether the numbers agree with each other
+	Client *verdict.Report `json:"client"`      // nil = nobody watched the client
+	Stream *verdict.Stream `json:"stream"`      // nil without streams
+	Checks verdict.Checks  `json:"consistency"` // whether the numbers agree with each other
 
-	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
+	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
 
-	Layout Layout
+	Layout Layout `json:"layout"`
 }
 
 // Identity says which run a report is about.
 type Identity struct {
-	RunID      string
-	Version    string // of aiperfd
-	Seed       int64
-	Name       string            // metadata; may be empty
-	Labels     map[string]string // metadata; may be nil
-	CLICommand string            // redacted; empty for runs submitted over the API
+	RunID      string            `json:"benchmark_id"`
+	Version    string            `json:"aiperfd_version"` // of aiperfd
+	Seed       int64             `json:"random_seed"`
+	Name       string            `json:"name,omitempty"`        // metadata; may be empty
+	Labels     map[string]string `json:"labels,omitempty"`      // metadata; may be nil
+	CLICommand string            `json:"cli_command,omitempty"` // redacted; empty for runs submitted over the API
 }
 
 // Layout is what the user has chosen about the files of a report.
 type Layout struct {
-	Prefix    string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
-	CSVDigits *int   // decimals in CSV files; nil = as many as small numbers need, at least two
-	NoSummary bool   // the summary is not written as JSON
+	Prefix    string `json:"prefix,omitempty"`        // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
+	CSVDigits *int   `json:"csv_precision,omitempty"` // decimals in CSV files; nil = as many as small numbers need, at least two
+	NoSummary bool   `json:"no_summary,omitempty"`    // the summary is not written as JSON
 }
 
 // PhaseReport is one phase alone.
 type PhaseReport struct {
-	Stats   bench.PhaseStats
-	Start   time.Time
-	End     time.Time
-	Results metric.Results
-	Errors  []errorgroup.Group
-	Slices  []Slice // nil = none were asked for, or the phase does not enter the results
+	Stats   bench.PhaseStats   `json:"-"`
+	Start   time.Time          `json:"start_time"`
+	End     time.Time          `json:"end_time"`
+	Results metric.Results     `json:"-"`
+	Errors  []errorgroup.Group `json:"errors"`
+	// Sketches estimates the distribution of each metric that has one value per request.
+	// Times are in seconds, sizes in bytes, everything else in its display unit.
+	Sketches map[string]*sketch.Sketch `json:"sketches,omitempty"`
+	Slices   []Slice                   `json:"-"` // nil = none were asked for, or the phase does not enter the results
 }
 
 // Slices returns the time slices of the phases that enter the results, in order.
@@ -89,10 +95,11 @@ func (r *Report) Slices() []Slice {
 // Slice is an interval of a phase with the metrics of the requests that started in it;
 // see [metric.Slice].
 type Slice struct {
-	Phase      string
-	Start, End time.Time
-	Complete   bool // as long as the others: the phase did not end in it
-	Results    metric.Results
+	Phase    string         `json:"-"`
+	Start    time.Time      `json:"start_time"`
+	End      time.Time      `json:"end_time"`
+	Complete bool           `json:"is_complete"` // as long as the others: the phase did not end in it
+	Results  metric.Results `json:"-"`
 }
 
 // Dataset identifies the conversations that were used.

@@ -45,6 +45,14 @@ func Formats() []Format {
 			Name: "console", About: "The report as `aiperfd profile --report full` prints it.", File: func(n Names) string { return n.Console },
 			Write: func(w io.Writer, r *Report) error { return Console(w, r, ConsoleOptions{Width: consoleFileWidth}) },
 		},
+		{
+			Name: "timeslices json", About: "Only with `artifacts.sliceDuration` (`--slice-duration`). The metrics of each time slice.",
+			File: func(n Names) string { return n.Summary("_timeslices.json") }, Write: writeSlicesJSON, Made: sliced,
+		},
+		{
+			Name: "timeslices csv", About: "The same as a table: one line per slice, metric and statistic.",
+			File: func(n Names) string { return n.Summary("_timeslices.csv") }, Write: writeSlicesCSV, Made: sliced,
+		},
 	}
 }
 
@@ -59,14 +67,15 @@ type marker struct {
 // Write writes the files of a report into a folder that exists, each file complete
 // and durable or not at all, and then the ready marker. A file that fails does not
 // stop the others: failed says which and why, and the marker names its format. The
-// error is for a folder that cannot be written at all.
-func Write(dir string, r *Report, secrets *redact.Set) (failed []string, err error) {
+// error is for a folder that cannot be written at all. more are formats beside those of
+// [Formats].
+func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed []string, err error) {
 	if err := begin(dir); err != nil {
 		return nil, fmt.Errorf("begin export: %w", err)
 	}
 	r = Redacted(r, secrets)
 	m := marker{Ready: true, Cancelled: r.Cancelled, Failed: []string{}}
-	files := outputs(r)
+	files := outputs(r, more...)
 	removeOthers(dir, NamesFor(r.Layout.Prefix), files)
 	problems := writeAll(dir, files)
 	var all []error
@@ -115,10 +124,10 @@ func formatsOf(r *Report) []Format {
 }
 
 // outputs returns the files of a report in the order in which they are written.
-func outputs(r *Report) []output {
+func outputs(r *Report, more ...Format) []output {
 	var files []output
 	n := NamesFor(r.Layout.Prefix)
-	for _, f := range formatsOf(r) {
+	for _, f := range append(formatsOf(r), more...) {
 		files = append(files, output{f.Name, f.File(n), func(w io.Writer) error { return f.Write(w, r) }})
 	}
 	return append(files, phaseOutputs(r)...)

@@ -48,10 +48,11 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// everyFormat returns the names of the files of all formats, as [files] does.
+// everyFormat returns the names of the files of a report without time slices, as
+// [files] does.
 func everyFormat(n Names) map[string]string {
 	out := map[string]string{}
-	for _, f := range Formats() {
+	for _, f := range formatsOf(&Report{}) {
 		out[f.File(n)] = ""
 	}
 	return out
@@ -118,7 +119,7 @@ func TestWriteNothing(t *testing.T) {
 		}
 	}
 	failed, err := Write(dir, named(failedReport(t), "p"), nil)
-	if err == nil || len(failed) != len(Formats()) {
+	if err == nil || len(failed) != len(formatsOf(&Report{})) {
 		t.Errorf("Write = %q, %v; want an error", failed, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ReadyMarker)); !errors.Is(err, fs.ErrNotExist) {
@@ -207,12 +208,12 @@ func TestNamesFor(t *testing.T) {
 	if diff := cmp.Diff(Names{
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl",
 		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
-		Console: "profile_export_console.txt", Log: "logs/aiperf.log",
+		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
 	}, own); diff != "" {
 		t.Errorf("names without prefix (-want +got):\n%s", diff)
 	}
 	mine := own
-	mine.JSON, mine.CSV, mine.Records, mine.Raw, mine.Console = "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_console.txt"
+	mine.JSON, mine.CSV, mine.Records, mine.Raw, mine.Console, mine.Result = "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_console.txt", "mine_result.json"
 	for _, prefix := range []string{
 		"mine", "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_timeslices.csv", "mine_console.txt",
 		"a/b/mine", "/etc/mine.json", "../mine", ".mine", "mine_server_metrics.parquet",

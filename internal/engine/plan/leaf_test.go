@@ -237,7 +237,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
-	"variables":                   "named by templates, which are evaluated when the document is loaded",
+	"variables":                   "evaluated before the document is decoded, and for user files",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",

@@ -8,8 +8,10 @@ import (
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -38,7 +40,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 		part := metric.Part{Set: m.Set, Window: m.Stats.Window(m.Stats.LastUpdate), Phase: m.Stats}
 		rep.Phases = append(rep.Phases, export.PhaseReport{
 			Stats: m.Stats, Start: clock.Wall(m.Stats.Start), End: clock.Wall(m.Stats.Start + part.Window),
-			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(),
+			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(), Sketches: sketches(m.Set),
 		})
 		complete = complete && (m.Stats.End == bench.PhaseCompleted)
 		switch {
@@ -61,6 +63,17 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
 	rep.Checks = consistency(rep, phases)
 	return rep
+}
+
+// sketches returns the sketches of the metrics of a phase that have values.
+func sketches(set *metric.Set) map[string]*sketch.Sketch {
+	all := map[string]*sketch.Sketch{}
+	for _, def := range catalogue.Defs() {
+		if s, ok := set.Histogram(def.Tag); ok && s.Count() > 0 {
+			all[def.Tag] = s
+		}
+	}
+	return all
 }
 
 // slicesOf returns the time slices of a phase.

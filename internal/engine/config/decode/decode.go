@@ -381,8 +381,8 @@ func (f Field) Invalid(n *tree.Node, requirement string) bool {
 // WrongType reports n, which must be something else, and returns false.
 func (d *Decoder) WrongType(n *tree.Node, path, want string) bool {
 	d.Failed[path] = true
-	if n.Shape == tree.Text && strings.Contains(n.Scalar, "{{") {
-		return false // refused as a template already
+	if n.Shape == tree.Text && n.Written != "" && strings.Contains(n.Scalar, "{{") {
+		return false // a template without a result, reported already
 	}
 	if d.Options.Flags || n.Shape < tree.List {
 		d.FailValue(n, problem.CodeWrongType, "must be "+want)

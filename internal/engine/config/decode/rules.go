@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -26,7 +27,7 @@ func (f Field) rules(n *tree.Node, v reflect.Value) {
 		return
 	}
 	if choices, ok := strings.CutPrefix(rule, "oneof="); ok {
-		canonical(v, strings.Fields(choices))
+		canonical(v, strings.Fields(choices), n.Shape == tree.Number)
 	}
 	err := f.validate.Var(v.Interface(), rule)
 	var broken validator.ValidationErrors
@@ -52,10 +53,13 @@ func (f Field) rules(n *tree.Node, v reflect.Value) {
 }
 
 // canonical replaces a choice by its own spelling: AIPerf compares choices
-// without regard to case, and takes - for _.
-func canonical(v reflect.Value, choices []string) {
+// without regard to case, and takes - for _. A number may be written in any way: 2 is 2.0.
+func canonical(v reflect.Value, choices []string, number bool) {
+	x, err := strconv.ParseFloat(v.String(), 64)
+	number = number && err == nil
 	for _, c := range choices {
-		if suggest.Fold(c) == suggest.Fold(v.String()) && len(c) == len(v.String()) {
+		y, err := strconv.ParseFloat(c, 64)
+		if suggest.Fold(c) == suggest.Fold(v.String()) && len(c) == len(v.String()) || number && err == nil && x == y {
 			v.SetString(c)
 		}
 	}

@@ -81,6 +81,7 @@ const (
 	FormBoolean             // of a choice: true and false, see the text
 	FormNumber              // of an object: a number or its text
 	FormGroups              // of a list: an object of such lists
+	FormJSON                // of a boolean: [json] is true
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with

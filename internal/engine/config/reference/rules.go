@@ -85,6 +85,8 @@ func forms(path string) []Form {
 		return []Form{FormNumber}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
+	case "benchmark.artifacts.summary":
+		return []Form{FormJSON}
 	case "benchmark.client.certify":
 		return []Form{FormBoolean}
 	}

@@ -156,7 +156,10 @@ func normaliseSwitch(endpoint *tree.Node, name string) {
 	}
 	on := n
 	if n.Shape == tree.Object && n.Index("enabled") >= 0 {
-		on = n.Drop("enabled")
+		on = n.Members[n.Index("enabled")].Value
+		if on.Shape == tree.Boolean || on.Shape == tree.Null {
+			n.Drop("enabled")
+		}
 	}
 	if on.Shape != tree.Boolean {
 		return
@@ -225,14 +228,14 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 			continue
 		}
 		namePools(d)
+		e.normalisePrompts(d.Get("prompts"))
 		switch kind := d.Get("type"); {
 		case kind != nil && suggest.Fold(kind.Scalar) != "synthetic":
 			continue
-		case kind == nil && (d.Index("path") >= 0 || d.Index("records") >= 0): // a file
+		case kind == nil && (d.Get("path") != nil || d.Get("records") != nil): // a file
 			continue
 		}
 		e.moveInto(d, "prompts", "isl", "osl", "cacheBust")
-		e.normalisePrompts(d.Get("prompts"))
 	}
 }
 

@@ -116,10 +116,12 @@ func (e *evaluation) evaluate(n *tree.Node) bool {
 	e.stack = append(e.stack, n)
 	ok := e.render(n)
 	e.stack = e.stack[:len(e.stack)-1]
-	if e.state[n] = failed; ok {
-		e.state[n] = done
+	if !ok {
+		e.state[n], n.Written = failed, n.Scalar // so that the decoder does not report it again
+		return false
 	}
-	return ok
+	e.state[n] = done
+	return true
 }
 
 // cycle reports templates that need each other, once.

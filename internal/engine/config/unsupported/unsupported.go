@@ -235,8 +235,11 @@ func memberDifference(n, off *tree.Node) *tree.Node {
 		}
 		want := off.Members[i].Value
 		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
-		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
-			continue
+		if m.Name == "enabled" && collects {
+			if m.Value.Shape == tree.Boolean || m.Value.Shape == tree.Null {
+				continue
+			}
+			return m.Value
 		}
 		if bad := difference(m.Value, want); bad != nil {
 			return bad
@@ -256,7 +259,7 @@ func listDifference(n, off *tree.Node) *tree.Node {
 		return n
 	}
 	for i, item := range n.Items {
-		if difference(item, off.Items[i]) != nil {
+		if item.Shape != off.Items[i].Shape || difference(item, off.Items[i]) != nil {
 			return n
 		}
 	}
