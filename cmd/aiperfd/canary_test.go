@@ -444,7 +444,7 @@ benchmark: {endpoint: {url: "`+server.URL+`", headers: {X-Plain: "${secret:store
 			"--extra-inputs", "api_key:" + canary("extrakey"), "--extra-inputs", `{"options":{"access_token":` + fmt.Sprintf("%q", canary("nested")) + `}}`,
 		},
 		"raw": {
-			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--streaming",
+			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--export-http-trace", "--streaming",
 			"--extra-inputs", "api_key:" + canary("extrakey"), "-H", "Cookie: session=" + canary("cookie"),
 		},
 		"document": {"--config", document},

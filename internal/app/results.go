@@ -41,6 +41,7 @@ func (p *Profile) print(r *export.Report) error {
 	options := export.ConsoleOptions{
 		Width: terminal.Columns(os.Stdout), Color: terminal.Colored(os.Stdout), ASCII: terminal.ASCIIOnly(os.Getenv),
 		Detail: cmp.Or(export.Detail(p.Document.Benchmark.Runtime.Report), export.Brief), Errors: screenErrors,
+		Traces: p.Document.Benchmark.Artifacts.ShowTraceTiming,
 		Folder: p.Folder.Path + string(filepath.Separator), ReportFile: names.Console,
 	}
 	if options.Detail != export.Brief {

@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
 
 // TokenSource is the source of the token counts of a record.
 type TokenSource string
@@ -46,9 +50,18 @@ type Connection struct {
 	Wasted   time.Duration // from the start of the first attempt to Stamps.Start; 0 = this is the first
 	Held     time.Duration // wait after End, because the server did not end a complete response
 	Reads    int32         // reads that returned response bytes
+	Writes   int32         // writes that sent the request; 0 = unknown
 	Polls    int32         // responses to polls; > 0 = chunks have the times of these
 	Sent     Bytes         // size of the request body
 	Received Bytes         // size of the response body on the wire
+	Trace    *Trace        // nil unless the run exports traces
+}
+
+// Trace is what only the trace of a request contains, besides its timestamps.
+type Trace struct {
+	Local, Remote netip.AddrPort // of the connection; the zero value = unknown
+	Request       http.Header    // as sent, secret values included; they must not be changed
+	Response      http.Header    // as received; nil = there is none
 }
 
 // Bytes is a size in bytes.

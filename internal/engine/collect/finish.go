@@ -2,8 +2,10 @@ package collect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -86,10 +88,29 @@ func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 			raw.CacheBust = r.Plan.CacheBust.Target
 		}
 	}
+	r.trace(f)
 	f.Exchange.Release()
 	r.Tokens.count(f)
 	r.redact(rec)
 	return raw
+}
+
+// trace completes the trace of a request, if traces are exported.
+func (r *Run) trace(f *load.Finished) {
+	if !r.Plan.Files.Trace {
+		return
+	}
+	c := &f.Record.Conn
+	if c.Trace == nil { // it got no connection
+		c.Trace = new(bench.Trace)
+	}
+	c.Trace.Response = f.Exchange.Response.Header
+	if f.Header != nil {
+		t := &r.Plan.Targets[f.Record.Target]
+		c.Trace.Request = f.Header.Clone()
+		c.Trace.Request.Set("Host", cmp.Or(t.Host, t.URL.Host))
+		c.Trace.Request.Set("Content-Length", strconv.Itoa(len(f.Body)))
+	}
 }
 
 // redact removes secrets from the texts of a server.

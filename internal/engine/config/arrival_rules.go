@@ -1,10 +1,6 @@
 package config
 
-import (
-	"fmt"
-
-	"aiperfd/internal/engine/config/problem"
-)
+import "fmt"
 
 // UserCentric is the type of phases whose sessions are users that take turns.
 const UserCentric = "user_centric"
@@ -60,9 +56,8 @@ func (c phaseRules) checkUserBounds() {
 		if bound.value == nil || *bound.value >= int64(*p.Users) {
 			continue
 		}
-		at, what := c.path+"."+bound.field, fmt.Sprintf("must be at least the number of users, %d", *p.Users)
-		if c.has(at) && !c.inferred(at) {
-			c.FailValue(c.at(at), problem.CodeOutOfRange, what)
+		if at := c.path + "." + bound.field; c.has(at) && !c.inferred(at) {
+			c.conflict(at, fmt.Sprintf("%d is less than the number of users, %d: each needs one at least", *bound.value, *p.Users))
 			continue
 		}
 		c.conflict(c.path+".users", fmt.Sprintf("without a bound, %d %s are sent, fewer than users; give requests, sessions or a duration", *bound.value, bound.field))

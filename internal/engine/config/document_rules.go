@@ -123,6 +123,10 @@ func (c documentRules) checkArtifacts() {
 		at := c.where(path + ".exportOutputsJson")
 		c.Fail(at, problem.CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", problem.Label(at))
 	}
+	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
+		at := c.where(path + ".trace")
+		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))
+	}
 	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
 		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, "must be a file name prefix")
 	}

@@ -181,7 +181,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"users of one turn", `dataset: {turns: 1.9}, phases: [{requests: 200, rate: 1, users: 4}]`, "#/benchmark/dataset/turns conflict"},
 	{"users without a rate", `dataset: {turns: 3}, phases: [{requests: 200, type: user_centric, users: 4}]`, "#/benchmark/phases/0/rate required"},
 	{"users without a number", `dataset: {turns: 3}, phases: [{requests: 200, type: user_centric, rate: 4}]`, "#/benchmark/phases/0/users required"},
-	{"more users than requests and sessions", `dataset: {turns: 3}, phases: [{requests: 3, sessions: 3, users: 4, rate: 1}]`, "#/benchmark/phases/0/requests out-of-range; #/benchmark/phases/0/sessions out-of-range"},
+	{"more users than requests and sessions", `dataset: {turns: 3}, phases: [{requests: 3, sessions: 3, users: 4, rate: 1}]`, "#/benchmark/phases/0/requests conflict; #/benchmark/phases/0/sessions conflict"},
 	{"users of a rate", `dataset: {turns: 3}, phases: [{requests: 8, type: poisson, users: 4, userReplacement: scheduled, rate: 1}]`, "#/benchmark/phases/0/users conflict; #/benchmark/phases/0/userReplacement conflict"},
 	{"users with a process", `dataset: {turns: 3}, phases: [{requests: 8, users: 4, smoothness: 2, rate: 1, sessionRate: 2}]`, "#/benchmark/phases/0/smoothness conflict; #/benchmark/phases/0/sessionRate conflict"},
 	{"fixed users are not dropped", `dataset: {turns: 3}, phases: [{requests: 8, users: 4, rate: 1, concurrency: 4, userReplacement: on-completion, saturation: drop}]`, "#/benchmark/phases/0/saturation conflict"},

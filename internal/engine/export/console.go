@@ -31,6 +31,7 @@ type ConsoleOptions struct {
 	Color  bool // with ANSI escapes
 	ASCII  bool // boxes are drawn with + - |
 	Detail Detail
+	Traces bool   // with the table of HTTP timings, which files always have
 	Errors int    // rows of the error table; 0 = all
 	Folder string // folder of the files of the run, for the headline; empty = not printed
 	Files  []File // listed after the tables
@@ -68,6 +69,11 @@ func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 			p.failure(r)
 		}
 		p.foot(r)
+	}
+	if o.Detail == Brief && o.Traces && measured {
+		p.line("")
+		p.traces(r)
+		p.footnotes(r)
 	}
 	p.headline(r)
 	_, err := io.WriteString(w, p.text.String())

@@ -32,13 +32,22 @@ var dispensable = [...]metric.Stat{metric.Std, metric.Min, metric.Max, metric.P9
 func (p *page) groups(r *Report) {
 	p.line("")
 	title := "aiperfd | " + cmp.Or(Printable(r.Title), "Metrics")
-	if p.opts.Detail != AIPerf {
-		p.metrics(r, "aiperfd | HTTP Trace Timing", traces(r.Results))
+	if p.opts.Detail != AIPerf || p.opts.Traces {
+		p.traces(r)
 	}
 	for _, g := range consoleGroups {
 		p.metrics(r, title+g.title, grouping(r.Results, g.group))
 	}
 	p.footnotes(r)
+}
+
+// traces prints the table of HTTP timings; in AIPerf's layout, AIPerf's rows only.
+func (p *page) traces(r *Report) {
+	rows := traces(r.Results)
+	if p.opts.Detail == AIPerf {
+		rows = slices.DeleteFunc(rows, func(m *metric.Result) bool { return m.Def.Origin == catalogue.Ours })
+	}
+	p.metrics(r, "aiperfd | HTTP Trace Timing", rows)
 }
 
 // metrics prints one table, unless it has no rows.

@@ -84,6 +84,9 @@ func (w *RecordWriter) line(b []byte, r *bench.Record) []byte {
 	b = append(b, `},"metrics":{`...)
 	b = w.metrics(b, r)
 	b = append(b, '}')
+	if r.Conn.Trace != nil {
+		b = tracer{w}.append(b, r)
+	}
 	if f := r.Answer.Failure; f != nil {
 		d := describeError(f.Class, f.Status, f.Message)
 		b = append(b, `,"error":{`...)

@@ -92,7 +92,7 @@ func connection(b []byte, c *bench.Connection) []byte {
 	}{
 		{"dns_ns", int64(c.DNS)}, {"connect_ns", int64(c.Connect)}, {"tls_ns", int64(c.TLS)},
 		{"blocked_ns", int64(c.Blocked)}, {"retries", int64(c.Retries)},
-		{"wasted_ns", int64(c.Wasted)}, {"held_ns", int64(c.Held)}, {"reads", int64(c.Reads)}, {"polls", int64(c.Polls)},
+		{"wasted_ns", int64(c.Wasted)}, {"held_ns", int64(c.Held)}, {"reads", int64(c.Reads)}, {"writes", int64(c.Writes)}, {"polls", int64(c.Polls)},
 		{"sent_bytes", int64(c.Sent)}, {"received_bytes", int64(c.Received)},
 	} {
 		b = some(b, x.name, x.v)

@@ -164,9 +164,11 @@ type lineConnection struct {
 	Wasted   time.Duration `json:"wasted_ns"`
 	Held     time.Duration `json:"held_ns"`
 	Reads    int32         `json:"reads"`
+	Writes   int32         `json:"writes"`
 	Polls    int32         `json:"polls"`
 	Sent     bench.Bytes   `json:"sent_bytes"`
 	Received bench.Bytes   `json:"received_bytes"`
+	Trace    *bench.Trace  `json:"-"` // is not read
 }
 
 type lineCounts struct {

@@ -40,7 +40,6 @@ var leftOut = map[string]string{
 	"total_draft_tokens":          "speculative decoding",
 	"nvidia_":                     "energy",
 	"network_":                    "network latency",
-	"http_req_chunks_sent":        "the number of writes is not known",
 }
 
 // isLeftOut reports whether a tag begins with one of leftOut.

@@ -170,6 +170,7 @@ func (g *goldenRecord) connection(t *testing.T, r *bench.Record) {
 		DNS:      g.ns(t, "http_req_dns_lookup"),
 		Connect:  g.ns(t, "http_req_connecting"),
 		Reads:    int32(g.value(t, "http_req_chunks_received")),
+		Writes:   int32(g.value(t, "http_req_chunks_sent")),
 		Sent:     bench.Bytes(math.Round(1024 * g.value(t, "http_req_data_sent"))),
 		Received: bench.Bytes(math.Round(1024 * g.value(t, "http_req_data_received"))),
 	}

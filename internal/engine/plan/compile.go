@@ -89,6 +89,7 @@ func (c *compiler) measure(p *Plan) {
 		Records: c.b.Artifacts.Level != "summary",
 		Raw:     c.b.Artifacts.Level == "raw",
 		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
+		Trace:   c.b.Artifacts.Trace && c.b.Artifacts.Level != "summary",
 	}
 	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {

@@ -27,7 +27,7 @@ func (c *compiler) transport(p *Plan) {
 	p.Transport = transport.Options{
 		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
 		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
-		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(),
+		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(), Trace: p.Files.Trace,
 	}
 	p.Preconnect = e.Preconnect
 	o := &p.Transport

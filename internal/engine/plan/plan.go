@@ -95,6 +95,7 @@ type Files struct {
 	Records bool // profile_export.jsonl
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
+	Trace   bool // trace_data in the lines of Records
 }
 
 // Phase is one period of load.

@@ -20,8 +20,10 @@ type Conn struct {
 	base   time.Time
 	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
-	lag    atomic.Int64 // nanoseconds, the longest since TakeLag
-	closed func()       // nil = none
+	writes atomic.Int32
+	lag    atomic.Int64           // nanoseconds, the longest since TakeLag
+	after  atomic.Pointer[func()] // nil = none
+	closed func()                 // nil = none
 	once   sync.Once
 }
 
@@ -63,6 +65,23 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Write writes like the connection below.
+func (c *Conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.writes.Add(1)
+	if c.after.Load() != nil {
+		(*c.after.Swap(nil))()
+	}
+	return n, err
+}
+
+// AfterWrite makes the next write call f when it has returned. One goroutine at a time
+// writes and calls AfterWrite.
+func (c *Conn) AfterWrite(f func()) { c.after.Store(&f) }
+
+// Writes returns the number of writes.
+func (c *Conn) Writes() int32 { return c.writes.Load() }
 
 func (c *Conn) record(s Stamp) {
 	at := int64(s.At.Sub(c.base))

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -32,7 +33,7 @@ type planned struct {
 func TestPlannedCancellation(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 	const events = head + "Transfer-Encoding: chunked\r\n\r\n"
-	message := "cancelled 0.050 s after the request was sent"
+	message := "cancelled 0.500 s after the request was sent"
 	for _, tt := range []struct {
 		name string
 		send []string // of the first answer; "" = wait for the end of the connection
@@ -45,6 +46,7 @@ func TestPlannedCancellation(t *testing.T) {
 	} {
 		for _, way := range ways() {
 			t.Run(tt.name+"/"+way.name, func(t *testing.T) {
+				t.Parallel() // most wait
 				hung := make(chan bool, 1)
 				stage := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
 					for i := 0; ; i++ {
@@ -67,7 +69,7 @@ func TestPlannedCancellation(t *testing.T) {
 					}
 				}, Options{Dial: way.dial})
 				r := stage.request()
-				r.Cancel = bench.Cancellation{On: true, After: 50 * time.Millisecond}
+				r.Cancel = bench.Cancellation{On: true, After: 500 * time.Millisecond}
 				x := stage.client.Do(t.Context(), r)
 				got := planned{Status: x.Response.Status, End: x.Response.End, Hung: <-hung}
 				if f := x.Response.Failure; f != nil {
@@ -85,6 +87,35 @@ func TestPlannedCancellation(t *testing.T) {
 				got.Dials = stage.dialed()
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// A request that is cancelled at once is received whole.
+func TestCancelledAtOnce(t *testing.T) {
+	for _, way := range ways() {
+		for _, size := range []int{10, 5000, 1 << 20} {
+			t.Run(fmt.Sprintf("%s/%d", way.name, size), func(t *testing.T) {
+				const requests = 20
+				received := make(chan int, requests)
+				stage := perform(t, func(_ int, _ *net.TCPConn, r *bufio.Reader) {
+					_, body := take(r)
+					received <- len(body)
+					r.ReadByte()
+				}, Options{Dial: way.dial})
+				for range requests {
+					r := stage.request()
+					r.Body, r.Cancel = make([]byte, size), bench.Cancellation{On: true}
+					x := stage.client.Do(t.Context(), r)
+					if f := x.Response.Failure; f == nil || f.Class != bench.CancelledByTest {
+						t.Fatalf("%v", f)
+					}
+					x.Release()
+					if got := <-received; got != size {
+						t.Fatalf("the server received %d of %d bytes", got, size)
+					}
 				}
 			})
 		}

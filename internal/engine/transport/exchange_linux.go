@@ -118,6 +118,10 @@ func (e *loopExchange) begin() {
 	e.stamps.Connected = now
 	e.conn.Kernel = e.pc.conn.Kernel()
 	e.conn.Blocked = max(0, now-e.began-e.conn.DNS-e.conn.Connect)
+	if e.owner.opts.Trace {
+		local, remote := e.pc.conn.Addresses()
+		e.conn.Trace = &bench.Trace{Local: local, Remote: remote}
+	}
 	e.pc.parser.Reset(e.request.noBody)
 	sent, err := e.pc.conn.Send(e.request.head, e.request.body)
 	if e.result.unsent = err; sent {
@@ -128,7 +132,7 @@ func (e *loopExchange) begin() {
 
 // Wrote implements loop.Handler.
 func (e *loopExchange) Wrote() {
-	e.stamps.Wrote = e.owner.clock.Now()
+	e.stamps.Wrote, e.conn.Writes = e.owner.clock.Now(), e.pc.conn.Writes()
 	if e.step == bench.StepSend {
 		e.step = bench.StepHeaders
 	}

@@ -154,7 +154,7 @@ func (m *multiplex) origin(u *url.URL) *origin {
 
 func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
 	opts := m.std.opts
-	t := &trace{clock: opts.Clock, ex: a.x}
+	t := &trace{clock: opts.Clock, ex: a.x, addresses: opts.Trace}
 	defer t.finish()
 	limited, limits := startTimeouts(ctx, opts, a.Cancel)
 	defer limits.stop()

@@ -68,6 +68,7 @@ type Options struct {
 	// Streaming makes reads small, so that a late read does not return several events at
 	// once: its timestamp is that of its last packet.
 	Streaming bool
+	Trace     bool // exchanges get a [bench.Trace] with the addresses of their connection
 	// Memory limits the total memory of the responses of all clients that share it;
 	// nil = only each response is limited.
 	Memory *Memory

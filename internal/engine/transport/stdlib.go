@@ -103,7 +103,7 @@ func (s *stdlib) transportFor(a *attempt) *http.Transport {
 }
 
 func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
-	t := &trace{clock: s.opts.Clock, ex: a.x, spare: s.ahead.firstUse}
+	t := &trace{clock: s.opts.Clock, ex: a.x, addresses: s.opts.Trace, spare: s.ahead.firstUse}
 	defer t.finish()
 	ctx, limits := startTimeouts(ctx, s.opts, a.Cancel)
 	defer limits.stop()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http/httptrace"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -17,24 +19,25 @@ import (
 // goroutines, in no defined order and possibly after RoundTrip has returned; after
 // finish they have no effect.
 type trace struct {
-	clock bench.Clock
-	wrote func() (headers, done func()) // see [timeouts.requestWritten]
-	spare func(*sockstamp.Conn) bool    // reports whether a connection was opened ahead and is used for the first time; nil = none are
+	clock     bench.Clock
+	wrote     func() (headers, done func()) // see [timeouts.requestWritten]
+	addresses bool                          // are noted
+	spare     func(*sockstamp.Conn) bool    // reports whether a connection was opened ahead and is used for the first time; nil = none are
 
-	mu          sync.Mutex
-	ex          *Exchange // guarded by mu; nil after finish
-	conn        *sockstamp.Conn
-	below       *shared // the connection, if several requests share it; nil = they do not
-	stream      *stream // the attempt's stream; nil until it is opened
-	reads       int32   // of conn before this request
-	began       time.Duration
-	dns, dialed time.Duration
-	shook       time.Duration
-	reused      bool
-	got         bool
-	sent        bool
-	headersSeen func() // nil = the request is not written
-	done        func() // nil = the request is not written
+	mu            sync.Mutex
+	ex            *Exchange // guarded by mu; nil after finish
+	conn          *sockstamp.Conn
+	below         *shared // the connection, if several requests share it; nil = they do not
+	stream        *stream // the attempt's stream; nil until it is opened
+	reads, writes int32   // of conn before this request
+	began         time.Duration
+	dns, dialed   time.Duration
+	shook         time.Duration
+	reused        bool
+	got           bool
+	sent          bool
+	headersSeen   func() // nil = the request is not written
+	done          func() // nil = the request is not written
 }
 
 func (t *trace) attach(ctx context.Context) context.Context {
@@ -68,7 +71,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	t.note(func() {
 		t.conn = stamped(info.Conn)
 		if t.conn != nil {
-			t.reads = t.conn.Reads()
+			t.reads, t.writes = t.conn.Reads(), t.conn.Writes()
 			t.conn.TakeLag()
 		}
 		if t.got { // net/http has abandoned a stale connection, as it does for requests without a body
@@ -79,6 +82,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 		t.ex.Conn.Reused = t.reused
 		t.ex.Conn.Kernel = t.conn != nil && t.conn.Kernel()
 		t.ex.Stamps.Connected = now
+		t.noteAddresses(info.Conn)
 		c := &t.ex.Conn
 		if t.reused {
 			c.DNS, c.Connect, c.TLS = 0, 0, 0
@@ -87,12 +91,27 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	})
 }
 
+// noteAddresses notes the addresses of a connection if they are wanted. Call with mu
+// held.
+func (t *trace) noteAddresses(c net.Conn) {
+	if !t.addresses || c == nil {
+		return
+	}
+	port := func(a net.Addr) netip.AddrPort {
+		tcp, _ := a.(*net.TCPAddr) // AddrPort of nil is the zero value
+		at := tcp.AddrPort()
+		return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	}
+	t.ex.Conn.Trace = &bench.Trace{Local: port(c.LocalAddr()), Remote: port(c.RemoteAddr())}
+}
+
 // gotShared is gotConn for a connection that is shared with other requests.
 func (t *trace) gotShared(below *shared, reused bool) {
 	t.gotConn(httptrace.GotConnInfo{Reused: reused}) // the connection's last read may belong to another request
 	t.note(func() {
 		t.below = below
 		t.ex.Conn.Kernel = below.stamps != nil && below.stamps.Kernel()
+		t.noteAddresses(below.Conn)
 	})
 }
 
@@ -112,14 +131,28 @@ func (t *trace) share(below *shared, st *stream) {
 func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 	t.note(func() {
 		t.ex.Stamps.Wrote = t.clock.Now()
-		t.sent = info.Err == nil
-		if !t.sent {
-			return
-		}
-		if t.headersSeen, t.done = t.wrote(); t.ex.Stamps.Headers != 0 {
-			t.headersSeen()
+		switch t.sent = info.Err == nil; {
+		case !t.sent:
+		case t.conn != nil && t.conn.Writes() == t.writes: // net/http calls this before it flushes a small request
+			t.conn.AfterWrite(func() { t.note(t.startTimeouts) })
+		default:
+			t.startTimeouts()
 		}
 	})
+}
+
+// startTimeouts starts the timeouts that follow the written request. Call with mu held.
+func (t *trace) startTimeouts() {
+	if t.headersSeen, t.done = t.wrote(); t.ex.Stamps.Headers != 0 {
+		t.headersSeen()
+	}
+}
+
+// countWrites counts the writes of the request. Call with mu held.
+func (t *trace) countWrites() {
+	if t.conn != nil && t.ex.Conn.Writes == 0 {
+		t.ex.Conn.Writes = t.conn.Writes() - t.writes
+	}
 }
 
 // headers is called when the response head was parsed: its stamp is that of the
@@ -127,6 +160,7 @@ func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 func (t *trace) headers() {
 	t.note(func() {
 		t.ex.Stamps.Headers = t.readStamp()
+		t.countWrites()
 		if t.stream != nil {
 			if head := t.below.times(t.stream).head; !head.IsZero() {
 				t.ex.Stamps.Headers = t.clock.Offset(head)
@@ -226,6 +260,7 @@ func (t *trace) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != nil && t.ex != nil {
+		t.countWrites()
 		t.ex.Conn.Reads = t.conn.Reads() - t.reads
 		t.ex.Lag = t.conn.TakeLag()
 	}

@@ -152,7 +152,7 @@ func TestFlagProblems(t *testing.T) {
 		{"more users than requests", []string{"--user-centric-rate", "2", "--num-users", "40", "--conversation-turn-mean", "3"},
 			"--num-users: without a bound, 10 requests are sent, fewer than users; give requests, sessions or a duration"},
 		{"more users than sessions", []string{"--user-centric-rate", "2", "--num-users", "40", "--conversation-turn-mean", "3", "--num-sessions", "39"},
-			"--num-sessions 39: must be at least the number of users, 40"},
+			"--num-sessions: 39 is less than the number of users, 40: each needs one at least"},
 		{"users and a rate", []string{"--user-centric-rate", "2", "--num-users", "4", "--conversation-turn-mean", "3", "--request-rate", "3", "--arrival-pattern", "gamma"},
 			"--request-rate: a phase of users has --user-centric-rate, and no other arrivals\n--arrival-pattern: a phase of users has --user-centric-rate, and no other arrivals"},
 		{"users and a schedule", []string{"--fixed-schedule", "--user-centric-rate", "2", "--num-users", "4"},

@@ -317,7 +317,6 @@ func TestNoEffect(t *testing.T) {
 		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect: it never runs code of a tokenizer's repository"},
 		{[]string{"--plot-required"}, "--plot-required has no effect: nothing is plotted after the run"},
 		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
-		{[]string{"--show-trace-timing=false"}, "--show-trace-timing has no effect: the feature is not supported yet"},
 		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect: the feature is not supported yet"},
 		{[]string{"--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule"}, ""},
 		{[]string{"--endpoint-type", "image_retrieval", "--image-width-mean", "9", "--isl", "5"},

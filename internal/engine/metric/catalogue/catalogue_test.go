@@ -66,7 +66,7 @@ func (m *registered) def(t *testing.T) Def {
 
 // notOurs are the registered metrics that the catalogue does not have.
 var notOurs = []string{
-	"credit_drop_latency", "http_req_chunks_sent",
+	"credit_drop_latency",
 	"max_response_timestamp", "min_request_timestamp",
 	"total_accepted_draft_tokens", "total_draft_tokens",
 	"total_usage_tool_use_prompt_tokens", "usage_tool_use_prompt_tokens", "total_spec_decode_steps",

@@ -95,6 +95,14 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
+				Tag: "http_req_chunks_sent", Header: "HTTP Chunks Sent", Short: "Chunks Sent",
+				Order: 2080, Flags: HTTPTraceOnly,
+				Doc: "Writes that sent the request. Absent with HTTP/2.",
+			},
+			unit: inCount, Each: func(v *View) float64 { return traced(v, positive(float64(v.Record.Conn.Writes))) },
+		},
+		{
+			Def: Def{
 				Tag: "http_req_data_received", Header: "HTTP Data Received", Short: "Received",
 				Order: 2090, Flags: HTTPTraceOnly,
 				Doc: "Bytes of the response body as received.",

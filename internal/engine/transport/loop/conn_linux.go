@@ -79,9 +79,10 @@ type Conn struct {
 	handler    Handler
 	hot        unsafe.Pointer // memory that the handler uses first; nil = unknown; atomic
 
-	rest [2][]byte // bytes to be written
-	sent unix.Msghdr
-	part [2]unix.Iovec
+	rest   [2][]byte // bytes to be written
+	sent   unix.Msghdr
+	part   [2]unix.Iovec
+	writes int32 // of the last Send
 
 	due  time.Duration // when Expired is called; 0 = never; guarded by loop.mu
 	slot int           // in loop.timers; guarded by loop.mu
@@ -198,6 +199,22 @@ func (c *Conn) end(err error) {
 // until then. After an error the connection stays open, because the peer may have sent
 // a response before it stopped reading.
 func (c *Conn) Send(head, body []byte) (bool, error) {
+	c.writes = 0
+	return c.write(head, body)
+}
+
+// Writes returns the number of system calls that wrote the bytes of the last Send.
+func (c *Conn) Writes() int32 { return c.writes }
+
+// Addresses returns the addresses of an open connection.
+func (c *Conn) Addresses() (local, remote netip.AddrPort) {
+	from, _ := unix.Getsockname(c.fd) // without an address it is unknown
+	to, _ := unix.Getpeername(c.fd)
+	return addrPort(from), addrPort(to)
+}
+
+// write is Send for the bytes that are left.
+func (c *Conn) write(head, body []byte) (bool, error) {
 	c.rest = [2][]byte{head, body}
 	c.loop.sends.Add(1)
 	for {
@@ -211,6 +228,7 @@ func (c *Conn) Send(head, body []byte) (bool, error) {
 			c.rest = [2][]byte{}
 			return false, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", err)}
 		}
+		c.writes++
 		fromHead := min(n, len(c.rest[0]))
 		c.rest[0], c.rest[1] = c.rest[0][fromHead:], c.rest[1][n-fromHead:]
 		if len(c.rest[0])+len(c.rest[1]) == 0 {
@@ -259,7 +277,7 @@ func (c *Conn) serve(events uint32) {
 
 // writeOn writes the bytes that Send could not write.
 func (c *Conn) writeOn() {
-	done, err := c.Send(c.rest[0], c.rest[1])
+	done, err := c.write(c.rest[0], c.rest[1])
 	if !done && err == nil {
 		return
 	}
