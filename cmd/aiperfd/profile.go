@@ -70,7 +70,11 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exitError{exitUsage, problemList(flags.Explain(err))}
 	}
-	folder, err := app.MakeFolder(doc, flags.Given("--artifact-dir"))
+	makeFolder := app.MakeFolder
+	if doc.Study() != nil {
+		makeFolder = app.MakeStudyFolder
+	}
+	folder, err := makeFolder(doc, flags.Given("--artifact-dir"))
 	if err != nil {
 		return exitError{exitUsage, err}
 	}

@@ -148,7 +148,7 @@ func (x *execution) transport(clock bench.Clock) transport.Options {
 func (x *preparation) warnOfConnections() {
 	o := &x.plan.Transport
 	if files, ok := monitor.FileLimit(); ok && x.system.dial == nil {
-		if text := x.plan.Overcommitted(files); text != "" {
+		if text := plan.Overcommitted(x.plan, files); text != "" {
 			x.notify.log.Warn().Msg(text)
 			x.warn("file-limit", text)
 		}

@@ -79,6 +79,7 @@ type filler struct{ *loader }
 // fill fills the whole document, in document order.
 func (f filler) fill() {
 	b := &f.doc.Benchmark
+	f.fillStudy()
 	if !f.has("benchmark.datasets") {
 		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
 		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -78,6 +79,7 @@ benchmark:
 	want := &Document{
 		SchemaVersion: "2.0", RandomSeed: new(int64(0)),
 		Metadata: Metadata{Name: "nightly", Labels: map[string]string{"gpu": "h100"}, Notes: "x"},
+		MultiRun: sweep.NewMultiRun(),
 		Benchmark: Benchmark{
 			Models: Models{Strategy: "weighted", Items: []Model{{"a", new(0.25)}, {"b", new(0.75)}}},
 			Endpoint: Endpoint{

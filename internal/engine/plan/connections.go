@@ -14,7 +14,7 @@ const reservedFiles = 100
 // Overcommitted returns a warning if a phase may need more connections at the same time
 // than a process may have files open; empty = none does. A server that answers needs
 // fewer; one that stalls needs them all.
-func (p *Plan) Overcommitted(files uint64) string {
+func Overcommitted(p *Plan, files uint64) string {
 	if p.Transport.Version != transport.HTTP1 { // requests share connections
 		return ""
 	}

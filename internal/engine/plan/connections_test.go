@@ -34,7 +34,7 @@ func TestOvercommitted(t *testing.T) {
 	} {
 		p := Plan{Measure: Measure{Phases: []Phase{tt.phase}}}
 		p.Transport.TotalTimeout, p.Transport.Version = 20*time.Second, tt.http
-		if got := p.Overcommitted(1024); got != tt.want {
+		if got := Overcommitted(&p, 1024); got != tt.want {
 			t.Errorf("%s: got  %s\nwant %s", name, got, tt.want)
 		}
 	}

@@ -253,6 +253,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.report":              "what the command line prints",
 	"logging.level":               "the command line's log",
 	"client.strict":               "the command line's exit code",
+	"noSweepTable":                "what the command line prints",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -393,8 +394,10 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !f.IsExported() || name == "metadata" {
-				continue // descriptions of a run do not change what is measured
+			if !f.IsExported() || slices.Contains([]string{"metadata", "sweep", "multiRun"}, name) {
+				// Descriptions of a run do not change what is measured. How a study varies
+				// and repeats the document is tested with package study.
+				continue
 			}
 			path := strings.TrimPrefix(prefix+"."+name, ".")
 			path = strings.TrimPrefix(path, "benchmark.")
