@@ -5,19 +5,18 @@ import "fmt"
 // UserCentric is the type of phases whose sessions are users that take turns.
 const UserCentric = "user_centric"
 
-// isRated reports whether a phase has a rate of arrivals.
-func (c phaseRules) isRated() bool {
-	for _, kind := range c.options.Choices.Arrivals {
-		if kind.Name == c.phase.Type {
-			return true
-		}
-	}
-	return false
+// arrivalRules checks who starts the sessions of a phase, and what becomes of arrivals.
+type arrivalRules struct{ phaseRules }
+
+// check needs the type that the phase has got.
+func (c arrivalRules) check() {
+	c.checkUsers()
+	c.checkSaturation()
+	c.checkSessionRate()
 }
 
-// checkUsers checks the fields of user-centric phases, and that only they have them. Like
-// the other rules of this file, it needs the type that the phase has got.
-func (c phaseRules) checkUsers() {
+// checkUsers checks the fields of user-centric phases, and that only they have them.
+func (c arrivalRules) checkUsers() {
 	p, path := c.phase, c.path
 	if p.Type != UserCentric {
 		for _, field := range []string{"users", "userReplacement"} {
@@ -44,7 +43,7 @@ func (c phaseRules) checkUsers() {
 }
 
 // checkUserBounds checks that each user of the start has a session and a request.
-func (c phaseRules) checkUserBounds() {
+func (c arrivalRules) checkUserBounds() {
 	p := c.phase
 	if p.Users == nil {
 		return
@@ -66,7 +65,7 @@ func (c phaseRules) checkUserBounds() {
 
 // checkUserTurns checks that the users of a synthetic dataset have something to take
 // turns with. The conversations of a file are counted when they are read.
-func (c phaseRules) checkUserTurns() {
+func (c arrivalRules) checkUserTurns() {
 	if len(c.doc.Benchmark.Datasets) != 1 {
 		return
 	}
@@ -87,7 +86,7 @@ func (c phaseRules) checkUserTurns() {
 }
 
 // checkSaturation checks that only arrivals that can wait for a slot have a policy for it.
-func (c phaseRules) checkSaturation() {
+func (c arrivalRules) checkSaturation() {
 	p, path := c.phase, c.path
 	if p.Type == "" {
 		return // it is reported
@@ -107,12 +106,14 @@ func (c phaseRules) checkSaturation() {
 
 // checkSessionRate checks that a rate of sessions belongs to a phase with arrivals, and
 // is its only rate.
-func (c phaseRules) checkSessionRate() {
+func (c arrivalRules) checkSessionRate() {
 	p, at := c.phase, c.path+".sessionRate"
 	switch {
 	case !c.has(at) || p.Type == "" || p.Type == UserCentric:
 	case !c.isRated():
 		c.conflict(at, "a phase of type "+p.Type+" has no rate")
+	case c.has(c.path + ".rateSeries"), c.has(c.path + ".rateRamp"):
+		c.conflict(at, "a rate of sessions does not change in time")
 	case c.has(c.path + ".rate"):
 		c.conflict(at, "excludes rate, which counts the requests of all turns; sessionRate counts new conversations")
 	}

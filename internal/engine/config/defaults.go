@@ -217,7 +217,7 @@ func (f filler) phaseType(p *Phase, path string) {
 		switch {
 		case p.Users != nil:
 			p.Type, reason = UserCentric, "a number of users is given"
-		case p.Rate != nil || p.SessionRate != nil:
+		case p.Rate != nil || p.SessionRate != nil || p.RateSeries != nil:
 			p.Type, reason = "poisson", "a rate is given"
 			if p.Smoothness != nil {
 				p.Type, reason = "gamma", "a rate and a smoothness are given"

@@ -284,6 +284,13 @@ type Phase struct {
 	StartOffset            *int64        `json:"startOffset" validate:"gte=0"`                             // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
 	EndOffset              *int64        `json:"endOffset" validate:"gte=0"`                               // fixed_schedule, milliseconds: later conversations are left out
 	Cancellation           *Cancellation `json:"cancellation"`                                             // nil = no request is cancelled on purpose
+
+	ConcurrencyRamp    *Ramp       `json:"concurrencyRamp"`                     // of the sessions at a time, from 1; nil = none
+	PrefillConcurrency *int        `json:"prefillConcurrency" validate:"gte=1"` // requests at a time without a first token; nil = without limit
+	PrefillRamp        *Ramp       `json:"prefillRamp"`                         // of the prefill concurrency, from 1; nil = none
+	RateRamp           *Ramp       `json:"rateRamp"`                            // to the rate, or to the first one of the series; nil = none
+	RateSeries         *RateSeries `json:"rateSeries"`                          // in place of a rate; it begins after the ramp
+	ExcludeRamp        bool        `json:"excludeRamp,omitempty"`               // requests of ramps do not enter the metrics
 }
 
 // Tokenizer names the tokenizer of prompts and answers.

@@ -110,6 +110,7 @@ func (c documentRules) checkPhases() {
 		rules.checkName(names)
 		rules.checkKind()
 		rules.checkArrival()
+		rules.checkSeries()
 		rules.checkCancellation()
 		profiling = profiling || phaseKind(p) != "warmup"
 	}

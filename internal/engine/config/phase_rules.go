@@ -98,7 +98,7 @@ func (c phaseRules) checkArrival() {
 	if c.failed[path+".type"] {
 		return
 	}
-	hasRate, hasShape := c.has(path+".rate") || c.has(path+".sessionRate"), c.has(path+".smoothness")
+	hasRate, hasShape := c.has(path+".rate") || c.has(path+".sessionRate") || c.has(path+".rateSeries"), c.has(path+".smoothness")
 	switch {
 	case p.Type == "" && hasShape && !hasRate:
 		c.conflict(path+".smoothness", "needs a rate")

@@ -176,7 +176,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"kind missing", `phases: [{name: soak, requests: 200}]`, "#/benchmark/phases/0/kind required"},
 	{"kind contradicts", `phases: [{name: profiling, kind: warmup, requests: 200}]`, "#/benchmark/phases required; #/benchmark/phases/0/kind conflict"},
 	{"warm-up that counts", `warmup: {requests: 3, excludeFromResults: false}, profiling: {requests: 200}`, "#/benchmark/warmup/excludeFromResults conflict"},
-	{"ramp", `phases: [{requests: 200, concurrency_ramp: 30s}]`, "#/benchmark/phases/0/concurrency_ramp unsupported-feature"},
+	{"ramp of nothing", `phases: [{requests: 200, concurrency_ramp: 30s}]`, "#/benchmark/phases/0/concurrency_ramp conflict"},
 	{"users without turns", `phases: [{requests: 200, type: user_centric, rate: 1, users: 4}]`, "#/benchmark/phases/0/users conflict"},
 	{"users of one turn", `dataset: {turns: 1.9}, phases: [{requests: 200, rate: 1, users: 4}]`, "#/benchmark/dataset/turns conflict"},
 	{"users without a rate", `dataset: {turns: 3}, phases: [{requests: 200, type: user_centric, users: 4}]`, "#/benchmark/phases/0/rate required"},

@@ -178,7 +178,7 @@ func (s *session) join(turn int, answered time.Duration) (time.Duration, bool) {
 		select {
 		case <-j.group.done:
 			answered = max(answered, time.Duration(j.group.last.Load()))
-		case <-s.phase.stopped:
+		case <-s.phase.stopped.done:
 			return answered, false
 		}
 	}

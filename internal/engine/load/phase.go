@@ -29,14 +29,24 @@ type Phase struct {
 	replay    *schedule // starts, if they are those of the dataset
 	users     *users    // starts, if they are those of users
 	open      *openLoop // nil = closed loop
+	closed    *closedLoop
+	prefill   *prefill // nil = without limit
 
-	stopped  chan struct{} // closed when no more may be sent
-	stopOnce sync.Once
+	stopped  *latch                         // no more may be sent, except from the backlog
+	halted   *latch                         // nothing may be sent
 	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
 	timedOut bool                           // the grace period ended before the requests
 	warnings []bench.Warning                // only after Run
 	sessions sync.WaitGroup                 // goroutines of sessions
 }
+
+// latch is closed once.
+type latch struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func newLatch() *latch { return &latch{done: make(chan struct{})} }
 
 // counts are the live counters of a phase that the scheduler does not keep.
 type counts struct {
@@ -58,7 +68,7 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 			requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
 			full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
 		},
-		stopped: make(chan struct{}),
+		stopped: newLatch(), halted: newLatch(),
 	}
 	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
 	switch {
@@ -70,6 +80,15 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	}
 	if p.Open() {
 		ph.open = newOpenLoop(ph)
+	} else {
+		ph.closed = newClosedLoop(ph)
+	}
+	if p.Shape.Concurrency.Duration > 0 {
+		ph.scheduler.slots = 1
+	}
+	ph.prefill, ph.scheduler.prefills = newPrefill(ph), p.Prefill
+	if p.Shape.Prefill.Duration > 0 {
+		ph.scheduler.prefills = min(1, p.Prefill)
 	}
 	return ph
 }
@@ -93,8 +112,10 @@ func (p *Phase) Run(ctx context.Context) {
 	defer cut(nil)
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
+	p.prefill.begin()
 	p.dispatch(inflight)
 	p.timedOut = p.drain(cut)
+	p.prefill.end()
 	p.describe()
 	p.lookahead.close()
 	unwatch()
@@ -132,11 +153,14 @@ func (p *Phase) endSending(how func(*scheduler)) {
 	over := decide(p, func(s *scheduler) bool { how(s); return s.exhausted() })
 	if over {
 		p.lookahead.end()
+		p.halted.once.Do(func() { close(p.halted.done) })
 	}
-	p.stopOnce.Do(func() {
-		close(p.stopped)
+	p.stopped.once.Do(func() {
+		close(p.stopped.done)
 		if p.open != nil {
 			p.open.end()
+		} else {
+			p.closed.end()
 		}
 	})
 }
@@ -152,7 +176,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 		close(done)
 	})
 	defer waiter.Wait()
-	stopped, cancelled := p.stopped, p.work.Stop.Requested()
+	stopped, cancelled := p.stopped.done, p.work.Stop.Requested()
 	grace := time.NewTimer(0)
 	grace.Stop()
 	silent := time.NewTimer(0)
@@ -263,7 +287,7 @@ func (c *counts) returned() int64 {
 // inSystem returns how many requests are in flight or wait in the backlog.
 func (p *Phase) inSystem() int64 {
 	now := decide(p, (*scheduler).progress)
-	return now.sent + now.backlog - p.count.returned()
+	return now.sent + now.queued + now.backlog - p.count.returned()
 }
 
 // markSent stores the time at which nothing was left to send, once.

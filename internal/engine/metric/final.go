@@ -64,7 +64,7 @@ func (s sums) Sum(tag string) float64 {
 // sketches and counters, so that the work does not grow with the number of records.
 // Curves are absent because they include requests in flight.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
-	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
+	f := finisher{set: s, totals: s.newTotals(p.Measured(now), p), live: true}
 	return f.results()
 }
 
@@ -282,7 +282,7 @@ func (f *finisher) begin() {
 func newSweep(parts []Part) *timeline.Sweep {
 	spans := make([]timeline.Part, len(parts))
 	for i, p := range parts {
-		from := p.Phase.Start
+		from := max(p.Phase.Start, p.Phase.Records.From)
 		if from == 0 {
 			from = p.Set.tally.FirstSent
 		}

@@ -47,6 +47,7 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
+	Prefill      bool               // requests wait if too many have no content yet
 	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
@@ -62,7 +63,7 @@ const DefaultBudget = 64 << 20
 func (o *Options) run() catalogue.Run {
 	return catalogue.Run{
 		Streaming: o.Streaming, Caps: o.Caps, ServerTokens: o.ServerTokens,
-		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0,
+		OpenLoop: o.OpenLoop, Replay: o.Replay, Prefill: o.Prefill, Objectives: len(o.SLOs) > 0,
 	}
 }
 

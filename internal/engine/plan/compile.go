@@ -209,6 +209,9 @@ func (c *compiler) phases(p *Plan) {
 	profiling := 0
 	for i := range c.b.Phases {
 		ph := c.phase(i, p.Seed)
+		if ph.Prefill > 0 && !p.Settings.Streaming {
+			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict", "needs streams, which the endpoint type %s does not have", p.Kind.Name)
+		}
 		if ph.Kind == bench.Profiling {
 			ph.ProfilingIndex = profiling
 			profiling++
@@ -249,19 +252,20 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	if d.SaturationLimit != nil {
 		ph.Backlog.Limit = *d.SaturationLimit
 	}
+	seed = seed.Child("phase." + d.Name)
+	shape(d, seed, &ph)
 	switch d.Type {
 	case config.FixedSchedule:
 		c.replay(d, &ph)
-		return ph
 	case config.UserCentric:
 		c.users(i, d, &ph)
-		return ph
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
-		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency)
-		return ph
+		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency) + describeRamp(d.ConcurrencyRamp)
+	default:
+		c.arrivals(i, d, seed, &ph)
 	}
-	c.arrivals(i, d, seed, &ph)
+	ph.Load += describeLimits(d, &ph)
 	return ph
 }
 
@@ -278,7 +282,6 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 	if len(c.b.Datasets) == 1 && c.b.Datasets[0].Speedup() != 1 {
 		ph.Load += fmt.Sprintf(", %v times as fast", c.b.Datasets[0].Speedup())
 	}
-	ph.capped()
 }
 
 // users makes a phase of users.
@@ -297,22 +300,10 @@ func (c *compiler) users(i int, d *config.Phase, ph *Phase) {
 	}
 	ph.Rate, ph.Smoothness = *d.Rate, 1
 	ph.Load = fmt.Sprintf("%d users, %v/s", *d.Users, *d.Rate)
-	ph.capped()
 }
 
 // maxGap is the longest gap between the turns of a user, in seconds: a year.
 const maxGap = 365 * 24 * 3600.0
-
-// capped adds the limit of an open loop to the description of its load.
-func (ph *Phase) capped() {
-	if ph.Concurrency == 0 {
-		return
-	}
-	ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
-	if ph.Backlog.Saturation != QueueArrivals {
-		ph.Load += ", then " + Saturations()[ph.Backlog.Saturation]
-	}
-}
 
 // milliseconds returns a time of a document; one beyond 292 years is the longest there
 // is.
@@ -333,23 +324,22 @@ func (c *compiler) sessions(p *Plan) {
 }
 
 func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
-	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
-	unit := "/s"
+	o := arrival.Options{Smoothness: 1, Seed: seed}
 	switch {
 	case d.SessionRate != nil:
-		o.Rate, ph.PerSession, unit = *d.SessionRate, true, " sessions/s"
+		o.Rate, ph.PerSession = *d.SessionRate, true
 	case d.Rate != nil:
 		o.Rate = *d.Rate
 	}
 	if d.Smoothness != nil {
 		o.Smoothness = *d.Smoothness
 	}
-	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
-	ph.Load = fmt.Sprintf("%s %v%s", d.Type, o.Rate, unit)
+	varied(d, &o, ph)
+	ph.Smoothness = o.Smoothness
+	ph.Load = describeRate(d)
 	if o.Smoothness != 1 {
 		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
 	}
-	ph.capped()
 	for _, kind := range arrival.Kinds() {
 		if kind.Name != d.Type {
 			continue
@@ -373,6 +363,7 @@ func (c *compiler) metrics(p *Plan) {
 		p.Metrics.Slice = d.Duration()
 	}
 	for _, ph := range p.Phases {
+		p.Metrics.Prefill = p.Metrics.Prefill || (ph.Kind == bench.Profiling && ph.Prefill > 0)
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())
 	}

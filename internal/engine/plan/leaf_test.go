@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/rateseries"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/transport/testcert"
 )
 
@@ -146,7 +148,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Path = ""
-		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+		d.Benchmark.Datasets[0].Records = []config.Object{value.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
 	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
 	"datasets.warmup": func(d *config.Document) {
@@ -227,6 +229,17 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
 	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 
+	"phases.concurrencyRamp.duration": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Duration = r, 9 }),
+	"phases.concurrencyRamp.strategy": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Strategy = r, "poisson" }),
+	"phases.prefillConcurrency":       ramped(func(p *config.Phase, _ *config.Ramp) { p.PrefillConcurrency = new(2) }),
+	"phases.prefillRamp.duration":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Duration = r, 9 }),
+	"phases.prefillRamp.strategy":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Strategy = r, "exponential" }),
+	"phases.rateRamp.duration":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Duration = r, 9 }),
+	"phases.rateRamp.strategy":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Strategy = r, "exponential" }),
+	"phases.rateSeries.points.timeS":  series(0, 9),
+	"phases.rateSeries.points.qps":    series(1, 5),
+	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
+
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
 	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = new("application/json") },
 	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = new(config.Seconds(3)) },
@@ -240,6 +253,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"variables":                   "evaluated before the document is decoded, and for user files",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
+	"phases.rateSeries.path":      "read into points when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.overwrite":         "where the command line writes",
@@ -267,6 +281,28 @@ func withContent(d *config.Document) {
 		Audio: config.VideoAudio{SampleRate: 44.1, Channels: 1, Codec: new("libvorbis"), Depth: 16},
 	}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
+}
+
+// withRamps adds ramps and a limit of prefills to a document.
+func withRamps(d *config.Document) {
+	p := &d.Benchmark.Phases[0]
+	p.Concurrency, p.PrefillConcurrency = new(5), new(3)
+	p.ConcurrencyRamp, p.PrefillRamp, p.RateRamp = newTestRamp(), newTestRamp(), newTestRamp()
+}
+
+func newTestRamp() *config.Ramp { return &config.Ramp{Duration: 7, Strategy: "linear"} }
+
+// ramped changes a phase with ramps.
+func ramped(change func(*config.Phase, *config.Ramp)) func(*config.Document) {
+	return func(d *config.Document) { change(&d.Benchmark.Phases[0], newTestRamp()) }
+}
+
+// series gives a phase a series of rates.
+func series(at, rate float64) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.Phases[0].Rate = nil
+		d.Benchmark.Phases[0].RateSeries = &config.RateSeries{Points: []rateseries.Point{{TimeS: at, QPS: 6}, {TimeS: 10, QPS: rate}}}
+	}
 }
 
 // resetCache changes how the cache is reset, not whether.
@@ -359,6 +395,13 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 			withContent(before)
 			withContent(after)
 		}
+		switch {
+		case strings.HasPrefix(name, "phases.rateSeries"):
+			series(0, 5)(before)
+		case strings.Contains(name, "Ramp") || strings.Contains(name, "prefill"):
+			withRamps(before)
+			withRamps(after)
+		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
 		}
@@ -447,7 +490,7 @@ func digest(t *testing.T, d *config.Document) string {
 					break
 				}
 			}
-			ph.Arrivals = nil
+			ph.Arrivals, ph.Shape.Rates = nil, nil
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil

@@ -182,7 +182,10 @@ type Request struct {
 	Body      []byte      // not changed; must stay as it is until Do returns
 	Streaming bool        // a stream was asked for
 	Session   string      // for sticky connections
-	Cancel    bench.Cancellation
+	// Watch is called as [frame.Framer.Watch] describes it. It may be called by the goroutine that
+	// reads all connections, and not any more once Do has returned. nil = none.
+	Watch  func(r *bench.Response) (done bool)
+	Cancel bench.Cancellation
 	// MaxBody is the most bytes that the body of the response may have, received
 	// or kept; 0 = frame.MaxBody and frame.MaxKept.
 	MaxBody int

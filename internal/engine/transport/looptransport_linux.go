@@ -114,7 +114,7 @@ func (e *loopExchange) prepare(a *attempt) error {
 	*e = loopExchange{
 		owner: e.owner, done: e.done, backlog: e.backlog, step: bench.StepConnect, began: e.owner.clock.Now(),
 		request: request{
-			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel,
+			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
 			noBody: a.method() == http.MethodHead,
 		},
 	}

@@ -138,6 +138,7 @@ func (s *stdlib) read(ctx context.Context, hr *http.Response, a *attempt, limits
 		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: a.Streaming,
 		Length: hr.Header.Get("Content-Length"), Limit: a.MaxBody, Memory: s.opts.Memory,
 	})
+	framer.Watch(a.Watch)
 	failure, end := s.pump(ctx, hr.Body, framer, limits, t)
 	endAt := t.lastRead()
 	if end != bench.EndEOF || endAt == 0 {

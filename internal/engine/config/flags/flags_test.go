@@ -45,6 +45,8 @@ func phaseText(ph config.Phase) string {
 	}{
 		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"sessionRate", ph.SessionRate}, {"users", ph.Users}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
 		{"requests", ph.Requests}, {"sessions", ph.Sessions}, {"duration", ph.Duration}, {"gracePeriod", ph.GracePeriod},
+		{"concurrencyRamp", ph.ConcurrencyRamp}, {"prefillConcurrency", ph.PrefillConcurrency}, {"prefillRamp", ph.PrefillRamp},
+		{"rateRamp", ph.RateRamp}, {"rateSeries", ph.RateSeries},
 	} {
 		text, _ := json.Marshal(m.value) //nolint:errchkjson // plain values
 		if v := strings.Trim(string(text), `"`); v != "null" {
@@ -509,7 +511,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+55 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+56 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,9 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	if on == nil || !on.on {
 		return false
 	}
-	for _, field := range []string{"type", "rate", "sessionRate", "users", "smoothness"} {
-		phase.Drop(field) // of the file
+	for _, field := range []string{"type", "rate", "sessionRate", "users", "smoothness", "rateSeries.path", "rateRamp.duration"} {
+		name, _, _ := strings.Cut(field, ".")
+		phase.Drop(name) // of the file
 		if occ := b.typedAs("profiling." + field); occ != nil {
 			b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
 			b.dropped[occ] = true
@@ -103,7 +105,7 @@ func (b phaseOptions) users(phase *tree.Node) bool {
 		}
 		return false
 	}
-	for _, name := range []string{"--request-rate", "--session-rate", "--arrival-pattern", "--arrival-smoothness"} {
+	for _, name := range []string{"--request-rate", "--session-rate", "--request-rate-series", "--arrival-pattern", "--arrival-smoothness"} {
 		if occ := b.flags.get(name); occ != nil && (on != nil || name != "--request-rate") {
 			b.fail(occ, problem.CodeConflict, "a phase of users has --user-centric-rate, and no other arrivals")
 			b.dropped[occ] = true
@@ -113,6 +115,8 @@ func (b phaseOptions) users(phase *tree.Node) bool {
 		b.driven(phase, "profiling", on)
 		phase.Drop("smoothness")
 		phase.Drop("sessionRate")
+		phase.Drop("rateSeries")
+		phase.Drop("rateRamp")
 		b.setType(phase, config.UserCentric, on)
 	}
 	return true
@@ -133,15 +137,16 @@ func newPhase(kind string) *tree.Node {
 	return tree.ObjectNode(tree.Member{Name: "name", Value: tree.TextNode(kind)}, tree.Member{Name: "kind", Value: tree.TextNode(kind)})
 }
 
-// renumber gives an object and its members the pointers of its place.
-func renumber(phase *tree.Node, ptr string) {
-	phase.Pointer = ptr
-	for i := range phase.Members {
-		m := &phase.Members[i]
+// renumber gives a phase and what is in it the pointers of its place in the list.
+func renumber(n *tree.Node, ptr string) {
+	n.Pointer = ptr
+	for i := range n.Members {
+		m := &n.Members[i]
 		m.Pointer = ptr + "/" + m.Name
-		if m.Value.Pointer = m.Pointer; m.Value.Shape == tree.Object {
-			renumber(m.Value, m.Pointer)
-		}
+		renumber(m.Value, m.Pointer)
+	}
+	for i, item := range n.Items {
+		renumber(item, ptr+"/"+strconv.Itoa(i))
 	}
 }
 
@@ -176,7 +181,7 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 		n.Place = b.place(occ, "")
 		parent := phase
 		if section, rest, nested := strings.Cut(field, "."); nested {
-			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object {
+			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object || rest == "path" { // which replaces points
 				parent = tree.ObjectNode()
 				parent.Place = b.place(occ, "")
 				parent.Pointer = phase.Pointer + "/" + section
@@ -193,7 +198,7 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
 func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
-	hadRate := phase.Get("rate") != nil || phase.Get("sessionRate") != nil
+	hadRate := phase.Get("rate") != nil || phase.Get("sessionRate") != nil || phase.Get("rateSeries") != nil
 	rate, pattern, shape := b.rate(phase, kind), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
 	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
 		phase.Drop("type")
@@ -220,19 +225,21 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	}
 }
 
-// rate returns the option for the rate of a phase, of requests or of sessions. It takes
-// the place of the other one in a file.
-func (b phaseOptions) rate(phase *tree.Node, kind string) *occurrence {
-	rate, sessions := b.typedAs(kind+".rate"), b.typedAs(kind+".sessionRate")
-	switch {
-	case rate == nil && sessions == nil:
-	case rate == nil:
-		phase.Drop("rate")
-		return sessions
-	case sessions == nil:
-		phase.Drop("sessionRate")
+// rate returns the option for the rate of a phase: of requests, of sessions, or a series.
+// It takes the place of the others in a file.
+func (b phaseOptions) rate(phase *tree.Node, kind string) (first *occurrence) {
+	fields := []string{"rate", "sessionRate", "rateSeries"}
+	typed := make([]*occurrence, len(fields))
+	for i, path := range []string{"rate", "sessionRate", "rateSeries.path"} {
+		typed[i] = b.typedAs(kind + "." + path)
+		first = cmp.Or(first, typed[i])
 	}
-	return rate
+	for i, field := range fields {
+		if first != nil && typed[i] == nil {
+			phase.Drop(field)
+		}
+	}
+	return first
 }
 
 // driven drops what a phase of a file without a rate has and a phase with one has not:
@@ -332,21 +339,33 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 			return
 		}
 		phase = newPhase("warmup")
-		inherited := []string{"type", "concurrency", "rate", "sessionRate", "smoothness"}
+		inherited := []string{"type", "concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp", "rate", "sessionRate", "rateRamp", "rateSeries", "smoothness"}
 		switch {
 		case isType(main, config.FixedSchedule):
 			inherited = inherited[1:]
 		case isType(main, config.UserCentric):
-			inherited = []string{"concurrency"} // as in AIPerf: users need sessions of their own
+			inherited = []string{"concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp"} // as in AIPerf: users need sessions of their own
 		}
 		for _, field := range inherited {
 			if n := main.Get(field); n != nil {
-				inherited := *n
-				phase.Set(field, &inherited)
+				phase.Set(field, copied(n))
 			}
 		}
 		all.Items = append([]*tree.Node{phase}, all.Items...)
 	}
 	b.arrivals(phase, "warmup", "--warmup-request-rate")
 	b.fields(phase, typed)
+}
+
+// copied returns a copy of a node and of what is in it.
+func copied(n *tree.Node) *tree.Node {
+	out := *n
+	out.Members, out.Items = slices.Clone(n.Members), slices.Clone(n.Items)
+	for i := range out.Members {
+		out.Members[i].Value = copied(out.Members[i].Value)
+	}
+	for i := range out.Items {
+		out.Items[i] = copied(out.Items[i])
+	}
+	return &out
 }

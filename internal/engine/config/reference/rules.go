@@ -61,12 +61,15 @@ func checkedLimits(f *Field) {
 	}
 }
 
-// required lists the members that have no default and no other spelling.
+// required lists the members that have no default and no other spelling; a name of two
+// words has two.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
+	const phase = "benchmark.phases.*."
 	const filter = "sweep.slaFilters.*."
 	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
 		"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
+		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration", phase + "rateSeries.points.*.qps",
 		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
 }
 
@@ -85,6 +88,10 @@ func forms(path string) []Form {
 		return []Form{FormSwitch}
 	case "benchmark.datasets.*.prompts.randomRangeRatio":
 		return []Form{FormNumber}
+	case "benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
+		return []Form{FormDuration}
+	case "benchmark.phases.*.rateSeries":
+		return []Form{FormPoints}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
 	case "benchmark.artifacts.summary":

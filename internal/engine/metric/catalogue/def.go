@@ -67,4 +67,5 @@ const (
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes videos
 	ReplayOnly         // needs a phase that replays timestamps
+	PrefillOnly        // needs a limit of requests without content
 )
