@@ -94,6 +94,8 @@ func withExitCode(err error) error {
 	switch ended.Outcome {
 	case app.Cancelled:
 		return exitError{exitCancelled, err}
+	case app.MissedSLO:
+		return exitError{exitSLO, err}
 	case app.InvalidClient:
 		return exitError{exitClient, err}
 	case app.Failed:

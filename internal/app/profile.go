@@ -41,7 +41,8 @@ type Outcome string
 const (
 	Failed        Outcome = "failed"
 	Cancelled     Outcome = "cancelled"
-	InvalidClient Outcome = "invalid client" // only if the document has client.strict
+	MissedSLO     Outcome = "missed objective" // of the run as a whole
+	InvalidClient Outcome = "invalid client"   // only if the document has client.strict
 )
 
 // OutcomeError is the error of a benchmark that was performed and reported but

@@ -91,6 +91,9 @@ func (v *recovery) rebuild(r *run.Run) error {
 		return fmt.Errorf("compile stored configuration: %w", err)
 	}
 	dir := v.engine.opts.Store.Dir(r.ID)
+	if err := collect.RecoverOutputs(dir, measure.Files.Layout.Prefix); err != nil {
+		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: outputs: %v", err)})
+	}
 	rep, phases, err := report.Recover(dir, measure, r)
 	if err != nil {
 		return err

@@ -213,6 +213,7 @@ func formats(w io.Writer) error {
 	names := export.NamesFor("")
 	rows := [][3]string{
 		{names.Inputs, "inputs", "Only with `artifacts.exportInputs` (`--export-inputs`) or `artifacts.level: raw`. Request bodies of the conversations in the order of their first use, without the history in later turns; `context_mode` marks conversations whose later turns are sent with history. For forms it lists the parts, with size and SHA-256 instead of file contents."},
+		{names.Outputs, "outputs", "Only with `artifacts.exportOutputsJson` (`--export-outputs-json`). The texts of the responses with some metrics of each request, sorted by session and turn: `data` has those of profiling phases, `warmup` the others. `response_text` is the reasoning, which is also in `reasoning_text`, and the answer."},
 		{names.Records, "records", "One JSON object per line and request. Written during the run, so it survives a crash; absent with `artifacts.level: summary`."},
 		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 )
 
@@ -55,16 +56,15 @@ func clientOf(r *run.Run, s *run.Snapshot) *run.ClientVerdict {
 
 // Run is the run resource.
 type Run struct {
-	ID            string            `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	Name          string            `json:"name"`
-	Labels        map[string]string `json:"labels"`
-	Notes         string            `json:"notes"`
-	Kind          run.Kind          `json:"kind" enums:"run,sweep"`
-	ParentID      *string           `json:"parent_id"`      // study that the run belongs to
-	Cell          *Cell             `json:"cell,omitempty"` // its place there
-	State         bench.State       `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	StateReason   string            `json:"state_reason"`
-	QueuePosition *int              `json:"queue_position"` // 1 = the next to start; null when not queued
+	ID       string            `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels"`
+	Notes    string            `json:"notes"`
+	Kind     run.Kind          `json:"kind" enums:"run,sweep"`
+	ParentID *string           `json:"parent_id"`      // study that the run belongs to
+	Cell     *Cell             `json:"cell,omitempty"` // its place there
+	RunState
+	QueuePosition *int `json:"queue_position"` // 1 = the next to start; null when not queued
 	RunTimes
 	Via         string             `json:"submitted_via" enums:"api,cli"`
 	Version     string             `json:"aiperfd_version"`
@@ -84,6 +84,15 @@ type Run struct {
 	Artifacts   Artifacts          `json:"artifacts"`
 	Links       *Links             `json:"links,omitempty"` // absent in lists
 	Revision    int64              `json:"revision"`
+}
+
+// RunState is how far a run has come, and how it ended.
+type RunState struct {
+	State       bench.State `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	StateReason string      `json:"state_reason"`
+	// Verdict is whether the run met its objectives, whatever its state; null without
+	// objectives, and until the run is terminal.
+	Verdict *string `json:"verdict" enums:"pass,fail"`
 }
 
 // RunTimes are when a run came into being, began and ended.
@@ -171,9 +180,10 @@ type Queue struct {
 // position is its position in the queue from 1, or 0 if it is not queued.
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
-		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell), State: r.State,
-		StateReason: r.StateReason, RunTimes: RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
-		Via: r.Via, Version: r.Version, RandomSeed: r.Seed,
+		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
+		RunState: RunState{r.State, r.StateReason, objectivesVerdict(r.Summary)},
+		RunTimes: RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
+		Via:      r.Via, Version: r.Version, RandomSeed: r.Seed,
 		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
 		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
@@ -193,6 +203,17 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		out.QueuePosition = &position
 	}
 	return out
+}
+
+// objectivesVerdict returns whether all objectives are met; nil if there are none.
+func objectivesVerdict(s *run.Summary) *string {
+	switch {
+	case s == nil || len(s.SLOs) == 0:
+		return nil
+	case slo.Passed(s.SLOs):
+		return new("pass")
+	}
+	return new("fail")
 }
 
 func newLinks(id string) *Links {

@@ -151,6 +151,8 @@ func RemoveValues(dir string) {
 type Files struct {
 	records recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
+	outputs recordFile[*bench.Record]
+	texts   outputFiles
 	values  valueFiles
 }
 
@@ -172,6 +174,14 @@ func OpenFiles(o FileOptions) (*Files, error) {
 			return f, err
 		}
 	}
+	f.texts = outputsIn(o.Dir, names)
+	f.texts.remove()
+	if o.Plan.Files.Outputs {
+		f.outputs.bounded(answerBytes)
+		if err := f.outputs.open(f.texts.fragments, lines, (*export.RecordWriter).WriteOutput); err != nil {
+			return f, err
+		}
+	}
 	if o.Plan.Files.Raw {
 		f.raws.bounded((*export.Raw).Bytes)
 		return f, f.raws.open(filepath.Join(o.Dir, names.Raw), lines, (*export.RecordWriter).WriteRaw)
@@ -184,13 +194,24 @@ func OpenFiles(o FileOptions) (*Files, error) {
 func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
 
 // Close returns when all lines are on disk. A second call returns the same error.
-func (f *Files) Close() error { return errors.Join(f.records.close(), f.raws.close()) }
+func (f *Files) Close() error {
+	writing := f.outputs.in != nil
+	err := errors.Join(f.records.close(), f.raws.close(), f.outputs.close())
+	if writing && f.outputs.err == nil {
+		f.outputs.err = f.texts.join()
+		err = errors.Join(err, f.outputs.err)
+	}
+	return err
+}
 
 // Release removes the values of all sets.
 func (f *Files) Release() { f.values.close() }
 
 // write writes a record. A file that cannot be written is reported once, by Close.
-func (f *Files) write(rec *bench.Record) { f.records.write(rec) }
+func (f *Files) write(rec *bench.Record) {
+	f.records.write(rec)
+	f.outputs.write(rec)
+}
 
 // writeRaw writes a raw record, if there is one.
 func (f *Files) writeRaw(raw *export.Raw) {

@@ -35,7 +35,7 @@ func prefill(b *Benchmark) {
 		URLs: []secret.URL{secret.NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", Summary: true}

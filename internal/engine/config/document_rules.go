@@ -121,10 +121,6 @@ func (c documentRules) checkPhases() {
 
 func (c documentRules) checkArtifacts() {
 	const path = "benchmark.artifacts"
-	if c.doc.Benchmark.Artifacts.ExportOutputs {
-		at := c.where(path + ".exportOutputsJson")
-		c.Fail(at, problem.CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", problem.Label(at))
-	}
 	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
 		at := c.where(path + ".trace")
 		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export/inputs"
 )
 
 // emptySum and helloSum are SHA-256 of nothing and of "hello".
@@ -36,7 +37,7 @@ func TestPayload(t *testing.T) {
 		{"bytes", "application/octet-stream", "hello", `{"content_type":"application/octet-stream","size":5,"sha256":"` + helloSum + `"}`},
 		{"nothing", "", "", `{"size":0,"sha256":"` + emptySum + `"}`},
 	} {
-		if got := string(Payload(tt.contentType, []byte(tt.body))); got != tt.want {
+		if got := string(inputs.Payload(tt.contentType, []byte(tt.body))); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}

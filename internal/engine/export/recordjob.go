@@ -1,29 +1,10 @@
 package export
 
 import (
-	"maps"
-	"slices"
-	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
 )
-
-// serverTimes appends what the server says it took, in nanoseconds.
-func (w *RecordWriter) serverTimes(b []byte, times map[string]time.Duration) []byte {
-	if len(times) == 0 {
-		return b
-	}
-	b = append(key(b, "server_times_ns"), '{')
-	for _, name := range slices.Sorted(maps.Keys(times)) {
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, w.opts.Secrets.Exact(name)), ':')
-		b = strconv.AppendInt(b, int64(times[name]), 10)
-	}
-	return append(b, '}')
-}
 
 // job appends what is known of a piece of work.
 func job(b []byte, j *bench.Job) []byte {

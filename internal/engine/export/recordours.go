@@ -221,3 +221,19 @@ func (w *RecordWriter) failure(b []byte, f *bench.Failure) []byte {
 	b = some(b, "retry_after_ns", int64(f.RetryAfter))
 	return append(b, '}')
 }
+
+// serverTimes appends what the server says it took, in nanoseconds.
+func (w *RecordWriter) serverTimes(b []byte, times map[string]time.Duration) []byte {
+	if len(times) == 0 {
+		return b
+	}
+	b = append(key(b, "server_times_ns"), '{')
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, w.opts.Secrets.Exact(name)), ':')
+		b = strconv.AppendInt(b, int64(times[name]), 10)
+	}
+	return append(b, '}')
+}

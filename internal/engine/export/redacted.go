@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -73,53 +72,5 @@ func (v redactedValue) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redactJSON(data, v.secrets), nil
-}
-
-// redactJSON takes exact secrets out of the strings of a JSON document. Numbers
-// and structure stay as they are, whatever a secret looks like, so that the
-// result is a JSON document too. It returns data itself where it holds no
-// secret.
-func redactJSON(data []byte, s *redact.Set) []byte {
-	if whole := string(data); s.Exact(whole) == whole && bytes.IndexByte(data, '\\') < 0 {
-		return data
-	}
-	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); {
-		if data[i] != '"' {
-			out = append(out, data[i])
-			i++
-			continue
-		}
-		end := stringEnd(data, i)
-		out = append(out, redactLiteral(data[i:end], s)...)
-		i = end
-	}
-	return out
-}
-
-// stringEnd returns the index after the string literal that begins at i.
-func stringEnd(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(data)
-}
-
-// redactLiteral takes secrets out of one string literal, quotes included.
-func redactLiteral(literal []byte, s *redact.Set) []byte {
-	text := string(bytes.Trim(literal, `"`))
-	if bytes.IndexByte(literal, '\\') >= 0 && json.Unmarshal(literal, &text) != nil {
-		return literal // not a whole literal
-	}
-	clean := s.Exact(text)
-	if clean == text {
-		return literal
-	}
-	return appendText(nil, clean)
+	return v.secrets.JSON(data), nil
 }

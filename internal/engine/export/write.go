@@ -229,6 +229,14 @@ func MarkReady(dir string, cancelled bool) error {
 	return finish(dir, marker{Ready: true, Cancelled: cancelled, Failed: []string{}})
 }
 
+// ReplaceFile is [WriteFile] for a result file whose content is written piece by piece.
+func ReplaceFile(path string, write func(io.Writer) error) error {
+	if err := replaceFile(path, FileMode, write); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
 func writeFile(path string, mode fs.FileMode, data []byte) error {
 	err := replaceFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)

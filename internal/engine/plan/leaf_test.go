@@ -69,6 +69,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.unixSocket":                               func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
 	"endpoint.authStyle":                                func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
 	"endpoint.httpVersion":                              func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
+	"endpoint.ipVersion":                                func(d *config.Document) { d.Benchmark.Endpoint.IPVersion = "6" },
+	"endpoint.sourceAddresses":                          func(d *config.Document) { d.Benchmark.Endpoint.SourceAddresses = []string{"127.0.0.1"} },
 	"endpoint.affinityHeaders":                          func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
 	"endpoint.tls.serverName":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
 	"endpoint.tls.minVersion":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
@@ -218,10 +220,14 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
+	"artifacts.exportOutputsJson":   func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
 	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
 	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"runSlos":                       func(d *config.Document) { d.Benchmark.RunSLOs = []string{"p99(ttft) < 1s"} },
+	"tokenDeadline.ttft":            deadlined(func(d *config.TokenDeadline) { *d.TTFT = 3 }),
+	"tokenDeadline.itl":             deadlined(func(d *config.TokenDeadline) { *d.ITL = 3 }),
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
 	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
@@ -250,24 +256,23 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
-	"schemaVersion":               "checked by the loader, one value only",
-	"variables":                   "evaluated before the document is decoded, and for user files",
-	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
-	"phases.rateSeries.path":      "read into points when the document is loaded",
-	"datasets.name":               "names the only data set for error messages",
-	"datasets.audio.format":       "one value only, wav",
-	"artifacts.overwrite":         "where the command line writes",
-	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
-	"artifacts.exportOutputsJson": "refused by the loader until it exists",
-	"runtime.ui":                  "how the command line shows progress",
-	"runtime.apiPort":             "the command line's own listener",
-	"runtime.apiHost":             "the command line's own listener",
-	"runtime.statsInterval":       "the command line's log lines",
-	"artifacts.showTraceTiming":   "what the command line prints",
-	"runtime.report":              "what the command line prints",
-	"logging.level":               "the command line's log",
-	"client.strict":               "the command line's exit code",
-	"noSweepTable":                "what the command line prints",
+	"schemaVersion":             "checked by the loader, one value only",
+	"variables":                 "evaluated before the document is decoded, and for user files",
+	"endpoint.apiKeyFile":       "read into apiKey when the document is loaded",
+	"phases.rateSeries.path":    "read into points when the document is loaded",
+	"datasets.name":             "names the only data set for error messages",
+	"datasets.audio.format":     "one value only, wav",
+	"artifacts.overwrite":       "where the command line writes",
+	"artifacts.dir":             "where the command line writes; the daemon owns its folders",
+	"runtime.ui":                "how the command line shows progress",
+	"runtime.apiPort":           "the command line's own listener",
+	"runtime.apiHost":           "the command line's own listener",
+	"runtime.statsInterval":     "the command line's log lines",
+	"artifacts.showTraceTiming": "what the command line prints",
+	"runtime.report":            "what the command line prints",
+	"logging.level":             "the command line's log",
+	"client.strict":             "the command line's exit code",
+	"noSweepTable":              "what the command line prints",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -364,6 +369,14 @@ func cancelled(to config.Cancellation) func(*config.Document) {
 // replayed changes how a dataset is replayed, not whether.
 func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
+}
+
+// deadlined gives each token a deadline.
+func deadlined(change func(*config.TokenDeadline)) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.TokenDeadline = &config.TokenDeadline{TTFT: new(1.0), ITL: new(2.0)}
+		change(d.Benchmark.TokenDeadline)
+	}
 }
 
 func toFile(d *config.Document) {
@@ -519,7 +532,7 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %v %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Dataset.Calibrate, p.Dataset.SeparateWarmup, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
-	fmt.Fprintf(&out, "%+v", p.CacheBust)
+	fmt.Fprintf(&out, "%+v %+v", p.CacheBust, p.RunSLOs)
 	return out.String()
 }
 

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -51,6 +52,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []Phase
 	Metrics  metric.Options
+	RunSLOs  []slo.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 
@@ -95,6 +97,7 @@ type Files struct {
 	Records bool // profile_export.jsonl
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
+	Outputs bool // outputs.json
 	Trace   bool // trace_data in the lines of Records
 }
 

@@ -104,7 +104,7 @@ func Rows() []Row { return all }
 // build joins the tables and derives the rest of each row.
 func build() []Row {
 	rows := slices.Concat(
-		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
+		latencyRows(), scheduleRows(), throughputRows(), tokenRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
@@ -206,6 +206,7 @@ type Run struct {
 	Replay       bool // the schedule is that of the dataset
 	Prefill      bool // requests wait if too many have no content yet
 	Objectives   bool // there is at least one objective
+	Deadline     Deadline
 }
 
 // Measures reports whether a metric makes sense in the run.
@@ -238,6 +239,7 @@ func (o *Run) applies(f Flags) bool {
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
 		{PrefillOnly, o.Prefill},
+		{DeadlineOnly, o.Deadline != Deadline{}},
 	} {
 		if f&need.flag != 0 && !need.have {
 			return false

@@ -66,6 +66,7 @@ const (
 	ProducesImagesOnly // needs images in responses
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes videos
+	DeadlineOnly       // needs deadlines of tokens
 	ReplayOnly         // needs a phase that replays timestamps
 	PrefillOnly        // needs a limit of requests without content
 )

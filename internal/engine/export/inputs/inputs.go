@@ -1,4 +1,5 @@
-package export
+// Package inputs writes inputs.json: the request bodies of a dataset.
+package inputs
 
 import (
 	"bytes"
@@ -9,29 +10,29 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// InputsWriter writes inputs.json: the request bodies of conversations, in the order in
+// Writer writes inputs.json: the request bodies of conversations, in the order in
 // which they are added. It writes in small pieces; the writer below should buffer.
-type InputsWriter struct {
+type Writer struct {
 	w       io.Writer
 	secrets *redact.Set // exact secrets are taken out of every string
 	b       bytes.Buffer
 	count   int
 }
 
-// InputsSession is a conversation in inputs.json.
-type InputsSession struct {
+// Session is a conversation in inputs.json.
+type Session struct {
 	ID       string
 	Payloads []json.RawMessage // one per turn
 	Mode     string            // context mode of a conversation whose later turns are sent with history; empty = none
 }
 
-// NewInputsWriter returns a writer.
-func NewInputsWriter(w io.Writer, secrets *redact.Set) *InputsWriter {
-	return &InputsWriter{w: w, secrets: secrets}
+// NewWriter returns a writer.
+func NewWriter(w io.Writer, secrets *redact.Set) *Writer {
+	return &Writer{w: w, secrets: secrets}
 }
 
 // Add writes a conversation. It does not keep the payloads.
-func (w *InputsWriter) Add(s *InputsSession) error {
+func (w *Writer) Add(s *Session) error {
 	if w.count > 0 {
 		w.b.WriteByte(',')
 	} else {
@@ -39,7 +40,7 @@ func (w *InputsWriter) Add(s *InputsSession) error {
 	}
 	w.count++
 	w.b.WriteString("\n    {\n      \"session_id\": ")
-	w.b.Write(appendText(nil, w.secrets.Exact(s.ID)))
+	w.b.Write(described(w.secrets.Exact(s.ID)))
 	if s.Mode != "" {
 		w.b.WriteString(",\n      \"context_mode\": \"" + s.Mode + "\"")
 	}
@@ -49,7 +50,7 @@ func (w *InputsWriter) Add(s *InputsSession) error {
 			w.b.WriteByte(',')
 		}
 		w.b.WriteString("\n        ")
-		if err := json.Indent(&w.b, redactJSON(p, w.secrets), "        ", "  "); err != nil {
+		if err := json.Indent(&w.b, w.secrets.JSON(p), "        ", "  "); err != nil {
 			return fmt.Errorf("indent payload %d of session %s: %w", i, s.ID, err)
 		}
 	}
@@ -62,7 +63,7 @@ func (w *InputsWriter) Add(s *InputsSession) error {
 }
 
 // Close writes the end. It does not close the writer below.
-func (w *InputsWriter) Close() error {
+func (w *Writer) Close() error {
 	if w.count == 0 {
 		w.b.WriteString("{\n  \"data\": []\n}\n")
 	} else {
