@@ -253,8 +253,8 @@ func (g *generator) conflicts() {
 		"tokenizer of this machine": func(d map[string]any) { put(d, []string{"benchmark", "tokenizer", "name"}, "/etc") },
 		"code from strangers":       func(d map[string]any) { put(d, []string{"benchmark", "tokenizer", "trustRemoteCode"}, true) },
 		"sweep":                     func(d map[string]any) { d["sweep"] = map[string]any{"type": "grid"} },
-		"several runs":              func(d map[string]any) { d["multiRun"] = map[string]any{"numRuns": 3} },
-		"variables":                 func(d map[string]any) { d["variables"] = map[string]any{"x": 1} },
+		"several runs":              func(d map[string]any) { d["multiRun"] = map[string]any{"numRuns": 11} },
+		"variables":                 func(d map[string]any) { d["variables"] = map[string]any{"x": "{{ nowhere }}"} },
 		"otel":                      func(d map[string]any) { bench(d)["otel"] = map[string]any{"metricsUrl": "http://h"} },
 		"gpu telemetry": func(d map[string]any) {
 			bench(d)["gpuTelemetry"] = map[string]any{"enabled": true, "urls": []any{"http://h"}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) (*perfor
 	}
 	p.sampled = sampledTags(more)
 	kind := repeats
-	p.planner = p.doc.Variations
+	p.planner = p.doc.Planner()
 	if p.doc.Sweep != nil {
 		kind = p.doc.Sweep.Type
 	}
@@ -155,6 +156,12 @@ func (p *performance) perform(ctx context.Context) {
 	if err := export.Write(p.opts.Store.Dir(p.run.ID), p.results); err != nil && fault == nil {
 		fault = &run.Error{Code: run.ExportFailed, Message: fmt.Sprintf("write results: %v", err)}
 	}
+	for _, doubt := range p.results.Doubts {
+		p.opts.Log.Warn().Str("run", p.run.ID).Msg(doubt)
+		p.change(ctx, func(r *run.Run) {
+			r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: doubt})
+		})
+	}
 	p.end(ctx, fault)
 }
 
@@ -220,6 +227,11 @@ func (p *performance) cells(ctx context.Context) error {
 				pause = p.doc.Sweep.CooldownSeconds
 			}
 			if err := p.cell(ctx, at, trial, pause); err != nil {
+				return err
+			}
+		}
+		if p.doc.Search != nil {
+			if err := export.WriteHistory(p.opts.Store.Dir(p.run.ID), p.doc, p.outcomes); err != nil {
 				return err
 			}
 		}
@@ -399,7 +411,7 @@ func (p *performance) folder(v *cell.Variation, trial int) string {
 	case s == nil:
 		return path.Join(runs, "run"+number)
 	case s.Type == sweep.Adaptive:
-		return path.Join(fmt.Sprintf("search_iter_%04d", v.Index+1), runs, "run"+number)
+		return path.Join(v.Folder, runs, "run"+number)
 	case n == 1:
 		return v.Folder
 	case s.IterationOrder == sweep.Repeated:

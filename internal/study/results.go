@@ -55,6 +55,9 @@ func metricsOf(results metric.Results) []cell.Metric {
 	for i := range results {
 		m := &results[i]
 		one := cell.Metric{Tag: m.Def.Tag, Unit: m.Def.Unit, Stats: map[string]float64{}}
+		if m.Count > 0 {
+			one.Stats["count"] = float64(m.Count)
+		}
 		for s := metric.Avg; s <= metric.P9999; s++ {
 			v, ok := m.Get(s)
 			if !ok || math.IsInf(v, 0) {

@@ -237,6 +237,9 @@ func pad(grid [][]string) []string {
 func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if r.Study.Search != nil {
+		notes = r.Study.Search.Findings(r.Outcomes)
+	}
 	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
 		e := cells[best.BestThroughput].Find(aggregate.ThroughputTag, aggregate.ThroughputStat)
 		add("Best throughput: %s (%s req/s)", title(&cells[best.BestThroughput]), export.Figure(e.Mean))

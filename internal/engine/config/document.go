@@ -7,6 +7,7 @@ package config
 
 import (
 	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/seconds"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
@@ -266,6 +267,9 @@ type PrefixPrompts struct {
 	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
 	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
 }
+
+// Seconds is a length of time, see [seconds.Seconds].
+type Seconds = seconds.Seconds
 
 // Phase is one stretch of load.
 type Phase struct {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,7 @@ type RateSeries struct {
 
 // isRated reports whether arrivals start the sessions of a phase.
 func (c phaseRules) isRated() bool {
-	for _, kind := range decode.ChoiceNames(c.options.Choices.Arrivals) {
-		if c.phase.Type == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(decode.ChoiceNames(c.options.Choices.Arrivals), c.phase.Type)
 }
 
 // checkRamps checks what changes in time. It needs the type that the phase has got.
@@ -135,22 +131,15 @@ func (c phaseRules) checkPoints(path string) {
 
 // readSeries reads the file of a series.
 func (c phaseRules) readSeries(path string) {
-	s, n := c.phase.RateSeries, c.at(path)
-	if c.checkFile(path, *s.Path); n == nil || c.failed[path] || c.options.Stored || c.options.Untrusted && len(c.options.DataRoots) == 0 {
+	s := c.phase.RateSeries
+	data, ok := c.whole(path, *s.Path, rateseries.MaxBytes)
+	if !ok {
 		return
 	}
-	data, err := c.head(*s.Path, rateseries.MaxBytes+1)
-	switch {
-	case err != nil:
-		c.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
-		return
-	case len(data) > rateseries.MaxBytes:
-		c.FailValue(n, problem.CodeOutOfRange, "a series of rates must have at most 16 MiB")
-		return
-	}
+	var err error
 	if s.Points, err = rateseries.Read(data); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			c.FailValue(n, problem.CodeOutOfRange, line)
+			c.FailValue(c.at(path), problem.CodeOutOfRange, line)
 		}
 	}
 	s.Path = nil

@@ -8,6 +8,4 @@ type (
 	Object = value.Object
 	// Member is one name and value of an [Object].
 	Member = value.Member
-	// Seconds is a length of time.
-	Seconds = value.Seconds
 )

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/postprocess"
 )
 
 // Report is everything that is known about a study that has ended, or was cancelled.
@@ -24,6 +25,9 @@ type Report struct {
 	Outcomes []cell.Outcome
 	// Cancelled means that cells are missing.
 	Cancelled bool
+
+	// Doubts say which files could not be derived from the results, and why.
+	Doubts []string
 
 	cells []aggregate.Cell // of Outcomes
 }
@@ -50,6 +54,8 @@ const (
 	collatedFile    = "profile_export_aiperf_collated.json"
 	sweepName       = "profile_export_aiperf_sweep"
 	designFile      = "sampling_design.json"
+
+	postProcessErrors = "post_process_errors.json"
 )
 
 // SweepFile is the JSON file of a sweep, relative to the folder of the study.
@@ -86,6 +92,26 @@ func Write(dir string, r *Report) error {
 			add(filepath.Join(sweepFolder, designFile), data, err)
 		}
 	}
+	if r.Study.Sweep != nil && r.Study.Sweep.PostProcess != nil {
+		path, data, err := r.derived()
+		add(path, data, err)
+	}
+	if r.Study.Search != nil {
+		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
+	}
+	errs = append(errs, writeAll(dir, files))
+	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
+		errs = append(errs, link(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return export.MarkReady(dir, r.Cancelled)
+}
+
+// writeAll writes files, by path below dir.
+func writeAll(dir string, files map[string][]byte) error {
+	var errs []error
 	for path, data := range files {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -94,13 +120,34 @@ func Write(dir string, r *Report) error {
 		}
 		errs = append(errs, export.WriteArtifact(path, data))
 	}
-	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
-		errs = append(errs, link(dir))
+	return errors.Join(errs...)
+}
+
+// derived returns the file that is derived from the results of the sweep, or one that says
+// why it could not be.
+func (r *Report) derived() (path string, data []byte, err error) {
+	p := r.Study.Sweep.PostProcess
+	content, err := postprocess.Content(p, r.Outcomes)
+	if err == nil {
+		if data, err = indented(content); err == nil {
+			return filepath.Join(sweepFolder, p.OutputFilename), data, nil
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+	r.Doubts = append(r.Doubts, err.Error())
+	data, encoding := indented(map[string]string{"handler": p.Handler, "output_filename": p.OutputFilename, "error": err.Error()})
+	return filepath.Join(sweepFolder, postProcessErrors), data, encoding
+}
+
+// HistoryFile is the log of a search, in the folder of its study.
+const HistoryFile = "search_history.json"
+
+// WriteHistory writes the log of a search.
+func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
+	data, err := indented(s.Search.History(done))
+	if err != nil {
+		return fmt.Errorf("encode history of search: %w", err)
 	}
-	return export.MarkReady(dir, r.Cancelled)
+	return export.WriteArtifact(filepath.Join(dir, HistoryFile), data)
 }
 
 // link makes the sweep's folder also appear where AIPerf has it for sweeps that repeat
@@ -126,8 +173,6 @@ func (r *Report) aggregateFolder(c *aggregate.Cell) string {
 	switch {
 	case s == nil:
 		return aggregateFolder
-	case s.Type == sweep.Adaptive:
-		return filepath.Join(aggregateFolder, fmt.Sprintf("search_iter_%04d", c.Index+1))
 	case r.trials() > 1 && s.IterationOrder == sweep.Independent:
 		return filepath.Join(c.Folder, aggregateFolder)
 	}

@@ -32,7 +32,7 @@ func (s *server) measure(v cell.Variation, path string) cell.Outcome {
 	spread := s.noise * math.Sqrt(1000/v.Settings[0].Value.(float64))
 	noisy := func(x float64) float64 { return x * math.Exp(spread*s.rng.NormFloat64()) }
 	return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Metrics: []cell.Metric{
-		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p95": noisy(s.ttft(c)), "count": 1000}},
+		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p95": noisy(s.ttft(c))}},
 		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": noisy(s.throughput(c))}},
 	}}}}
 }

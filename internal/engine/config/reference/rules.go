@@ -65,12 +65,12 @@ func checkedLimits(f *Field) {
 // words has two.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
-	const phase = "benchmark.phases.*."
-	const filter = "sweep.slaFilters.*."
+	const filter, phase = "sweep.slaFilters.*.", "benchmark.phases.*."
 	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
 		"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
-		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration", phase + "rateSeries.points.*.qps",
-		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
+		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
+		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
+		phase + "rateSeries.points.*.qps"}
 }
 
 // forms lists the short forms of a value, see [shorthand].

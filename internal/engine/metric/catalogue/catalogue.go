@@ -238,6 +238,7 @@ func (o *Run) applies(f Flags) bool {
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
+		{ClosedLoopOnly, !o.OpenLoop},
 		{PrefillOnly, o.Prefill},
 		{DeadlineOnly, o.Deadline != Deadline{}},
 	} {

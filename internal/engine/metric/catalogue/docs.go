@@ -135,7 +135,8 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
-	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {PrefillOnly, "prefill limit"}, {DeadlineOnly, "with deadlines of tokens"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {ClosedLoopOnly, "closed loop"}, {PrefillOnly, "prefill limit"},
+	{DeadlineOnly, "with deadlines of tokens"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

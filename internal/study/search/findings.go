@@ -1,0 +1,110 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/cell"
+)
+
+// Findings returns what a search found, in sentences; what it recommends comes first.
+func (s *Search) Findings(done []cell.Outcome) []string {
+	sum := s.Summarize(done)
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if s.Options.Algorithm == Bayesian {
+		out = s.optimum(&sum)
+	} else if len(sum.Tiers) > 0 {
+		for _, t := range sum.Tiers {
+			add("%s: %s", t.Label, t.Boundary.sentence(t.Status))
+		}
+	} else if sum.Boundary != nil {
+		add("%s", sum.Boundary.sentence(sum.Reason))
+	}
+	if sum.Reason == string(exhausted) {
+		add("The search ended because its budget of %d values was spent.", s.Options.Iterations)
+	}
+	tooShort := 0
+	for i := range sum.Iterations {
+		it := &sum.Iterations[i]
+		if it.ClientLimited && sum.Boundary != nil && sum.Boundary.Fail != nil && sum.Boundary.Fail.Iteration == it.Outcome.Index {
+			add("The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.")
+		}
+		if slices.ContainsFunc(it.Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
+			tooShort++
+		}
+	}
+	if tooShort > 0 {
+		add("%d of %d probes had too few requests for a percentile that has a limit.", tooShort, len(done))
+	}
+	return out
+}
+
+// sentence describes a boundary.
+func (b *Boundary) sentence(reason string) string {
+	if b == nil {
+		return "nothing was measured."
+	}
+	name := sweep.Name(b.Path)
+	broken := ""
+	if b.Fail != nil && b.Fail.Breach != nil {
+		broken = " breaks " + b.Fail.Breach.sentence()
+	} else if b.Fail != nil {
+		broken = " does not keep the limits"
+	}
+	switch {
+	case b.Pass == nil:
+		return fmt.Sprintf("No value keeps all limits: %s %v%s.", name, b.Fail.Value, broken)
+	case b.Fail == nil && strings.HasSuffix(reason, string(noFailure)):
+		return fmt.Sprintf("%s %v, the highest value, keeps all limits.", name, b.Pass.Value)
+	case b.Fail == nil:
+		return fmt.Sprintf("%s %v keeps all limits; no value was found that does not.", name, b.Pass.Value)
+	}
+	text := fmt.Sprintf("%s %v is the highest value that keeps all limits; %v%s.", name, b.Pass.Value, b.Fail.Value, broken)
+	if b.Interval != nil {
+		text += fmt.Sprintf(" 95 %% interval of the boundary: %s to %s.", short(b.Interval[0]), short(b.Interval[1]))
+	}
+	return text
+}
+
+// sentence describes a limit and what was measured.
+func (r *Reading) sentence() string {
+	op := map[string]string{"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[r.Op]
+	text := fmt.Sprintf("%s %s %s %s", r.MetricTag, r.Stat, op, short(r.Threshold))
+	if r.Observed == nil {
+		return text + " (not measured)"
+	}
+	return text + " (" + short(*r.Observed) + ")"
+}
+
+// short returns a number with four digits.
+func short(v float64) string {
+	if v >= 1000 || v <= -1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// optimum describes the best iterations.
+func (s *Search) optimum(sum *Summary) []string {
+	var out []string
+	for _, i := range sum.Best {
+		it := &sum.Iterations[i]
+		var values, results []string
+		for _, a := range it.Outcome.Values {
+			values = append(values, sweep.Name(a.Path)+" "+sweep.Text(a.Value))
+		}
+		for j, o := range s.Options.Objectives {
+			results = append(results, o.Metric+" "+o.Stat+" "+short(*it.Objectives[j]))
+		}
+		text := "Best: " + strings.Join(values, ", ") + " with " + strings.Join(results, ", ")
+		if !it.Verdict.Pass {
+			text += "; no probe keeps all limits"
+		}
+		out = append(out, text+".")
+	}
+	return out
+}
