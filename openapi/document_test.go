@@ -242,7 +242,7 @@ func refused() []string {
 		in("modle: m"), "{benchmark: {model: m" + phases + "}, extra: 1}", "{benchmark: {model: m" + phases + "}, model: m}",
 		in("endpoint: {adress: x}"), in("endpoint: {tls: {ca: x}}"), in("endpoint: {jobs: {interval: 1}}"),
 		in("dataset: {islands: 1}"), in("dataset: {prompts: {isl: {mean: 5, sd: 1}}}"), in("dataset: {images: {size: 1}}"),
-		"{phases: [{requests: 5, users: 3}]}", "{phases: [{requests: 5, colour: red}]}", "{profiling: {requests: 5, x: 1}}",
+		"{phases: [{requests: 5, colour: red}]}", "{profiling: {requests: 5, x: 1}}",
 		in("artifacts: {level: raw, raw_records: 1}"), in("tokenizer: {names: x}"), in("metadata: {title: x}"),
 		in("models: {items: [{name: m, size: 8}]}"), in("dataset: {turns: {points: [{value: 1, weight: 1, mean: 2}]}}"),
 		in("endpoint: {resetKvCache: {on: true}}"), in("client: {strictness: 1}"),

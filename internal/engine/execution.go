@@ -106,7 +106,7 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 		x.warnings = append(x.warnings, x.servers.Profile(ctx, p, true)...)
 		end := x.phase(ctx, p)
 		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), p, false)...)
-		if end == bench.PhaseFailed || end == bench.PhaseAborted {
+		if end == bench.PhaseFailed || end == bench.PhaseSaturated || end == bench.PhaseAborted {
 			return nil
 		}
 	}

@@ -53,7 +53,7 @@ func atOnce(p *plan.Phase, latency time.Duration) int {
 		if p.Replay != nil {
 			need = replayConnections
 		}
-		if want := math.Ceil(p.Rate * latency.Seconds()); p.Replay == nil && want < maxPreconnect {
+		if want := math.Ceil(p.Rate * latency.Seconds()); p.Replay == nil && !p.PerSession && want < maxPreconnect {
 			need = int(want)
 		}
 		n = min(need, cmp.Or(n, need))

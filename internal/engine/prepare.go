@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/target"
@@ -149,6 +150,12 @@ func (x *execution) transport(clock bench.Clock) transport.Options {
 // warnOfConnections adds the warnings about connections to the result.
 func (x *preparation) warnOfConnections() {
 	o := &x.plan.Transport
+	if files, ok := monitor.FileLimit(); ok && x.system.dial == nil {
+		if text := plan.Overcommitted(x.plan, files); text != "" {
+			x.notify.log.Warn().Msg(text)
+			x.warn("file-limit", text)
+		}
+	}
 	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
 		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
 		x.notify.log.Warn().Msg(text)

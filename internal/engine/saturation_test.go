@@ -84,8 +84,10 @@ func TestSaturationInWords(t *testing.T) {
 		"slightly too much": {4, "type: constant, rate: 10, requests: 600", "server",
 			"asked 10/s, served 7.96/s, the queue grew to 124: the server is saturated; percentiles are lower bounds (latencies grow for as long as the load lasts)", "saturated"},
 		"concurrency limit": {100, "type: constant, rate: 20, concurrency: 1, duration: 14.97, gracePeriod: 5", "concurrency",
-			"asked 20/s, served 1.99/s, the queue grew to 270: the server cannot serve this rate within the concurrency limit; " +
-				"corrected percentiles are lower bounds (90 % of the requests were cut off)", "saturated"},
+			"asked 20/s, served 1.95/s, the queue grew to 270: the server cannot serve this rate within the concurrency limit; " +
+				"corrected percentiles are lower bounds (87 % of the requests were cut off)", "saturated"},
+		"dropped": {100, "type: constant, rate: 21, concurrency: 1, saturation: drop, duration: 14.97", "concurrency",
+			"asked 21/s, served 1.91/s: the server cannot serve this rate within the concurrency limit; 285 requests were dropped", "saturated"},
 		"random": {100, "type: poisson, rate: 20, requests: 50", "",
 			"asked 20/s, sent 16.8/s", "offered-rate"},
 		"enough": {100, "type: constant, rate: 20, requests: 50", "", "asked 20/s, sent 20/s", "repeated-prompts"},

@@ -34,14 +34,14 @@ func TestReportedP99IsNotFromSchedule(t *testing.T) {
 	})
 }
 
-// Arrivals that still wait when the phase stops sending are in no latency, so
-// their number is stated.
+// Arrivals that still wait when the grace period ends are in no latency, so their number
+// is stated.
 func TestDroppedArrivalsAreStated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Second, 0), nil)
-		// Due at 0.1, 0.2 … 2.0 s; sent at 0.1 and 1.1 s.
-		r := b.run(document("type: constant, rate: 10, concurrency: 1, duration: 2.05", fileData))
-		for tag, want := range map[string]float64{"request_count": 2, "late_request_count": 1, "dropped_arrival_count": 18} {
+		// Due at 0.1, 0.2 … 2.0 s; sent at 0.1, 1.1 and, to be cut, 2.1 s.
+		r := b.run(document("type: constant, rate: 10, concurrency: 1, duration: 2.05, gracePeriod: 0.5", fileData))
+		for tag, want := range map[string]float64{"request_count": 2, "late_request_count": 2, "dropped_arrival_count": 17} {
 			if got := b.value(r.ID, tag, "avg"); got != want {
 				t.Errorf("%s = %v, want %v", tag, got, want)
 			}

@@ -193,6 +193,7 @@ type ErrorCode string
 const (
 	NoSuccess       ErrorCode = "no-success"       // not one request succeeded
 	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
+	Saturated       ErrorCode = "saturated"        // more arrivals waited for a slot than saturationLimit
 	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
 	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
 	SourceAddress   ErrorCode = "source-address"   // an address to connect from is not one of this machine

@@ -114,10 +114,41 @@ type Phase struct {
 
 // Additional are the fields of a phase that AIPerf does not have.
 type Additional struct {
-	Percent         *float64 `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
-	InFlight        int64    `json:"in_flight_requests"`
-	CancelledByTest int64    `json:"requests_cancelled_by_test,omitempty"` // not in requests_cancelled; absent if there were none
-	State           string   `json:"state" enums:"running,draining,complete,cancelled,failed"`
+	Percent         *float64  `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
+	InFlight        int64     `json:"in_flight_requests"`
+	CancelledByTest int64     `json:"requests_cancelled_by_test,omitempty"` // not in requests_cancelled; absent if there were none
+	Arrivals        *Arrivals `json:"arrivals"`                             // null for a closed loop
+	State           string    `json:"state" enums:"running,draining,complete,cancelled,failed"`
+}
+
+// Arrivals are the arrivals of an open loop: requests, or with users, a schedule or a rate
+// of sessions, new conversations. Each of them was sent, was dropped or waits.
+type Arrivals struct {
+	Due          int64    `json:"due"`
+	Dropped      int64    `json:"dropped"`     // found no free slot, with saturation drop
+	Waiting      int64    `json:"waiting"`     // for a slot; at the end of the phase, those that were not sent
+	WaitingMax   int64    `json:"waiting_max"` // at the same time
+	Waited       int64    `json:"waited"`      // waited for a slot and were sent
+	WaitAvg      *float64 `json:"wait_avg_ms"` // of those
+	WaitMax      *float64 `json:"wait_max_ms"`
+	LiveSessions int64    `json:"live_sessions"` // started and not ended; users, if there are any
+	LiveMax      int64    `json:"live_sessions_max"`
+}
+
+func newArrivals(st *bench.PhaseStats) *Arrivals {
+	a := &st.Arrivals
+	if a.Used == 0 {
+		return nil
+	}
+	out := &Arrivals{
+		Due: a.Used, Dropped: a.Dropped, Waiting: st.Backlog, WaitingMax: st.BacklogMax, Waited: a.Waited,
+		LiveSessions: st.SentSessions - st.CompletedSessions - st.CancelledSessions, LiveMax: a.LiveMax,
+	}
+	if a.Waited > 0 {
+		const ms = float64(time.Millisecond)
+		out.WaitAvg, out.WaitMax = new(float64(a.WaitSum)/float64(a.Waited)/ms), new(float64(a.WaitMax)/ms)
+	}
+	return out
 }
 
 // NewProgress returns the progress of a run. Both arguments may be nil.
@@ -158,7 +189,9 @@ func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 		SuccessRecords: st.Records.Success, ErrorRecords: st.Records.Errors,
 		TimeoutTriggered: st.DurationReached, GraceTriggered: st.End == bench.PhaseGraceTimeout,
 		WasCancelled: st.End == bench.PhaseCancelled,
-		Additional:   Additional{InFlight: st.InFlight(), CancelledByTest: st.CancelledByTest, State: phaseState(st)},
+		Additional: Additional{
+			InFlight: st.InFlight(), CancelledByTest: st.CancelledByTest, Arrivals: newArrivals(st), State: phaseState(st),
+		},
 	}
 	if st.ProfilingIndex >= 0 {
 		out.ProfilingIndex = new(st.ProfilingIndex)
@@ -202,7 +235,7 @@ func phaseState(st *bench.PhaseStats) string {
 		return "complete"
 	case bench.PhaseCancelled:
 		return "cancelled"
-	case bench.PhaseFailed, bench.PhaseAborted:
+	case bench.PhaseFailed, bench.PhaseSaturated, bench.PhaseAborted:
 		return "failed"
 	}
 	if st.SentEnd != 0 {

@@ -47,6 +47,7 @@ const (
 	PhaseGraceTimeout PhaseEnd = "grace_timeout" // the grace period expired; the remaining requests were aborted
 	PhaseCancelled    PhaseEnd = "cancelled"     // by a signal or the API
 	PhaseFailed       PhaseEnd = "failed"        // too many requests failed, or the dataset could not be read
+	PhaseSaturated    PhaseEnd = "saturated"     // more arrivals waited for a slot than the plan allows
 	PhaseAborted      PhaseEnd = "aborted"       // by an error of the engine
 )
 
@@ -104,6 +105,11 @@ type Arrivals struct {
 	First, Last time.Duration // due times
 	Queue       int64         // length at the last arrival, including it
 	QueueMax    int64
+	Dropped     int64         // arrivals that found no free slot and were not sent; in Used
+	Waited      int64         // arrivals that waited for a slot and were sent
+	WaitSum     time.Duration // of those that waited
+	WaitMax     time.Duration
+	LiveMax     int64 // sessions at the same time, at most
 	// Recent is the length at the last arrival whose number is a power of two, and
 	// Earlier that at the one before.
 	Earlier, Recent int64
@@ -119,6 +125,13 @@ func (a *Arrivals) Add(due time.Duration, queue int64) {
 	if a.Used&(a.Used-1) == 0 {
 		a.Earlier, a.Recent = a.Recent, queue
 	}
+}
+
+// Wait adds an arrival that has got its slot, and how long it waited for it.
+func (a *Arrivals) Wait(d time.Duration) {
+	a.Waited++
+	a.WaitSum += d
+	a.WaitMax = max(a.WaitMax, d)
 }
 
 // Before returns the number of an arrival in the second quarter of all arrivals, and

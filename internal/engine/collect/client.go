@@ -77,7 +77,7 @@ func (c *Client) Look(l *Look) {
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
-	if asked.Open && o.Phase.Replay == nil {
+	if o.Phase.Arrivals != nil && !o.Phase.PerSession {
 		mean, last := o.Phase.RateUntil(l.Stats.Arrivals.Last - l.Stats.Start)
 		c.Saturation = verdict.Saturate(&verdict.Demand{
 			Rate: mean, Rising: last / mean, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,

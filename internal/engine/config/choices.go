@@ -58,7 +58,7 @@ func (c *Choices) list(name string) []Choice {
 	case "dialects":
 		return c.Dialects
 	case "phaseTypes":
-		return slices.Concat([]Choice{{Name: "concurrency"}}, c.Arrivals, []Choice{{Name: FixedSchedule}})
+		return slices.Concat([]Choice{{Name: "concurrency"}}, c.Arrivals, []Choice{{Name: UserCentric}, {Name: FixedSchedule}})
 	case "formats":
 		return c.Formats
 	case "corpora":

@@ -18,11 +18,14 @@ const (
 	DefaultISL            = 550
 	defaultEntries        = 100
 	DefaultFlagRequests   = 10 // AIPerf's bound for a command line without one
-	defaultDir            = "artifacts"
-	defaultRevision       = "main"
-	defaultLogLevel       = "INFO"
-	DefaultAffinity       = "X-Session-Affinity" // AIPerf's
-	defaultWaitInterval   = Seconds(5)
+	// DefaultSaturationLimit is how many arrivals may wait at least before the saturation
+	// abort ends a run: a burst is not a rate.
+	DefaultSaturationLimit = 100
+	defaultDir             = "artifacts"
+	defaultRevision        = "main"
+	defaultLogLevel        = "INFO"
+	DefaultAffinity        = "X-Session-Affinity" // AIPerf's
+	defaultWaitInterval    = Seconds(5)
 )
 
 // prefill sets the fixed defaults before a document is read over them.
@@ -211,7 +214,10 @@ func (f filler) phaseType(p *Phase, path string) {
 	if p.Type == "" && !f.failed[path+".type"] {
 		p.Type = "concurrency"
 		reason := "no rate is given"
-		if p.Rate != nil || p.RateSeries != nil {
+		switch {
+		case p.Users != nil:
+			p.Type, reason = UserCentric, "a number of users is given"
+		case p.Rate != nil || p.SessionRate != nil || p.RateSeries != nil:
 			p.Type, reason = "poisson", "a rate is given"
 			if p.Smoothness != nil {
 				p.Type, reason = "gamma", "a rate and a smoothness are given"
@@ -231,6 +237,15 @@ func (f filler) phaseDefaults(p *Phase, path string) {
 		one := 1.0
 		p.Smoothness = &one
 		f.infer(path+".smoothness", 1.0, "a "+p.Type+" process needs a shape; 1 is Poisson")
+	}
+	if p.Type == UserCentric && p.UserReplacement == "" {
+		p.UserReplacement = "scheduled"
+		f.infer(path+".userReplacement", p.UserReplacement, "as in AIPerf")
+	}
+	if p.Saturation == "abort" && p.SaturationLimit == nil && p.Concurrency != nil {
+		limit := max(DefaultSaturationLimit, *p.Concurrency)
+		p.SaturationLimit = &limit
+		f.infer(path+".saturationLimit", limit, "the saturation is abort")
 	}
 	if p.Type == FixedSchedule && p.AutoOffset == nil {
 		auto := p.StartOffset == nil

@@ -274,21 +274,26 @@ type Seconds = seconds.Seconds
 // Phase is one stretch of load.
 type Phase struct {
 	Name                   string        `json:"name"`
-	Kind                   string        `json:"kind" validate:"oneof=warmup profiling"`        // warmup, profiling
-	Type                   string        `json:"type" choices:"phaseTypes"`                     // concurrency, the kind of its arrivals, or fixed_schedule
-	ExcludeFromResults     bool          `json:"excludeFromResults"`                            // true for warm-up, false for profiling
-	Requests               *int64        `json:"requests" validate:"gte=1"`                     // ≥ 1
-	Sessions               *int64        `json:"sessions" validate:"gte=1"`                     // ≥ 1
-	Duration               *Seconds      `json:"duration" validate:"gt=0"`                      // > 0
-	GracePeriod            *Seconds      `json:"gracePeriod" form:"infinite" validate:"gte=0"`  // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
-	Concurrency            *int          `json:"concurrency" validate:"gte=1"`                  // ≥ 1; closed loop: default 1; rates: nil = without limit
-	Rate                   *float64      `json:"rate" validate:"gt=0"`                          // requests per second, > 0; rate types only
-	Smoothness             *float64      `json:"smoothness" validate:"gt=0"`                    // of the types that have one, > 0; 1 = Poisson
-	FailedRequestThreshold *float64      `json:"failedRequestThreshold" validate:"gte=0,lte=1"` // 0 to 1
-	Cancellation           *Cancellation `json:"cancellation"`                                  // nil = no request is cancelled on purpose
-	AutoOffset             *bool         `json:"autoOffset"`                                    // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
-	StartOffset            *int64        `json:"startOffset" validate:"gte=0"`                  // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
-	EndOffset              *int64        `json:"endOffset" validate:"gte=0"`                    // fixed_schedule, milliseconds: later conversations are left out
+	Kind                   string        `json:"kind" validate:"oneof=warmup profiling"`                   // warmup, profiling
+	Type                   string        `json:"type" choices:"phaseTypes"`                                // concurrency, the kind of its arrivals, user_centric or fixed_schedule
+	ExcludeFromResults     bool          `json:"excludeFromResults"`                                       // true for warm-up, false for profiling
+	Requests               *int64        `json:"requests" validate:"gte=1"`                                // ≥ 1
+	Sessions               *int64        `json:"sessions" validate:"gte=1"`                                // ≥ 1
+	Duration               *Seconds      `json:"duration" validate:"gt=0"`                                 // > 0
+	GracePeriod            *Seconds      `json:"gracePeriod" form:"infinite" validate:"gte=0"`             // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
+	Concurrency            *int          `json:"concurrency" validate:"gte=1"`                             // ≥ 1; closed loop: default 1; rates: nil = without limit
+	Rate                   *float64      `json:"rate" validate:"gt=0"`                                     // requests per second, > 0; rate types and user_centric
+	SessionRate            *float64      `json:"sessionRate" validate:"gt=0"`                              // new conversations per second, > 0; rate types, in place of rate
+	Users                  *int          `json:"users" validate:"gte=1,lte=1000000"`                       // user_centric: users at a time
+	UserReplacement        string        `json:"userReplacement" validate:"oneof=scheduled on-completion"` // user_centric: when a user is replaced; scheduled
+	Saturation             string        `json:"saturation" validate:"oneof=queue drop abort"`             // what becomes of an arrival that finds no free slot; queue
+	SaturationLimit        *int          `json:"saturationLimit" validate:"gte=1"`                         // abort: arrivals that may wait
+	Smoothness             *float64      `json:"smoothness" validate:"gt=0"`                               // of the types that have one, > 0; 1 = Poisson
+	FailedRequestThreshold *float64      `json:"failedRequestThreshold" validate:"gte=0,lte=1"`            // 0 to 1
+	AutoOffset             *bool         `json:"autoOffset"`                                               // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
+	StartOffset            *int64        `json:"startOffset" validate:"gte=0"`                             // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
+	EndOffset              *int64        `json:"endOffset" validate:"gte=0"`                               // fixed_schedule, milliseconds: later conversations are left out
+	Cancellation           *Cancellation `json:"cancellation"`                                             // nil = no request is cancelled on purpose
 
 	ConcurrencyRamp    *Ramp       `json:"concurrencyRamp"`                     // of the sessions at a time, from 1; nil = none
 	PrefillConcurrency *int        `json:"prefillConcurrency" validate:"gte=1"` // requests at a time without a first token; nil = without limit

@@ -2,12 +2,11 @@ package config
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // phaseRules checks that the fields of a phase agree with each other.
@@ -25,7 +24,7 @@ func (c phaseRules) checkName(taken map[string]bool) {
 		return
 	}
 	n := c.at(path + ".name")
-	if !phaseName(p.Name) {
+	if !value.IsPhaseName(p.Name) {
 		c.FailValue(n, problem.CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
 	}
 	lower := strings.ToLower(p.Name)
@@ -33,25 +32,6 @@ func (c phaseRules) checkName(taken map[string]bool) {
 		c.FailValue(n, problem.CodeConflict, "another phase has this name")
 	}
 	taken[lower] = true
-}
-
-func phaseName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !tree.IsAlnum(c) && c != '_' && (i == 0 || c != '-') || i == 0 && '0' <= c && c <= '9' {
-			return false
-		}
-	}
-	upper := strings.ToUpper(name)
-	device := upper == "CON" || upper == "PRN" || upper == "AUX" || upper == "NUL"
-	if rest, ok := strings.CutPrefix(upper, "COM"); ok || strings.HasPrefix(upper, "LPT") {
-		if !ok {
-			rest = upper[3:]
-		}
-		port, err := strconv.Atoi(rest)
-		device = device || err == nil && port >= 1 && port <= 9
-	}
-	return name != "" && len(name) <= 64 && !device
 }
 
 func (c phaseRules) checkKind() {
@@ -98,7 +78,7 @@ func (c phaseRules) checkArrival() {
 	if c.failed[path+".type"] {
 		return
 	}
-	hasRate, hasShape := c.has(path+".rate") || c.has(path+".rateSeries"), c.has(path+".smoothness")
+	hasRate, hasShape := c.has(path+".rate") || c.has(path+".sessionRate") || c.has(path+".rateSeries"), c.has(path+".smoothness")
 	switch {
 	case p.Type == "" && hasShape && !hasRate:
 		c.conflict(path+".smoothness", "needs a rate")

@@ -30,14 +30,14 @@ func (p *Phase) wait(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-p.stopped:
+	case <-p.stopped.done:
 		return false
 	}
 }
 
 // dry ends the start of sessions, because none can be drawn any more.
 func (p *Phase) dry(why error) {
-	closed := decide(p, func(s *scheduler) bool { s.runDry(p.replay != nil); return s.closed() })
+	closed := decide(p, func(s *scheduler) bool { s.runDry(p.starts != nil); return s.closed() })
 	if closed && p.count.pendingTurns.Load() == 0 {
 		p.markSent()
 	}

@@ -136,7 +136,7 @@ func (s *session) begin(ctx context.Context, child *session, at time.Duration) {
 			child.perform(ctx)
 			return
 		}
-		child.leave(child.phase.work.Clock.Now(), false).perform(ctx)
+		child.leave(ctx, child.phase.work.Clock.Now(), false).perform(ctx)
 	})
 }
 
@@ -163,7 +163,7 @@ func (s *session) orchestrate(ctx context.Context) (successor *session) {
 			break
 		}
 	}
-	return s.leave(p.work.Clock.Now(), false)
+	return s.leave(ctx, p.work.Clock.Now(), false)
 }
 
 // join waits for the groups that a turn needs, and returns when the last of their
@@ -178,7 +178,7 @@ func (s *session) join(turn int, answered time.Duration) (time.Duration, bool) {
 		select {
 		case <-j.group.done:
 			answered = max(answered, time.Duration(j.group.last.Load()))
-		case <-s.phase.stopped:
+		case <-s.phase.stopped.done:
 			return answered, false
 		}
 	}

@@ -156,7 +156,7 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"a replay starts families at the times of their roots",
-			scenario{phase: plan.Phase{Replay: autoZero()}, data: []*bench.Conversation{
+			scenario{phase: plan.Phase{Starts: autoZero()}, data: []*bench.Conversation{
 				talk("a", func() bench.Turn {
 					turn := timed("go", 100*sec)
 					turn.Spawns = []bench.Spawn{{Children: []*bench.Conversation{talk("w", timed("work", 103*sec))}, JoinAt: 1}}

@@ -85,6 +85,9 @@ func (a *lookahead) close() {
 	for s := range a.prepared {
 		w.unused = append(w.unused, s)
 	}
+	for _, s := range w.unused {
+		restore(s)
+	}
 	slices.SortFunc(w.unused, func(s, t *session) int { return cmp.Compare(s.num, t.num) })
 }
 
@@ -164,8 +167,8 @@ func (a *lookahead) draw() *session {
 	for a.ended == nil {
 		s, err := a.phase.work.session(a.quit)
 		inside := true
-		if err == nil && a.phase.replay != nil {
-			inside, err = a.phase.replay.place(s)
+		if err == nil && a.phase.starts != nil {
+			inside, err = a.phase.starts.place(s)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

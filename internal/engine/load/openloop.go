@@ -18,10 +18,11 @@ type openLoop struct {
 	over     chan struct{} // closed when no arrival is needed any more
 	overOnce sync.Once
 	watched  chan struct{} // closed when no goroutine waits for arrivals any more
+	begun    int           // sessions of a schedule that were drawn; only used by scheduled
 
 	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
 	waiting []*session     // guarded by mu; continuations that wait for an arrival, oldest first
-	drawn   []*session     // guarded by mu; taken from the lookahead and not started; of a replay, one for each arrival of the backlog
+	drawn   []*session     // guarded by mu; taken from the lookahead and not started; if the phase has a schedule, one for each arrival of the backlog
 	space   chan struct{}  // buffered 1: a session was taken from drawn
 	used    bench.Arrivals // guarded by mu
 }
@@ -34,7 +35,7 @@ func newOpenLoop(p *Phase) *openLoop {
 // when none is needed any more.
 func (o *openLoop) perform(ctx context.Context) {
 	next := o.scheduled
-	if o.phase.replay == nil {
+	if o.phase.starts == nil {
 		var stop func()
 		next, stop = iter.Pull(o.phase.plan.Arrivals)
 		defer stop()
@@ -110,7 +111,7 @@ func (o *openLoop) raise(limit int) *session {
 // unless none may start any more. Call with mu held.
 func (o *openLoop) look() {
 	p := o.phase
-	if len(o.drawn) == 0 && p.replay == nil && !decide(p, (*scheduler).closed) {
+	if len(o.drawn) == 0 && p.starts == nil && !decide(p, (*scheduler).closed) {
 		if s := p.lookahead.take(); s != nil {
 			o.drawn = append(o.drawn, s)
 		}
@@ -122,13 +123,13 @@ func (o *openLoop) look() {
 	}
 }
 
-// maxDrawn bounds the sessions of a replay that wait for a slot, since they hold their
+// maxDrawn bounds the sessions of a schedule that wait for a slot, since they hold their
 // requests. The dataset is read no further until one of them starts; due times stay
 // those of the dataset.
 const maxDrawn = 256
 
-// scheduled draws the next session of a replay and returns when it is due, from the
-// start of the phase; false = there is none.
+// scheduled draws the next session of a phase with a schedule and returns when it is due,
+// from the start of the phase; false = there is none.
 func (o *openLoop) scheduled() (offset time.Duration, more bool) {
 	for o.full() {
 		select {
@@ -137,10 +138,15 @@ func (o *openLoop) scheduled() (offset time.Duration, more bool) {
 			return 0, false
 		}
 	}
+	if u := o.phase.users; u != nil && u.plan.OnCompletion && o.begun == u.plan.Count {
+		<-o.over // the others replace users
+		return 0, false
+	}
 	s := o.phase.lookahead.take()
 	if s == nil {
 		return 0, false
 	}
+	o.begun++
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drawn = append(o.drawn, s)
@@ -162,6 +168,12 @@ func (o *openLoop) left() bool { return len(o.drawn) > 0 || o.phase.lookahead.mo
 func (o *openLoop) carryOut(d decision) (started *session) {
 	switch d.action {
 	case none, drop:
+	case reject:
+		if o.phase.starts != nil { // the session has no other time
+			o.drawn = o.drawn[:len(o.drawn)-1]
+		}
+	case abort:
+		o.phase.Stop(bench.PhaseSaturated)
 	case start:
 		started = o.drawn[0]
 		o.drawn = o.drawn[1:]
@@ -170,6 +182,9 @@ func (o *openLoop) carryOut(d decision) (started *session) {
 		default:
 		}
 		started.admit(d.due)
+		if d.waited {
+			o.used.Wait(started.permit - d.due)
+		}
 	case proceed:
 		o.oldest().permits <- d.due
 	case refuse:
@@ -212,11 +227,14 @@ func (o *openLoop) withdraw(s *session) (due time.Duration, ok bool) {
 }
 
 // arrivals returns what was counted so far; nothing of a closed loop.
-func (o *openLoop) arrivals() bench.Arrivals {
+func (o *openLoop) arrivals() (counted bench.Arrivals) {
 	if o == nil {
-		return bench.Arrivals{}
+		return counted
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.used
+	counted = o.used
+	o.mu.Unlock()
+	made := decide(o.phase, (*scheduler).progress)
+	counted.Dropped, counted.LiveMax = made.rejected, made.liveMax
+	return counted
 }

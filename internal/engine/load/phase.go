@@ -25,18 +25,28 @@ type Phase struct {
 	scheduler scheduler // guarded by mu
 
 	lookahead *lookahead
-	replay    *schedule // nil = the dataset does not say when sessions start
+	starts    starts    // nil = sessions start with arrivals or free slots, whichever conversation they have
+	replay    *schedule // starts, if they are those of the dataset
+	users     *users    // starts, if they are those of users
 	open      *openLoop // nil = closed loop
 	closed    *closedLoop
 	prefill   *prefill // nil = without limit
 
-	stopped  chan struct{} // closed when no more may be sent
-	stopOnce sync.Once
+	stopped  *latch                         // no more may be sent, except from the backlog
+	halted   *latch                         // nothing may be sent
 	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
 	timedOut bool                           // the grace period ended before the requests
 	warnings []bench.Warning                // only after Run
 	sessions sync.WaitGroup                 // goroutines of sessions
 }
+
+// latch is closed once.
+type latch struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func newLatch() *latch { return &latch{done: make(chan struct{})} }
 
 // counts are the live counters of a phase that the scheduler does not keep.
 type counts struct {
@@ -54,10 +64,20 @@ type counts struct {
 func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	ph := &Phase{
 		plan: p, work: w, sink: out,
-		scheduler: scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
-		stopped:   make(chan struct{}),
+		scheduler: scheduler{
+			requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
+			full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
+		},
+		stopped: newLatch(), halted: newLatch(),
 	}
 	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
+	switch {
+	case ph.replay != nil:
+		ph.starts = ph.replay
+	case p.Users != nil:
+		ph.users = &users{plan: p.Users}
+		ph.starts = ph.users
+	}
 	if p.Open() {
 		ph.open = newOpenLoop(ph)
 	} else {
@@ -77,6 +97,9 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 func (p *Phase) Begin() {
 	if err := p.work.begin(p.plan); err != nil {
 		p.lookahead.ended = fmt.Errorf("read the dataset from its beginning: %w", err)
+	}
+	if p.users != nil {
+		p.users.begin(p.lookahead.turns())
 	}
 	p.lookahead.start()
 	p.start = p.work.Clock.Now()
@@ -110,7 +133,7 @@ func (p *Phase) durationTimer() *time.Timer {
 	}
 	return time.AfterFunc(p.plan.Duration, func() {
 		p.count.durationReached.Store(true)
-		p.stopSending()
+		p.endSending((*scheduler).expire)
 	})
 }
 
@@ -122,13 +145,18 @@ func (p *Phase) Stop(why bench.PhaseEnd) {
 	}
 }
 
-func (p *Phase) stopSending() {
-	p.stopOnce.Do(func() {
-		p.mu.Lock()
-		p.scheduler.stop()
-		p.mu.Unlock()
-		close(p.stopped)
+// stopSending ends sending for good.
+func (p *Phase) stopSending() { p.endSending((*scheduler).stop) }
+
+// endSending ends sending, except for what the scheduler still allows.
+func (p *Phase) endSending(how func(*scheduler)) {
+	over := decide(p, func(s *scheduler) bool { how(s); return s.exhausted() })
+	if over {
 		p.lookahead.end()
+		p.halted.once.Do(func() { close(p.halted.done) })
+	}
+	p.stopped.once.Do(func() {
+		close(p.stopped.done)
 		if p.open != nil {
 			p.open.end()
 		} else {
@@ -148,7 +176,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 		close(done)
 	})
 	defer waiter.Wait()
-	stopped, cancelled := p.stopped, p.work.Stop.Requested()
+	stopped, cancelled := p.stopped.done, p.work.Stop.Requested()
 	grace := time.NewTimer(0)
 	grace.Stop()
 	silent := time.NewTimer(0)
@@ -171,6 +199,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 			continue
 		case <-grace.C:
 			timedOut = true
+			p.stopSending()
 			cut(transport.CancelWith(&bench.Failure{
 				Class: bench.Cancelled, Code: "grace_timeout", Message: "still running when the grace period ended",
 			}))

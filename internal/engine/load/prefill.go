@@ -75,7 +75,7 @@ func (f *prefill) enter(ctx context.Context) bool {
 	select {
 	case <-turn:
 		return true
-	case <-p.stopped:
+	case <-p.halted.done:
 	case <-ctx.Done():
 	}
 	p.mu.Lock()

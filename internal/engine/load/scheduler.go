@@ -1,12 +1,16 @@
 package load
 
-import "time"
+import (
+	"time"
+
+	"aiperfd/internal/engine/plan"
+)
 
 // scheduler decides when the sessions of a phase start and continue, and enforces the
 // bounds of the phase: exactly so many requests and sessions are ever allowed. In an
 // open loop, an arrival that finds no free slot waits in a FIFO backlog and keeps its
-// due time; nothing is dropped that the bounds allow. A turn that continues a session
-// takes the next arrival.
+// due time, unless the plan wants it to be rejected or to end the phase. A turn that
+// continues a session may wait for the next arrival, which it takes.
 //
 // It has no goroutines, clocks, channels or locks: see [decide] and [openLoop] for
 // those. Not safe for concurrent use.
@@ -14,18 +18,22 @@ type scheduler struct {
 	requests, sessions int64 // bounds; 0 = without bound
 	slots              int   // sessions at a time; 0 = without limit. Lowering it revokes nothing: no slot is free until enough sessions have ended
 	silent             bool  // the next session sends no request itself, since it only starts children
+	full               plan.Backlog
+	late               bool // arrivals of the backlog are sent after the duration, too
 
 	prefills int // requests without content at a time; 0 = without limit; changes like slots
 
 	sent, started int64           // requests and sessions that were allowed
 	stopped       bool            // nothing is allowed any more
+	expired       bool            // the duration is over: only arrivals of the backlog are allowed
 	dry           bool            // the dataset has no session any more
-	live          int             // sessions that have a slot
+	live, liveMax int             // sessions that have a slot
 	waiting       int             // continuations that wait for an arrival
 	filling       int             // requests that were sent and have no content
 	queued        int64           // requests that were allowed and wait for the limit of prefills
 	backlog       []time.Duration // due times of arrivals that wait for a slot, oldest first
 	backlogMax    int
+	rejected      int64
 }
 
 // action is what is to be done after an event of an open loop.
@@ -34,6 +42,8 @@ type action uint8
 const (
 	none    action = iota // nothing; an arrival waits in the backlog
 	drop                  // the arrival is not needed
+	reject                // the arrival is lost, because no slot is free
+	abort                 // the phase ends, because too many arrivals wait for a slot
 	start                 // a new session starts
 	proceed               // the oldest continuation that waits is sent
 	refuse                // the oldest continuation that waits is not sent
@@ -43,6 +53,7 @@ const (
 type decision struct {
 	action   action
 	due      time.Duration // of what starts or proceeds
+	waited   bool          // what starts has waited for a slot
 	finished bool          // no arrival is needed any more
 }
 
@@ -60,7 +71,7 @@ func (s *scheduler) startSession() bool {
 
 // continueSession allows one more request of a session that has started.
 func (s *scheduler) continueSession() bool {
-	if s.exhausted() {
+	if s.expired || s.exhausted() {
 		return false
 	}
 	s.sent++
@@ -80,9 +91,31 @@ func (s *scheduler) arrive(due time.Duration) decision {
 	case s.room():
 		s.backlog = append(s.backlog, due)
 		d = s.next()
+		switch d.action {
+		case start:
+			d.waited = len(s.backlog) > 0 || d.due != due
+		default:
+			d.action = s.saturated()
+		}
 	}
 	d.finished = s.finished()
 	return d
+}
+
+// saturated decides on the newest arrival of the backlog, which found no free slot.
+func (s *scheduler) saturated() action {
+	switch s.full.Saturation {
+	case plan.QueueArrivals:
+	case plan.DropArrivals:
+		s.backlog = s.backlog[:len(s.backlog)-1]
+		s.rejected++
+		return reject
+	case plan.AbortArrivals:
+		if len(s.backlog) > s.full.Limit {
+			return abort
+		}
+	}
+	return none
 }
 
 // ended decides on the slot of an open loop's session that has ended.
@@ -130,6 +163,13 @@ func (s *scheduler) await() { s.waiting++ }
 // stop ends all permission.
 func (s *scheduler) stop() { s.stopped = true }
 
+// expire ends the arrivals, because the duration is over. Those that wait for a slot were
+// due before, so that they are still sent if the plan wants that.
+func (s *scheduler) expire() {
+	s.expired = true
+	s.stopped = s.stopped || !s.late || len(s.backlog) == 0
+}
+
 // runDry ends the arrivals, because the dataset has no session for them. In a replay
 // those of the backlog have one.
 func (s *scheduler) runDry(replay bool) {
@@ -143,11 +183,14 @@ func (s *scheduler) runDry(replay bool) {
 // free and the bounds allow it.
 func (s *scheduler) next() (d decision) {
 	if len(s.backlog) > 0 && s.free() && s.startSession() {
-		d = decision{action: start, due: s.backlog[0]}
+		d = decision{action: start, due: s.backlog[0], waited: true}
 		s.backlog = s.backlog[1:]
 		s.live++
+		s.liveMax = max(s.liveMax, s.live)
 	}
-	s.backlogMax = max(s.backlogMax, len(s.backlog))
+	if s.full.Saturation != plan.DropArrivals {
+		s.backlogMax = max(s.backlogMax, len(s.backlog))
+	}
 	return d
 }
 
@@ -155,12 +198,12 @@ func (s *scheduler) next() (d decision) {
 // backlog.
 func (s *scheduler) room() bool {
 	n := int64(len(s.backlog))
-	return !s.stopped && !s.dry && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
+	return !s.stopped && !s.expired && !s.dry && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
 }
 
 // exhausted reports whether no request will ever be allowed again.
 func (s *scheduler) exhausted() bool {
-	return s.stopped || (s.requests > 0 && s.sent >= s.requests)
+	return s.stopped || s.expired && len(s.backlog) == 0 || s.requests > 0 && s.sent >= s.requests
 }
 
 // closed reports whether no session will ever be allowed again.
@@ -213,8 +256,12 @@ type progress struct {
 	sent, started       int64
 	queued              int64 // requests that were allowed and are not sent yet; not in sent
 	backlog, backlogMax int64
+	liveMax, rejected   int64
 }
 
 func (s *scheduler) progress() progress {
-	return progress{sent: s.sent - s.queued, queued: s.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax)}
+	return progress{
+		sent: s.sent - s.queued, queued: s.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax),
+		liveMax: int64(s.liveMax), rejected: s.rejected,
+	}
 }

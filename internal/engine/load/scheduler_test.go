@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -71,6 +74,10 @@ func newScheduler(t *testing.T, bounds []string) *scheduler {
 	for _, b := range bounds {
 		var n int64
 		name, value, _ := strings.Cut(b, "=")
+		if name == "saturation" {
+			s.full.Saturation = plan.Saturation(slices.Index(plan.Saturations(), value))
+			continue
+		}
 		if _, err := fmt.Sscan(value, &n); err != nil {
 			t.Fatalf("bound %q: %v", b, err)
 		}
@@ -81,6 +88,10 @@ func newScheduler(t *testing.T, bounds []string) *scheduler {
 			s.requests = n
 		case "sessions":
 			s.sessions = n
+		case "limit":
+			s.full.Limit = int(n)
+		case "late":
+			s.late = n == 1
 		default:
 			t.Fatalf("unknown bound %q", b)
 		}
@@ -116,13 +127,20 @@ func execute(t *testing.T, s *scheduler, words []string) string {
 	case "stop":
 		s.stop()
 		return "ok"
+	case "expire":
+		s.expire()
+		return "ok"
 	case "startSession":
 		return fmt.Sprint(s.startSession())
 	case "continue":
 		return fmt.Sprint(s.continueSession())
 	case "progress":
 		p := s.progress()
-		return fmt.Sprintf("sent %d, started %d, backlog %d of at most %d", p.sent, p.started, p.backlog, p.backlogMax)
+		text := fmt.Sprintf("sent %d, started %d, backlog %d of at most %d", p.sent, p.started, p.backlog, p.backlogMax)
+		if p.rejected > 0 {
+			text += fmt.Sprintf(", %d rejected", p.rejected)
+		}
+		return text
 	}
 	t.Fatalf("unknown command %q", words)
 	return ""
@@ -130,9 +148,12 @@ func execute(t *testing.T, s *scheduler, words []string) string {
 
 // describe returns a decision and the backlog after it.
 func describe(s *scheduler, d decision) string {
-	text := [...]string{none: "none", drop: "drop", start: "start", proceed: "proceed", refuse: "refuse"}[d.action]
+	text := [...]string{none: "none", drop: "drop", reject: "reject", abort: "abort", start: "start", proceed: "proceed", refuse: "refuse"}[d.action]
 	if d.action == start || d.action == proceed {
 		text += " " + d.due.String()
+	}
+	if d.waited {
+		text += " after a wait"
 	}
 	if len(s.backlog) > 0 {
 		text += fmt.Sprintf(", backlog %v", s.backlog)

@@ -16,6 +16,7 @@ type session struct {
 	phase        *Phase
 	num          int64               // running number in the run; that of the root for its descendants
 	entry        *bench.Conversation // of the dataset
+	whole        *bench.Conversation // of the dataset, if entry is its beginning
 	conversation *bench.Conversation // entry with the marker
 	marker       string              // in the conversation; empty = none
 	model        string
@@ -80,14 +81,14 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 	}
 	for n := 0; ; {
 		if !s.phase.prefill.await(ctx, s) {
-			return s.leave(s.phase.work.Clock.Now(), false)
+			return s.leave(ctx, s.phase.work.Clock.Now(), false)
 		}
 		s.countSent(1)
 		f := s.exchange(ctx)
 		ended := f.Record.Stamps.End + f.Record.Conn.Held
 		lost := slot.met(f.Exchange.Response)
 		if !lost && !s.decides(n) {
-			successor = s.leave(ended, false)
+			successor = s.leave(ctx, ended, false)
 			s.phase.sink.Finished(f)
 			return successor
 		}
@@ -104,9 +105,9 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 		}
 		switch {
 		case next == over:
-			return s.leave(ended, failed)
+			return s.leave(ctx, ended, failed)
 		case !s.proceed(next, ended):
-			return s.leave(s.phase.work.Clock.Now(), false)
+			return s.leave(ctx, s.phase.work.Clock.Now(), false)
 		}
 		n = next
 	}
@@ -175,7 +176,7 @@ func (s *session) remember(turn int, a *bench.Answer) {
 // leave ends the session and, with the last session of its family, frees the slot. The
 // slot counts as free since the last byte, so that the lag of a client that reads it
 // late shows in the next request. leave returns the session that gets the slot, if any.
-func (s *session) leave(ended time.Duration, failed bool) (successor *session) {
+func (s *session) leave(ctx context.Context, ended time.Duration, failed bool) (successor *session) {
 	p := s.phase
 	if missing := s.unsent; missing > 0 {
 		p.count.skipped.Add(missing)
@@ -195,6 +196,7 @@ func (s *session) leave(ended time.Duration, failed bool) (successor *session) {
 	if p.open == nil {
 		return p.closed.ended(ended)
 	}
+	p.open.replace(ctx, s.root, ended)
 	return p.open.ended()
 }
 
@@ -215,19 +217,14 @@ func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	if answered, ok = s.join(turn, answered); !ok {
 		return false
 	}
-	s.due = answered
-	if at, timed := s.scheduled(turn); timed {
-		s.due = max(at, answered)
-	} else if s.retries == 0 {
-		s.due += p.work.Plan.Sessions.Scaled(s.conversation.Turns[turn].Delay)
-	}
+	s.due = p.dueAfter(s, turn, answered)
 	if !p.wait(s.due - p.work.Clock.Now()) {
 		return false
 	}
 	switch {
 	case p.open == nil:
 		ok = decide(p, (*scheduler).continueSession)
-	case p.replay == nil:
+	case p.starts == nil && !p.plan.PerSession:
 		ok = s.awaitArrival()
 	default:
 		if ok = decide(p, (*scheduler).continueSession); decide(p, (*scheduler).exhausted) {
@@ -236,6 +233,21 @@ func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	}
 	s.permit = p.work.Clock.Now()
 	return ok
+}
+
+// dueAfter returns when a turn is due whose predecessor was answered: at its time in the
+// dataset; a user's gap after the predecessor was due; or after its think time.
+func (p *Phase) dueAfter(s *session, turn int, answered time.Duration) time.Duration {
+	if at, timed := s.scheduled(turn); timed {
+		return max(at, answered)
+	}
+	switch {
+	case s.retries > 0:
+		return answered
+	case p.users != nil && s.parent == nil:
+		return max(answered, s.due+p.users.plan.Gap)
+	}
+	return answered + p.work.Plan.Sessions.Scaled(s.conversation.Turns[turn].Delay)
 }
 
 // awaitArrival takes the due time from the next arrival that no earlier continuation

@@ -20,7 +20,7 @@ func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *catalogue.
 	t := &catalogue.Totals{Tally: &s.tally, Sums: sums{s}, Window: seconds(w), Opened: float64(s.tally.Preconnected)}
 	for _, p := range phases {
 		t.SkippedTurns += p.SkippedTurns
-		t.Dropped += float64(p.Backlog)
+		t.Dropped += float64(p.Backlog + p.Arrivals.Dropped)
 		if p.RequestsEnd == 0 || p.End == bench.PhaseAborted {
 			t.Dropped = math.NaN()
 		}

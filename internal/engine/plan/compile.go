@@ -249,11 +249,17 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 		ph.Grace = d.GracePeriod.Duration()
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
+	ph.Backlog.Saturation = Saturation(max(0, slices.Index(Saturations(), d.Saturation)))
+	if d.SaturationLimit != nil {
+		ph.Backlog.Limit = *d.SaturationLimit
+	}
 	seed = seed.Child("phase." + d.Name)
 	shape(d, seed, &ph)
 	switch d.Type {
 	case config.FixedSchedule:
 		c.replay(d, &ph)
+	case config.UserCentric:
+		c.users(i, d, &ph)
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
 		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency) + describeRamp(d.ConcurrencyRamp)
@@ -279,6 +285,27 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 	}
 }
 
+// users makes a phase of users.
+func (c *compiler) users(i int, d *config.Phase, ph *Phase) {
+	if d.Users == nil || d.Rate == nil {
+		return // it is reported
+	}
+	gap := float64(*d.Users) / *d.Rate
+	if !(gap < maxGap) {
+		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range", "rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
+		return
+	}
+	ph.Users = &Users{
+		Count: *d.Users, Rate: *d.Rate, Gap: time.Duration(math.RoundToEven(gap * float64(time.Second))),
+		OnCompletion: d.UserReplacement == "on-completion",
+	}
+	ph.Rate, ph.Smoothness = *d.Rate, 1
+	ph.Load = fmt.Sprintf("%d users, %v/s", *d.Users, *d.Rate)
+}
+
+// maxGap is the longest gap between the turns of a user, in seconds: a year.
+const maxGap = 365 * 24 * 3600.0
+
 // milliseconds returns a time of a document; one beyond 292 years is the longest there
 // is.
 func milliseconds(n int64) time.Duration {
@@ -299,7 +326,10 @@ func (c *compiler) sessions(p *Plan) {
 
 func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
 	o := arrival.Options{Smoothness: 1, Seed: seed}
-	if d.Rate != nil {
+	switch {
+	case d.SessionRate != nil:
+		o.Rate, ph.PerSession = *d.SessionRate, true
+	case d.Rate != nil:
 		o.Rate = *d.Rate
 	}
 	if d.Smoothness != nil {

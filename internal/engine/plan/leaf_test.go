@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/rateseries"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/transport/testcert"
 )
 
@@ -149,7 +150,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Path = ""
-		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+		d.Benchmark.Datasets[0].Records = []config.Object{value.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
 	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
 	"datasets.warmup": func(d *config.Document) {
@@ -206,6 +207,11 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
 	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
 	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.sessionRate":            func(d *config.Document) { d.Benchmark.Phases[0].SessionRate = new(5.0) },
+	"phases.users":                  userCentric(func(p *config.Phase) { p.Users = new(4) }),
+	"phases.userReplacement":        userCentric(func(p *config.Phase) { p.UserReplacement = "on-completion" }),
+	"phases.saturation":             func(d *config.Document) { d.Benchmark.Phases[0].Saturation = "drop" },
+	"phases.saturationLimit":        func(d *config.Document) { d.Benchmark.Phases[0].SaturationLimit = new(7) },
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
 	"phases.cancellation.rate":      cancelled(config.Cancellation{Rate: 30}),
 	"phases.cancellation.delay":     cancelled(config.Cancellation{Rate: 20, Delay: 2}),
@@ -253,6 +259,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":             "checked by the loader, one value only",
 	"variables":                 "evaluated before the document is decoded, and for user files",
 	"endpoint.apiKeyFile":       "read into apiKey when the document is loaded",
+	"phases.rateSeries.path":    "read into points when the document is loaded",
 	"datasets.name":             "names the only data set for error messages",
 	"datasets.audio.format":     "one value only, wav",
 	"artifacts.overwrite":       "where the command line writes",
@@ -266,7 +273,6 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"logging.level":             "the command line's log",
 	"client.strict":             "the command line's exit code",
 	"noSweepTable":              "what the command line prints",
-	"phases.rateSeries.path":    "read into points when the document is loaded",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -343,6 +349,15 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 		"endpoint.tls.caFile":   func(d *config.Document) { d.Benchmark.Endpoint.TLS.CAFile = &made.CAFile },
 		"endpoint.tls.certFile": func(d *config.Document) { files(d) },
 		"endpoint.tls.keyFile":  func(d *config.Document) { files(d) },
+	}
+}
+
+// userCentric changes a phase of users.
+func userCentric(change func(*config.Phase)) func(*config.Document) {
+	return func(d *config.Document) {
+		p := &d.Benchmark.Phases[0]
+		p.Type, p.Users = config.UserCentric, new(3)
+		change(p)
 	}
 }
 

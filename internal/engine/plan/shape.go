@@ -87,6 +87,8 @@ func describeRate(d *config.Phase) string {
 		least := slices.MinFunc(d.RateSeries.Points, byRate).QPS
 		most := slices.MaxFunc(d.RateSeries.Points, byRate).QPS
 		text += fmt.Sprintf(" %v to %v/s in %d points", least, most, len(d.RateSeries.Points))
+	} else if d.SessionRate != nil {
+		text += fmt.Sprintf(" %v sessions/s", *d.SessionRate)
 	} else if d.Rate != nil {
 		text += fmt.Sprintf(" %v/s", *d.Rate)
 	}
@@ -120,6 +122,9 @@ func describeLimits(d *config.Phase, ph *Phase) string {
 	text := ""
 	if d.Type != "concurrency" && ph.Concurrency > 0 {
 		text = fmt.Sprintf(", at most %d at a time%s", ph.Concurrency, describeRamp(d.ConcurrencyRamp))
+		if ph.Backlog.Saturation != QueueArrivals {
+			text += ", then " + Saturations()[ph.Backlog.Saturation]
+		}
 	}
 	if ph.Prefill > 0 {
 		text += fmt.Sprintf(", at most %d without a first token%s", ph.Prefill, describeRamp(d.PrefillRamp))

@@ -82,7 +82,10 @@ func (in *Input) end() Outcome {
 	}
 	o := Outcome{State: bench.StateCompleted}
 	for i := range in.Phases {
-		if m := &in.Phases[i]; in.exceeded(m) {
+		switch m := &in.Phases[i]; {
+		case m.Stats.End == bench.PhaseSaturated:
+			o = failed(&run.Error{Code: run.Saturated, Phase: m.Plan.Name, Message: overLimit(m)})
+		case in.exceeded(m):
 			o = failed(&run.Error{Code: run.ErrorThreshold, Phase: m.Plan.Name, Message: overThreshold(in.Run, m) + ": " + in.topError(m.Set)})
 		}
 	}

@@ -43,6 +43,9 @@ var (
 		paused,
 		warmupErrors,
 		cutByGrace,
+		arrivalsDropped,
+		arrivalsWaited,
+		usersOverlap,
 		rampExcluded,
 		widerSlices,
 	}

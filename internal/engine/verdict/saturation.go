@@ -29,7 +29,10 @@ type Saturation struct {
 	// lower bounds without them.
 	Cut      int64   `json:"cut_requests"`
 	CutShare float64 `json:"cut_share"`
-	Message  string  `json:"message"` // one sentence
+	// Dropped is the number of requests that were due and not sent, because no slot was
+	// free; the saturation of the plan is drop.
+	Dropped int64  `json:"dropped_requests"`
+	Message string `json:"message"` // one sentence
 }
 
 // Demand is what an open loop requested of a server, and what was served.
@@ -62,7 +65,7 @@ const (
 // Saturate judges an open loop.
 func Saturate(d *Demand) *Saturation {
 	s, a := d.Stats, &d.Stats.Arrivals
-	out := &Saturation{Phase: s.Name, AskedRate: round(d.Rate), BacklogMax: a.QueueMax}
+	out := &Saturation{Phase: s.Name, AskedRate: round(d.Rate), BacklogMax: a.QueueMax, Dropped: a.Dropped}
 	if span := a.Last - a.First; span > 0 && a.Used > 1 {
 		out.OfferedRate = known(float64(a.Used-1) / span.Seconds())
 	}
@@ -77,6 +80,8 @@ func Saturate(d *Demand) *Saturation {
 		out.CutShare = round(ratio(float64(out.Cut), float64(a.Used)))
 	}
 	switch {
+	case a.Dropped > 0 && float64(a.Dropped) >= cutShare*float64(a.Used):
+		out.Saturated, out.LimitedBy = true, "concurrency"
 	case d.growing():
 		out.Saturated, out.LimitedBy = true, "server"
 		if d.Capped {
@@ -141,6 +146,9 @@ func (s *Saturation) sentence() string {
 	served := 0.0
 	if s.AchievedRate != nil {
 		served = *s.AchievedRate
+	}
+	if s.Dropped > 0 {
+		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %d requests were dropped", perSecond(served), s.Dropped)
 	}
 	text += fmt.Sprintf(", served %s, the queue grew to %d: ", perSecond(served), s.BacklogMax)
 	bounds := "percentiles are lower bounds"

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -52,6 +53,7 @@ const (
 		" trajectoryStartMinRatio trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds" +
 		" agenticCacheWarmupDuration agenticWarmupGracePeriod"
 	rateOrder = " rate rateRamp rateSeries"
+	phaseOwn  = "sessionRate userReplacement saturation saturationLimit excludeRamp"
 
 	artifactOrder = "dir prefix summary records raw trace sliceDuration showTraceTiming userFiles autoPlot" +
 		" plotRequired exportOutputsJson"
@@ -85,7 +87,7 @@ func without(o config.Object, secrets []string) config.Object {
 			n.Scalar = set.Exact(n.Scalar)
 		}
 	})
-	return config.ObjectOf(root)
+	return value.ObjectOf(root)
 }
 
 func resolved(d *config.Document) config.Object {
@@ -293,11 +295,14 @@ func phaseView(p config.Phase) config.Object {
 	default:
 		order += rateOrder
 	}
+	if p.Type == config.UserCentric {
+		order += " users"
+	}
 	if p.Smoothness != nil {
 		order += " smoothness"
 	}
 	out := view(p, "benchmark.phases.*", order)
-	putOwn(&out, p, config.Phase{}, "excludeRamp")
+	putOwn(&out, p, config.Phase{}, phaseOwn)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // Keys that are shown even with their default values.
@@ -23,7 +24,7 @@ func Input(d *config.Document) any {
 			full.Get(name).Items[i] = trim(item, want)
 		}
 	}
-	return config.ObjectOf(trim(full, base))
+	return value.ObjectOf(trim(full, base))
 }
 
 // reread reads an object that was just written.

@@ -43,7 +43,7 @@ func phaseText(ph config.Phase) string {
 		name  string
 		value any
 	}{
-		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
+		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"sessionRate", ph.SessionRate}, {"users", ph.Users}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
 		{"requests", ph.Requests}, {"sessions", ph.Sessions}, {"duration", ph.Duration}, {"gracePeriod", ph.GracePeriod},
 		{"concurrencyRamp", ph.ConcurrencyRamp}, {"prefillConcurrency", ph.PrefillConcurrency}, {"prefillRamp", ph.PrefillRamp},
 		{"rateRamp", ph.RateRamp}, {"rateSeries", ph.RateSeries},
@@ -80,6 +80,13 @@ func TestResolutionVectors(t *testing.T) {
 		{"--num-warmup-sessions 5 --warmup-request-rate 9 --warmup-arrival-pattern constant --request-rate 3 --arrival-smoothness 2", []string{
 			"kind warmup, type constant, rate 9, sessions 5, gracePeriod inf",
 			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 100},
+		{"--user-centric-rate 2 --num-users 4 --conversation-turn-mean 3", []string{"kind profiling, type user_centric, rate 2, users 4, requests 10, gracePeriod inf"}, 100},
+		{"--user-centric-rate 2 --num-users 4 --conversation-turn-mean 3 --concurrency 3 --warmup-request-count 3", []string{
+			"kind warmup, type concurrency, concurrency 3, requests 3, gracePeriod inf",
+			"kind profiling, type user_centric, rate 2, users 4, concurrency 3, requests 10, gracePeriod inf"}, 100},
+		{"--session-rate 2 --arrival-smoothness 3 --num-warmup-sessions 2", []string{
+			"kind warmup, type gamma, sessionRate 2, smoothness 3, sessions 2, gracePeriod inf",
+			"kind profiling, type gamma, sessionRate 2, smoothness 3, requests 10, gracePeriod inf"}, 100},
 		{"--request-count 5 --num-sessions 3", []string{"kind profiling, type concurrency, concurrency 1, requests 5, sessions 3, gracePeriod inf"}, 3},
 		{"--request-count 5 --num-prompts 8", []string{"kind profiling, type concurrency, concurrency 1, requests 5, gracePeriod inf"}, 8},
 	}
@@ -141,7 +148,19 @@ func TestFlagProblems(t *testing.T) {
 		{"enum", []string{"--arrival-pattern", "poison", "--request-rate", "1"}, `--arrival-pattern poison: must be {arrivals}; did you mean "poisson"?`},
 		{"warm-up grace", []string{"--warmup-grace-period", "5"}, "--warmup-grace-period: needs --warmup-request-count, --warmup-duration or --num-warmup-sessions"},
 		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
-		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
+		{"users without a rate", []string{"--num-users", "4", "--user-replacement", "on-completion"}, "--num-users: needs --user-centric-rate\n--user-replacement: needs --user-centric-rate"},
+		{"users without a number", []string{"--user-centric-rate", "2", "--conversation-turn-mean", "3"}, "--num-users: a phase of type user_centric needs a number of users"},
+		{"users without turns", []string{"--user-centric-rate", "2", "--num-users", "4"}, "--num-users: needs conversations of at least 2 turns on average; give the dataset turns, on a command line --conversation-turn-mean"},
+		{"more users than requests", []string{"--user-centric-rate", "2", "--num-users", "40", "--conversation-turn-mean", "3"},
+			"--num-users: without a bound, 10 requests are sent, fewer than users; give requests, sessions or a duration"},
+		{"more users than sessions", []string{"--user-centric-rate", "2", "--num-users", "40", "--conversation-turn-mean", "3", "--num-sessions", "39"},
+			"--num-sessions: 39 is less than the number of users, 40: each needs one at least"},
+		{"users and a rate", []string{"--user-centric-rate", "2", "--num-users", "4", "--conversation-turn-mean", "3", "--request-rate", "3", "--arrival-pattern", "gamma"},
+			"--request-rate: a phase of users has --user-centric-rate, and no other arrivals\n--arrival-pattern: a phase of users has --user-centric-rate, and no other arrivals"},
+		{"users and a schedule", []string{"--fixed-schedule", "--user-centric-rate", "2", "--num-users", "4"},
+			"--fixed-schedule: needs a dataset with timestamps; synthetic data has none\n--user-centric-rate: conflicts with --fixed-schedule, which takes the times from the dataset\n--num-users: conflicts with --fixed-schedule, which takes the times from the dataset"},
+		{"two rates", []string{"--request-rate", "2", "--session-rate", "4"}, "--session-rate: excludes rate, which counts the requests of all turns; --session-rate counts new conversations"},
+		{"saturation", []string{"--request-rate", "2", "--saturation", "drop"}, "--saturation: needs a concurrency: without one, no arrival waits for a slot"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "phases.profiling.concurrency=0: concurrency 0: must be at least 1"},
 		{"zip of unequal lists", []string{"--concurrency", "1,2", "--request-count", "5,6,7", "--sweep-type", "zip"}, "phases.profiling.requests: zip takes lists of equal length; this one has 3 values and that of phases.profiling.concurrency has 2"},
@@ -278,6 +297,10 @@ func TestFlagsOverFile(t *testing.T) {
 		{"count", closed, "--request-count 500", "kind profiling, type concurrency, concurrency 1, requests 500, duration 5, gracePeriod 30"},
 		{"rate", closed, "--request-rate 5", "kind profiling, type poisson, rate 5, duration 5, gracePeriod 30"},
 		{"rate and cap", closed, "--request-rate 5 --concurrency 9", "kind profiling, type poisson, rate 5, concurrency 9, duration 5, gracePeriod 30"},
+		{"users", "benchmark: {model: m, dataset: {turns: 3}, phases: {concurrency: 1, duration: 5}}", "--user-centric-rate 5 --num-users 2", "kind profiling, type user_centric, rate 5, users 2, duration 5, gracePeriod 30"},
+		{"users in place of a process", "benchmark: {model: m, dataset: {turns: 3}, phases: {sessionRate: 2, type: gamma, smoothness: 3, duration: 5}}", "--user-centric-rate 5 --num-users 2", "kind profiling, type user_centric, rate 5, users 2, duration 5, gracePeriod 30"},
+		{"rate of users", "benchmark: {model: m, dataset: {turns: 3}, phases: {users: 4, type: user-centric, rate: 3, duration: 5}}", "--request-rate 5", "kind profiling, type user_centric, rate 5, users 4, duration 5, gracePeriod 30"},
+		{"rate of sessions", "benchmark: {model: m, phases: {type: gamma, rate: 2, smoothness: 3, duration: 5}}", "--session-rate 4", "kind profiling, type gamma, sessionRate 4, smoothness 3, duration 5, gracePeriod 30"},
 		{"pattern", "benchmark: {model: m, phases: {type: gamma, rate: 2, smoothness: 3, duration: 5}}", "--arrival-pattern constant", "kind profiling, type constant, rate 2, duration 5, gracePeriod 30"},
 		{"warm-up made", closed, "--warmup-request-count 3", "kind warmup, type concurrency, concurrency 1, requests 3, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
 		{"warm-up merged", "benchmark: {model: m, warmup: {requests: 4}, profiling: {duration: 5}}", "--warmup-concurrency 3", "kind warmup, type concurrency, concurrency 3, requests 4, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
@@ -489,7 +512,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+57 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+61 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

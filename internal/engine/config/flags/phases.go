@@ -41,7 +41,7 @@ func (b phaseOptions) lay() {
 		main = newPhase("profiling")
 		all.Items = append(all.Items, main)
 	}
-	if !b.schedule(main) {
+	if !b.schedule(main) && !b.users(main) {
 		b.arrivals(main, "profiling", "--request-rate")
 	}
 	b.fields(main, profiling)
@@ -72,7 +72,7 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	if on == nil || !on.on {
 		return false
 	}
-	for _, field := range []string{"type", "rate", "smoothness", "rateSeries.path", "rateRamp.duration"} {
+	for _, field := range []string{"type", "rate", "sessionRate", "users", "smoothness", "rateSeries.path", "rateRamp.duration"} {
 		name, _, _ := strings.Cut(field, ".")
 		phase.Drop(name) // of the file
 		if occ := b.typedAs("profiling." + field); occ != nil {
@@ -80,10 +80,45 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 			b.dropped[occ] = true
 		}
 	}
-	kind := tree.TextNode(config.FixedSchedule)
-	kind.Place = b.place(on, "")
+	b.setType(phase, config.FixedSchedule, on)
+	return true
+}
+
+// setType gives a phase the type that an option means.
+func (b phaseOptions) setType(phase *tree.Node, name string, occ *occurrence) {
+	kind := tree.TextNode(name)
+	kind.Place = b.place(occ, "")
 	kind.Pointer = phase.Pointer + "/type"
 	phase.Set("type", kind)
+}
+
+// users makes the profiling phase one of users and reports true. A rate typed over a file
+// that has users is theirs.
+func (b phaseOptions) users(phase *tree.Node) bool {
+	on := b.flags.get("--user-centric-rate")
+	if on == nil && !isType(phase, config.UserCentric) {
+		for _, field := range []string{"users", "userReplacement"} {
+			if occ := b.typedAs("profiling." + field); occ != nil {
+				b.fail(occ, problem.CodeConflict, "needs --user-centric-rate")
+				b.dropped[occ] = true
+			}
+		}
+		return false
+	}
+	for _, name := range []string{"--request-rate", "--session-rate", "--request-rate-series", "--arrival-pattern", "--arrival-smoothness"} {
+		if occ := b.flags.get(name); occ != nil && (on != nil || name != "--request-rate") {
+			b.fail(occ, problem.CodeConflict, "a phase of users has --user-centric-rate, and no other arrivals")
+			b.dropped[occ] = true
+		}
+	}
+	if on != nil && !isType(phase, config.UserCentric) {
+		b.driven(phase, "profiling", on)
+		phase.Drop("smoothness")
+		phase.Drop("sessionRate")
+		phase.Drop("rateSeries")
+		phase.Drop("rateRamp")
+		b.setType(phase, config.UserCentric, on)
+	}
 	return true
 }
 
@@ -163,14 +198,8 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
 func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
-	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
-	hadRate := phase.Get("rate") != nil || phase.Get("rateSeries") != nil
-	if series := b.typedAs(kind + ".rateSeries.path"); series != nil {
-		phase.Drop("rate")
-		rate = cmp.Or(rate, series)
-	} else if rate != nil {
-		phase.Drop("rateSeries")
-	}
+	hadRate := phase.Get("rate") != nil || phase.Get("sessionRate") != nil || phase.Get("rateSeries") != nil
+	rate, pattern, shape := b.rate(phase, kind), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
 	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
 		phase.Drop("type")
 		pattern = nil
@@ -185,17 +214,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		return
 	}
 	if rate != nil && !hadRate {
-		if isSchedule(phase) {
-			for _, field := range []string{"autoOffset", "startOffset", "endOffset"} {
-				phase.Drop(field)
-			}
-		}
-		phase.Drop("type")
-		if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
-			phase.Drop("concurrency")
-			b.draft.Warn(b.place(rate, ""), problem.CodeNoEffect,
-				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
-		}
+		b.driven(phase, kind, rate)
 	}
 	b.checkPattern(pattern)
 	switch {
@@ -203,6 +222,39 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		phase.Drop("smoothness")
 	case pattern == nil && shape != nil:
 		phase.Drop("type")
+	}
+}
+
+// rate returns the option for the rate of a phase: of requests, of sessions, or a series.
+// It takes the place of the others in a file.
+func (b phaseOptions) rate(phase *tree.Node, kind string) (first *occurrence) {
+	fields := []string{"rate", "sessionRate", "rateSeries"}
+	typed := make([]*occurrence, len(fields))
+	for i, path := range []string{"rate", "sessionRate", "rateSeries.path"} {
+		typed[i] = b.typedAs(kind + "." + path)
+		first = cmp.Or(first, typed[i])
+	}
+	for i, field := range fields {
+		if first != nil && typed[i] == nil {
+			phase.Drop(field)
+		}
+	}
+	return first
+}
+
+// driven drops what a phase of a file without a rate has and a phase with one has not:
+// its type, the offsets of a schedule, and the concurrency that drove the load.
+func (b phaseOptions) driven(phase *tree.Node, kind string, rate *occurrence) {
+	if isType(phase, config.FixedSchedule) {
+		for _, field := range []string{"autoOffset", "startOffset", "endOffset"} {
+			phase.Drop(field)
+		}
+	}
+	phase.Drop("type")
+	if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
+		phase.Drop("concurrency")
+		b.draft.Warn(b.place(rate, ""), problem.CodeNoEffect,
+			"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
 	}
 }
 
@@ -242,7 +294,7 @@ func (b phaseOptions) typedAs(path string) *occurrence {
 
 // defaultBound gives a command line without a bound AIPerf's ten requests.
 func (b phaseOptions) defaultBound(phase *tree.Node) {
-	if isSchedule(phase) {
+	if isType(phase, config.FixedSchedule) {
 		return // the dataset bounds it
 	}
 	for _, field := range []string{"requests", "sessions", "duration"} {
@@ -263,10 +315,10 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 	b.draft.Infer(path+".requests", int64(config.DefaultFlagRequests), "no bound is given")
 }
 
-// isSchedule reports whether a phase is a replay.
-func isSchedule(phase *tree.Node) bool {
+// isType reports whether a phase has a type.
+func isType(phase *tree.Node, name string) bool {
 	kind := phase.Get("type")
-	return kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold(config.FixedSchedule)
+	return kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold(name)
 }
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that
@@ -287,8 +339,15 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 			return
 		}
 		phase = newPhase("warmup")
-		for _, field := range []string{"type", "concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp", "rate", "rateRamp", "rateSeries", "smoothness"} {
-			if n := main.Get(field); n != nil && !(field == "type" && isSchedule(main)) {
+		inherited := []string{"type", "concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp", "rate", "sessionRate", "rateRamp", "rateSeries", "smoothness"}
+		switch {
+		case isType(main, config.FixedSchedule):
+			inherited = inherited[1:]
+		case isType(main, config.UserCentric):
+			inherited = []string{"concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp"} // as in AIPerf: users need sessions of their own
+		}
+		for _, field := range inherited {
+			if n := main.Get(field); n != nil {
 				phase.Set(field, copied(n))
 			}
 		}

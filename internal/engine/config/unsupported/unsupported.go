@@ -140,7 +140,6 @@ func phaseFeatures() []Field {
 		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
 		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
 		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
-		{Name: "users", Off: `null`, What: "user-centric load"},
 	}
 }
 
@@ -275,7 +274,7 @@ func Values(path string) []string {
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":
-		names = "user_centric agentic_replay"
+		names = "agentic_replay"
 	}
 	return strings.Fields(names)
 }

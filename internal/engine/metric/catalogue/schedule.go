@@ -98,7 +98,7 @@ func lagRows() []Row {
 			Def: Def{
 				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
-				Doc: "Arrivals that were due but still waiting for a free slot when the phase stopped sending; they are in no latency. Only in final results; absent if a run was restored from its record file.",
+				Doc: "Arrivals that were due and never sent: they found no free slot with saturation `drop`, or were still waiting for one when the phase ended. They are in no latency. Only in final results; absent if a run was restored from its record file.",
 			},
 			unit: inRequests, Total: func(t *Totals) float64 { return t.Dropped },
 		},

@@ -1,0 +1,2 @@
+// Package value contains the types of plain values in documents.
+package value
