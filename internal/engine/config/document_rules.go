@@ -118,6 +118,7 @@ func (c documentRules) checkPhases() {
 }
 
 func (c documentRules) checkArtifacts() {
+	c.checkUserFiles()
 	const path = "benchmark.artifacts"
 	if c.doc.Benchmark.Artifacts.ExportOutputs {
 		at := c.where(path + ".exportOutputsJson")

@@ -238,6 +238,8 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.overwrite":         "where the command line writes",
+	"artifacts.userFiles.path":    "written from the document before the run",
+	"artifacts.userFiles.format":  "written from the document before the run",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
 	"artifacts.exportOutputsJson": "refused by the loader until it exists",
 	"runtime.ui":                  "how the command line shows progress",

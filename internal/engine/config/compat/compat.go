@@ -311,6 +311,8 @@ func artifactsView(a config.Artifacts) config.Object {
 			put(&out, name, records)
 		case "raw":
 			put(&out, name, a.Level == "raw")
+		case "userFiles":
+			put(&out, name, append([]config.UserFile{}, a.UserFiles...))
 		case "summary":
 			var summary any = []string{"json"}
 			if !a.Summary {

@@ -32,6 +32,7 @@ const (
 	KindDuration     FieldKind = "duration"
 	KindDistribution FieldKind = "distribution"
 	KindJSON         FieldKind = "JSON object"
+	KindAny          FieldKind = "any value"
 )
 
 // Field describes a member of the document, for reference pages and schemas. It
@@ -188,6 +189,9 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		return
 	case reflect.TypeFor[config.Object]():
 		f.Kind = KindJSON
+		return
+	case reflect.TypeFor[config.Any]():
+		f.Kind = KindAny
 		return
 	}
 	switch t.Kind() {
