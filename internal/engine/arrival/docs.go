@@ -49,6 +49,12 @@ A phase that reads its dataset once begins at the first conversation, and so doe
 - ` + "`continue`" + `: the next turn is sent. The history contains the turn and what was received of its response, as in AIPerf.
 - ` + "`retry_turn`" + `: the turn is sent again at once, up to three times in a row; then the session ends. Each attempt is a request of its own in all metrics.
 
+## Cancelled requests
+
+` + "`cancellation: {rate, delay}`" + ` of a profiling phase (` + "`--request-cancellation-rate`" + `, ` + "`--request-cancellation-delay`" + `) imitates users who go away: ` + "`rate`" + ` percent of the requests are cancelled ` + "`delay`" + ` seconds after they are fully written. The connection is closed (with HTTP/2, the stream), so the server sees a client that disconnects; jobs of polled APIs are cancelled at the server. Which requests are cancelled depends on the seed, the session and the turn only. A request whose response is complete before that is an ordinary success.
+
+Cancelled requests have the class ` + "`cancelled_by_test`" + `. They are neither successes nor errors: they are not in latencies, error rates and ` + "`--failed-request-threshold`" + `, but have a count of their own (` + "`cancelled_by_test_count`" + `), and their output is in ` + "`wasted_output_tokens`" + `. Record lines describe them as AIPerf does: ` + "`RequestCancellationError`" + `, code 499. In AIPerf they are errors of the summary. A turn that was cancelled is a turn that failed, see above. A request that cannot be written within the request timeout is an error of the class ` + "`timeout_send`" + ` (AIPerf's ` + "`RequestSendTimeout`" + `).
+
 ## Child conversations
 
 A conversation can start others: forks continue its history, spawned ones have their own. They run in the slot of their root, which is free when the last of them has ended, and their requests count like all others: towards the bounds, and in an open loop with one arrival each. A turn that joins children is sent when all of them have ended, successfully or not; its delay begins then. With ` + "`dagFailFast`" + `, a child that fails ends its parent. The end of a phase ends all waiting.

@@ -32,7 +32,7 @@ func prefill(b *Benchmark) {
 		URLs: []secret.URL{secret.NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", Summary: true}
@@ -76,6 +76,7 @@ type filler struct{ *loader }
 // fill fills the whole document, in document order.
 func (f filler) fill() {
 	b := &f.doc.Benchmark
+	f.fillStudy()
 	if !f.has("benchmark.datasets") {
 		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
 		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")

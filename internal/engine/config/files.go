@@ -56,7 +56,7 @@ func (d *Document) Trusted() bool { return !d.untrusted }
 func (d *Document) WriteUserFiles(run userfile.Run) error {
 	for _, f := range d.Benchmark.Artifacts.UserFiles {
 		var report problem.Report
-		text := f.file().Render(d.variables(), run, &report)
+		text := f.Render(d.variables(), run, &report)
 		if err := report.Err(); err != nil {
 			return fmt.Errorf("render the file %s: %w", f.Path, err)
 		}

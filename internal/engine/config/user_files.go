@@ -4,45 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/userfile"
 )
-
-// UserFile is a file that a run writes into its folder before it starts.
-type UserFile struct {
-	Path    string `json:"path" validate:"min=1"`                            // below the folder of the run
-	Format  string `json:"format,omitempty" validate:"oneof=json yaml text"` // default: text for a string, else json
-	Content Any    `json:"content"`                                          // strings are templates
-}
-
-// Any is a value as it was written. The zero value is null.
-type Any struct{ node *tree.Node }
-
-// Decode keeps the value.
-func (a *Any) Decode(_ decode.Field, n *tree.Node) bool {
-	a.node = n
-	return true
-}
-
-// MarshalJSON writes the value.
-func (a Any) MarshalJSON() ([]byte, error) {
-	if a.node == nil {
-		return []byte("null"), nil
-	}
-	return a.node.JSON(), nil
-}
-
-// UnmarshalJSON reads a value.
-func (a *Any) UnmarshalJSON(b []byte) (err error) {
-	a.node, _, err = tree.ParseJSON(b)
-	return err
-}
-
-func (f UserFile) file() userfile.File {
-	return userfile.File{Format: f.Format, Content: f.Content.node}
-}
 
 // checkUserFiles checks the paths, and that every template has a result.
 func (c documentRules) checkUserFiles() {
@@ -68,15 +33,15 @@ func (c documentRules) checkUserFiles() {
 		switch {
 		case f.Path == "" && !c.has(at+".path"):
 			c.require(at+".path", "path: required")
-		case f.Content.node == nil:
+		case f.Content.Node() == nil:
 			c.require(at+".content", "content: required")
 		case c.failed[at+".format"]:
-		case f.Format == "text" && f.Content.node.Shape != tree.Text:
+		case f.Format == "text" && f.Content.Node().Shape != tree.Text:
 			c.conflict(at+".format", "the content of a text is a string")
-		case f.Format != "" && f.Format != "text" && f.Content.node.Shape == tree.Text:
+		case f.Format != "" && f.Format != "text" && f.Content.Node().Shape == tree.Text:
 			c.conflict(at+".format", "the content of "+f.Format+" is an object or a list; a string is a text")
 		default:
-			f.file().Render(c.doc.variables(), userfile.Run{Model: "model", EndpointURL: "http://localhost"}, c.Report)
+			f.Render(c.doc.variables(), userfile.Run{Model: "model", EndpointURL: "http://localhost"}, c.Report)
 		}
 	}
 }

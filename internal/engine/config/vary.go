@@ -3,14 +3,13 @@ package config
 import (
 	"encoding/json"
 	"errors"
-	"strings"
+	"slices"
 
 	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/redact"
 )
 
 // Assignment is a value of a sweep: it replaces what the draft has at a path.
@@ -27,9 +26,7 @@ type Assignment struct {
 // the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
 func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
-	v := *d
-	v.Report = d.Report.Clone()
-	v.Root = d.Root.Clone()
+	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
 	var bad problem.Report
@@ -42,7 +39,14 @@ func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
 			bad.Fail(tree.Place{Pointer: "#/sweep"}, problem.CodeUnknownField, "%s: %v", a.Path, err)
 		}
 	}
-	return &v, bad.Err()
+	return v, bad.Err()
+}
+
+// clone returns a copy that can be changed and loaded apart from d.
+func (d *Draft) clone() *Draft {
+	v := *d
+	v.Report, v.Root = d.Report.Clone(), d.Root.Clone()
+	return &v
 }
 
 // assign sets or merges one value.
@@ -63,7 +67,11 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	return address.Set(d.Root, names, value)
+	if err := address.Set(d.Root, names, value); err != nil {
+		return err
+	}
+	d.inferred = slices.DeleteFunc(slices.Clone(d.inferred), func(i Default) bool { return i.Pointer == value.Pointer })
+	return nil
 }
 
 // Text returns the draft as JSON, to be stored and read again: references to variables and
@@ -71,26 +79,6 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 // secrets that the draft contains as texts.
 func (d *Draft) Text() json.RawMessage {
 	root := d.Root.Clone()
-	hide(root, "")
+	secret.HideTree(root)
 	return root.JSON()
-}
-
-// hide undoes substitutions below n, and replaces secrets by placeholders. name is that of
-// the member that n is.
-func hide(n *tree.Node, name string) {
-	switch {
-	case n.Written != "":
-		n.Shape, n.Scalar = tree.Text, n.Written
-	case n.Shape == tree.Text && !strings.Contains(n.Scalar, "{{"):
-		n.Scalar = redact.Text(redact.URL(n.Scalar))
-		if redact.SensitiveName(name) || redact.SensitiveHeader(name) || secret.SensitiveParam(name, n.Scalar) {
-			n.Scalar = redact.Placeholder
-		}
-	}
-	for _, m := range n.Members {
-		hide(m.Value, m.Name)
-	}
-	for _, item := range n.Items {
-		hide(item, name)
-	}
 }

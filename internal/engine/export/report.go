@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -24,22 +25,22 @@ type Report struct {
 	Cancelled   bool        `json:"was_cancelled"`
 	Complete    bool        `json:"is_complete"` // all expected results arrived
 	Models      []string    `json:"models"`
-	Targets     []string    `json:"targets"`       // redacted base URLs
-	Endpoint    string      `json:"endpoint_type"` // endpoint type
-	Title       string      `json:"title"`         // metrics title, for example "LLM Metrics"
-	Streaming   bool        `json:"streaming"`
-	Load        string      `json:"load"`         // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
-	Tokenizer   string      `json:"token_counts"` // who counted tokens, and how; empty = nobody
-	Dataset     Dataset     `json:"dataset"`
+	Servers
+	Endpoint  string  `json:"endpoint_type"` // endpoint type
+	Title     string  `json:"title"`         // metrics title, for example "LLM Metrics"
+	Streaming bool    `json:"streaming"`
+	Load      string  `json:"load"`         // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
+	Tokenizer string  `json:"token_counts"` // who counted tokens, and how; empty = nobody
+	Dataset   Dataset `json:"dataset"`
 
 	Start    time.Time     `json:"start_time"` // profiling window, wall clock
 	End      time.Time     `json:"end_time"`
 	Duration time.Duration `json:"duration_ns"`       // profiling phase window W that rates divide by
 	Expected int64         `json:"expected_requests"` // requests asked for; 0 = not bounded by requests
 
-	SLOs     map[string]float64 `json:"slos,omitempty"` // objectives: metric tag → threshold in the metric's unit; empty = none
-	Results  metric.Results     `json:"-"`              // profiling phases together
-	Warmup   metric.Results     `json:"-"`              // nil without a warm-up
+	SLOs     SLOs               `json:"slos,omitzero"`
+	Results  metric.Results     `json:"-"` // profiling phases together
+	Warmup   metric.Results     `json:"-"` // nil without a warm-up
 	Phases   []PhaseReport      `json:"-"`
 	Errors   []errorgroup.Group `json:"errors"` // profiling only, most frequent first
 	Warnings []bench.Warning    `json:"notes"`
@@ -51,6 +52,12 @@ type Report struct {
 	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
 
 	Layout Layout `json:"layout"`
+}
+
+// Servers are the servers of a run.
+type Servers struct {
+	Targets  []string         `json:"targets"`             // redacted base URLs
+	ByTarget []metric.Results `json:"by_target,omitempty"` // of the profiling phases together, one for each target; nil unless there are several
 }
 
 // Identity says which run a report is about.
@@ -68,6 +75,12 @@ type Layout struct {
 	Prefix    string `json:"prefix,omitempty"`        // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
 	CSVDigits *int   `json:"csv_precision,omitempty"` // decimals in CSV files; nil = as many as small numbers need, at least two
 	NoSummary bool   `json:"no_summary,omitempty"`    // the summary is not written as JSON
+}
+
+// SLOs are the objectives of a run.
+type SLOs struct {
+	Requests map[string]float64 `json:"requests,omitempty"` // of each request: metric tag → threshold in the metric's unit; empty = none
+	Run      []slo.Result       `json:"run,omitempty"`      // of the run as a whole, with their outcomes; empty = none
 }
 
 // PhaseReport is one phase alone.

@@ -280,7 +280,7 @@ func (s *session) build(n int) {
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		Header: w.headers(rec), Body: body, Streaming: w.Plan.Settings.Streaming, Session: s.correlation,
 	}}
-	if !w.Plan.Spread.Request {
+	if !w.Plan.Spread.Late() {
 		w.aim(rec, &s.next.request, s.target)
 	}
 }
@@ -298,8 +298,9 @@ func (s *session) exchange(ctx context.Context) Finished {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
-	if p.work.Plan.Spread.Request { // by the order in which requests are sent
-		p.work.aim(rec, &next.request, p.work.Plan.Spread.Pick(p.work.sent.Add(1)-1))
+	if p.work.Plan.Spread.Late() {
+		p.work.aim(rec, &next.request, p.work.flights.depart(s))
+		defer p.work.flights.end(rec.Target)
 	}
 	f := Finished{Record: rec, items: next.items, Conversation: s.conversation, History: s.history}
 	if next.err != nil {

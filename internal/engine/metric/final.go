@@ -86,6 +86,28 @@ func (s *Set) Slices(w time.Duration, p bench.PhaseStats) []Slice {
 	return f.slices()
 }
 
+// ByTarget returns the metrics of finished phases together, for each target; nil unless
+// the records are divided by target. Rates are divided by the windows of the phases.
+func ByTarget(parts ...Part) []Results {
+	if len(parts) == 0 {
+		return nil
+	}
+	s := parts[0].Set
+	var w time.Duration
+	for _, p := range parts {
+		w += p.Window
+	}
+	var out []Results
+	for i := range s.targets {
+		all := newFold(s)
+		for _, p := range parts {
+			all.merge(p.Set.targets[i], s)
+		}
+		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(w)}, nil))
+	}
+	return out
+}
+
 // Part is one phase of a pooled result.
 type Part struct {
 	Set    *Set

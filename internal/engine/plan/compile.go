@@ -326,6 +326,7 @@ func (c *compiler) metrics(p *Plan) {
 	p.Metrics = metric.Options{
 		Streaming: p.Settings.Streaming,
 		Caps:      p.Kind.Caps,
+		Targets:   len(c.b.Endpoint.URLs),
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
@@ -339,6 +340,8 @@ func (c *compiler) metrics(p *Plan) {
 	if _, err := metric.NewSet(p.Metrics); err != nil {
 		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
 	}
+	tokenDeadline(c, p)
+	runSLOs(c, p)
 }
 
 // drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -51,6 +52,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []Phase
 	Metrics  metric.Options
+	RunSLOs  []slo.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 

@@ -30,6 +30,7 @@ var errClientClosed = errors.New("client is closed")
 type loopTransport struct {
 	opts      *Options
 	clock     bench.Clock
+	sources   *sources
 	framers   *sync.Pool // of *frame.Framer
 	loops     []*loop.Loop
 	next      atomic.Uint32 // counts connections, to spread them over loops
@@ -40,8 +41,8 @@ type loopTransport struct {
 var _ roundTripper = (*loopTransport)(nil)
 
 // newLoopTransport starts the event loops.
-func newLoopTransport(o *Options, lags *sockstamp.Lags, framers *sync.Pool) (*loopTransport, error) {
-	t := &loopTransport{opts: o, clock: o.Clock, framers: framers}
+func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) (*loopTransport, error) {
+	t := &loopTransport{opts: o, clock: o.Clock, sources: from, framers: framers}
 	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
 	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
 	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), maxLoops) {

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/userfile"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -26,7 +27,7 @@ const (
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
 	endpointOwn   = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + connectionOwn
-	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
+	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv ipVersion sourceAddresses"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
@@ -312,7 +313,7 @@ func artifactsView(a config.Artifacts) config.Object {
 		case "raw":
 			put(&out, name, a.Level == "raw")
 		case "userFiles":
-			put(&out, name, append([]config.UserFile{}, a.UserFiles...))
+			put(&out, name, append([]userfile.File{}, a.UserFiles...))
 		case "summary":
 			var summary any = []string{"json"}
 			if !a.Summary {

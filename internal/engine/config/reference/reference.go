@@ -13,7 +13,9 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/userfile"
 )
 
 // FieldKind is the type of a field's value in a document.
@@ -32,7 +34,7 @@ const (
 	KindDuration     FieldKind = "duration"
 	KindDistribution FieldKind = "distribution"
 	KindJSON         FieldKind = "JSON object"
-	KindAny          FieldKind = "any value"
+	KindAny          FieldKind = "value"
 )
 
 // Field describes a member of the document, for reference pages and schemas. It
@@ -122,7 +124,7 @@ func fieldOfFlag(path string) string {
 			path = root.field + rest
 		}
 	}
-	if path == "randomSeed" {
+	if path == "randomSeed" || path == "noSweepTable" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") {
 		return path
 	}
 	return "benchmark." + path
@@ -187,11 +189,18 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	case reflect.TypeFor[config.Distribution]():
 		f.Kind, f.Least = KindDistribution, new(float64)
 		return
-	case reflect.TypeFor[config.Object]():
+	case reflect.TypeFor[config.Object](), reflect.TypeFor[sweep.Tree](), reflect.TypeFor[sweep.Assignments]():
 		f.Kind = KindJSON
 		return
-	case reflect.TypeFor[config.Any]():
+	case reflect.TypeFor[userfile.Any]():
 		f.Kind = KindAny
+		return
+	case reflect.TypeFor[sweep.Parameters]():
+		f.Kind = KindMap
+		f.Element = &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindList, Element: &Field{Path: decode.Join(f.Path, "*.*"), Name: "*", Kind: KindAny}}
+		return
+	case reflect.TypeFor[sweep.Values]():
+		f.Kind, f.Element = KindList, &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindAny}
 		return
 	}
 	switch t.Kind() {

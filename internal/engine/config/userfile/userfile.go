@@ -13,15 +13,45 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/template"
 	"aiperfd/internal/engine/config/tree"
 )
 
-// File is a file with templates in its content.
+// File is a file that a run writes into its folder before it starts.
 type File struct {
-	Format  string // json, yaml or text; empty = text if the content is one, else json
-	Content *tree.Node
+	Path    string `json:"path" validate:"min=1"`                            // below the folder of the run
+	Format  string `json:"format,omitempty" validate:"oneof=json yaml text"` // default: text for a string, else json
+	Content Any    `json:"content"`                                          // strings are templates
+}
+
+// Any is a value as it was written. The zero value is null.
+type Any struct{ node *tree.Node }
+
+var _ decode.Decodable = (*Any)(nil)
+
+// Decode keeps the value.
+func (a *Any) Decode(_ decode.Field, n *tree.Node) bool {
+	a.node = n
+	return true
+}
+
+// Node returns the value with its place; nil = null.
+func (a Any) Node() *tree.Node { return a.node }
+
+// MarshalJSON writes the value.
+func (a Any) MarshalJSON() ([]byte, error) {
+	if a.node == nil {
+		return []byte("null"), nil
+	}
+	return a.node.JSON(), nil
+}
+
+// UnmarshalJSON reads a value.
+func (a *Any) UnmarshalJSON(b []byte) (err error) {
+	a.node, _, err = tree.ParseJSON(b)
+	return err
 }
 
 // Run is what templates know of a run beside the variables. It has precedence.
@@ -43,7 +73,7 @@ func (f File) Render(variables *tree.Node, run Run, r *problem.Report) []byte {
 	} {
 		names.Set(m.name, tree.TextNode(m.value))
 	}
-	content := f.Content.Clone()
+	content := f.Content.node.Clone()
 	asText := content.Shape == tree.Text
 	template.Render(tree.ObjectNode(
 		tree.Member{Name: "variables", Value: names}, tree.Member{Name: "content", Value: content},
@@ -56,7 +86,7 @@ func (f File) Render(variables *tree.Node, run Run, r *problem.Report) []byte {
 	}
 	text, err := yaml.JSONToYAML(content.JSON())
 	if err != nil {
-		r.Fail(f.Content.Place, problem.CodeWrongType, "%s: cannot be written as YAML", problem.Label(f.Content.Place))
+		r.Fail(f.Content.node.Place, problem.CodeWrongType, "%s: cannot be written as YAML", problem.Label(f.Content.node.Place))
 	}
 	return text
 }
