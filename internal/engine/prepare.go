@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
+	"aiperfd/internal/engine/config/userfile"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
@@ -127,6 +129,12 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 
 // openFiles starts the writers of the record files.
 func (x *preparation) openFiles(dir string) (err error) {
+	b := &x.plan.Document.Benchmark
+	if err := x.plan.Document.WriteUserFiles(userfile.Run{
+		Epoch: time.Now().Unix(), JobName: filepath.Base(dir), Model: x.plan.Models.Names[0], EndpointURL: b.Endpoint.URLs[0].String(), ArtifactDir: dir,
+	}); err != nil {
+		return err
+	}
 	x.files, err = collect.OpenFiles(collect.FileOptions{Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets})
 	return err
 }

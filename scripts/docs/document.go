@@ -59,7 +59,7 @@ benchmark:
 - **Order.** References (` + "`${NAME}`" + `) are replaced first, flags are laid over the document, then templates are evaluated. In a sweep they are evaluated for each variation, so that they follow the value that varies.
 - **Language.** Arithmetic, comparisons, ` + "`if … else`" + `, loops, and the filters of Jinja, such as ` + "`int`, `float`, `round`, `min`, `max`, `default`, `join`, `upper`, `lower`, `tojson`" + `. Time and memory are bounded; files and other templates cannot be read. ` + "`//` and `%`" + ` round towards zero.
 - **Secrets.** ` + "`${secret:NAME}`" + ` is the content of the file NAME in the folder of ` + "`serve --secrets-dir`" + `, or the environment variable ` + "`AIPERFD_SECRET_NAME`" + `. It may stand in the API key, headers, URL parameters, passwords of URLs, ` + "`extra`, inline records and `variables`" + `, and is never shown or stored.
-- **Exceptions.** ` + "`endpoint.template` and `endpoint.extra.payload_template`" + ` are templates of requests and stay as they are. Values of flags are taken as they are.
+- **Exceptions.** ` + "`endpoint.template` and `endpoint.extra.payload_template`" + ` are templates of requests and stay as they are. The contents of ` + "`artifacts.userFiles`" + ` are evaluated when the run starts. Values of flags are taken as they are.
 `
 
 // document writes the reference of the benchmark document.

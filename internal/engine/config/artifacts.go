@@ -4,20 +4,22 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/userfile"
 )
 
 // Artifacts selects the files of a run and their folder.
 type Artifacts struct {
-	Dir             string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
-	Prefix          *string `json:"prefix"`
-	Level           string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
-	ExportOutputs   bool    `json:"exportOutputsJson"`
-	ExportInputs    bool    `json:"exportInputs"`
-	Summary         bool    `json:"summary"` // as JSON; AIPerf's ["json"] is true
-	CSVPrecision    *int    `json:"csvPrecision" validate:"min=0,max=12"`
-	Overwrite       bool    `json:"overwrite"` // the folder that is named after the run
-	Trace           bool    `json:"trace"`     // needs level records or raw
-	ShowTraceTiming bool    `json:"showTraceTiming"`
+	Dir             string          `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Prefix          *string         `json:"prefix"`
+	Level           string          `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	ExportOutputs   bool            `json:"exportOutputsJson"`
+	ExportInputs    bool            `json:"exportInputs"`
+	Summary         bool            `json:"summary"` // as JSON; AIPerf's ["json"] is true
+	CSVPrecision    *int            `json:"csvPrecision" validate:"min=0,max=12"`
+	Overwrite       bool            `json:"overwrite"` // the folder that is named after the run
+	Trace           bool            `json:"trace"`     // needs level records or raw
+	ShowTraceTiming bool            `json:"showTraceTiming"`
+	UserFiles       []userfile.File `json:"userFiles,omitempty" validate:"max=100"`
 	// SliceDuration is the length of time slices with metrics of their own; nil = none.
 	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }

@@ -120,6 +120,7 @@ func (c documentRules) checkPhases() {
 }
 
 func (c documentRules) checkArtifacts() {
+	c.checkUserFiles()
 	const path = "benchmark.artifacts"
 	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
 		at := c.where(path + ".trace")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/userfile"
+	"aiperfd/internal/engine/redact"
 )
 
 // Open opens a file that the document names, within the bounds under which the
@@ -47,6 +50,36 @@ func (d *Document) Socket(name string) (string, error) {
 
 // Trusted reports whether the document may name any file.
 func (d *Document) Trusted() bool { return !d.untrusted }
+
+// WriteUserFiles renders the files that the document has for a run, and writes them
+// below its folder, without secrets.
+func (d *Document) WriteUserFiles(run userfile.Run) error {
+	for _, f := range d.Benchmark.Artifacts.UserFiles {
+		var report problem.Report
+		text := f.Render(d.variables(), run, &report)
+		if err := report.Err(); err != nil {
+			return fmt.Errorf("render the file %s: %w", f.Path, err)
+		}
+		clean := redact.NewSet(d.Secrets()...).Exact(string(text))
+		for _, s := range d.confidential { // also a short one
+			clean = strings.ReplaceAll(clean, s, redact.Placeholder)
+		}
+		if err := userfile.Write(run.ArtifactDir, f.Path, clean); err != nil {
+			return fmt.Errorf("write the file %s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// variables returns the variables as a tree.
+func (d *Document) variables() *tree.Node {
+	text, errA := json.Marshal(d.Variables)
+	n, _, errB := tree.ParseJSON(text)
+	if err := errors.Join(errA, errB); err != nil {
+		panic("read variables back: " + err.Error()) // they were read from a document
+	}
+	return n
+}
 
 // roots returns the directories that files must be in; nil = any.
 func (l *loader) roots() []string {

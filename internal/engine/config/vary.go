@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/redact"
 )
 
 // Assignment is a value of a sweep: it replaces what the draft has at a path.
@@ -81,26 +79,6 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 // secrets that the draft contains as texts.
 func (d *Draft) Text() json.RawMessage {
 	root := d.Root.Clone()
-	hide(root, "")
+	secret.HideTree(root)
 	return root.JSON()
-}
-
-// hide undoes substitutions below n, and replaces secrets by placeholders. name is that of
-// the member that n is.
-func hide(n *tree.Node, name string) {
-	switch {
-	case n.Written != "":
-		n.Shape, n.Scalar = tree.Text, n.Written
-	case n.Shape == tree.Text && !strings.Contains(n.Scalar, "{{"):
-		n.Scalar = redact.Text(redact.URL(n.Scalar))
-		if redact.SensitiveName(name) || redact.SensitiveHeader(name) || secret.SensitiveParam(name, n.Scalar) {
-			n.Scalar = redact.Placeholder
-		}
-	}
-	for _, m := range n.Members {
-		hide(m.Value, m.Name)
-	}
-	for _, item := range n.Items {
-		hide(item, name)
-	}
 }

@@ -72,21 +72,30 @@ func long(names []string) []string {
 // Find returns the value that the first names lead to from n, and how many they are. A
 // value that is null is not found.
 func Find(n *tree.Node, names []string) (*tree.Node, int) {
-	full := long(names)
+	found, used := walk(n, names)
+	if full := long(names); used < len(names) {
+		other, n := walk(n, full)
+		if n += len(names) - len(full); n > used {
+			return other, n
+		}
+	}
+	return found, used
+}
+
+// walk follows names as far as they lead.
+func walk(n *tree.Node, names []string) (*tree.Node, int) {
 	within := "" // name of the list that n is
-	used := 0
-	for _, name := range full {
+	for i, name := range names {
 		next := child(n, within, name)
 		if next == nil && n.Shape == tree.Object {
 			next = child(n.Get("prompts"), "", name) // isl in place of prompts.isl
 		}
 		if next == nil || next.Shape == tree.Null {
-			break
+			return n, i
 		}
 		n, within = next, name
-		used++
 	}
-	return n, max(0, used-len(full)+len(names))
+	return n, len(names)
 }
 
 // child returns a member, or an element of the list that is called within; nil = there is none.

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/userfile"
 	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
@@ -318,6 +319,8 @@ func artifactsView(a config.Artifacts) config.Object {
 			put(&out, name, records)
 		case "raw":
 			put(&out, name, a.Level == "raw")
+		case "userFiles":
+			put(&out, name, append([]userfile.File{}, a.UserFiles...))
 		case "summary":
 			var summary any = []string{"json"}
 			if !a.Summary {

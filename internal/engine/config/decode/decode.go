@@ -173,7 +173,7 @@ func (d *Decoder) unsupported(n *tree.Node, f unsupported.Field) {
 		}
 	case f.Inert:
 		d.Warn(n.Place, problem.CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", problem.Label(n.Place))
-	case f.Name == "userFiles" && d.Options.Untrusted, f.Name == "trustRemoteCode" && d.Options.Untrusted:
+	case f.Name == "trustRemoteCode" && d.Options.Untrusted:
 		d.Fail(bad.Place, problem.CodeNotAllowed, "%s: %s is not allowed here", problem.Label(bad.Place), f.What)
 	default:
 		d.Fail(bad.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: %s", problem.Label(bad.Place), f.What)

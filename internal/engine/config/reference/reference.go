@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/config/userfile"
 )
 
 // FieldKind is the type of a field's value in a document.
@@ -192,6 +193,9 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		return
 	case reflect.TypeFor[config.Object](), reflect.TypeFor[sweep.Tree](), reflect.TypeFor[sweep.Assignments]():
 		f.Kind = KindJSON
+		return
+	case reflect.TypeFor[userfile.Any]():
+		f.Kind = KindAny
 		return
 	case reflect.TypeFor[sweep.Parameters]():
 		f.Kind = KindMap

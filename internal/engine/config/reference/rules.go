@@ -67,7 +67,7 @@ func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
 	const filter, phase = "sweep.slaFilters.*.", "benchmark.phases.*."
 	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
-		"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
+		"benchmark.artifacts.userFiles.*.path", "benchmark.artifacts.userFiles.*.content", "benchmark.models.items.*.name", "benchmark.endpoint.template.body",
 		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
 		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
 		phase + "rateSeries.points.*.qps"}

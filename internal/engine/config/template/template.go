@@ -77,7 +77,8 @@ type evaluation struct {
 // collect finds the templates below n.
 func (e *evaluation) collect(n *tree.Node, path string) {
 	switch suggest.Fold(strings.TrimPrefix(path, "benchmark.")) {
-	case "endpoint.template", "endpoint.extra.payloadtemplate", "artifacts.userfiles":
+	case "endpoint.template", "endpoint.extra.payloadtemplate", "artifacts.userfiles",
+		"sweep.runs": // which are laid over the document before it is evaluated
 		return
 	}
 	if isTemplate(n) {

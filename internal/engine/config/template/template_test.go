@@ -26,7 +26,7 @@ func rendered(t *testing.T, document string) string {
 // The results of Jinja 3.1 with the coercion of AIPerf 0.13.
 func TestExpressions(t *testing.T) {
 	const variables = `
-variables: {users: 8, rate: 2.5, name: llama, flag: true, items: [3, 1, 2], double: "{{ users * 2 }}", quad: "{{ double * 2 }}"}
+variables: {users: 8, rate: 2.5, name: llama, flag: true, items: [3, 1, 2], dataset: mine, double: "{{ users * 2 }}", quad: "{{ double * 2 }}"}
 benchmark:
   models: {items: [{name: m1}]}
   endpoint: {urls: ["http://h:1"]}
@@ -79,7 +79,9 @@ benchmark:
 		{"{{ phases.1.name }}", `"load"`},
 		{"{{ phases | length }}", "2"},
 		{"{{ datasets.main.prompts.isl.mean // 2 }}", "256"},
-		{"{{ dataset.isl.mean }}", "512"},
+		{"{{ datasets.main.isl.mean }}", "512"},
+		{"{{ dataset }}", `"mine"`},
+		{"{{ benchmark.dataset.isl.mean }}", "512"},
 		{"{{ model }}", `"m1"`},
 		{"{{ endpoint.url }}", `"http://h:1"`},
 

@@ -145,7 +145,6 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
 		{Name: "autoPlot", Off: `false`, What: "plotting"},
 		{Name: "plotRequired", Off: `false`, What: "plotting"},
 	}
