@@ -11,6 +11,7 @@ import (
 func TestExitCodes(t *testing.T) {
 	for outcome, want := range map[app.Outcome]int{
 		app.Failed: exitFailed, app.Cancelled: exitCancelled, app.InvalidClient: exitClient,
+		app.MissedSLO: exitSLO,
 	} {
 		err := withExitCode(&app.OutcomeError{Outcome: outcome, Message: "the message"})
 		var code exitError

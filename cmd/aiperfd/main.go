@@ -22,7 +22,7 @@ const (
 	exitOK        = 0
 	exitFailed    = 1 // the run, or the program
 	exitUsage     = 2 // bad configuration or flags
-	exitSLO       = 3 // reserved: a service-level check failed
+	exitSLO       = 3 // --slo: the run missed an objective
 	exitClient    = 4 // --strict-client: the client could not keep up, so its numbers are invalid
 	exitCancelled = app.ExitInterrupted
 )
@@ -92,7 +92,8 @@ HTTP, shows them live and stores their results.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitError{exitUsage, suggestFlag(cmd, err)} })
 	root.AddCommand(
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
-		newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(), newHealthcheckCommand(), newVersionCommand(),
+		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(),
+		newHealthcheckCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

@@ -70,7 +70,11 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exitError{exitUsage, problemList(flags.Explain(err))}
 	}
-	folder, err := app.MakeFolder(doc, flags.Given("--artifact-dir"))
+	makeFolder := app.MakeFolder
+	if doc.Study() != nil {
+		makeFolder = app.MakeStudyFolder
+	}
+	folder, err := makeFolder(doc, flags.Given("--artifact-dir"))
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
@@ -90,6 +94,8 @@ func withExitCode(err error) error {
 	switch ended.Outcome {
 	case app.Cancelled:
 		return exitError{exitCancelled, err}
+	case app.MissedSLO:
+		return exitError{exitSLO, err}
 	case app.InvalidClient:
 		return exitError{exitClient, err}
 	case app.Failed:

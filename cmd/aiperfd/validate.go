@@ -25,15 +25,14 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	showDefaults, blockSize := false, 0
+	explain, blockSize := false, 0
 	cmd := &cobra.Command{
 		Use:   "validate [FORMAT] FILE",
 		Short: "Check a benchmark document, or a dataset",
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
-printed as it would run, with all defaults and without secrets. --show-defaults
-lists the defaults that depend on other values, with the reason, on standard
-error. All records of the dataset are checked too; at most 20 problems are
+printed as it would run, with all defaults and without secrets. --explain lists
+the defaults that depend on other values, with the reason, on standard error. All records of the dataset are checked too; at most 20 problems are
 listed.
 
 With a FORMAT, for example mooncake-trace, FILE is a dataset of that format.
@@ -44,27 +43,16 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 			if name := args[len(args)-1]; len(args) == 2 || isDataset(name) {
 				return validateDataset(cmd, strings.Join(args[:len(args)-1], ""), name, blockSize)
 			}
-			data, err := readInput(cmd.InOrStdin(), args[0])
+			doc, p, err := loadDocument(cmd, args[0])
 			if err != nil {
-				return exitError{exitUsage, err}
-			}
-			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices()})
-			for _, w := range warnings {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
-			}
-			var p *plan.Plan
-			if err == nil {
-				p, err = plan.Compile(doc)
-			}
-			if err != nil {
-				return exitError{exitUsage, problemList(err)}
+				return err
 			}
 			if p.Dataset.Kind.File && p.Dataset.Options.File.Rewindable() {
 				if _, err := checkDataset(cmd, p.Dataset.Kind, p.Dataset.Options); err != nil {
 					return err
 				}
 			}
-			if showDefaults {
+			if explain {
 				for _, d := range doc.Defaulted() {
 					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
 				}
@@ -73,8 +61,31 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 		},
 	}
 	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id of a trace (default: that of the format)")
-	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
+	cmd.Flags().BoolVar(&explain, "explain", false, "list the defaults that depend on other values, with the reason")
+	cmd.Flags().BoolVar(&explain, "show-defaults", false, "the same as --explain")
 	return cmd
+}
+
+// loadDocument reads and compiles a document, and prints its warnings.
+func loadDocument(cmd *cobra.Command, name string) (*config.Document, *plan.Plan, error) {
+	data, err := readInput(cmd.InOrStdin(), name)
+	if err != nil {
+		return nil, nil, exitError{exitUsage, err}
+	}
+	doc, warnings, err := config.Load(data, config.LoadOptions{
+		LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices(),
+	})
+	for _, w := range warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+	}
+	if err != nil {
+		return nil, nil, exitError{exitUsage, problemList(err)}
+	}
+	p, err := plan.Compile(doc)
+	if err != nil {
+		return nil, nil, exitError{exitUsage, problemList(err)}
+	}
+	return doc, p, nil
 }
 
 // isDataset reports whether the name of a file, or a folder, is that of a dataset.

@@ -80,6 +80,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/healthz?verbose", "", nil}, {"GET", "/readyz?verbose", "", nil},
 		{"GET", "/metrics", "", nil}, {"GET", "/openapi.json", "", nil}, {"GET", "/api/config/schema", "", nil}, {"GET", "/ws", "", nil},
 		{"GET", "/api/runs", "", nil}, {"GET", "/api/runs?limit=0", "", nil},
+		{"GET", "/api/runs/" + idDone + "/children", "", nil}, {"GET", "/api/runs/" + idMissing + "/children?limit=1", "", nil},
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
 		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},
 		{"GET", "/api/results/files/b.json?run=" + idDone, "", nil},

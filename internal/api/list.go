@@ -17,7 +17,7 @@ import (
 // listParameters are the parameters of GET /api/runs.
 func listParameters() []string {
 	return []string{
-		"state", "label", "model", "target", "q", "created_after", "created_before", "sort", "limit", "cursor",
+		"state", "label", "model", "target", "q", "kind", "parent_id", "include", "created_after", "created_before", "sort", "limit", "cursor",
 	}
 }
 
@@ -32,6 +32,9 @@ const maxPage = 500
 //	@Param		model			query		string		false	"Model name"
 //	@Param		target			query		string		false	"Target URL"
 //	@Param		q				query		string		false	"Text in the name or the notes"
+//	@Param		kind			query		string		false	"run or sweep"
+//	@Param		parent_id		query		string		false	"Id of a study: its cells"
+//	@Param		include			query		string		false	"children: list the cells of studies, too"
 //	@Param		created_after	query		string		false	"RFC 3339 time"	format(date-time)
 //	@Param		created_before	query		string		false	"RFC 3339 time"	format(date-time)
 //	@Param		sort			query		string		false	"created_at, started_at, ended_at, name or duration; a leading minus sign reverses the order"
@@ -45,11 +48,44 @@ const maxPage = 500
 //	@Produce	json
 //	@Router		/api/runs [get]
 func (h *runHandler) listRuns(w http.ResponseWriter, r *http.Request) error {
-	params := r.URL.Query()
-	query, err := parseQuery(params)
+	query, err := parseQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
+	return h.writeList(w, r, query)
+}
+
+// listChildren lists the cells of a study, oldest first.
+//
+//	@Summary	List the cells of a study
+//	@Tags		runs
+//	@Param		id		path		string	true	"Run id, current or latest"
+//	@Param		limit	query		integer	false	"Maximum number of runs per page"	minimum(1)	maximum(500)
+//	@Param		cursor	query		string	false	"next_cursor of the previous page"
+//	@Success	200		{object}	wire.RunList
+//	@Header		200		{string}	Link	"Next page"
+//	@Header		200		{string}	ETag	"Changes with the list"
+//	@Success	304
+//	@Failure	400	{object}	wire.Problem
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/runs/{id}/children [get]
+func (h *runHandler) listChildren(w http.ResponseWriter, r *http.Request) error {
+	query, err := parseQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	parent, err := h.run(w, r)
+	if err != nil {
+		return err
+	}
+	query.Parent, query.TopLevel, query.Sort = parent.ID, false, run.SortCreated
+	return h.writeList(w, r, query)
+}
+
+// writeList answers with a page of runs.
+func (h *runHandler) writeList(w http.ResponseWriter, r *http.Request, query run.Query) error {
+	params := r.URL.Query()
 	page, err := h.runs.List(r.Context(), query)
 	if err != nil {
 		return err
@@ -82,6 +118,9 @@ func parseQuery(params url.Values) (run.Query, error) {
 		Model: params.Get("model"), Target: params.Get("target"), Text: params.Get("q"), Cursor: params.Get("cursor"),
 	}
 	var err error
+	if err := parseStudy(params, &q); err != nil {
+		return q, err
+	}
 	if q.States, err = parseStates(params.Get("state")); err != nil {
 		return q, err
 	}
@@ -107,6 +146,24 @@ func parseQuery(params url.Values) (run.Query, error) {
 		}
 	}
 	return q, nil
+}
+
+// parseStudy reads the parameters about studies and their cells.
+func parseStudy(params url.Values, q *run.Query) error {
+	q.Kind, q.Parent, q.TopLevel = run.Kind(params.Get("kind")), params.Get("parent_id"), params.Get("parent_id") == ""
+	switch q.Kind {
+	case "", run.KindRun, run.KindSweep:
+	default:
+		return fail(errParameter, "kind must be run or sweep, not %q", string(q.Kind))
+	}
+	switch include := params.Get("include"); include {
+	case "":
+	case "children":
+		q.TopLevel = false
+	default:
+		return fail(errParameter, "include must be children, not %q", include)
+	}
+	return nil
 }
 
 func parseStates(text string) ([]bench.State, error) {

@@ -35,6 +35,11 @@ func terminalStates() []bench.State {
 	return []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}
 }
 
+// activeStates returns the states of runs that are being performed.
+func activeStates() []bench.State {
+	return []bench.State{bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting}
+}
+
 // run returns the run of a request: that of the id in the path, else of the
 // parameter run, else the selected run. It returns nil if the request names none
 // and there is no run. It sets the headers that identify the run.
@@ -93,7 +98,7 @@ func (b *base) find(ctx context.Context, name string) (*run.Run, error) {
 // lastFinished returns the run that finished last, nil if none has.
 func (b *base) lastFinished(ctx context.Context) (*run.Run, error) {
 	page, err := b.runs.List(ctx, run.Query{
-		States: terminalStates(), Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: terminalStates(), Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err

@@ -61,6 +61,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}", handle: runs.getRun, query: none()},
 		{method: del, pattern: "/api/runs/{id}", handle: runs.deleteRun, query: []string{"force"}},
 		{method: post, pattern: "/api/runs/{id}/cancel", handle: runs.cancel, query: []string{"wait"}},
+		{method: get, pattern: "/api/runs/{id}/children", handle: runs.listChildren, query: []string{"limit", "cursor"}},
 		{method: get, pattern: "/api/runs/{id}/config", handle: data.getConfig, query: none()},
 		{method: get, pattern: "/api/runs/{id}/run", handle: data.getRunInfo, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics", handle: data.getMetrics, query: none()},

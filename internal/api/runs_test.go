@@ -228,7 +228,7 @@ func TestListParameters(t *testing.T) {
 			{Name: "gpu", Value: "h100"}, {Name: "nightly", AnyValue: true, Not: true}, {Name: "team", AnyValue: true}, {Name: "x", Value: "y=z", Not: true},
 		},
 		Model: "m", Target: "t", Text: "text", CreatedAfter: epoch, CreatedBefore: time.Date(2026, 5, 5, 8, 0, 0, 5e8, time.UTC),
-		Sort: run.SortDuration, Descending: true, Limit: 500, Cursor: "c",
+		Sort: run.SortDuration, Descending: true, Limit: 500, Cursor: "c", TopLevel: true,
 	}
 	if diff := cmp.Diff(want, q); err != nil || diff != "" {
 		t.Errorf("parseQuery: %v (-want +got):\n%s", err, diff)
@@ -236,7 +236,7 @@ func TestListParameters(t *testing.T) {
 	ts := newTestServer(t, nil)
 	for _, bad := range []string{
 		"state=done", "state=queued,", "label==x", "label=!", "created_after=yesterday", "sort=size", "limit=0", "limit=501", "limit=x",
-		"cursor=foreign", "page=2",
+		"cursor=foreign", "page=2", "kind=trial", "include=all",
 	} {
 		if w := ts.do("GET", "/api/runs?"+bad, ""); w.Code != 400 || !strings.Contains(w.Body.String(), "bad-parameter") {
 			t.Errorf("GET /api/runs?%s = %d %s, want 400", bad, w.Code, w.Body)

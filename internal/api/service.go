@@ -63,6 +63,13 @@ func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	studies, err := h.runs.List(r.Context(), run.Query{Kind: run.KindSweep, States: activeStates(), Limit: 1})
+	if err != nil {
+		return err
+	}
+	if studies.Total > 0 && (h.oneShot || !force) {
+		return fail(run.ErrActive, detailStillRunning)
+	}
 	if h.oneShot {
 		only, err := h.find(r.Context(), "")
 		if err != nil {

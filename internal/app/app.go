@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
+	"aiperfd/internal/study"
 )
 
 // maxFeedClients is the maximum number of concurrent WebSocket clients.
@@ -42,20 +43,25 @@ type options struct {
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
 	version      string
+
+	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
+	observer study.Observer                              // of cells; nil = nobody
 }
 
 // app is an engine with an optional HTTP API.
 type app struct {
 	engine   *engine.Engine
-	server   *api.Server   // nil = no API
-	listener net.Listener  // nil = no API
-	stopped  chan struct{} // closed by shutdown
-	shutdown func()        // makes run return; safe for concurrent use, idempotent
+	studies  *study.Service // runs and studies; performs the latter
+	server   *api.Server    // nil = no API
+	listener net.Listener   // nil = no API
+	stopped  chan struct{}  // closed by shutdown
+	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
+	shutdown func()         // makes run return; safe for concurrent use, idempotent
 }
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, stopped: make(chan struct{})}
+	a := &app{listener: o.listener, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
@@ -66,13 +72,26 @@ func newApp(o options) (*app, error) {
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
+		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.study == nil {
+		o.study = func(text []byte) (*config.Document, error) {
+			doc, _, err := loadChecked(text, config.JSON, o.load)
+			return doc, err
+		}
+	}
+	a.studies, err = study.New(study.Options{
+		Runner: a.engine, Store: o.store, Load: o.study, Publisher: publisher, Observer: o.observer, Log: o.log,
+		MaxStudies: o.maxRuns, MaxQueued: o.maxQueued,
 	})
 	if err != nil || o.listener == nil {
 		return a, err
 	}
 	a.server, err = api.New(api.Options{
-		Runs: a.engine, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: a.studies, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},
@@ -114,6 +133,18 @@ func (a *app) run(ctx context.Context) error {
 		defer a.shutdown()
 		defer stopAPI()
 		return a.engine.Run(ctx)
+	})
+	group.Go(func() error {
+		select {
+		case <-a.recover:
+			err := a.studies.Run(ctx)
+			if err != nil {
+				a.shutdown()
+			}
+			return err
+		case <-ctx.Done():
+			return nil
+		}
 	})
 	if a.server != nil {
 		group.Go(func() error {

@@ -20,6 +20,9 @@ type Folder struct {
 	Path  string
 	named bool // by the user, not by autoName
 	reuse bool // the folder of an earlier run of the same name
+	// resumed is the id of the study that an earlier process has begun in the folder; ""
+	// = there is none.
+	resumed string
 }
 
 // MakeFolder creates the folder of a run: the one that the document names, whose
@@ -35,13 +38,18 @@ func MakeFolder(d *config.Document, given bool) (*Folder, error) {
 		}
 		f.Path = f.free(&d.Benchmark, models)
 	}
+	return f, f.claim()
+}
+
+// claim makes the folder, and takes it over from a run that had it.
+func (f *Folder) claim() error {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
-		return nil, fmt.Errorf("make artifact folder: %w", err)
+		return fmt.Errorf("make artifact folder: %w", err)
 	}
 	if err := os.Remove(filepath.Join(f.Path, export.ReadyMarker)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("take over artifact folder: %w", err)
+		return fmt.Errorf("take over artifact folder: %w", err)
 	}
-	return f, nil
+	return nil
 }
 
 // rename names an automatically named folder after the models of the run, which

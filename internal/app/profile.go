@@ -41,7 +41,8 @@ type Outcome string
 const (
 	Failed        Outcome = "failed"
 	Cancelled     Outcome = "cancelled"
-	InvalidClient Outcome = "invalid client" // only if the document has client.strict
+	MissedSLO     Outcome = "missed objective" // of the run as a whole
+	InvalidClient Outcome = "invalid client"   // only if the document has client.strict
 )
 
 // OutcomeError is the error of a benchmark that was performed and reported but
@@ -94,10 +95,20 @@ func (o *oneShot) run(ctx context.Context) error {
 		}
 		ao.listener = ln
 	}
+	cells := &follower{progress: o.progress(), quiet: o.Document.NoSweepTable}
+	if o.Document.Study() != nil {
+		tree, err := store.OpenTree(o.Folder.Path)
+		if err != nil {
+			return err
+		}
+		ao.store, ao.observer = tree, cells
+		ao.study = func([]byte) (*config.Document, error) { return o.Document, nil }
+	}
 	a, err := newApp(ao)
 	if err != nil {
 		return err
 	}
+	cells.from = a.engine
 	stopped := make(chan error, 1) // one value, so that the goroutine never blocks
 	go func() { stopped <- a.run(ctx) }()
 	for _, w := range o.warnings {
@@ -111,7 +122,11 @@ func (o *oneShot) run(ctx context.Context) error {
 		if rt.APIPort == nil { // else clients may still read from the folder
 			o.Folder.rename(&o.Document.Benchmark, ended.Models)
 		}
-		err = o.report(ended, a.engine.Report(ended.ID))
+		if ended.Study != nil {
+			err = o.reportStudy(ended, a.studies.Report(ended.ID))
+		} else {
+			err = o.report(ended, a.engine.Report(ended.ID))
+		}
 		a.engine.Finish(err != nil && ended.State != bench.StateCancelled)
 		o.linger(ctx, a)
 	}
@@ -121,11 +136,14 @@ func (o *oneShot) run(ctx context.Context) error {
 
 // measure submits the run and waits for its end.
 func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
-	queued, err := a.engine.Submit(ctx, run.Submission{Document: o.Document, Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
-	if err != nil {
-		return nil, err
+	id := o.Folder.resumed
+	if id == "" {
+		queued, err := a.studies.Submit(ctx, run.Submission{Document: o.Document, Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
+		if err != nil {
+			return nil, err
+		}
+		id = queued.ID
 	}
-	id := queued.ID
 	defer onSignals(
 		func(by os.Signal) {
 			reason := "interrupted from the keyboard"
@@ -137,14 +155,16 @@ func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
 		},
 		func(os.Signal) { o.cancel(ctx, a, id, run.CancelRequest{Force: true}) },
 	)()
-	stop := o.progress().Follow(ctx, a.engine, id)
-	defer stop()
-	return a.engine.Wait(ctx, id)
+	if o.Document.Study() == nil {
+		stop := o.progress().Follow(ctx, a.engine, id)
+		defer stop()
+	}
+	return a.studies.Wait(ctx, id)
 }
 
 // cancel stops the run. A run that has just ended is no error.
 func (o *oneShot) cancel(ctx context.Context, a *app, id string, c run.CancelRequest) {
-	if _, _, err := a.engine.Cancel(ctx, id, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+	if _, _, err := a.studies.Cancel(ctx, id, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 		o.log.Error().Err(err).Msg("cancel run")
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -25,10 +27,23 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
+	case results != nil && !slo.Passed(results.SLOs.Run):
+		return &OutcomeError{MissedSLO, "the run missed an objective: " + missed(results.SLOs.Run)}
 	case p.Document.Benchmark.Client.Strict && r.Client != nil && r.Client.Verdict == verdict.Invalid:
 		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(r.Client.Reasons)}
 	}
 	return nil
+}
+
+// missed lists the objectives that are not met.
+func missed(rs []slo.Result) string {
+	var out []string
+	for i := range rs {
+		if !rs[i].Met {
+			out = append(out, strings.TrimSuffix(rs[i].Line(), ", missed"))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // screenErrors is the number of kinds of errors that are printed; the files
@@ -46,7 +61,7 @@ func (p *Profile) print(r *export.Report) error {
 	}
 	if options.Detail != export.Brief {
 		for _, f := range []export.File{
-			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records},
+			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records}, {Label: "Records Parquet Export", Path: names.Tables},
 			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Outputs JSON", Path: names.Outputs}, {Label: "Log File", Path: names.Log},
 		} {
 			f.Path = filepath.Join(p.Folder.Path, f.Path)

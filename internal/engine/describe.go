@@ -25,9 +25,10 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
+		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Seed: *d.RandomSeed,
+		Origin:   run.Origin{Via: s.Via, CLICommand: s.CLICommand},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
-		CLICommand: s.CLICommand, Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
+		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),
 	}
 	for _, t := range plan.Targets {

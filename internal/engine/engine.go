@@ -62,6 +62,8 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
+	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
+	Recovered func()
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
@@ -122,7 +124,7 @@ func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 	switch {
 	case e.stopping:
 		err = run.ErrStopping
-	case len(e.queue) >= e.opts.MaxQueued:
+	case s.Cell == nil && len(e.queue) >= e.opts.MaxQueued:
 		err = run.ErrQueueFull
 	}
 	e.mu.Unlock()
@@ -155,10 +157,20 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 		return nil, err
 	}
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
-	j.run.Version = e.opts.Version
+	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
 	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
 	return j, nil
+}
+
+// Describe returns the run that a submission would make, with an id of its own. It is not
+// stored. The error is *config.Invalid if the document is wrong.
+func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
+	j, err := e.newJob(s)
+	if err != nil {
+		return nil, err
+	}
+	return j.view(), nil
 }
 
 // enqueue appends a stored job to the queue.
@@ -189,6 +201,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.health.set(run.HealthRunning, "store", "ok")
 	close(e.open)
+	if e.opts.Recovered != nil {
+		e.opts.Recovered()
+	}
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	for {
@@ -378,7 +393,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
-		States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false

@@ -39,7 +39,7 @@ func (v *recovery) run(ctx context.Context) error {
 // each calls f for every run in a state, oldest first.
 func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Context, *run.Run) error) error {
 	var all []run.Run
-	for q := (run.Query{States: []bench.State{s}, Sort: run.SortCreated, Limit: 500}); ; {
+	for q := (run.Query{Kind: run.KindRun, States: []bench.State{s}, Sort: run.SortCreated, Limit: 500}); ; {
 		page, err := v.engine.opts.Store.List(ctx, q)
 		if err != nil {
 			return fmt.Errorf("list %s runs: %w", s, err)
@@ -124,7 +124,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	}
 	d.RandomSeed = &r.Seed
 	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand})
+	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		return fmt.Errorf("compile queued run %s: %w", r.ID, err)
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/study/cell"
 )
 
 // Run is the public description of one run: identity, state, and the redacted
@@ -21,25 +23,77 @@ type Run struct {
 	CreatedAt   time.Time         `json:"created_at"`
 	StartedAt   *time.Time        `json:"started_at"`
 	EndedAt     *time.Time        `json:"ended_at"`
-	Via         string            `json:"submitted_via"` // "api" or "cli"
-	Version     string            `json:"aiperfd_version"`
-	Seed        int64             `json:"random_seed"`
-	Models      []string          `json:"models"`
-	Targets     []string          `json:"targets"` // redacted base URLs
-	Endpoint    string            `json:"endpoint_type"`
-	Streaming   bool              `json:"streaming"`
-	Concurrency *int              `json:"concurrency"`  // of the first profiling phase
-	Rate        *float64          `json:"request_rate"` // of the first profiling phase; requests/s
-	Credentials Credentials       `json:"credentials"`
-	CLICommand  string            `json:"cli_command,omitempty"` // redacted
-	Summary     *Summary          `json:"summary"`               // once terminal
-	Client      *ClientVerdict    `json:"client"`                // once terminal; nil = it never got to measure
-	Error       *Error            `json:"error"`
-	Warnings    []bench.Warning   `json:"warnings"`
-	Revision    int64             `json:"revision"` // grows with every change
+	Origin
+	Seed        int64           `json:"random_seed"`
+	Models      []string        `json:"models"`
+	Targets     []string        `json:"targets"` // redacted base URLs
+	Endpoint    string          `json:"endpoint_type"`
+	Streaming   bool            `json:"streaming"`
+	Concurrency *int            `json:"concurrency"`  // of the first profiling phase
+	Rate        *float64        `json:"request_rate"` // of the first profiling phase; requests/s
+	Credentials Credentials     `json:"credentials"`
+	Summary     *Summary        `json:"summary"` // once terminal
+	Client      *ClientVerdict  `json:"client"`  // once terminal; nil = it never got to measure
+	Error       *Error          `json:"error"`
+	Warnings    []bench.Warning `json:"warnings"`
+	Revision    int64           `json:"revision"` // grows with every change
 	// Config is AIPerf's camelCase document with every default, redacted. The
 	// API serves it on its own route.
 	Config json.RawMessage `json:"-"`
+
+	Study *Study `json:"study,omitempty"` // a study: runs that belong together; nil = a run
+	Cell  *Cell  `json:"cell,omitempty"`  // the place of the run in a study; nil = it stands alone
+}
+
+// Origin is where a run comes from.
+type Origin struct {
+	Via        string `json:"submitted_via"` // "api" or "cli"
+	Version    string `json:"aiperfd_version"`
+	CLICommand string `json:"cli_command,omitempty"` // redacted
+}
+
+// Kind is what a [Run] is.
+type Kind string
+
+// The kinds.
+const (
+	KindRun   Kind = "run"   // one benchmark
+	KindSweep Kind = "sweep" // a study: the variations and repeats of one document
+)
+
+// Kind returns what the run is.
+func (r *Run) Kind() Kind {
+	if r.Study != nil {
+		return KindSweep
+	}
+	return KindRun
+}
+
+// ParentID returns the id of the study that the run belongs to; "" = it stands alone.
+func (r *Run) ParentID() string {
+	if r.Cell == nil {
+		return ""
+	}
+	return r.Cell.ParentID
+}
+
+// Cell is the place of a run in a study.
+type Cell struct {
+	ParentID  string         `json:"parent_id"`
+	Variation cell.Variation `json:"variation"`
+	Trial     int            `json:"trial"`  // from 0
+	Label     string         `json:"label"`  // of the trial: run_0001
+	Folder    string         `json:"folder"` // below that of the study, with slashes
+}
+
+// Study is the progress of a study. A cell is one run of it.
+type Study struct {
+	Type   string `json:"type"`        // of the sweep: grid, …; repeats without a sweep
+	Total  int    `json:"cells_total"` // planned; an upper bound if results decide what comes next
+	Done   int    `json:"cells_done"`  // ended, failed ones included
+	Failed int    `json:"cells_failed"`
+	// Current is the label of the active cell; empty = none is active.
+	Current string `json:"current,omitempty"`
 }
 
 // Credentials names the secrets of a run, without their values.
@@ -68,6 +122,8 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
+	// SLOs are the outcomes of the objectives of the run as a whole.
+	SLOs []slo.Result `json:"slo_results,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
@@ -119,4 +175,5 @@ const (
 	Internal        ErrorCode = "internal"         // a defect of aiperfd
 	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
 	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
+	TooManyFailures ErrorCode = "cell-failures"    // a study ended because of its failed cells
 )

@@ -33,6 +33,9 @@ type Query struct {
 	Model         string
 	Target        string
 	Text          string // substring of name or notes
+	Kind          Kind   // empty = all
+	Parent        string // id of a study: its cells
+	TopLevel      bool   // without the cells of studies
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Sort          Sort

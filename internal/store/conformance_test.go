@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -29,13 +30,13 @@ func newRun(n int) *run.Run {
 	return &run.Run{
 		ID: id(n), Name: fmt.Sprint("Run ", n), Labels: map[string]string{"gpu": "h100", "n": fmt.Sprint(n)},
 		Notes: "a \"note\" <1>", State: bench.StateCompleted, StateReason: "r", CreatedAt: at,
-		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Via: "api",
-		Version: "0.1.0", Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
+		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Origin: run.Origin{Via: "api", Version: "0.1.0", CLICommand: "aiperfd profile"},
+		Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
 		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
-		Credentials: run.Credentials{Headers: []string{"X-Key"}}, CLICommand: "aiperfd profile",
-		Summary:  &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
-		Error:    &run.Error{Code: run.NoSuccess, Message: "m", Phase: "p"},
-		Warnings: []bench.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
+		Credentials: run.Credentials{Headers: []string{"X-Key"}},
+		Summary:     &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
+		Error:       &run.Error{Code: run.NoSuccess, Message: "m", Phase: "p"},
+		Warnings:    []bench.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
 		Config: json.RawMessage(`{"b":  [1, 2.0, "<é>"], "a":null}`),
 	}
 }
@@ -44,6 +45,13 @@ func newRun(n int) *run.Run {
 func eachStore(t *testing.T, f func(t *testing.T, s run.Store)) {
 	t.Helper()
 	t.Run("Store", func(t *testing.T) { f(t, open(t, t.TempDir())) })
+	t.Run("Tree", func(t *testing.T) {
+		s, err := OpenTree(filepath.Join(t.TempDir(), "a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, s)
+	})
 	t.Run("Single", func(t *testing.T) { f(t, NewSingle(filepath.Join(t.TempDir(), "a", "b"))) })
 }
 
@@ -191,6 +199,43 @@ func numbers(t *testing.T, runs []run.Run) (out []int) {
 	return out
 }
 
+// The cells of a study are found by their study, and left out of a list of what stands
+// alone.
+func TestListStudies(t *testing.T) {
+	eachStore(t, func(t *testing.T, s run.Store) {
+		parent := newRun(1)
+		parent.Study = &run.Study{Type: "grid", Total: 2}
+		put(t, s, newRun(0), parent)
+		for n := 2; n < 4; n++ {
+			r := newRun(n)
+			r.Cell = &run.Cell{ParentID: id(1), Trial: n - 2, Folder: fmt.Sprint("cell_", n)}
+			put(t, s, r)
+		}
+		for name, c := range map[string]struct {
+			q    run.Query
+			want []string
+		}{
+			"all":                {run.Query{Sort: run.SortCreated}, []string{id(0), id(1), id(2), id(3)}},
+			"cells":              {run.Query{Sort: run.SortCreated, Parent: id(1)}, []string{id(2), id(3)}},
+			"cells of no study":  {run.Query{Parent: id(0)}, nil},
+			"top level":          {run.Query{Sort: run.SortCreated, TopLevel: true}, []string{id(0), id(1)}},
+			"runs":               {run.Query{Sort: run.SortCreated, Kind: run.KindRun}, []string{id(0), id(2), id(3)}},
+			"studies":            {run.Query{Kind: run.KindSweep}, []string{id(1)}},
+			"runs at the top":    {run.Query{Kind: run.KindRun, TopLevel: true}, []string{id(0)}},
+			"studies of studies": {run.Query{Kind: run.KindSweep, Parent: id(1)}, nil},
+		} {
+			page, err := s.List(t.Context(), c.q)
+			var got []string
+			for _, r := range page.Runs {
+				got = append(got, r.ID)
+			}
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
+			}
+		}
+	})
+}
+
 func TestListPages(t *testing.T) {
 	eachStore(t, func(t *testing.T, s run.Store) {
 		for n := range 7 {
@@ -220,7 +265,7 @@ func TestListPages(t *testing.T) {
 			}
 			for _, n := range []int{50, 51} {
 				if err := s.Delete(t.Context(), id(n)); err != nil {
-					if _, ok := s.(*Single); !ok {
+					if _, ok := s.(*Store); ok {
 						t.Fatal(err)
 					}
 				}

@@ -181,9 +181,10 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	}
 	k := keysOf(r)
 	_, err = tx.ExecContext(ctx, `INSERT INTO runs
-		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes)
+		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes,
+		string(r.Kind()), r.ParentID())
 	if err != nil {
 		return err
 	}

@@ -158,6 +158,9 @@ func (q *query) matches(r *run.Run) bool {
 	text := strings.ToLower(q.Text)
 	switch {
 	case len(q.States) > 0 && !slices.Contains(q.States, r.State),
+		q.Kind != "" && q.Kind != r.Kind(),
+		q.Parent != "" && q.Parent != r.ParentID(),
+		q.TopLevel && r.ParentID() != "",
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
@@ -228,6 +231,15 @@ func (q *query) where() (string, []any) {
 			c = "NOT " + c
 		}
 		add(c+")", a...)
+	}
+	if q.Kind != "" {
+		add("kind = ?", string(q.Kind))
+	}
+	if q.Parent != "" {
+		add("parent_id = ?", q.Parent)
+	}
+	if q.TopLevel {
+		add("parent_id = ''")
 	}
 	if q.Model != "" {
 		add("EXISTS (SELECT 1 FROM models WHERE run_id = runs.id AND model = ?)", q.Model)

@@ -41,6 +41,15 @@ func writeRun(dir string, r *run.Run) error {
 
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
 func readRun(dir string) (*run.Run, error) {
+	r, err := readCopy(dir)
+	if err == nil && r.ID != filepath.Base(dir) {
+		return nil, errors.New("decode run: it is not the run of this folder")
+	}
+	return r, err
+}
+
+// readCopy reads the copy of a run from a folder of any name.
+func readCopy(dir string) (*run.Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err != nil {
 		return nil, err
@@ -52,7 +61,7 @@ func readRun(dir string) (*run.Run, error) {
 	switch {
 	case d.Schema != documentSchema:
 		return nil, fmt.Errorf("decode run: schema is %q, not %q", d.Schema, documentSchema)
-	case d.Run == nil || d.Run.ID != filepath.Base(dir):
+	case d.Run == nil || !usableID.MatchString(d.Run.ID):
 		return nil, errors.New("decode run: it is not the run of this folder")
 	}
 	d.Run.Config = d.Config

@@ -170,8 +170,8 @@ func TestNewerSchema(t *testing.T) {
 		t.Errorf("warnings of a new store: %q", s.Warnings())
 	}
 	var version int
-	if err := s.write.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil || version != 1 {
-		t.Errorf("schema version = %d, %v; want 1", version, err)
+	if err := s.write.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil || version != 2 {
+		t.Errorf("schema version = %d, %v; want 2", version, err)
 	}
 	if _, err := s.write.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestListSame(t *testing.T) {
 				ID: id(next%40 + 1), Name: word.Draw(rt, "name"), Notes: word.Draw(rt, "notes"), CreatedAt: moment.Draw(rt, "created"),
 				State:  rapid.SampledFrom([]bench.State{bench.StateQueued, bench.StateRunning, bench.StateFailed}).Draw(rt, "state"),
 				Models: []string{word.Draw(rt, "model")}, Targets: []string{word.Draw(rt, "target")},
-				Labels: map[string]string{word.Draw(rt, "label"): word.Draw(rt, "value")}, Version: "v",
+				Labels: map[string]string{word.Draw(rt, "label"): word.Draw(rt, "value")}, Origin: run.Origin{Version: "v"},
 			}
 			if rapid.Bool().Draw(rt, "ended") {
 				r.StartedAt, r.EndedAt = new(moment.Draw(rt, "started at")), new(moment.Draw(rt, "ended at"))

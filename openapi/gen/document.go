@@ -199,6 +199,8 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 		})}
 	case reference.KindJSON:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Has: new(true)}})}
+	case reference.KindAny:
+		return openapi3.SchemaRefs{inline(&openapi3.Schema{})}
 	case reference.KindDistribution:
 		return openapi3.SchemaRefs{g.distribution(f)}
 	}

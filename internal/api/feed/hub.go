@@ -77,6 +77,7 @@ type stream struct {
 	samples []sample
 	ended   bool // the run is terminal
 	done    bool // no message follows
+	study   bool // clients follow its cells unless they name it
 }
 
 // sample are the totals of a run at one instant.
@@ -132,7 +133,10 @@ func (h *Hub) Publish(ev run.Event) {
 
 // activate updates the list of active runs, before the messages are sent.
 func (h *Hub) activate(ev run.Event, s *stream) {
-	if ev.Run != nil && ev.Run.State.Active() && !s.done && !slices.Contains(h.active, ev.RunID) {
+	if ev.Run != nil {
+		s.study = ev.Run.Study != nil
+	}
+	if ev.Run != nil && !s.study && ev.Run.State.Active() && !s.done && !slices.Contains(h.active, ev.RunID) {
 		h.active = append(h.active, ev.RunID)
 	}
 }
@@ -165,7 +169,7 @@ func (h *Hub) settle(ev run.Event, s *stream) {
 	case ev.Type == run.EventDeleted:
 		delete(h.streams, ev.RunID)
 		h.forget(ev.RunID)
-	case ev.Type == run.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
+	case ev.Type == run.EventComplete, terminal && !s.study && !slices.Contains(h.active, ev.RunID):
 		// A run that never became active may end without EventComplete.
 		s.done = true
 		h.forget(ev.RunID)
@@ -191,8 +195,10 @@ func (h *Hub) current() string {
 	if n := len(h.active); n > 0 {
 		return h.active[n-1]
 	}
-	if n := len(h.ended); n > 0 {
-		return h.ended[n-1]
+	for _, id := range slices.Backward(h.ended) {
+		if s := h.streams[id]; s != nil && !s.study {
+			return id
+		}
 	}
 	return ""
 }

@@ -4,21 +4,29 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 )
 
 // RunInfo is the body of GET /api/run: who the run is.
 type RunInfo struct {
-	BenchmarkID string      `json:"benchmark_id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	RandomSeed  int64       `json:"random_seed" example:"42"`
-	Trial       int         `json:"trial" example:"0"`
-	CLICommand  string      `json:"cli_command,omitempty"` // redacted; absent for runs submitted over the API
-	State       bench.State `json:"state" example:"running"`
-	CreatedAt   time.Time   `json:"created_at" format:"date-time"`
-	StartedAt   *time.Time  `json:"started_at,omitempty" format:"date-time"`
-	EndedAt     *time.Time  `json:"ended_at,omitempty" format:"date-time"`
-	Version     string      `json:"aiperfd_version" example:"0.1.0"`
-	Via         string      `json:"submitted_via" enums:"api,cli"`
+	BenchmarkID string `json:"benchmark_id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	RandomSeed  int64  `json:"random_seed" example:"42"`
+	SweepID     string `json:"sweep_id,omitempty"` // study that the run belongs to
+	Trial       int    `json:"trial" example:"0"`
+	RunLabel    string `json:"run_label,omitempty" example:"run_0001"`
+
+	VariationLabel  string         `json:"variation_label,omitempty" example:"phases.profiling.concurrency=4"`
+	VariationIndex  *int           `json:"variation_index,omitempty"`
+	VariationValues map[string]any `json:"variation_values,omitempty"`
+
+	CLICommand string      `json:"cli_command,omitempty"` // redacted; absent for runs submitted over the API
+	State      bench.State `json:"state" example:"running"`
+	CreatedAt  time.Time   `json:"created_at" format:"date-time"`
+	StartedAt  *time.Time  `json:"started_at,omitempty" format:"date-time"`
+	EndedAt    *time.Time  `json:"ended_at,omitempty" format:"date-time"`
+	Version    string      `json:"aiperfd_version" example:"0.1.0"`
+	Via        string      `json:"submitted_via" enums:"api,cli"`
 	// Client is the verdict on the load generator; null before the first profiling
 	// phase.
 	Client *run.ClientVerdict `json:"client"`
@@ -26,11 +34,16 @@ type RunInfo struct {
 
 // NewRunInfo returns the identity of a run; s may be nil.
 func NewRunInfo(r *run.Run, s *run.Snapshot) RunInfo {
-	return RunInfo{
+	out := RunInfo{
 		BenchmarkID: r.ID, RandomSeed: r.Seed, CLICommand: r.CLICommand, State: r.State,
 		CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt),
 		Version: r.Version, Via: r.Via, Client: clientOf(r, s),
 	}
+	if c := newCell(r.Cell); c != nil {
+		out.SweepID, out.Trial, out.RunLabel = r.Cell.ParentID, c.Trial, c.Run
+		out.VariationLabel, out.VariationIndex, out.VariationValues = c.Label, &c.Index, c.Values
+	}
+	return out
 }
 
 // clientOf returns the newest verdict on the client; nil if there is none.
@@ -43,39 +56,74 @@ func clientOf(r *run.Run, s *run.Snapshot) *run.ClientVerdict {
 
 // Run is the run resource.
 type Run struct {
-	ID            string             `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	Name          string             `json:"name"`
-	Labels        map[string]string  `json:"labels"`
-	Notes         string             `json:"notes"`
-	Kind          string             `json:"kind" enums:"run"`
-	ParentID      *string            `json:"parent_id"`
-	State         bench.State        `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	StateReason   string             `json:"state_reason"`
-	QueuePosition *int               `json:"queue_position"` // 1 = the next to start; null when not queued
-	CreatedAt     time.Time          `json:"created_at" format:"date-time"`
-	StartedAt     *time.Time         `json:"started_at" format:"date-time"`
-	EndedAt       *time.Time         `json:"ended_at" format:"date-time"`
-	Via           string             `json:"submitted_via" enums:"api,cli"`
-	Version       string             `json:"aiperfd_version"`
-	RandomSeed    int64              `json:"random_seed"`
-	Models        []string           `json:"models"`
-	Targets       []string           `json:"targets"` // redacted
-	Endpoint      string             `json:"endpoint_type"`
-	Streaming     bool               `json:"streaming"`
-	Concurrency   *int               `json:"concurrency"`
-	RequestRate   *float64           `json:"request_rate"` // requests per second
-	Credentials   run.Credentials    `json:"credentials"`
-	Progress      *RunProgress       `json:"progress"` // null before the first phase
-	Summary       *run.Summary       `json:"summary"`  // null until the run is terminal
-	Client        *run.ClientVerdict `json:"client"`   // null before the first profiling phase
-	Error         *run.Error         `json:"error"`
-	Warnings      []bench.Warning    `json:"warnings"`
-	Artifacts     Artifacts          `json:"artifacts"`
-	Links         *Links             `json:"links,omitempty"` // absent in lists
-	Revision      int64              `json:"revision"`
+	ID       string            `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels"`
+	Notes    string            `json:"notes"`
+	Kind     run.Kind          `json:"kind" enums:"run,sweep"`
+	ParentID *string           `json:"parent_id"`      // study that the run belongs to
+	Cell     *Cell             `json:"cell,omitempty"` // its place there
+	RunState
+	QueuePosition *int `json:"queue_position"` // 1 = the next to start; null when not queued
+	RunTimes
+	Via         string             `json:"submitted_via" enums:"api,cli"`
+	Version     string             `json:"aiperfd_version"`
+	RandomSeed  int64              `json:"random_seed"`
+	Models      []string           `json:"models"`
+	Targets     []string           `json:"targets"` // redacted
+	Endpoint    string             `json:"endpoint_type"`
+	Streaming   bool               `json:"streaming"`
+	Concurrency *int               `json:"concurrency"`
+	RequestRate *float64           `json:"request_rate"` // requests per second
+	Credentials run.Credentials    `json:"credentials"`
+	Progress    *RunProgress       `json:"progress"` // null before the first phase
+	Summary     *run.Summary       `json:"summary"`  // null until the run is terminal
+	Client      *run.ClientVerdict `json:"client"`   // null before the first profiling phase
+	Error       *run.Error         `json:"error"`
+	Warnings    []bench.Warning    `json:"warnings"`
+	Artifacts   Artifacts          `json:"artifacts"`
+	Links       *Links             `json:"links,omitempty"` // absent in lists
+	Revision    int64              `json:"revision"`
 }
 
-// RunProgress is the progress of the phase that started last.
+// RunState is how far a run has come, and how it ended.
+type RunState struct {
+	State       bench.State `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	StateReason string      `json:"state_reason"`
+	// Verdict is whether the run met its objectives, whatever its state; null without
+	// objectives, and until the run is terminal.
+	Verdict *string `json:"verdict" enums:"pass,fail"`
+}
+
+// RunTimes are when a run came into being, began and ended.
+type RunTimes struct {
+	CreatedAt time.Time  `json:"created_at" format:"date-time"`
+	StartedAt *time.Time `json:"started_at" format:"date-time"`
+	EndedAt   *time.Time `json:"ended_at" format:"date-time"`
+}
+
+// Cell is the place of a run in a study.
+type Cell struct {
+	Index  int            `json:"variation_index"`
+	Label  string         `json:"variation_label" example:"phases.profiling.concurrency=4"`
+	Values map[string]any `json:"variation_values"` // by path
+	Trial  int            `json:"trial"`            // from 0
+	Run    string         `json:"run_label" example:"run_0001"`
+}
+
+// newCell returns the place of a run; nil = it stands alone.
+func newCell(c *run.Cell) *Cell {
+	if c == nil {
+		return nil
+	}
+	out := &Cell{Index: c.Variation.Index, Label: c.Variation.Label, Values: map[string]any{}, Trial: c.Trial, Run: c.Label}
+	for _, a := range c.Variation.Values {
+		out.Values[a.Path] = a.Value
+	}
+	return out
+}
+
+// RunProgress is the progress of the phase that started last, or of a study.
 type RunProgress struct {
 	Phase     string   `json:"phase" example:"profiling"`
 	Percent   *float64 `json:"percent"`
@@ -84,6 +132,13 @@ type RunProgress struct {
 	Errors    int64    `json:"request_errors"`
 	InFlight  int64    `json:"in_flight"`
 	ETASec    *float64 `json:"eta_sec"`
+
+	// Of a study: the runs that it plans (an upper bound if results decide what comes
+	// next), those that have ended, and those of them that failed.
+	CellsTotal  *int   `json:"cells_total,omitempty"`
+	CellsDone   *int   `json:"cells_done,omitempty"`
+	CellsFailed *int   `json:"cells_failed,omitempty"`
+	CurrentCell string `json:"current_cell,omitempty"` // label of the variation that is being performed
 }
 
 // Artifacts counts the files of a run that can be downloaded.
@@ -103,6 +158,7 @@ type Links struct {
 	Artifacts string `json:"artifacts"`
 	Cancel    string `json:"cancel"`
 	Dashboard string `json:"dashboard"`
+	Children  string `json:"children,omitempty"` // of a study
 }
 
 // RunList is the body of GET /api/runs.
@@ -124,22 +180,40 @@ type Queue struct {
 // position is its position in the queue from 1, or 0 if it is not queued.
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
-		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: "run", State: r.State,
-		StateReason: r.StateReason, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
-		EndedAt: utc(r.EndedAt), Via: r.Via, Version: r.Version, RandomSeed: r.Seed,
+		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
+		RunState: RunState{r.State, r.StateReason, objectivesVerdict(r.Summary)},
+		RunTimes: RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
+		Via:      r.Via, Version: r.Version, RandomSeed: r.Seed,
 		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
-		Progress: newRunProgress(s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
+		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
+	}
+	if id := r.ParentID(); id != "" {
+		out.ParentID = &id
+	}
+	if r.Study != nil {
+		out.Links.Children = out.Links.Self + "/children"
 	}
 	out.Credentials.Headers = list(out.Credentials.Headers)
 	if position > 0 {
 		out.QueuePosition = &position
 	}
 	return out
+}
+
+// objectivesVerdict returns whether all objectives are met; nil if there are none.
+func objectivesVerdict(s *run.Summary) *string {
+	switch {
+	case s == nil || len(s.SLOs) == 0:
+		return nil
+	case slo.Passed(s.SLOs):
+		return new("pass")
+	}
+	return new("fail")
 }
 
 func newLinks(id string) *Links {
@@ -151,7 +225,16 @@ func newLinks(id string) *Links {
 	}
 }
 
-func newRunProgress(s *run.Snapshot) *RunProgress {
+func newRunProgress(r *run.Run, s *run.Snapshot) *RunProgress {
+	if r.Study != nil {
+		out := &RunProgress{
+			CellsTotal: &r.Study.Total, CellsDone: &r.Study.Done, CellsFailed: &r.Study.Failed, CurrentCell: r.Study.Current,
+		}
+		if r.Study.Total > 0 {
+			out.Percent = new(100 * float64(r.Study.Done) / float64(r.Study.Total))
+		}
+		return out
+	}
 	if s == nil || len(s.Phases) == 0 {
 		return nil
 	}

@@ -33,6 +33,7 @@ type Choices struct {
 	Corpora    []Choice // texts of synthetic prompts
 	Samplings  []Choice // orders in which conversations are drawn
 	Objectives []string // tags of the metrics that can have an objective
+	Metrics    []string // tags of all metrics
 }
 
 // DatasetFile is a dataset whose first record is looked at.
@@ -65,13 +66,20 @@ func (c *Choices) list(name string) []Choice {
 	case "samplings":
 		return c.Samplings
 	case "objectives":
-		list := make([]Choice, len(c.Objectives))
-		for i, tag := range c.Objectives {
-			list[i].Name = tag
-		}
-		return list
+		return named(c.Objectives)
+	case "metrics":
+		return named(c.Metrics)
 	}
 	return nil
+}
+
+// named returns choices without aliases.
+func named(names []string) []Choice {
+	list := make([]Choice, len(names))
+	for i, name := range names {
+		list[i].Name = name
+	}
+	return list
 }
 
 // IsShaped reports whether name, in any spelling, is a type of phases that has a

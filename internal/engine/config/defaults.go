@@ -35,7 +35,7 @@ func prefill(b *Benchmark) {
 		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
-	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", Summary: true}
+	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", RecordFormat: "jsonl", Summary: true}
 	b.Tokenizer.Revision = defaultRevision
 	b.Logging.Level = defaultLogLevel
 	b.Client.Certify = "none"
@@ -76,6 +76,7 @@ type filler struct{ *loader }
 // fill fills the whole document, in document order.
 func (f filler) fill() {
 	b := &f.doc.Benchmark
+	f.fillStudy()
 	if !f.has("benchmark.datasets") {
 		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
 		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")

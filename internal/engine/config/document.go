@@ -8,6 +8,7 @@ package config
 import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -20,12 +21,17 @@ type Document struct {
 	Benchmark     Benchmark `json:"benchmark"`
 	Metadata      Metadata  `json:"metadata,omitzero"`
 
+	Sweep        *sweep.Block   `json:"sweep,omitempty"` // nil = no variations
+	MultiRun     sweep.MultiRun `json:"multiRun,omitzero"`
+	NoSweepTable bool           `json:"noSweepTable,omitempty"` // the command line prints no table of variations
+
 	defaulted []Default // values that depend on other values
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
 	untrusted    bool // files only under roots
 	roots        []string
+	study        *Study // nil = one run
 }
 
 // Metadata describes a run for its users; it does not affect what is measured.
@@ -43,10 +49,14 @@ type Benchmark struct {
 	Phases    []Phase    `json:"phases" validate:"min=1,max=100"` // at least one profiling phase
 	Artifacts Artifacts  `json:"artifacts"`
 	SLOs      Objectives `json:"slos"` // metric tag → threshold in the metric's display unit
-	Tokenizer Tokenizer  `json:"tokenizer"`
-	Runtime   Runtime    `json:"runtime"`
-	Logging   Logging    `json:"logging"`
-	Client    Client     `json:"client"`
+	// RunSLOs are objectives on the statistics of a run, such as
+	// "p99(time_to_first_token) < 500ms".
+	RunSLOs       []string       `json:"runSlos,omitempty"`
+	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
+	Tokenizer     Tokenizer      `json:"tokenizer"`
+	Runtime       Runtime        `json:"runtime"`
+	Logging       Logging        `json:"logging"`
+	Client        Client         `json:"client"`
 }
 
 // Models are the model names that requests carry.
@@ -307,3 +317,6 @@ type Client struct {
 // Defaulted returns the values that were chosen because of other values. The
 // slice must not be changed.
 func (d *Document) Defaulted() []Default { return d.defaulted }
+
+// Study returns what the document asks for beyond one run; nil = it is one run.
+func (d *Document) Study() *Study { return d.study }

@@ -35,6 +35,7 @@ func (c documentRules) check() {
 	c.checkPhases()
 	c.checkArtifacts()
 	c.checkTokenizer()
+	c.checkStudy()
 	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
 		c.Warn(at, problem.CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
 	}

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/template"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/variable"
@@ -149,11 +150,18 @@ func (r shorthandReporter) Deprecated(at tree.Place, format string, args ...any)
 // Load evaluates the templates, decodes and checks the draft and fills in the
 // defaults, like [Load]. The draft cannot be used again.
 func (d *Draft) Load() (*Document, []problem.Problem, error) {
+	var unread *Draft
+	if d.Root.Get("sweep") != nil || d.Root.Get("multiRun") != nil {
+		unread = d.clone()
+	}
 	l := d.decode()
 	rules := documentRules{l}
 	rules.check()
 	filler{l}.fill()
 	rules.checkFilled()
+	if l.Err() == nil && unread != nil {
+		l.makeStudy(unread)
+	}
 	warnings := l.Warnings()
 	if err := l.Err(); err != nil {
 		return nil, warnings, err
@@ -175,6 +183,7 @@ func (d *Draft) decode() *loader {
 	l := newLoader(&d.Report, d.options, d.FlagFor != nil)
 	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
 	prefill(&l.doc.Benchmark)
+	l.doc.MultiRun = sweep.NewMultiRun()
 	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
 		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -78,6 +79,7 @@ benchmark:
 	want := &Document{
 		SchemaVersion: "2.0", RandomSeed: new(int64(0)),
 		Metadata: Metadata{Name: "nightly", Labels: map[string]string{"gpu": "h100"}, Notes: "x"},
+		MultiRun: sweep.NewMultiRun(),
 		Benchmark: Benchmark{
 			Models: Models{Strategy: "weighted", Items: []Model{{"a", new(0.25)}, {"b", new(0.75)}}},
 			Endpoint: Endpoint{
@@ -105,7 +107,7 @@ benchmark:
 				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: new(int64(7)), Duration: new(Seconds(3600)), GracePeriod: new(Seconds(math.Inf(1))),
 					Concurrency: new(9), Rate: new(2.5), Smoothness: new(0.5), FailedRequestThreshold: new(0.25)},
 			},
-			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", Summary: true},
+			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", RecordFormat: "jsonl", Summary: true},
 			SLOs:      map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
 			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
 			Runtime:   Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
@@ -134,7 +136,7 @@ func TestLoadDefaults(t *testing.T) {
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm"}, Turns: constant(1), TurnDelay: constant(0)}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
-		Artifacts: Artifacts{Dir: "artifacts", Level: "records", Summary: true},
+		Artifacts: Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", Summary: true},
 		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
 		Runtime:   Runtime{UI: "dashboard"},
 		Logging:   Logging{Level: "INFO"},

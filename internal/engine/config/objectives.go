@@ -27,7 +27,7 @@ func (o *Objectives) Decode(f decode.Field, n *tree.Node) bool {
 		if m.Flag != "" {
 			name = m.Flag + ": "
 		}
-		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
+		tag := cmp.Or(ObjectiveAliases()[strings.ToLower(m.Name)], m.Name)
 		at := decode.Join(f.Path, tag)
 		if f.Given[at] != nil {
 			f.Fail(m.Place, problem.CodeConflict, "%sthe objective %s is given twice", name, tag)
@@ -35,7 +35,7 @@ func (o *Objectives) Decode(f decode.Field, n *tree.Node) bool {
 		}
 		f.Given[at] = m.Value
 		if !slices.Contains(objectives, tag) {
-			known := append(slices.Sorted(maps.Keys(objectiveAliases())), objectives...)
+			known := append(slices.Sorted(maps.Keys(ObjectiveAliases())), objectives...)
 			f.Fail(m.Place, problem.CodeUnknownField, "%s%q is not a metric%s", name, problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
 			continue
 		}
@@ -51,11 +51,18 @@ func (o *Objectives) Decode(f decode.Field, n *tree.Node) bool {
 	return true
 }
 
-// objectiveAliases are the usual short names of metrics that objectives may use.
-func objectiveAliases() map[string]string {
+// ObjectiveAliases returns the usual short names of metrics in objectives, in lower case.
+func ObjectiveAliases() map[string]string {
 	return map[string]string{
 		"ttft": "time_to_first_token", "itl": "inter_token_latency", "tpot": "inter_token_latency",
 		"e2e": "request_latency", "e2el": "request_latency", "latency": "request_latency",
 		"ttst": "time_to_second_token", "ttfo": "time_to_first_output_token",
 	}
+}
+
+// TokenDeadline is when each token of an answer is due: the first after TTFT, the others
+// ITL later each, both in milliseconds.
+type TokenDeadline struct {
+	TTFT *float64 `json:"ttft" validate:"gt=0"`
+	ITL  *float64 `json:"itl" validate:"gt=0"`
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/address"
@@ -27,9 +28,7 @@ type Assignment struct {
 // the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
 func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
-	v := *d
-	v.Report = d.Report.Clone()
-	v.Root = d.Root.Clone()
+	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
 	var bad problem.Report
@@ -42,7 +41,14 @@ func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
 			bad.Fail(tree.Place{Pointer: "#/sweep"}, problem.CodeUnknownField, "%s: %v", a.Path, err)
 		}
 	}
-	return &v, bad.Err()
+	return v, bad.Err()
+}
+
+// clone returns a copy that can be changed and loaded apart from d.
+func (d *Draft) clone() *Draft {
+	v := *d
+	v.Report, v.Root = d.Report.Clone(), d.Root.Clone()
+	return &v
 }
 
 // assign sets or merges one value.
@@ -63,7 +69,11 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	return address.Set(d.Root, names, value)
+	if err := address.Set(d.Root, names, value); err != nil {
+		return err
+	}
+	d.inferred = slices.DeleteFunc(slices.Clone(d.inferred), func(i Default) bool { return i.Pointer == value.Pointer })
+	return nil
 }
 
 // Text returns the draft as JSON, to be stored and read again: references to variables and

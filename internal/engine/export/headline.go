@@ -31,6 +31,7 @@ func (p *page) headline(r *Report) {
 		p.throughput(r)
 		p.latencies(r)
 		p.goodput(r)
+		p.runSLOs(r)
 		if c := verdict.NewCache(r.Results); c != nil {
 			p.entry("", "Cache", c.Message, 1)
 		}
@@ -230,7 +231,7 @@ func (p *page) latencies(r *Report) {
 
 // goodput prints how many requests met the objectives.
 func (p *page) goodput(r *Report) {
-	if len(r.SLOs) == 0 {
+	if len(r.SLOs.Requests) == 0 {
 		return
 	}
 	text := "none"
@@ -241,7 +242,7 @@ func (p *page) goodput(r *Report) {
 		text += " (" + Figure(v) + " req/s)"
 	}
 	text += " met "
-	for i, tag := range slices.Sorted(maps.Keys(r.SLOs)) {
+	for i, tag := range slices.Sorted(maps.Keys(r.SLOs.Requests)) {
 		if i > 0 {
 			text += ", "
 		}
@@ -253,12 +254,26 @@ func (p *page) goodput(r *Report) {
 		if def.Flags&catalogue.LargerIsBetter != 0 {
 			relation = p.sign("≥", ">=")
 		}
-		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))
-		if v, ok := average(r, "slo_attainment."+tag); ok && len(r.SLOs) > 1 {
+		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs.Requests[tag], def.Unit), " ratio"))
+		if v, ok := average(r, "slo_attainment."+tag); ok && len(r.SLOs.Requests) > 1 {
 			text += " (" + share(v) + " %)"
 		}
 	}
 	p.entry("", "Goodput", text, 1)
+}
+
+// runSLOs prints the outcome of each objective of the run.
+func (p *page) runSLOs(r *Report) {
+	for i := range r.SLOs.Run {
+		s, label := green, ""
+		if !r.SLOs.Run[i].Met {
+			s = red
+		}
+		if i == 0 {
+			label = "SLO"
+		}
+		p.entry(s, label, r.SLOs.Run[i].Line(), 1)
+	}
 }
 
 // clientReport prints the verdict on the load generator with its reason.

@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -37,9 +38,9 @@ type Report struct {
 	Duration time.Duration `json:"duration_ns"`       // profiling phase window W that rates divide by
 	Expected int64         `json:"expected_requests"` // requests asked for; 0 = not bounded by requests
 
-	SLOs     map[string]float64 `json:"slos,omitempty"` // objectives: metric tag → threshold in the metric's unit; empty = none
-	Results  metric.Results     `json:"-"`              // profiling phases together
-	Warmup   metric.Results     `json:"-"`              // nil without a warm-up
+	SLOs     SLOs               `json:"slos,omitzero"`
+	Results  metric.Results     `json:"-"` // profiling phases together
+	Warmup   metric.Results     `json:"-"` // nil without a warm-up
 	Phases   []PhaseReport      `json:"-"`
 	Errors   []errorgroup.Group `json:"errors"` // profiling only, most frequent first
 	Warnings []bench.Warning    `json:"notes"`
@@ -68,6 +69,12 @@ type Layout struct {
 	Prefix    string `json:"prefix,omitempty"`        // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
 	CSVDigits *int   `json:"csv_precision,omitempty"` // decimals in CSV files; nil = as many as small numbers need, at least two
 	NoSummary bool   `json:"no_summary,omitempty"`    // the summary is not written as JSON
+}
+
+// SLOs are the objectives of a run.
+type SLOs struct {
+	Requests map[string]float64 `json:"requests,omitempty"` // of each request: metric tag → threshold in the metric's unit; empty = none
+	Run      []slo.Result       `json:"run,omitempty"`      // of the run as a whole, with their outcomes; empty = none
 }
 
 // PhaseReport is one phase alone.

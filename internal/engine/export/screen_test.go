@@ -32,7 +32,7 @@ func busyReport(t *testing.T) *Report {
 		Title: "LLM Metrics", Load: "poisson 20/s", Tokenizer: "server usage where sent, else builtin",
 
 		Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), End: time.Date(2026, 3, 4, 5, 7, 37, 0, time.UTC), Duration: 90 * time.Second, Expected: 1400,
-		SLOs: map[string]float64{"time_to_first_token": 500, "inter_token_latency": 50},
+		SLOs: SLOs{Requests: map[string]float64{"time_to_first_token": 500, "inter_token_latency": 50}},
 		Results: metric.Results{
 			result(t, "time_to_first_token", 1221, percentiles(412.5)),
 			result(t, "request_latency", 1221, percentiles(5210)),

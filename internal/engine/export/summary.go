@@ -92,6 +92,9 @@ func writeJSON(w io.Writer, r *Report) error {
 
 // verdicts writes how far the numbers can be believed, and what affects them.
 func (s *summary) verdicts(r *Report) {
+	if len(r.SLOs.Run) > 0 {
+		s.value("slo_results", r.SLOs.Run)
+	}
 	if r.Client != nil {
 		s.value("client", r.Client)
 	}

@@ -226,6 +226,17 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// WriteArtifact writes a result file like [WriteFile], and lets others read it.
+func WriteArtifact(path string, data []byte) error { return writeFile(path, FileMode, data) }
+
+// MarkReady writes the ready marker of a folder whose files are complete.
+func MarkReady(dir string, cancelled bool) error {
+	if err := begin(dir); err != nil {
+		return err
+	}
+	return finish(dir, marker{Ready: true, Cancelled: cancelled, Failed: []string{}})
+}
+
 func writeFile(path string, mode fs.FileMode, data []byte) error {
 	err := replaceFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -48,5 +48,5 @@ func (s *Set) dropLike(o *Set) {
 // equal reports whether two sets measure the same things.
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
-		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && maps.Equal(o.SLOs, p.SLOs)
+		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && o.Deadline == p.Deadline && maps.Equal(o.SLOs, p.SLOs)
 }

@@ -88,13 +88,14 @@ func TestValues(t *testing.T) {
 		"http_req_sending": 1, "http_req_ttfb": 43, "http_req_header": 5, "http_req_waiting": 48, "http_req_receiving": 150, "http_req_connection_reused": 0,
 		"http_req_data_sent": 2, "http_req_data_received": 1, "http_req_chunks_received": 5,
 		"http_req_connection_overhead": 10, "http_req_duration": 199, "http_req_total": 209,
+		"ttft_wire": 98, "time_to_headers": 46, "inter_token_latency_delivered": 10, "time_to_token_2": 100, "time_to_token_10": 180,
 	}
 	if diff := cmp.Diff(want, recordValues(handRecord(), everything()), approx); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	lists := make(map[string][]float64)
 	perRecord(handRecord(), everything()).Lists(func(d *catalogue.Def, v []float64) { lists[d.Tag] = append([]float64(nil), v...) })
-	wantLists := map[string][]float64{"inter_chunk_latency": {20, 0, 60}, "tokens_per_chunk": {2, 3, 1, 4}}
+	wantLists := map[string][]float64{"inter_chunk_latency": {20, 0, 60}, "tokens_per_chunk": {2, 3, 1, 4}, "inter_token_gap": {20.0 / 3, 20.0 / 3, 20.0 / 3, 0, 15, 15, 15, 15}}
 	if diff := cmp.Diff(wantLists, lists, approx); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
 	}

@@ -113,3 +113,22 @@ func (rs Results) Find(tag string) *Result {
 	}
 	return nil
 }
+
+// ParseStat returns the statistic with a name in JSON files.
+func ParseStat(name string) (Stat, bool) {
+	for s := range numStats {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// StatNames returns the names of all statistics in order.
+func StatNames() []string {
+	var names []string
+	for s := range numStats {
+		names = append(names, s.String())
+	}
+	return names
+}

@@ -47,6 +47,7 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
+	Deadline     catalogue.Deadline // of the tokens of each request; zero = there is none
 	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
@@ -62,7 +63,7 @@ const DefaultBudget = 64 << 20
 func (o *Options) run() catalogue.Run {
 	return catalogue.Run{
 		Streaming: o.Streaming, Caps: o.Caps, ServerTokens: o.ServerTokens,
-		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0,
+		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0, Deadline: o.Deadline,
 	}
 }
 
@@ -74,6 +75,7 @@ func NewSet(o Options) (*Set, error) {
 	}
 	o.SLOs = maps.Clone(o.SLOs)
 	s := &Set{opts: o, byTag: make(map[string]int), errors: errorgroup.New()}
+	s.view.Deadline = o.Deadline
 	s.tally.ByClass = make(map[bench.Class]int64)
 	rows, run := catalogue.Rows(), o.run()
 	for i := range rows {

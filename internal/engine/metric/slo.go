@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/suggest"
@@ -61,6 +62,25 @@ func resolveSLO(s *Set, tag string, limit float64) (slo, error) {
 		def:    *catalogue.Attainment(&r.Def),
 		series: s.byTag[tag], limit: limit, larger: r.Flags&catalogue.LargerIsBetter != 0, div: r.Div,
 	}, nil
+}
+
+// Measures returns an error that says why a metric is not measured in a run, nil if it is.
+func (o *Options) Measures(tag string) error {
+	rows, run := catalogue.Rows(), o.run()
+	base, attainment := strings.CutPrefix(tag, "slo_attainment.")
+	i := slices.IndexFunc(rows, func(r catalogue.Row) bool { return r.Tag == base })
+	if _, asked := o.SLOs[base]; attainment && !asked {
+		return fmt.Errorf("there is no objective per request on %q", base)
+	}
+	switch {
+	case i < 0:
+		return fmt.Errorf("unknown metric %q", tag)
+	case rows[i].Flags&catalogue.StreamingOnly != 0 && !o.Streaming:
+		return fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
+	case !run.Measures(&rows[i]):
+		return fmt.Errorf("metric %q is not measured in this run", tag)
+	}
+	return nil
 }
 
 // met reports whether a value in base units meets the objective; NaN does not.

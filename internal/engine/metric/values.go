@@ -20,7 +20,7 @@ type RecordMetrics struct {
 // written for single records.
 func NewRecordMetrics(o *Options) *RecordMetrics {
 	const hidden = catalogue.Internal | catalogue.Experimental | catalogue.NoIndividualRecords
-	p := &RecordMetrics{}
+	p := &RecordMetrics{view: catalogue.View{Deadline: o.Deadline}}
 	rows, run := catalogue.Rows(), o.run()
 	for i := range rows {
 		row := &rows[i]

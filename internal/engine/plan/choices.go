@@ -56,6 +56,7 @@ func Choices() config.Choices {
 		add(&c.Samplings, k.Name)
 	}
 	for _, d := range catalogue.Defs() {
+		c.Metrics = append(c.Metrics, d.Tag)
 		if d.Kind == catalogue.PerRecord {
 			c.Objectives = append(c.Objectives, d.Tag)
 		}

@@ -209,6 +209,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.recordFormat":        func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
 	"artifacts.exportOutputsJson":   func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
@@ -216,6 +217,9 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.trace":               func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
 	"artifacts.sliceDuration":       func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"runSlos":                       func(d *config.Document) { d.Benchmark.RunSLOs = []string{"p99(ttft) < 1s"} },
+	"tokenDeadline.ttft":            deadlined(func(d *config.TokenDeadline) { *d.TTFT = 3 }),
+	"tokenDeadline.itl":             deadlined(func(d *config.TokenDeadline) { *d.ITL = 3 }),
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
 	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
@@ -248,6 +252,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.report":            "what the command line prints",
 	"logging.level":             "the command line's log",
 	"client.strict":             "the command line's exit code",
+	"noSweepTable":              "what the command line prints",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -315,6 +320,14 @@ func replayed(change func(*config.Phase)) func(*config.Document) {
 	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
 }
 
+// deadlined gives each token a deadline.
+func deadlined(change func(*config.TokenDeadline)) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.TokenDeadline = &config.TokenDeadline{TTFT: new(1.0), ITL: new(2.0)}
+		change(d.Benchmark.TokenDeadline)
+	}
+}
+
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
@@ -379,8 +392,10 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !f.IsExported() || name == "metadata" {
-				continue // descriptions of a run do not change what is measured
+			if !f.IsExported() || slices.Contains([]string{"metadata", "sweep", "multiRun"}, name) {
+				// Descriptions of a run do not change what is measured. How a study varies
+				// and repeats the document is tested with package study.
+				continue
 			}
 			path := strings.TrimPrefix(prefix+"."+name, ".")
 			path = strings.TrimPrefix(path, "benchmark.")
@@ -459,7 +474,7 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %v %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Dataset.Calibrate, p.Dataset.SeparateWarmup, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
-	fmt.Fprintf(&out, "%+v", p.CacheBust)
+	fmt.Fprintf(&out, "%+v %+v", p.CacheBust, p.RunSLOs)
 	return out.String()
 }
 

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -51,6 +52,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []Phase
 	Metrics  metric.Options
+	RunSLOs  []slo.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 
@@ -93,6 +95,7 @@ type Profiler struct {
 type Files struct {
 	Layout  export.Layout
 	Records bool // profile_export.jsonl
+	Tables  bool // profile_export.parquet
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
 	Outputs bool // outputs.json

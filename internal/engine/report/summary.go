@@ -34,6 +34,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
+	s.SLOs = rep.SLOs.Run
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string

@@ -145,6 +145,20 @@ func TestFeasible(t *testing.T) {
 	}
 }
 
+// A run that the load generator distorted does not count if there is another one.
+func TestDistorted(t *testing.T) {
+	good, bad := trial(map[string]float64{"request_latency/p99": 10}), trial(map[string]float64{"request_latency/p99": 90})
+	bad.Client = "invalid"
+	some := NewCell(cell.Outcome{Trials: []cell.Trial{good, bad, good}}, nil, 0.95, 1)
+	if e := some.Find("request_latency", "p99"); e.Mean != 10 || e.N != 2 || some.Invalid() || some.Distorted != 1 {
+		t.Errorf("mean %v of %d runs, invalid %v, %d distorted", e.Mean, e.N, some.Invalid(), some.Distorted)
+	}
+	all := NewCell(cell.Outcome{Trials: []cell.Trial{bad, bad}}, nil, 0.95, 1)
+	if e := all.Find("request_latency", "p99"); e.N != 2 || !all.Invalid() || all.Distorted != 2 {
+		t.Errorf("%d runs, invalid %v, %d distorted", e.N, all.Invalid(), all.Distorted)
+	}
+}
+
 // sampled returns a result whose requests had these latencies.
 func sampled(values []float64) cell.Trial {
 	sorted := slices.Sorted(slices.Values(values))

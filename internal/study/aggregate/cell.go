@@ -20,7 +20,8 @@ func (s *Statistic) Key() string { return s.Tag + "_" + s.Stat }
 // Cell is what the trials of one variation say together.
 type Cell struct {
 	cell.Outcome
-	Good       []cell.Trial   // those that are results
+	Good       []cell.Trial   // those that are results; if none is, those that only the client distorted
+	Distorted  int            // runs that succeeded, but were distorted by the load generator
 	Statistics []Statistic    // in the order of Key; empty if no trial is a result
 	Pooled     []Pooled       // in the order of the metrics
 	Broken     []sweep.Filter // the conditions that are not satisfied
@@ -30,6 +31,11 @@ type Cell struct {
 // that of the resampling.
 func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) Cell {
 	c := Cell{Outcome: o, Good: o.Successful()}
+	sound := slices.DeleteFunc(slices.Clone(c.Good), distorted)
+	c.Distorted = len(c.Good) - len(sound)
+	if len(sound) > 0 {
+		c.Good = sound
+	}
 	values := make(map[string]*Statistic)
 	all := make(map[string][]float64)
 	margins := make(map[string][]float64)
@@ -71,11 +77,12 @@ func (c *Cell) Find(tag, name string) *Estimate {
 	return &c.Statistics[i].Estimate
 }
 
-// Invalid reports whether a trial was distorted by the load generator, so that the cell
-// is not a result.
-func (c *Cell) Invalid() bool {
-	return slices.ContainsFunc(c.Good, func(t cell.Trial) bool { return t.Client == "invalid" })
-}
+// Invalid reports whether the load generator distorted all runs, so that the cell is not a
+// result.
+func (c *Cell) Invalid() bool { return slices.ContainsFunc(c.Good, distorted) }
+
+// distorted reports whether the load generator could not keep up in a run.
+func distorted(t cell.Trial) bool { return t.Client == "invalid" }
 
 // Feasible reports whether all conditions are satisfied.
 func (c *Cell) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 }

@@ -98,6 +98,15 @@ func TestSizing(t *testing.T) {
 			t.Errorf("%+v at %v: %d requests, want %d", c.sizing, c.concurrency, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		stat        string
+		concurrency float64
+		want        int
+	}{{"p95", 1, 200}, {"p99", 1, 1000}, {"p5", 1, 200}, {"avg", 1, 100}, {"p95", 64, 1280}} {
+		if got := (Sizing{}).First(at(c.concurrency), []Filter{{Stat: "avg"}, {Stat: c.stat}}); got != c.want {
+			t.Errorf("first look at %s at %v: %d requests, want %d", c.stat, c.concurrency, got, c.want)
+		}
+	}
 	if got := (Sizing{Concurrency: 50}).Requests([]cell.Assignment{{Path: "datasets.main.prompts.isl.mean", Value: 1.0}}); got != 1500 {
 		t.Errorf("at the concurrency of the document: %d requests, want 1500", got)
 	}

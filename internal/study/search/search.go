@@ -106,9 +106,15 @@ func (o *Options) variation(done []cell.Outcome, at []float64) (cell.Variation, 
 	return v, true
 }
 
-// probe returns the next variation of a search in one dimension.
+// probe returns the next variation of a search that repeats what is near a limit: the first
+// probe of a value is short.
 func (o *Options) probe(done []cell.Outcome, x float64) (cell.Variation, bool) {
-	return o.variation(done, []float64{x})
+	v, more := o.variation(done, []float64{x})
+	known := slices.ContainsFunc(o.observations(done), func(s observation) bool { return s.x == x })
+	if !known {
+		v.Settings = o.Sizing.settings(v.Values, o.Sizing.First(v.Values, o.Filters))
+	}
+	return v, more
 }
 
 // bounds returns the smallest and the largest whole number of the only dimension.

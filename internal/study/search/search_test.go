@@ -8,9 +8,10 @@ import (
 	"aiperfd/internal/study/cell"
 )
 
-// server is a simulated server: statistics by concurrency, with multiplicative noise.
+// server is a simulated server: statistics by concurrency, with multiplicative noise that
+// is smaller in longer probes.
 type server struct {
-	noise float64
+	noise float64 // of 1000 requests
 	rng   *rand.Rand
 	// ttft and throughput are the true values at a concurrency.
 	ttft       func(c float64) float64
@@ -28,7 +29,8 @@ func queueing(seed uint64, noise float64) *server {
 
 func (s *server) measure(v cell.Variation, path string) cell.Outcome {
 	c, _ := number(&v, path)
-	noisy := func(x float64) float64 { return x * math.Exp(s.noise*s.rng.NormFloat64()) }
+	spread := s.noise * math.Sqrt(1000/v.Settings[0].Value.(float64))
+	noisy := func(x float64) float64 { return x * math.Exp(spread*s.rng.NormFloat64()) }
 	return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Metrics: []cell.Metric{
 		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p95": noisy(s.ttft(c)), "count": 1000}},
 		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": noisy(s.throughput(c))}},

@@ -42,9 +42,19 @@ func (p Precision) width() float64 {
 	return 0.01
 }
 
-// perSession is the least number of requests of a session that stays busy: with 30, those
-// that start together make up 3 % of a probe.
-const perSession = 30
+// The least numbers of requests of a session that stays busy: with 30, those that start
+// together make up 3 % of a probe.
+const (
+	perSession      = 30
+	perSessionFirst = 20
+)
+
+// firstBeyond is how many requests are to be beyond a percentile when a value is probed for
+// the first time.
+const firstBeyond = 10
+
+// firstLook is the number of requests of a first look at a mean.
+const firstLook = 100
 
 // Paths that settings assign.
 const (
@@ -69,6 +79,18 @@ func (s Sizing) Requests(values []cell.Assignment) int {
 	return int(max(s.Precision.requests(), perSession*s.concurrency(values)))
 }
 
+// First returns the number of requests for a first look at a variation, which decides only
+// if the verdict is clear.
+func (s Sizing) First(values []cell.Assignment, filters []Filter) int {
+	n := max(firstLook, perSessionFirst*s.concurrency(values))
+	for _, f := range filters {
+		if q, ok := quantile(f.Stat); ok {
+			n = max(n, math.Ceil(firstBeyond/min(q, 1-q)-1e-9))
+		}
+	}
+	return min(int(n), s.Requests(values))
+}
+
 func (s Sizing) concurrency(values []cell.Assignment) float64 {
 	v := cell.Variation{Values: values}
 	for _, a := range values {
@@ -84,9 +106,13 @@ func (s Sizing) concurrency(values []cell.Assignment) float64 {
 // Settings returns the assignments that make a variation with these values last long
 // enough.
 func (s Sizing) Settings(values []cell.Assignment) []cell.Assignment {
+	return s.settings(values, s.Requests(values))
+}
+
+func (s Sizing) settings(values []cell.Assignment, requests int) []cell.Assignment {
 	var out []cell.Assignment
 	if !s.Given {
-		out = append(out, cell.Assignment{Path: requestsPath, Value: float64(s.Requests(values))})
+		out = append(out, cell.Assignment{Path: requestsPath, Value: float64(requests)})
 	}
 	if s.Warmup > 0 {
 		out = append(out,
@@ -99,11 +125,14 @@ func (s Sizing) Settings(values []cell.Assignment) []cell.Assignment {
 // Supported reports whether the statistic of a metric is taken of enough values. Means and
 // extremes always are; of a percentile, five values are expected beyond it.
 func Supported(t *cell.Trial, metric, name string) bool {
-	digits, percentile := strings.CutPrefix(name, "p")
+	q, percentile := quantile(name)
+	n, counted := t.Stat(metric, "count")
+	return !percentile || !counted || stat.Supports(n, q)
+}
+
+// quantile returns the quantile that a statistic is; false = it is none.
+func quantile(name string) (float64, bool) {
+	digits, ok := strings.CutPrefix(name, "p")
 	q, err := strconv.ParseFloat(digits, 64)
-	if !percentile || err != nil {
-		return true
-	}
-	n, ok := t.Stat(metric, "count")
-	return !ok || stat.Supports(n, q/100)
+	return q / 100, ok && err == nil && q > 0 && q < 100
 }

@@ -74,7 +74,7 @@ func pointers(trials []cell.Trial) []*cell.Trial {
 }
 
 // best returns the iterations that no other dominates, of the feasible ones if there are
-// any; of equal ones the first.
+// any; of equal ones the first. What the load generator distorted is no result.
 func (o *Options) best(all []Iteration) []int {
 	if len(o.Objectives) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (o *Options) best(all []Iteration) []int {
 	var pool []int
 	for _, wanted := range []bool{true, false} {
 		for i, it := range all {
-			if !slices.Contains(it.Objectives, nil) && it.Verdict.Pass == wanted {
+			if it.measured() && !it.ClientLimited && it.Verdict.Pass == wanted {
 				pool = append(pool, i)
 			}
 		}

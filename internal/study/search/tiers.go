@@ -21,7 +21,7 @@ func (t tiered) Next(done []cell.Outcome) (cell.Variation, bool) {
 	if reason != "" {
 		return cell.Variation{}, false
 	}
-	return t.probe(done, x)
+	return t.variation(done, []float64{x})
 }
 
 // filters returns the limits of a tier, with those of all tiers.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,9 @@ func (f *Flags) Draft() (*config.Draft, error) {
 	}
 	plainOptions{b}.lay()
 	phaseOptions{b, make(map[*occurrence]bool)}.lay()
+	searchOptions{b}.lay()
+	studyOptions{b}.lay()
+	searchOptions{b}.layFilters()
 	variables{b}.lay()
 	b.draft.Add(&f.report)
 	return b.draft, nil
@@ -48,6 +52,7 @@ type overlay struct {
 	benchmark *tree.Node
 	file      bool              // the draft came from --config
 	taken     map[string]string // path → the option that wrote it
+	swept     []*occurrence     // those with lists of values
 }
 
 func (f *Flags) newOverlay() (*overlay, error) {
@@ -88,11 +93,12 @@ type plainOptions struct{ *overlay }
 
 func (b plainOptions) lay() {
 	for _, occ := range b.flags.typed {
+		section, _, _ := strings.Cut(occ.option.path, ".")
 		switch {
 		case occ.option.status == inert:
 			b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
-		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
+		case slices.Contains([]string{"profiling", "warmup", "sweep", "search", "recipe"}, section):
 		case occ.option.path != "":
 			b.option(occ)
 		}

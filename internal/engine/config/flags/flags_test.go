@@ -141,7 +141,14 @@ func TestFlagProblems(t *testing.T) {
 		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
 		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
-		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
+		{"swept value", []string{"--concurrency", "1,0"}, "phases.profiling.concurrency=0: concurrency 0: must be at least 1"},
+		{"zip of unequal lists", []string{"--concurrency", "1,2", "--request-count", "5,6,7", "--sweep-type", "zip"}, "phases.profiling.requests: zip takes lists of equal length; this one has 3 values and that of phases.profiling.concurrency has 2"},
+		{"sweep type without lists", []string{"--sweep-type", "zip"}, "--sweep-type: needs lists of values, for example --concurrency 1,2,4"},
+		{"order without a sweep", []string{"--parameter-sweep-mode", "independent"}, "--parameter-sweep-mode: needs a sweep, for example --concurrency 1,2,4, or --search-recipe"},
+		{"list and variants", []string{"--concurrency", "1,2", "--variant", "rate=1", "--variant", "rate=2"}, "--variant: conflicts with the list of values of --concurrency"},
+		{"one variant", []string{"--variant", "a: concurrency=1"}, "--variant: give at least two variants, each with a flag of its own"},
+		{"malformed variant", []string{"--variant", "a: concurrency", "--variant", "b: concurrency=2"}, "--variant: a: concurrency is not of the form [name:] path=value, …"},
+		{"list and schedule", []string{"--concurrency", "1,2", "--fixed-schedule"}, "--concurrency: a list of values conflicts with --fixed-schedule\n--fixed-schedule: needs a dataset with timestamps; synthetic data has none"},
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
 		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type {shaped}"},
@@ -177,7 +184,7 @@ func TestFlagProblems(t *testing.T) {
 		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
 		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
 		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
-		{"like one that is not supported", []string{"--ttft", "5"}, "unknown option --ttft"},
+		{"like one that is not supported", []string{"--optuna-sample", "5"}, "unknown option --optuna-sample"},
 		{"url that is no URL", []string{"--url", "localhost:9", "temperature=0.7"}, `--url temperature=0.7: must be a URL; a host name cannot contain "="`},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
 		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
@@ -479,7 +486,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+49 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+55 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
@@ -530,7 +537,7 @@ func TestUsage(t *testing.T) {
 	if !strings.HasPrefix(all.String(), "\nLoad Generator\n") || strings.Index(all.String(), "\nOutput\n") > strings.Index(all.String(), "\nEndpoint\n") {
 		t.Error("load and output are not the first groups")
 	}
-	if strings.Contains(all.String(), "--search-space") || strings.Contains(all.String(), "--zmq-host") {
+	if strings.Contains(all.String(), "--optuna-sampler") || strings.Contains(all.String(), "--zmq-host") {
 		t.Error("help shows options that do nothing")
 	}
 	for _, name := range commonFlags() {
@@ -587,7 +594,7 @@ func TestComplete(t *testing.T) {
 		want   string // words without their meaning
 		files  bool
 	}{
-		{nil, "--conc", "--concurrency", false},
+		{nil, "--concurrency-s", "--concurrency-steps", false},
 		{[]string{"--streaming"}, "--benchmark-g", "--benchmark-grace-period", false},
 		{[]string{"--ui"}, "", "dashboard simple none", false},
 		{[]string{"--endpoint-type"}, "rer", "rerank", false},
@@ -595,7 +602,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"--image-format"}, "", "jpeg png random", false},
 		{[]string{"--input-file"}, "a", "", true},
 		{[]string{"--request-count"}, "", "", false},
-		{nil, "--search-spa", "", false},
+		{nil, "--optuna-sam", "", false},
 	} {
 		words, files := Complete(new(plan.Choices()), c.before, c.word)
 		for i, w := range words {

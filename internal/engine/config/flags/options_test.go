@@ -61,7 +61,7 @@ func TestUnsupportedChoices(t *testing.T) {
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
 			"and no option gives weights; write models with weights into a file for --config"},
-		{"--num-profile-runs 2", "--num-profile-runs: not supported by aiperfd yet"},
+		{"--optuna-sampler tpe", "--optuna-sampler: not supported by aiperfd yet"},
 		{"--cache-bust prefix", "--cache-bust prefix: must be none, system_prefix, "},
 		{"--cache-bust warmup_isolation_system", "--cache-bust: warmup_isolation_system needs a system message: set --system-prompt, --system-prompt-file or --shared-system-prompt-length"},
 	} {
@@ -317,7 +317,7 @@ func TestNoEffect(t *testing.T) {
 		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect: it never runs code of a tokenizer's repository"},
 		{[]string{"--plot-required"}, "--plot-required has no effect: nothing is plotted after the run"},
 		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
-		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect: the feature is not supported yet"},
+		{[]string{"--num-profile-runs", "1"}, ""},
 		{[]string{"--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule"}, ""},
 		{[]string{"--endpoint-type", "image_retrieval", "--image-width-mean", "9", "--isl", "5"},
 			"--tokenizer: requests of the endpoint type image_retrieval have no text, and nothing is counted in tokens\n" +

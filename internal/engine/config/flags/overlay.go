@@ -12,7 +12,7 @@ import (
 
 // resolve turns an option's path into the canonical one.
 func (b *overlay) resolve(path string) string {
-	if path == "randomSeed" {
+	if atRoot(path) {
 		return path
 	}
 	rest, ok := strings.CutPrefix(path, "dataset.")
@@ -26,6 +26,11 @@ func (b *overlay) resolve(path string) string {
 		rest = "cacheBust" + target
 	}
 	return "benchmark.datasets.0." + rest
+}
+
+// atRoot reports whether an option's path is beside the benchmark section.
+func atRoot(path string) bool {
+	return path == "randomSeed" || path == "noSweepTable" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
 }
 
 // isFile reports whether the dataset is or becomes a file.
@@ -70,12 +75,11 @@ func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 	for i, item := range value.Items {
 		item.Pointer = value.Pointer + "/" + strconv.Itoa(i)
 	}
-	if canonical == "randomSeed" {
-		b.draft.Root.Set(canonical, value)
-		return
-	}
 	names := strings.Split(strings.TrimPrefix(canonical, "benchmark."), ".")
 	n := b.benchmark
+	if atRoot(path) {
+		n = b.draft.Root
+	}
 	for i, name := range names[:len(names)-1] {
 		n = b.descend(n, name, names[i+1], occ, config.CanonicalPointer("benchmark."+strings.Join(names[:i+1], ".")))
 	}
@@ -162,17 +166,24 @@ func (b *overlay) value(occ *occurrence) *tree.Node {
 	return tree.TextNode(occ.values[0])
 }
 
-// number reads a number; a comma list of several would be a sweep.
+// number reads a number. The first of a list of several stands for all; the list
+// becomes a sweep.
 func (b *overlay) number(occ *occurrence) *tree.Node {
-	raw := occ.values[0]
-	if occ.option.sweep {
-		pieces := commaList(occ.values)
-		if len(pieces) > 1 {
-			b.fail(occ, problem.CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
-			return nil
-		}
-		raw = strings.Join(pieces, "")
+	if !occ.option.sweep {
+		return numberNode(occ.values[0])
 	}
+	pieces := commaList(occ.values)
+	if len(pieces) == 0 {
+		return tree.TextNode("")
+	}
+	if len(pieces) > 1 {
+		b.swept = append(b.swept, occ)
+	}
+	return numberNode(pieces[0])
+}
+
+// numberNode returns a number, or the text that is none.
+func numberNode(raw string) *tree.Node {
 	raw = strings.TrimSpace(raw)
 	if plain := strings.TrimPrefix(raw, "+"); tree.IsNumber(plain) {
 		return &tree.Node{Shape: tree.Number, Scalar: plain}

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/unsupported"
 )
 
@@ -32,6 +33,7 @@ const (
 	KindDuration     FieldKind = "duration"
 	KindDistribution FieldKind = "distribution"
 	KindJSON         FieldKind = "JSON object"
+	KindAny          FieldKind = "value"
 )
 
 // Field describes a member of the document, for reference pages and schemas. It
@@ -121,7 +123,7 @@ func fieldOfFlag(path string) string {
 			path = root.field + rest
 		}
 	}
-	if path == "randomSeed" {
+	if path == "randomSeed" || path == "noSweepTable" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") {
 		return path
 	}
 	return "benchmark." + path
@@ -186,8 +188,15 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	case reflect.TypeFor[config.Distribution]():
 		f.Kind, f.Least = KindDistribution, new(float64)
 		return
-	case reflect.TypeFor[config.Object]():
+	case reflect.TypeFor[config.Object](), reflect.TypeFor[sweep.Tree](), reflect.TypeFor[sweep.Assignments]():
 		f.Kind = KindJSON
+		return
+	case reflect.TypeFor[sweep.Parameters]():
+		f.Kind = KindMap
+		f.Element = &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindList, Element: &Field{Path: decode.Join(f.Path, "*.*"), Name: "*", Kind: KindAny}}
+		return
+	case reflect.TypeFor[sweep.Values]():
+		f.Kind, f.Element = KindList, &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindAny}
 		return
 	}
 	switch t.Kind() {

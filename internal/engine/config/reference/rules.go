@@ -64,7 +64,9 @@ func checkedLimits(f *Field) {
 // required lists the members that have no default and no other spelling.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
-	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
+	const filter = "sweep.slaFilters.*."
+	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
+		"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
 		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
 }
 

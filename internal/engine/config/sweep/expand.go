@@ -96,11 +96,11 @@ func (b *Block) scenarios() cell.List {
 		if v.Folder == "" {
 			v.Folder = "variation_" + strconv.Itoa(i)
 		}
-		if s.Variables != nil {
-			v.Values = append(v.Values, cell.Assignment{Path: "variables", Value: s.Variables})
+		if s.Variables.value != nil {
+			v.Values = append(v.Values, cell.Assignment{Path: "variables", Value: s.Variables.value})
 		}
-		if s.Benchmark != nil {
-			v.Values = append(v.Values, cell.Assignment{Path: "benchmark", Value: s.Benchmark})
+		if s.Benchmark.value != nil {
+			v.Values = append(v.Values, cell.Assignment{Path: "benchmark", Value: s.Benchmark.value})
 		}
 		v.Values = append(v.Values, s.Values...)
 		out = append(out, v)

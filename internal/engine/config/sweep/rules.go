@@ -41,7 +41,7 @@ func fields() map[string][]string {
 		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
 		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
 		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
-		"slaPrecision": {Adaptive}, "slaWarmupSeconds": {Adaptive}, "postProcess": {Grid, Zip, Scenarios},
+		"postProcess":    {Grid, Zip, Scenarios},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}
 }
@@ -77,7 +77,10 @@ func (b *Block) Check(d *decode.Decoder) {
 	case Sobol, LatinHypercube:
 		b.checkDesign(r, path)
 	case Adaptive:
-		b.checkSearch(r, path)
+		searchRules{b, r}.checkSearch(path)
+	}
+	if r.has(path+".slaPrecision") && b.Type != Adaptive && !b.AutoRequests {
+		r.Conflict(path+".slaPrecision", "needs autoRequests in a sweep that does not search")
 	}
 	if b.PostProcess != nil {
 		b.PostProcess.check(r, path+".postProcess")
@@ -111,7 +114,7 @@ func (b *Block) checkParameters(r rules, path string) {
 			p.distinct(r)
 		}
 		if first := b.Parameters[0]; b.Type == Zip && len(p.Values) != len(first.Values) {
-			r.Fail(p.at, problem.CodeConflict, "%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
+			r.Fail(p.Place, problem.CodeConflict, "%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
 				p.Path, len(p.Values), first.Path, len(first.Values))
 		}
 	}
@@ -131,7 +134,7 @@ func (p *Parameter) distinct(r rules) {
 	seen := make(map[string]bool)
 	for _, v := range p.Values {
 		if text := Text(v); seen[text] {
-			r.Fail(p.at, problem.CodeConflict, "%s: the value %s is given twice", p.Path, problem.Clip(text))
+			r.Fail(p.Place, problem.CodeConflict, "%s: the value %s is given twice", p.Path, problem.Clip(text))
 		} else {
 			seen[text] = true
 		}
@@ -165,9 +168,9 @@ func (b *Block) checkScenarios(r rules, path string) {
 		return
 	}
 	seen := make(map[string]bool)
-	for _, s := range b.Runs {
+	for i, s := range b.Runs {
 		if s.Name != "" && seen[s.Name] {
-			r.Fail(s.at, problem.CodeConflict, "the name %q is given twice", problem.Clip(s.Name))
+			r.Fail(r.place(path+"."+strconv.Itoa(i)), problem.CodeConflict, "the name %q is given twice", problem.Clip(s.Name))
 		}
 		seen[s.Name] = true
 	}
@@ -242,9 +245,15 @@ func (m *MultiRun) Check(d *decode.Decoder, sweep, adaptive bool) {
 			r.Conflict(path+".varySeedPerTrial", "needs more than one run")
 		}
 	}
+	if m.ConfidenceLevel >= 1 {
+		r.Conflict(path+".confidenceLevel", "must be less than 1")
+	}
 	c := m.Convergence
 	if c == nil {
 		return
+	}
+	if c.Threshold != nil && *c.Threshold >= 1 {
+		r.Conflict(path+".convergence.threshold", "must be less than 1")
 	}
 	switch {
 	case !r.has(path + ".convergence.metric"):

@@ -54,10 +54,10 @@ type Tier struct {
 	Filters []Filter `json:"filters" validate:"min=1"`
 }
 
-// Boundary reports whether a search looks for the boundary of its filters, in one
-// dimension, and not for an optimum.
-func (b *Block) Boundary() bool {
-	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
+// searchRules checks and completes an adaptive search.
+type searchRules struct {
+	*Block
+	rules
 }
 
 // planners names the members that only some planners use.
@@ -69,36 +69,36 @@ func planners() map[string][]string {
 	}
 }
 
-// checkSearch checks an adaptive search and fills in its defaults.
-func (b *Block) checkSearch(r rules, path string) {
+// checkSearch checks the search and fills in its defaults.
+func (b searchRules) checkSearch(path string) {
 	if b.Planner == "" {
 		b.Planner = Bayesian
 	}
-	if !r.has(path + ".maxIterations") {
-		r.require(path+".maxIterations", "maxIterations is required: the largest number of values to probe, 2 to 200")
+	if !b.has(path + ".maxIterations") {
+		b.require(path+".maxIterations", "maxIterations is required: the largest number of values to probe, 2 to 200")
 	}
-	b.checkSpace(r, path+".searchSpace")
-	b.checkObjectives(r, path)
+	b.checkSpace(path + ".searchSpace")
+	b.checkObjectives(path)
 	for i := range b.OutcomeConstraints {
 		for _, name := range []string{"metric", "op", "bound"} {
-			if at := path + ".outcomeConstraints." + strconv.Itoa(i) + "." + name; !r.has(at) {
-				r.require(at, name+" is required")
+			if at := path + ".outcomeConstraints." + strconv.Itoa(i) + "." + name; !b.has(at) {
+				b.require(at, name+" is required")
 			}
 		}
 	}
-	b.checkTiers(r, path)
+	b.checkTiers(path)
 	for name, uses := range planners() {
-		if at := path + "." + name; r.has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
-			r.Conflict(at, "the search does not use it; it is for the planner "+decode.ChoiceList(uses))
+		if at := path + "." + name; b.has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
+			b.Conflict(at, "the search does not use it; it is for the planner "+decode.ChoiceList(uses))
 		}
 	}
 	b.searchDefaults()
-	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && r.has(path+".nInitialPoints") {
-		r.Conflict(path+".nInitialPoints", "must be less than maxIterations")
+	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && b.has(path+".nInitialPoints") {
+		b.Conflict(path+".nInitialPoints", "must be less than maxIterations")
 	}
 }
 
-func (b *Block) searchDefaults() {
+func (b searchRules) searchDefaults() {
 	fill := func(p *int, v int) {
 		if *p == 0 {
 			*p = v
@@ -116,10 +116,10 @@ func (b *Block) searchDefaults() {
 	}
 }
 
-func (b *Block) checkSpace(r rules, path string) {
+func (b searchRules) checkSpace(path string) {
 	if len(b.SearchSpace) == 0 {
-		if !r.Failed[path] {
-			r.require(path, "searchSpace is required: the paths that the search may vary, each with lo and hi")
+		if !b.Failed[path] {
+			b.require(path, "searchSpace is required: the paths that the search may vary, each with lo and hi")
 		}
 		return
 	}
@@ -127,13 +127,13 @@ func (b *Block) checkSpace(r rules, path string) {
 	for i := range b.SearchSpace {
 		d, at := &b.SearchSpace[i], path+"."+strconv.Itoa(i)
 		if d.Path != "" && seen[d.Path] {
-			r.Conflict(at+".path", "the path "+d.Path+" is given twice")
+			b.Conflict(at+".path", "the path "+d.Path+" is given twice")
 		}
 		seen[d.Path] = true
-		d.check(r, at)
+		d.check(b.rules, at)
 	}
 	if b.Boundary() && (len(b.SearchSpace) != 1 || b.SearchSpace[0].Kind != "int") {
-		r.Conflict(path, "a search for a boundary takes one dimension, of kind int")
+		b.Conflict(path, "a search for a boundary takes one dimension, of kind int")
 	}
 }
 
@@ -162,15 +162,15 @@ func (d *SearchDimension) check(r rules, path string) {
 	}
 }
 
-func (b *Block) checkObjectives(r rules, path string) {
-	if len(b.Objectives) == 0 && !b.Boundary() && !r.Failed[path+".objectives"] {
-		r.require(path+".objectives", "objectives is required: what the search maximizes or minimizes")
+func (b searchRules) checkObjectives(path string) {
+	if len(b.Objectives) == 0 && !b.Boundary() && !b.Failed[path+".objectives"] {
+		b.require(path+".objectives", "objectives is required: what the search maximizes or minimizes")
 	}
 	for i := range b.Objectives {
 		o := &b.Objectives[i]
 		for _, name := range []string{"metric", "direction"} {
-			if at := path + ".objectives." + strconv.Itoa(i) + "." + name; !r.has(at) {
-				r.require(at, name+" is required")
+			if at := path + ".objectives." + strconv.Itoa(i) + "." + name; !b.has(at) {
+				b.require(at, name+" is required")
 			}
 		}
 		if o.Stat == "" {
@@ -179,27 +179,27 @@ func (b *Block) checkObjectives(r rules, path string) {
 	}
 }
 
-func (b *Block) checkTiers(r rules, path string) {
+func (b searchRules) checkTiers(path string) {
 	if len(b.SLATiers) == 0 {
-		if b.Boundary() && len(b.SLAFilters) == 0 && !r.Failed[path+".slaFilters"] {
-			r.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
+		if b.Boundary() && len(b.SLAFilters) == 0 && !b.Failed[path+".slaFilters"] {
+			b.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
 		}
 		return
 	}
-	if r.has(path+".planner") && b.Planner != MonotonicSLA {
-		r.Conflict(path+".planner", "slaTiers are searched by bisection: leave planner out, or give "+MonotonicSLA)
+	if b.has(path+".planner") && b.Planner != MonotonicSLA {
+		b.Conflict(path+".planner", "slaTiers are searched by bisection: leave planner out, or give "+MonotonicSLA)
 	}
 	seen := make(map[string]bool)
 	for i := range b.SLATiers {
 		t, at := &b.SLATiers[i], path+".slaTiers."+strconv.Itoa(i)
-		if t.Label == "" && !r.Failed[at+".label"] {
-			r.require(at+".label", "label is required")
+		if t.Label == "" && !b.Failed[at+".label"] {
+			b.require(at+".label", "label is required")
 		} else if seen[t.Label] {
-			r.Conflict(at+".label", "the label is given twice")
+			b.Conflict(at+".label", "the label is given twice")
 		}
 		seen[t.Label] = true
 		for j := range t.Filters {
-			t.Filters[j].check(r, at+".filters."+strconv.Itoa(j))
+			t.Filters[j].check(b.rules, at+".filters."+strconv.Itoa(j))
 		}
 	}
 }

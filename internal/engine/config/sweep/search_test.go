@@ -48,7 +48,7 @@ func TestSearchProblems(t *testing.T) {
 		"tiers": {`{type: adaptive_search, planner: bayesian, maxIterations: 20, searchSpace: [{path: concurrency, lo: 1, hi: 10, kind: int}],
   slaTiers: [{label: a, filters: [{metricTag: request_latency, op: lt, threshold: 5}]}, {label: a, filters: [{metricTag: request_latency, op: lt}]}]}`,
 			[]string{"#/sweep/planner", "#/sweep/slaTiers/1/filters/0", "#/sweep/slaTiers/1/label"}},
-		"of a grid": {`{type: grid, parameters: {rate: [1, 2]}, planner: bayesian, maxIterations: 5}`, []string{"#/sweep/maxIterations", "#/sweep/planner"}},
+		"of a grid": {`{type: grid, parameters: {rate: [1, 2]}, planner: bayesian, maxIterations: 5, slaPrecision: coarse}`, []string{"#/sweep/maxIterations", "#/sweep/planner", "#/sweep/slaPrecision"}},
 		"post-process": {`{type: grid, parameters: {rate: [1, 2]}, postProcess: {handler: degradation_knee_detect, outputFilename: ../a.json, params: {stat: p99}}}`,
 			[]string{"#/sweep/postProcess/outputFilename", "#/sweep/postProcess/params", "#/sweep/postProcess/params", "#/sweep/postProcess/params"}},
 	} {

@@ -2,6 +2,11 @@
 // variations of it are performed, and how often.
 package sweep
 
+import (
+	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/tree"
+)
+
 // The types of sweeps.
 const (
 	Grid           = "grid"            // the product of lists of values
@@ -47,7 +52,10 @@ type Block struct {
 	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
 	RecipeName      string      `json:"recipeName"`
 
-	PostProcess *PostProcess `json:"postProcess,omitempty"` // nil = none
+	// AutoRequests replaces the number of requests of the profiling phase by one that is large
+	// enough for percentiles: 1000, and 30 per concurrent session.
+	AutoRequests bool         `json:"autoRequests,omitempty"`
+	PostProcess  *PostProcess `json:"postProcess,omitempty"` // nil = none
 
 	// Of adaptive_search.
 	Planner             string            `json:"planner,omitempty" validate:"oneof=bayesian optuna monotonic_sla smooth_isotonic"`
@@ -102,7 +110,7 @@ func (f Filter) Holds(value float64) bool {
 type MultiRun struct {
 	NumRuns                 int          `json:"numRuns" validate:"gte=1,lte=10"`
 	CooldownSeconds         float64      `json:"cooldownSeconds" validate:"gte=0,lte=86400"`
-	ConfidenceLevel         float64      `json:"confidenceLevel" validate:"gt=0,lt=1"`
+	ConfidenceLevel         float64      `json:"confidenceLevel" validate:"gt=0"`
 	DisableWarmupAfterFirst bool         `json:"disableWarmupAfterFirst"`
 	SetConsistentSeed       bool         `json:"setConsistentSeed"` // seed 42 if none is given
 	VarySeedPerTrial        bool         `json:"varySeedPerTrial"`
@@ -114,7 +122,7 @@ type Convergence struct {
 	Metric    string   `json:"metric" choices:"metrics"`
 	Stat      string   `json:"stat" validate:"oneof=avg p50 p90 p95 p99 min max"`
 	Mode      string   `json:"mode" validate:"oneof=ci_width cv distribution"`
-	Threshold *float64 `json:"threshold" validate:"gt=0,lt=1"`
+	Threshold *float64 `json:"threshold" validate:"gt=0"`
 	MinRuns   int      `json:"minRuns" validate:"gte=2,lte=10"`
 }
 
@@ -139,6 +147,20 @@ func (c *Convergence) Limit() float64 {
 // NewBlock returns a sweep with the defaults.
 func NewBlock() Block {
 	return Block{Type: Grid, LabelFormat: "index", IterationOrder: Repeated, OnFailure: "continue"}
+}
+
+// Boundary reports whether a search looks for the boundary of its filters, in one
+// dimension, and not for an optimum.
+func (b *Block) Boundary() bool {
+	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
+}
+
+// Decode reads a block over the defaults.
+func (b *Block) Decode(f decode.Field, n *tree.Node) bool {
+	type fields Block // without this method
+	*b = NewBlock()
+	f.Fields(n, (*fields)(b), f.Path)
+	return true
 }
 
 // NewMultiRun returns a single run with the defaults.

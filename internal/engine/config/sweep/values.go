@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
@@ -40,7 +39,7 @@ func valueOf(n *tree.Node) any {
 type Parameter struct {
 	Path   string
 	Values Values
-	at     tree.Place
+	Place  tree.Place // of the values
 }
 
 // Parameters are the swept places, in the order of the document.
@@ -54,7 +53,7 @@ func (p *Parameters) Decode(f decode.Field, n *tree.Node) bool {
 	for _, m := range n.Members {
 		at := decode.Join(f.Path, m.Name)
 		f.Given[at] = m.Value
-		one := Parameter{Path: m.Name, at: m.Value.Place}
+		one := Parameter{Path: m.Name, Place: m.Value.Place}
 		item := decode.Field{Decoder: f.Decoder, Path: at}
 		switch {
 		case !one.Values.Decode(item, m.Value):
@@ -86,65 +85,46 @@ func (p Parameters) MarshalJSON() ([]byte, error) {
 
 // Scenario is one named variation.
 type Scenario struct {
-	Name      string
-	Variables any               // merged over the variables; nil = none
-	Benchmark any               // merged over the benchmark; nil = nothing
-	Values    []cell.Assignment // by path
-	at        tree.Place
+	Name      string      `json:"name" validate:"min=1"`
+	Variables Tree        `json:"variables,omitzero"` // merged over the variables
+	Benchmark Tree        `json:"benchmark,omitzero"` // merged over the benchmark
+	Values    Assignments `json:"values,omitempty"`   // by path
 }
 
-// scenario is what a scenario looks like in a document.
-type scenario struct {
-	Name      string `json:"name" validate:"min=1"`
-	Variables object `json:"variables"`
-	Benchmark object `json:"benchmark"`
-	Values    object `json:"values"`
-}
+// Tree is a part of a document, as it is; the zero Tree is none.
+type Tree struct{ value any }
 
-// object is any object.
-type object struct{ node *tree.Node }
-
-// Decode reads an object as it is.
-func (o *object) Decode(f decode.Field, n *tree.Node) bool {
+// Decode reads an object.
+func (t *Tree) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object")
 	}
-	o.node = n
+	t.value = valueOf(n)
 	return true
 }
 
-// Decode reads a scenario.
-func (s *Scenario) Decode(f decode.Field, n *tree.Node) bool {
+// MarshalJSON writes the object.
+func (t Tree) MarshalJSON() ([]byte, error) { return json.Marshal(t.value) }
+
+// Assignments are values by path, in the order of the document.
+type Assignments []cell.Assignment
+
+// Decode reads an object.
+func (a *Assignments) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
-		return f.WrongType(n, f.Path, "an object with name and benchmark, variables or values")
+		return f.WrongType(n, f.Path, "an object with paths and values")
 	}
-	var doc scenario
-	f.Fields(n, &doc, f.Path)
-	*s = Scenario{Name: strings.TrimSpace(doc.Name), at: n.Place}
-	if doc.Variables.node != nil {
-		s.Variables = valueOf(doc.Variables.node)
-	}
-	if doc.Benchmark.node != nil {
-		s.Benchmark = valueOf(doc.Benchmark.node)
-	}
-	if doc.Values.node != nil {
-		for _, m := range doc.Values.node.Members {
-			s.Values = append(s.Values, cell.Assignment{Path: m.Name, Value: valueOf(m.Value)})
-		}
+	for _, m := range n.Members {
+		*a = append(*a, cell.Assignment{Path: m.Name, Value: valueOf(m.Value)})
 	}
 	return true
 }
 
 // MarshalJSON writes what Decode reads.
-func (s Scenario) MarshalJSON() ([]byte, error) {
-	values := make(map[string]any, len(s.Values))
-	for _, a := range s.Values {
-		values[a.Path] = a.Value
+func (a Assignments) MarshalJSON() ([]byte, error) {
+	values := make(map[string]any, len(a))
+	for _, one := range a {
+		values[one.Path] = one.Value
 	}
-	return json.Marshal(struct {
-		Name      string         `json:"name"`
-		Variables any            `json:"variables,omitempty"`
-		Benchmark any            `json:"benchmark,omitempty"`
-		Values    map[string]any `json:"values,omitempty"`
-	}{s.Name, s.Variables, s.Benchmark, values})
+	return json.Marshal(values)
 }

@@ -33,10 +33,7 @@ func Fields(path string) []Field {
 	switch tree.GenericPath(path) {
 	case "":
 		return []Field{
-			{Name: "sweep", Off: `null`, What: "sweeps"},
-			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
 			{Name: "plot", Off: `null`, What: "plotting"},
-			{Name: "noSweepTable", Off: `false`, Inert: true},
 			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
 			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
 			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
@@ -75,9 +72,6 @@ func Fields(path string) []Field {
 	}
 	return nil
 }
-
-const multiRunOff = `{"numRuns":1,"cooldownSeconds":0,"confidenceLevel":0.95,"disableWarmupAfterFirst":true,` +
-	`"setConsistentSeed":true,"varySeedPerTrial":false,"convergence":null}`
 
 func benchmarkFeatures() []Field {
 	return []Field{

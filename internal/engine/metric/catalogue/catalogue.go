@@ -104,7 +104,7 @@ func Rows() []Row { return all }
 // build joins the tables and derives the rest of each row.
 func build() []Row {
 	rows := slices.Concat(
-		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
+		latencyRows(), scheduleRows(), throughputRows(), tokenRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
@@ -205,6 +205,7 @@ type Run struct {
 	OpenLoop     bool // requests are due by a schedule
 	Replay       bool // the schedule is that of the dataset
 	Objectives   bool // there is at least one objective
+	Deadline     Deadline
 }
 
 // Measures reports whether a metric makes sense in the run.
@@ -236,6 +237,7 @@ func (o *Run) applies(f Flags) bool {
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
+		{DeadlineOnly, o.Deadline != Deadline{}},
 	} {
 		if f&need.flag != 0 && !need.have {
 			return false

@@ -66,5 +66,6 @@ const (
 	ProducesImagesOnly // needs images in responses
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes videos
+	DeadlineOnly       // needs deadlines of tokens
 	ReplayOnly         // needs a phase that replays timestamps
 )

@@ -34,6 +34,7 @@ var docSections = [...]docSection{
 	{"Latency", "One value per successful request; `inter_chunk_latency` has several.", latencyRows},
 	{"Schedule", "Latencies measured from when a request was due or was allowed to start, and how well the schedule was kept.", scheduleRows},
 	{"Throughput per request", "One value per successful request.", throughputRows},
+	{"Tokens", "Latencies per token. The metrics above follow AIPerf and take each content event for a token; these take the tokens that each event brought.", tokenRows},
 	{"Lengths", "Token counts come from the server's usage block or from the [tokenizer](tokenizers.md) of the run; each record states which.", lengthRows},
 	{"Items", "For endpoint types that return vectors or scores.", itemRows},
 	{"Rates", "Values for the whole phase. W is the phase window: from the start of the phase to the return of its last request.", rateRows},
@@ -68,6 +69,12 @@ const docsOutro = `
 ## Time slices
 
 With ` + "`--slice-duration`" + ` (` + "`artifacts.sliceDuration`" + `) each profiling phase is divided into intervals of that length, from its start on; the last one ends with the phase. A request belongs to the slice in which it started, with all its values. Rates are divided by the length of the slice, so with long requests the first slices have too many tokens and the last ones too few; ` + "`output_tokens_per_second_arrival`" + ` counts tokens in the slice in which they arrived. Metrics over time are cut at the bounds. Metrics of the phase as a whole (lags of a replay, repetition, connections) and intervals of confidence are absent. Percentiles are exact for up to 512 values of a metric in a slice. Slices take at most as much memory as the values of the run; if there would be more, or more than 16,384 slices, neighbours are joined, and a note says so.
+
+## Objectives
+
+Objectives of each request (` + "`--goodput 'ttft:500 itl:50'`" + `, ` + "`slos`" + ` in a document) count the requests that meet all of them: good_request_count, goodput and ` + "`slo_attainment.<tag>`" + `. With ` + "`--deadline-first-token 500 --deadline-inter-token 50`" + ` (` + "`tokenDeadline`" + `) it is also an objective of each request that every token i arrives within 500 + (i-1)·50 ms of its start.
+
+Objectives of the run (` + "`--slo 'p99(ttft) < 500ms'`" + `, ` + "`runSlos`" + `) compare a statistic with a limit: ` + "`STATISTIC(METRIC) OPERATOR NUMBER`" + `, with the operators ` + "`< <= > >=`" + ` and the names of statistics above; a metric with a single value stands alone, as in ` + "`request_error_rate < 1`" + `. Numbers have the unit of the metric; times may have ns, us, ms, s or min. Each objective and its outcome are in the headline, in ` + "`slo_results`" + ` of the summary, and in the API, where the run has the verdict ` + "`pass`" + ` or ` + "`fail`" + `. ` + "`aiperfd profile`" + ` exits with code 3 if one is missed. A statistic that the run does not have misses every objective. ` + "`uncertain`" + ` marks outcomes that a repetition may change: the limit lies in the confidence interval, or the sample is too small for the percentile. Without requests that ended, there is no percentile to judge: use ` + "`p99(adj_request_latency)`" + `, which counts every error as infinitely slow, together with an objective on request_error_rate.
 
 ## Families
 
@@ -128,7 +135,7 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
-	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {DeadlineOnly, "with deadlines of tokens"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

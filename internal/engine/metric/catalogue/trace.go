@@ -63,6 +63,21 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
+				Tag: "ttft_wire", Header: "Time to First Token on the Wire", Short: "Wire TTFT", Origin: Ours,
+				Flags: StreamingOnly | ProducesTokensOnly,
+				Doc:   "First content event minus the time at which the whole request was written: time_to_first_token without connecting and sending.",
+			},
+			unit: inMS, Each: func(v *View) float64 { return v.First + since(v.Record.Stamps.Start, v.Record.Stamps.Wrote) },
+		},
+		{
+			Def: Def{
+				Tag: "time_to_headers", Header: "Time to Response Head", Short: "Head", Origin: Ours,
+				Doc: "From the start of the request to the response head.",
+			},
+			unit: inMS, Each: func(v *View) float64 { return v.afterStart(v.Record.Stamps.Headers) },
+		},
+		{
+			Def: Def{
 				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: Ours,
 				Order: 2044, Flags: HTTPTraceOnly,
 				Doc: "First byte of the response head to first byte of the body.",

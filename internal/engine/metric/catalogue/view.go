@@ -35,6 +35,8 @@ type View struct {
 	Outcome Outcome
 	Usage   *bench.Usage // never nil
 	Streams bool         // first content and gaps mean something
+	// Deadline is that of the tokens, which the caller sets once.
+	Deadline Deadline
 
 	First, Last, End     float64 // first and last content, end; NaN = did not happen
 	ISL, OSL, Out, Think float64 // token counts; NaN = unknown
@@ -49,7 +51,7 @@ var noUsage bench.Usage
 
 // Load fills v from r, which must not change while v is used.
 func (v *View) Load(r *bench.Record) {
-	*v = View{Record: r, Outcome: outcomeOf(r), Usage: r.Answer.Usage, First: math.NaN(), Last: math.NaN()}
+	*v = View{Deadline: v.Deadline, Record: r, Outcome: outcomeOf(r), Usage: r.Answer.Usage, First: math.NaN(), Last: math.NaN()}
 	if v.Usage == nil {
 		v.Usage = &noUsage
 	}

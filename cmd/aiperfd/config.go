@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/starter"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/openapi"
+)
+
+func newConfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Begin, check and describe benchmark documents",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	validate := newValidateCommand()
+	validate.Short += " (the same as aiperfd validate)"
+	cmd.AddCommand(newInitCommand(), validate, newShowDefaultsCommand(), newSchemaCommand())
+	for _, sub := range cmd.Commands() {
+		sub.Args = usage(sub.Args)
+	}
+	return cmd
+}
+
+// initFlags are the flags of config init.
+type initFlags struct {
+	template, search, category, model, url, output string
+	list, verbose                                  bool
+}
+
+func newInitCommand() *cobra.Command {
+	f := new(initFlags)
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a benchmark document from a template",
+		Long: `Write a benchmark document from a template, to standard output or a file. Without
+a template, the list of templates is printed.`,
+		Example: `  aiperfd config init --list
+  aiperfd config init --template latency_test --model my-model --output bench.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.template, "template", "t", "", "`name` of the template")
+	fs.BoolVarP(&f.list, "list", "l", false, "list the templates")
+	fs.StringVarP(&f.search, "search", "s", "", "list the templates that contain a `text` in their name, tags or description")
+	fs.StringVarP(&f.category, "category", "c", "", "list the templates of a `category`")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "list descriptions and tags too")
+	fs.StringVarP(&f.model, "model", "m", "", "`name` of the model to write into the document")
+	fs.StringVarP(&f.url, "url", "u", "", "`URL` of the server to write into the document")
+	fs.StringVarP(&f.output, "output", "o", "", "`file` to write, which must not exist")
+	return cmd
+}
+
+func (f *initFlags) run(w io.Writer) error {
+	if f.template == "" {
+		if f.model+f.url+f.output != "" {
+			return exitError{exitUsage, errors.New("--model, --url and --output need --template")}
+		}
+		return f.printList(w)
+	}
+	if f.list || f.search != "" || f.category != "" {
+		return exitError{exitUsage, errors.New("--template cannot be combined with --list, --search or --category")}
+	}
+	t, err := starter.Find(f.template)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	text := t.For(f.model, f.url)
+	if f.output == "" {
+		_, err = io.WriteString(w, text)
+		return err
+	}
+	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// printList prints the templates that the flags select.
+func (f *initFlags) printList(w io.Writer) error {
+	var found []starter.Template
+	for _, t := range starter.All() {
+		if t.Matches(f.search) && strings.Contains(strings.ToLower(t.Category), strings.ToLower(f.category)) {
+			found = append(found, t)
+		}
+	}
+	if len(found) == 0 {
+		return exitError{exitUsage, fmt.Errorf("no template matches; the categories are %s", strings.Join(starter.Categories(), ", "))}
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	category := ""
+	for _, t := range found {
+		if category != "" && t.Category != category {
+			fmt.Fprintln(table)
+		}
+		if t.Category != category {
+			fmt.Fprintln(table, t.Category)
+			category = t.Category
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", t.Name, t.Title)
+		if f.verbose {
+			fmt.Fprintf(table, "      %s\n      tags: %s\n", t.Description, strings.Join(t.Tags, ", "))
+		}
+	}
+	return table.Flush()
+}
+
+func newShowDefaultsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show-defaults [FILE]",
+		Short: "List the defaults of all fields, or those that a document gets",
+		Long: `Without FILE, list the default of every field, and the flags that set it. With
+FILE, list the values that are chosen because of others in this document, with
+the reason.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return printDefaults(cmd.OutOrStdout())
+			}
+			doc, _, err := loadDocument(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			for _, d := range doc.Defaulted() {
+				fmt.Fprintln(cmd.OutOrStdout(), d)
+			}
+			return nil
+		},
+	}
+}
+
+// printDefaults prints all fields that have a default.
+func printDefaults(w io.Writer) error {
+	known := plan.Choices()
+	root := reference.Document(&known)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FIELD\tDEFAULT\tFLAG")
+	root.Walk(func(f *reference.Field) {
+		if f.Default != "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", strings.ReplaceAll(f.Path, ".*", "[]"), f.Default, strings.Join(slices.Compact(f.Flags), " "))
+		}
+	})
+	return table.Flush()
+}
+
+func newSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of benchmark documents",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			schema, err := openapi.DocumentSchema()
+			if err != nil {
+				return err
+			}
+			return plainjson.WriteIndent(cmd.OutOrStdout(), json.RawMessage(schema))
+		},
+	}
+}

@@ -1,0 +1,336 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/aggregate"
+	"aiperfd/internal/study/cell"
+	studyexport "aiperfd/internal/study/export"
+)
+
+// Print writes a line above the status, or logs it if nothing is drawn.
+func (p *Progress) Print(line string) {
+	if !p.Draw {
+		p.Log.Info().Msg(line)
+		return
+	}
+	v := view{Progress: p}
+	_, _ = p.Screen.Write([]byte(export.Fit(line, v.columns()) + "\n")) // the run does not fail because its terminal is gone
+}
+
+// column is a column of the table of variations: a statistic.
+type column struct {
+	title, tag, stat string
+	weight           int // the column with the largest weight is omitted first if the table is too wide
+}
+
+func studyColumns() []column {
+	return []column{
+		{"req/s", "request_throughput", "avg", 1},
+		{"out tok/s", "output_token_throughput", "avg", 4},
+		{"TTFT p50 ms", "time_to_first_token", "p50", 5},
+		{"TTFT p99 ms", "time_to_first_token", "p99", 3},
+		{"ITL avg ms", "inter_token_latency", "avg", 6},
+		{"latency p50 ms", "request_latency", "p50", 8},
+		{"latency p99 ms", "request_latency", "p99", 2},
+		{"goodput/s", "goodput", "avg", 7},
+	}
+}
+
+// CellLine returns the line of a cell that has ended.
+func CellLine(parent, child *run.Run, t *cell.Trial) string {
+	line := fmt.Sprintf("[%d/%d] %s", parent.Study.Done, parent.Study.Total, studyexport.Short(&child.Cell.Variation))
+	if child.Cell.Variation.Label == "base" {
+		line = fmt.Sprintf("[%d/%d] run %d", parent.Study.Done, parent.Study.Total, child.Cell.Trial+1)
+	} else if child.Cell.Trial > 0 {
+		line += fmt.Sprintf(" (run %d)", child.Cell.Trial+1)
+	}
+	if t.Failure != "" {
+		return line + "  FAILED: " + t.Failure
+	}
+	for _, c := range []column{
+		{"req/s", "request_throughput", "avg", 0}, {"tok/s", "output_token_throughput", "avg", 0},
+		{"TTFT p99", "time_to_first_token", "p99", 0}, {"latency p99", "request_latency", "p99", 0},
+	} {
+		v, ok := t.Stat(c.tag, c.stat)
+		switch {
+		case !ok:
+		case strings.HasSuffix(c.title, "/s"):
+			line += "  " + export.Figure(v) + " " + c.title
+		default:
+			line += "  " + c.title + " " + export.Figure(v) + " ms"
+		}
+	}
+	if t.Client != "" && t.Client != string(verdict.OK) {
+		line += "  client " + t.Client
+	}
+	return line
+}
+
+// TableOptions are how the table of a study is written.
+type TableOptions struct {
+	Width  int // columns; 0 = 80
+	Style  Style
+	Folder string // of the files, as users type it
+}
+
+// StudyTable writes the results of a study: a row per variation, the best ones, and what
+// was left out.
+func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
+	if o.Width <= 0 {
+		o.Width = 80
+	}
+	cells := r.Cells()
+	best := aggregate.Compare(cells)
+	rows := studyRows(r, cells, &best, o)
+	var out strings.Builder
+	out.WriteByte('\n')
+	for i, row := range rows {
+		line := export.Fit(row, o.Width)
+		if o.Style.Color && i == 0 {
+			line = "\x1b[1m" + line + "\x1b[0m"
+		}
+		out.WriteString(line + "\n")
+	}
+	out.WriteByte('\n')
+	for _, note := range studyNotes(r, cells, &best, o) {
+		out.WriteString(wrapNote(note, o.Width) + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// studyRows returns the lines of the table, the heading first.
+func studyRows(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
+	var columns []column
+	for _, c := range studyColumns() {
+		if slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil }) {
+			columns = append(columns, c)
+		}
+	}
+	for {
+		rows := studyGrid(r, cells, best, columns, o)
+		if len(columns) < 2 || export.TextWidth(rows[0]) <= o.Width {
+			return rows
+		}
+		heaviest := 0
+		for i, c := range columns {
+			if c.weight > columns[heaviest].weight {
+				heaviest = i
+			}
+		}
+		columns = slices.Delete(columns, heaviest, heaviest+1)
+	}
+}
+
+// studyGrid returns the lines of a table with these columns, padded to equal widths.
+func studyGrid(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
+	head := []string{"", "variation", "runs"}
+	for _, c := range columns {
+		head = append(head, c.title)
+	}
+	grid := [][]string{append(head, "client")}
+	for i := range cells {
+		c := &cells[i]
+		row := []string{mark(i, best), title(c), fmt.Sprint(len(c.Good))}
+		if left := len(c.Trials) - len(c.Good); left > 0 {
+			row[2] += fmt.Sprintf(" of %d", len(c.Trials))
+		}
+		for _, k := range columns {
+			row = append(row, figure(c.Find(k.tag, k.stat), o.Style))
+		}
+		grid = append(grid, append(row, clientOf(c)))
+	}
+	return pad(grid)
+}
+
+// mark is a star for the Pareto set.
+func mark(i int, best *aggregate.Comparison) string {
+	switch {
+	case slices.Contains(best.Pareto, i):
+		return "*"
+	case slices.Contains(best.Excluded, i):
+		return "x"
+	case slices.Contains(best.Infeasible, i):
+		return "-"
+	}
+	return ""
+}
+
+func title(c *aggregate.Cell) string {
+	const most = 32
+	text := studyexport.Short(&c.Variation)
+	if c.Label == "base" {
+		text = "all runs"
+	}
+	return export.Fit(text, most)
+}
+
+// figure returns an estimate with half the width of its interval.
+func figure(e *aggregate.Estimate, s Style) string {
+	if e == nil {
+		return "-"
+	}
+	text := export.Figure(e.Mean)
+	if e.N < 2 {
+		return text
+	}
+	sign := "±"
+	if s.ASCII {
+		sign = "+-"
+	}
+	return text + " " + sign + export.Figure((e.High-e.Low)/2)
+}
+
+// clientOf returns the worst verdict on the load generator.
+func clientOf(c *aggregate.Cell) string {
+	worst := "-"
+	if c.Invalid() {
+		return "INVALID"
+	}
+	for _, t := range c.Good {
+		switch {
+		case t.Client != "" && t.Client != string(verdict.OK):
+			worst = t.Client
+		case t.Client != "" && worst == "-":
+			worst = t.Client
+		}
+	}
+	return worst
+}
+
+// pad aligns a table: the second column to the left, numbers to the right.
+func pad(grid [][]string) []string {
+	widths := make([]int, len(grid[0]))
+	for _, row := range grid {
+		for i, text := range row {
+			widths[i] = max(widths[i], export.TextWidth(text))
+		}
+	}
+	out := make([]string, len(grid))
+	for k, row := range grid {
+		var b strings.Builder
+		for i, text := range row {
+			space := strings.Repeat(" ", widths[i]-export.TextWidth(text))
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if i < 2 || i == len(row)-1 {
+				b.WriteString(text + space)
+			} else {
+				b.WriteString(space + text)
+			}
+		}
+		out[k] = strings.TrimRight(b.String(), " ")
+	}
+	return out
+}
+
+// studyNotes returns the lines below the table.
+func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
+	var notes []string
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
+		e := cells[best.BestThroughput].Find(aggregate.ThroughputTag, aggregate.ThroughputStat)
+		add("Best throughput: %s (%s req/s)", title(&cells[best.BestThroughput]), export.Figure(e.Mean))
+	}
+	if r.Study.Sweep != nil && best.BestLatency >= 0 {
+		e := cells[best.BestLatency].Find(best.LatencyTag, aggregate.LatencyStat)
+		name := map[string]string{"time_to_first_token": "TTFT", "request_latency": "latency"}[best.LatencyTag]
+		add("Best %s p99: %s (%s ms)", name, title(&cells[best.BestLatency]), export.Figure(e.Mean))
+	}
+	if len(best.Pareto) > 0 && r.Study.Sweep != nil {
+		add("* Pareto set: no other variation has both more requests per second and a lower latency.")
+	}
+	if len(best.Infeasible) > 0 {
+		add("- %d of %d variations break an SLA filter.", len(best.Infeasible), len(cells))
+	}
+	if len(best.Excluded) > 0 {
+		add("x %d of %d variations are no results: the client could not keep up, so they are not in the Pareto set and cannot be best.", len(best.Excluded), len(cells))
+	}
+	failed, distorted := leftOut(cells)
+	if failed > 0 {
+		add("%s failed.", Plural(int64(failed), "run"))
+	}
+	if distorted > 0 {
+		add("%s did not count: the client could not keep up, and other runs of the variation are sound.", Plural(int64(distorted), "run"))
+	}
+	if n := r.Study.MultiRun.NumRuns; n > 1 {
+		add("± is half the width of the %s %% confidence interval over the runs%s.", export.Figure(100*r.Study.MultiRun.ConfidenceLevel), few(n))
+		if ratio := largestSpread(cells); ratio > 2 {
+			add("Runs differ by up to %s times what their own intervals say: the interval of a single run is too narrow.", export.Figure(ratio))
+		}
+	}
+	add("Files: %s", o.Folder)
+	if o.Style.ASCII {
+		for i := range notes {
+			notes[i] = strings.ReplaceAll(notes[i], "±", "+-")
+		}
+	}
+	return notes
+}
+
+// leftOut counts the runs that failed, and those that do not count beside others.
+func leftOut(cells []aggregate.Cell) (failed, distorted int) {
+	for i := range cells {
+		c := &cells[i]
+		failed += len(c.Trials) - len(c.Successful())
+		if !c.Invalid() {
+			distorted += c.Distorted
+		}
+	}
+	return failed, distorted
+}
+
+// few says that intervals of two runs are wide.
+func few(n int) string {
+	if n < 3 {
+		return "; with 2 runs it is very wide"
+	}
+	return ""
+}
+
+// largestSpread returns the largest ratio of the differences between runs and their own
+// intervals, over the statistics of the table.
+func largestSpread(cells []aggregate.Cell) float64 {
+	largest := 0.0
+	for i := range cells {
+		for _, c := range studyColumns() {
+			if e := cells[i].Find(c.tag, c.stat); e != nil {
+				if ratio, ok := e.Spread(); ok && !math.IsInf(ratio, 0) {
+					largest = max(largest, ratio)
+				}
+			}
+		}
+	}
+	return largest
+}
+
+// wrapNote breaks a line at blanks; continued lines are indented.
+func wrapNote(text string, width int) string {
+	const indent = "  "
+	var out strings.Builder
+	used := 0
+	for i, word := range strings.Fields(text) {
+		w := export.TextWidth(word)
+		switch {
+		case i == 0:
+		case used+1+w > width:
+			out.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			out.WriteByte(' ')
+			used++
+		}
+		out.WriteString(word)
+		used += w
+	}
+	return out.String()
+}

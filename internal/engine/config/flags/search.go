@@ -1,0 +1,282 @@
+package flags
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+	"aiperfd/internal/study/recipe"
+)
+
+// searchOptions lays the options about searches and recipes over a draft.
+type searchOptions struct{ *overlay }
+
+// defining are the options that define a search, which recipes do themselves.
+func defining() []string {
+	return []string{"--search-space", "--search-metric", "--search-stat", "--search-direction", "--search-planner", "--search-sla-tier"}
+}
+
+// lay makes a sweep of a recipe or of a search space.
+func (b searchOptions) lay() {
+	preset, space := b.flags.get("--search-recipe"), b.flags.get("--search-space")
+	block := b.draft.Root.Get("sweep")
+	switch {
+	case (preset != nil || space != nil) && block != nil:
+		b.fail(first(preset, space), problem.CodeConflict, "conflicts with the sweep of the configuration file")
+	case preset != nil:
+		b.preset(preset)
+	case space != nil:
+		b.space(space)
+	}
+	if preset == nil {
+		b.unused()
+	}
+}
+
+func first(a, b *occurrence) *occurrence {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// unused reports the options of recipes without one, and those of a search without one.
+func (b searchOptions) unused() {
+	for _, occ := range b.flags.typed {
+		name := strings.Fields(occ.option.names)[0]
+		switch {
+		case strings.HasPrefix(occ.option.path, "recipe."):
+			b.fail(occ, problem.CodeConflict, "needs --search-recipe")
+		case b.flags.get("--search-space") == nil && strings.HasPrefix(occ.option.path, "search.") && name != "--search-sla":
+			b.fail(occ, problem.CodeConflict, "needs --search-space")
+		}
+	}
+}
+
+// preset expands a recipe.
+func (b searchOptions) preset(occ *occurrence) {
+	for _, name := range defining() {
+		if other := b.flags.get(name); other != nil {
+			b.fail(other, problem.CodeConflict, "conflicts with "+occ.spelling+", which defines the search")
+		}
+	}
+	all := recipe.Recipes()
+	i := slices.IndexFunc(all, func(r recipe.Recipe) bool {
+		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
+	})
+	if i < 0 {
+		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+suggest.DidYouMean(occ.values[0], recipe.Names()))
+		return
+	}
+	streaming := b.find("endpoint.streaming")
+	e, problems := all[i].Expand(b.recipeOptions(all[i]), streaming != nil && streaming.Scalar != "false")
+	for _, p := range problems {
+		at := occ
+		if p.Option != "" {
+			at = b.flags.get("--" + p.Option)
+		}
+		b.fail(at, problem.CodeConflict, p.Text)
+	}
+	if len(problems) > 0 {
+		return
+	}
+	if e.SLOs != nil {
+		if goals := b.flags.get("--goodput"); goals != nil {
+			b.fail(goals, problem.CodeConflict, "conflicts with "+occ.spelling+", which sets the objectives itself")
+		} else {
+			b.set("slos", occ, nodeOf(e.SLOs))
+		}
+	}
+	b.sweep(occ, e.Sweep)
+}
+
+// recipeOptions returns the values of the options of recipes by their names without
+// dashes. A list of concurrencies becomes one of them if the recipe takes it.
+func (b searchOptions) recipeOptions(r recipe.Recipe) map[string]string {
+	out := make(map[string]string)
+	for _, occ := range b.flags.typed {
+		name := strings.TrimPrefix(strings.Fields(occ.option.names)[0], "--")
+		isRecipe := strings.HasPrefix(occ.option.path, "recipe.") && name != "search-recipe" ||
+			slices.Contains([]string{"search-max-iterations", "search-initial-points", "search-random-seed", "search-sla"}, name)
+		if isRecipe || name == "concurrency" && slices.Contains(r.Uses, name) {
+			out[name] = strings.Join(occ.values, ",")
+			b.swept = slices.DeleteFunc(b.swept, func(s *occurrence) bool { return s == occ })
+		}
+	}
+	return out
+}
+
+// space makes a search of the options that define one.
+func (b searchOptions) space(occ *occurrence) {
+	block := map[string]any{"type": sweep.Adaptive}
+	var dimensions []any
+	for _, text := range occ.values {
+		d, err := recipe.ParseDimension(strings.TrimSpace(text))
+		if err != nil {
+			b.fail(occ, problem.CodeWrongType, err.Error())
+			continue
+		}
+		dimensions = append(dimensions, d)
+	}
+	block["searchSpace"] = dimensions
+	b.objective(block)
+	b.tiers(block)
+	if filters := b.filters(b.flags.get("--search-sla")); len(filters) > 0 {
+		block["slaFilters"] = filters
+	}
+	if b.flags.get("--search-max-iterations") == nil {
+		b.fail(occ, problem.CodeRequired, "needs --search-max-iterations")
+	}
+	b.sweep(occ, block)
+}
+
+// objective adds what a search optimizes.
+func (b searchOptions) objective(block map[string]any) {
+	objective := make(map[string]any)
+	for _, field := range []string{"metric", "stat", "direction"} {
+		if occ := b.flags.get("--search-" + field); occ != nil {
+			objective[field] = occ.values[0]
+		}
+	}
+	if len(objective) == 0 {
+		return // of a boundary search; the rules of the block report it otherwise
+	}
+	for _, field := range []string{"metric", "direction"} {
+		if objective[field] == nil {
+			b.fail(b.flags.get("--search-space"), problem.CodeRequired, "needs --search-"+field)
+		}
+	}
+	block["objectives"] = []any{objective}
+}
+
+// tiers adds the tiers: [label:]filter[,filter…] each.
+func (b searchOptions) tiers(block map[string]any) {
+	occ := b.flags.get("--search-sla-tier")
+	if occ == nil {
+		return
+	}
+	var tiers []any
+	for i, text := range occ.values {
+		label, rest := "tier_"+strconv.Itoa(i), text
+		if head, _, _ := strings.Cut(text, ","); strings.Count(head, ":") == 4 {
+			label, rest, _ = strings.Cut(text, ":")
+		}
+		var filters []any
+		for piece := range strings.SplitSeq(rest, ",") {
+			f, err := recipe.ParseFilter(strings.TrimSpace(piece))
+			if err != nil {
+				b.fail(occ, problem.CodeWrongType, err.Error())
+				return
+			}
+			filters = append(filters, f)
+		}
+		tiers = append(tiers, map[string]any{"label": strings.TrimSpace(label), "filters": filters})
+	}
+	block["slaTiers"] = tiers
+}
+
+// filters reads the filters of an option; nil if it was not given or has problems.
+func (b searchOptions) filters(occ *occurrence) []any {
+	if occ == nil {
+		return nil
+	}
+	var out []any
+	for _, piece := range commaList(occ.values) {
+		f, err := recipe.ParseFilter(piece)
+		if err != nil {
+			b.fail(occ, problem.CodeWrongType, err.Error())
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// layFilters adds the filters to a sweep that neither a recipe nor a search space made.
+func (b searchOptions) layFilters() {
+	occ := b.flags.get("--search-sla")
+	if occ == nil || b.flags.get("--search-recipe") != nil || b.flags.get("--search-space") != nil {
+		return
+	}
+	block := b.draft.Root.Get("sweep")
+	if block == nil || block.Shape != tree.Object {
+		b.fail(occ, problem.CodeConflict, "needs a sweep or a search, for example --concurrency 1,2,4, or --search-recipe")
+		return
+	}
+	if filters := b.filters(occ); len(filters) > 0 {
+		b.set("sweep.slaFilters", occ, nodeOf(filters))
+	}
+}
+
+// sweep sets the block that an option stands for.
+func (b searchOptions) sweep(occ *occurrence, block map[string]any) {
+	if !b.file && b.flags.get("--request-count") == nil && b.flags.get("--benchmark-duration") == nil && b.flags.get("--conversation-num") == nil {
+		block["autoRequests"] = true
+	}
+	n := nodeOf(block)
+	at := b.place(occ, "")
+	n.Walk(func(below *tree.Node) { below.Place = at })
+	n.Locate("#/sweep")
+	b.draft.Root.Set("sweep", n)
+	b.varied(occ, n)
+}
+
+// varied reports options whose value the block replaces in every variation.
+func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
+	paths := make(map[string]bool)
+	for _, d := range items(block.Get("searchSpace")) {
+		if p := d.Get("path"); p != nil {
+			paths[p.Scalar] = true
+		}
+	}
+	for _, run := range items(block.Get("runs")) {
+		members(run.Get("values"), paths)
+	}
+	members(block.Get("parameters"), paths)
+	for _, typed := range b.flags.typed {
+		if section, _, _ := strings.Cut(typed.option.path, "."); section != "profiling" && section != "dataset" {
+			continue
+		}
+		path := studyOptions{b.overlay}.varied(typed.option.path)
+		taken := typed.option.names == "--concurrency" && len(items(block.Get("runs"))) > 0 ||
+			typed.option.names == "--request-rate" // makes the phase an open loop
+		if !taken && (paths[path] || paths[strings.TrimPrefix(path, "phases.profiling.")]) {
+			b.fail(typed, problem.CodeConflict, "conflicts with "+occ.spelling+", which varies "+slices.Sorted(maps.Keys(paths))[0])
+			b.swept = slices.DeleteFunc(b.swept, func(s *occurrence) bool { return s == typed })
+		}
+	}
+	for _, list := range b.swept {
+		b.fail(list, problem.CodeConflict, "a list of values conflicts with "+occ.spelling)
+	}
+	b.swept = nil
+}
+
+func items(n *tree.Node) []*tree.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+func members(n *tree.Node, into map[string]bool) {
+	if n == nil {
+		return
+	}
+	for _, m := range n.Members {
+		into[m.Name] = true
+	}
+}
+
+// nodeOf returns the node of a value of our own making.
+func nodeOf(v any) *tree.Node {
+	n, err := tree.NodeOf(v)
+	if err != nil {
+		panic("encode value: " + err.Error()) // maps of numbers and texts
+	}
+	return n
+}

@@ -1,0 +1,233 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/search"
+)
+
+// consistentSeed is AIPerf's seed of studies whose document gives none.
+const consistentSeed = 42
+
+// Study is what a document asks for beyond one run.
+type Study struct {
+	Sweep    *sweep.Block // nil = repeats only
+	MultiRun sweep.MultiRun
+	// Variations are those of a sweep, none of a search; the document itself is the
+	// only one of repeats.
+	Variations cell.List
+	Search     *search.Search // chooses the variations; nil = they are known
+	Seed       int64
+
+	draft *Draft // as it was read
+}
+
+// Planner returns the planner of the variations.
+func (s *Study) Planner() cell.Planner {
+	if s.Search != nil {
+		return s.Search
+	}
+	return s.Variations
+}
+
+// Text returns the document as it was read, to be stored and read again, see
+// [Draft.Text].
+func (s *Study) Text() json.RawMessage { return s.draft.Text() }
+
+// Cell returns the document of one trial of a variation, from 0. The error is
+// *problem.Invalid.
+func (s *Study) Cell(v *cell.Variation, trial int) (*Document, []problem.Problem, error) {
+	var assign []Assignment
+	for _, list := range [][]cell.Assignment{v.Values, v.Settings} {
+		for _, a := range list {
+			assign = append(assign, Assignment(a))
+		}
+	}
+	draft, err := s.draft.Vary(assign)
+	if err != nil {
+		return nil, nil, err
+	}
+	follow(s.draft.Root, draft.Root)
+	if trial > 0 && s.MultiRun.DisableWarmupAfterFirst {
+		dropWarmups(draft.Root)
+	}
+	draft.Root.Set("randomSeed", &tree.Node{Shape: tree.Number, Scalar: strconv.FormatInt(s.seed(v, trial), 10)})
+	return draft.Load()
+}
+
+// seed returns the seed of a trial, by AIPerf's rules: that of the study plus the index of
+// the variation, or a hash of the label for variations that follow from results and for
+// trials of different seeds.
+func (s *Study) seed(v *cell.Variation, trial int) int64 {
+	label := v.Label
+	switch {
+	case s.MultiRun.VarySeedPerTrial:
+		label += ":trial:" + strconv.Itoa(trial)
+	case s.Sweep == nil, s.Sweep.SameSeed:
+		return s.Seed
+	case s.Sweep.Type != sweep.Adaptive:
+		return s.Seed + int64(v.Index)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:variation:%s", s.Seed, label))
+	return int64(binary.BigEndian.Uint64(sum[:8]) & (1<<63 - 1))
+}
+
+// follow gives the warm-up the varied load of the profiling phase, if one flag gave both
+// their load.
+func follow(before, after *tree.Node) {
+	main := mainPhase(before)
+	if main == nil {
+		return
+	}
+	varied := mainPhase(after)
+	for _, phase := range phasesOf(after) {
+		if !isWarmup(phase) || varied == nil {
+			continue
+		}
+		for _, field := range []string{"concurrency", "prefillConcurrency", "rate"} {
+			own, base, now := phase.Get(field), main.Get(field), varied.Get(field)
+			if own != nil && base != nil && now != nil && base.Flag != "" && own.Flag == base.Flag {
+				phase.Set(field, now.Clone())
+			}
+		}
+	}
+}
+
+// phasesOf returns the phases of a document in the long form.
+func phasesOf(root *tree.Node) []*tree.Node {
+	if list := root.Get("benchmark").Get("phases"); list != nil {
+		return list.Items
+	}
+	return nil
+}
+
+// mainPhase returns the first phase that is not a warm-up, or nil.
+func mainPhase(root *tree.Node) *tree.Node {
+	for _, p := range phasesOf(root) {
+		if p.Shape == tree.Object && !isWarmup(p) {
+			return p
+		}
+	}
+	return nil
+}
+
+func isWarmup(phase *tree.Node) bool {
+	kind := phase.Get("kind")
+	if kind == nil {
+		kind = phase.Get("name")
+	}
+	return kind != nil && suggest.Fold(kind.Scalar) == "warmup"
+}
+
+// dropWarmups removes the warm-up phases.
+func dropWarmups(root *tree.Node) {
+	list := root.Get("benchmark").Get("phases")
+	if list == nil {
+		return
+	}
+	var kept []*tree.Node
+	for _, p := range list.Items {
+		if !isWarmup(p) {
+			kept = append(kept, p)
+		}
+	}
+	list.Items = kept
+}
+
+// checkStudy checks the blocks of studies.
+func (c documentRules) checkStudy() {
+	d := c.doc
+	if d.Sweep != nil {
+		d.Sweep.Check(c.decoder)
+	}
+	d.MultiRun.Check(c.decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
+	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
+		c.conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
+	}
+}
+
+// fillStudy sets the seed of a study.
+func (l *loader) fillStudy() {
+	d := l.doc
+	if d.RandomSeed == nil && (d.Sweep != nil || d.MultiRun.NumRuns > 1) && d.MultiRun.SetConsistentSeed {
+		d.RandomSeed = new(int64(consistentSeed))
+		l.infer("randomSeed", consistentSeed, "the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
+	}
+}
+
+// unrendered returns the scenarios of a sweep with their templates, which are evaluated
+// for each variation. Their names are those of the document.
+func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Scenario {
+	var raw struct {
+		Sweep sweep.Block `json:"sweep"`
+	}
+	block := draft.Root.Get("sweep")
+	if block == nil || block.Get("runs") == nil {
+		return rendered
+	}
+	only := tree.ObjectNode(tree.Member{Name: "sweep", Value: tree.ObjectNode(tree.Member{Name: "runs", Value: block.Get("runs")})})
+	newLoader(new(problem.Report), l.options, false).decoder.Document(only, &raw)
+	if len(raw.Sweep.Runs) != len(rendered) {
+		return rendered // a template makes the list
+	}
+	for i := range raw.Sweep.Runs {
+		raw.Sweep.Runs[i].Name = rendered[i].Name
+	}
+	return raw.Sweep.Runs
+}
+
+// makeStudy expands a valid document that asks for several runs, and checks each.
+func (l *loader) makeStudy(draft *Draft) {
+	d := l.doc
+	if d.Sweep == nil && d.MultiRun.NumRuns < 2 {
+		return
+	}
+	s := &Study{Sweep: d.Sweep, MultiRun: d.MultiRun, draft: draft}
+	if d.RandomSeed != nil {
+		s.Seed = *d.RandomSeed
+	}
+	d.study = s
+	if s.Sweep == nil {
+		s.Variations = cell.List{{Label: "base"}}
+		return
+	}
+	s.Sweep.Runs = l.unrendered(draft, s.Sweep.Runs)
+	sizing := search.SizingOf(s.Sweep, draft.Root)
+	checked := s.Sweep.Expand(s.Seed)
+	for i := range checked {
+		checked[i].Settings = sizing.Settings(checked[i].Values)
+	}
+	s.Variations = checked
+	if s.Sweep.Type == sweep.Adaptive {
+		s.Search = search.Of(s.Sweep, sizing, s.Seed)
+		checked = s.Search.Corners()
+	}
+	at := l.where("sweep")
+	if len(s.Sweep.Parameters) == 1 {
+		at = s.Sweep.Parameters[0].Place
+	}
+	seen := make(map[string]bool)
+	for i := range checked {
+		_, _, err := s.Cell(&checked[i], 0)
+		var invalid *problem.Invalid
+		if !errors.As(err, &invalid) {
+			continue
+		}
+		for _, p := range invalid.Problems {
+			if text := p.Detail; !seen[text] {
+				seen[text] = true
+				l.Fail(at, p.Code, "%s: %s", problem.Clip(checked[i].Label), text)
+			}
+		}
+	}
+}

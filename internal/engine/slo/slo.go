@@ -1,0 +1,189 @@
+// Package slo judges a run by objectives on the statistics of its metrics, such as
+// "p99(time_to_first_token) < 500ms".
+package slo
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/suggest"
+)
+
+// Objective is one condition that a run must meet.
+type Objective struct {
+	Text  string // as the user wrote it
+	Tag   string
+	Stat  metric.Stat
+	Op    Op
+	Limit float64 // in the metric's display unit
+}
+
+// Op compares a statistic with its limit.
+type Op string
+
+// The comparisons.
+const (
+	Less         Op = "<"
+	LessEqual    Op = "<="
+	Greater      Op = ">"
+	GreaterEqual Op = ">="
+)
+
+func (o Op) holds(v, limit float64) bool {
+	switch o {
+	case Less:
+		return v < limit
+	case LessEqual:
+		return v <= limit
+	case Greater:
+		return v > limit
+	case GreaterEqual:
+		return v >= limit
+	}
+	return false
+}
+
+// form is stat(metric) op number unit, or metric op number unit.
+var form = regexp.MustCompile(`^\s*(?:(\w+)\s*\(\s*([\w.]+)\s*\)|([\w.]+))\s*(<=|>=|<|>|≤|≥)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\S*)\s*$`)
+
+// Parse reads an objective. The statistic is a name in JSON files (avg, p99, p99_9, max,
+// …); a metric alone stands for its average, which is the value of one that has no
+// others. A time may have the unit ns, us, ms, s or min; other metrics their own unit.
+// Without a unit the number has that of the metric. short maps short names of metrics.
+func Parse(text string, short map[string]string) (Objective, error) {
+	m := form.FindStringSubmatch(text)
+	if m == nil {
+		return Objective{}, fmt.Errorf("%q is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms", text)
+	}
+	o := Objective{Text: strings.Join(strings.Fields(text), " "), Op: Op(strings.NewReplacer("≤", "<=", "≥", ">=").Replace(m[4]))}
+	name := cmp.Or(m[2], m[3])
+	o.Tag = cmp.Or(short[strings.ToLower(name)], name)
+	def, ok := catalogue.Lookup(o.Tag)
+	if !ok {
+		var tags []string
+		for _, d := range catalogue.Defs() {
+			tags = append(tags, d.Tag)
+		}
+		return Objective{}, fmt.Errorf("%q is not a metric%s", name, suggest.DidYouMean(name, tags))
+	}
+	if o.Stat, ok = metric.ParseStat(cmp.Or(m[1], metric.Avg.String())); !ok {
+		return Objective{}, fmt.Errorf("%q is not a statistic, use one of %s", m[1], strings.Join(metric.StatNames(), ", "))
+	}
+	if scalar := def.Kind == catalogue.Aggregate || def.Kind == catalogue.Derived; scalar && o.Stat != metric.Avg && !strings.HasPrefix(o.Tag, "adj_") {
+		return Objective{}, fmt.Errorf("%s has one value, not a distribution: write %s %s %s", o.Tag, o.Tag, o.Op, m[5]+m[6])
+	}
+	number, err := strconv.ParseFloat(m[5], 64)
+	if err != nil || math.IsInf(number, 0) {
+		return Objective{}, fmt.Errorf("%q is not a number", m[5])
+	}
+	factor, err := convert(m[6], def.Unit)
+	if err != nil {
+		return Objective{}, err
+	}
+	o.Limit = number * factor
+	return o, nil
+}
+
+// convert returns the factor from a unit to that of a metric.
+func convert(unit, to string) (float64, error) {
+	times := map[string]float64{"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "min": 60}
+	have, isTime := times[unit]
+	want, wantsTime := times[to]
+	switch {
+	case unit == "" || unit == to:
+		return 1, nil
+	case isTime && wantsTime:
+		return have / want, nil
+	case wantsTime:
+		return 0, fmt.Errorf("%q is not a unit of time, use ns, us, ms, s or min", unit)
+	}
+	return 0, fmt.Errorf("the unit is %s, not %q", to, unit)
+}
+
+// Result is an objective with its outcome.
+type Result struct {
+	Objective string   `json:"objective" example:"p99(time_to_first_token) < 500ms"`
+	Metric    string   `json:"metric" example:"time_to_first_token"`
+	Statistic string   `json:"statistic" example:"p99"`
+	Operator  string   `json:"operator" example:"<"`
+	Limit     float64  `json:"limit" example:"500"` // in unit
+	Unit      string   `json:"unit" example:"ms"`
+	Value     *float64 `json:"value" example:"412.5"` // null = the run has no such value, or it is infinite
+	Met       bool     `json:"met"`
+	// Uncertain: the limit lies within the 95 % confidence interval of the value, or the
+	// sample is too small for the percentile.
+	Uncertain bool `json:"uncertain"`
+}
+
+// Judge returns the outcome of each objective. A value that a run does not have does not
+// meet any, except counts of errors and cancellations, which are absent if there were
+// none.
+func Judge(objectives []Objective, rs metric.Results) []Result {
+	var out []Result
+	for _, o := range objectives {
+		r := Result{Objective: o.Text, Metric: o.Tag, Statistic: o.Stat.String(), Operator: string(o.Op), Limit: o.Limit}
+		if def, ok := catalogue.Lookup(o.Tag); ok {
+			r.Unit = def.Unit
+		}
+		if v, ok := value(&o, rs); ok {
+			r.Met = o.Op.holds(v, o.Limit)
+			if !math.IsInf(v, 0) {
+				r.Value = &v
+			}
+		}
+		if m := rs.Find(o.Tag); m != nil {
+			in, ok := m.Confidence.Interval(o.Stat)
+			r.Uncertain = !m.Confidence.Supported(o.Stat) || ok && in.Low < o.Limit && o.Limit < in.High
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// value returns the statistic of an objective.
+func value(o *Objective, rs metric.Results) (float64, bool) {
+	m := rs.Find(o.Tag)
+	if m != nil {
+		return m.Get(o.Stat)
+	}
+	switch o.Tag {
+	case "error_request_count", "cancelled_request_count", "context_overflow_count", "skipped_turns", "dropped_arrival_count":
+		return 0, len(rs) > 0 && o.Stat == metric.Avg
+	}
+	return 0, false
+}
+
+// Passed reports whether all objectives are met.
+func Passed(rs []Result) bool {
+	for i := range rs {
+		if !rs[i].Met {
+			return false
+		}
+	}
+	return true
+}
+
+// Line describes a result in words: the objective, the value, and whether it is met.
+func (r *Result) Line() string {
+	text := r.Objective + ": "
+	if r.Value == nil {
+		text += "no value"
+	} else {
+		text += strings.TrimSuffix(fmt.Sprintf("%.4g %s", *r.Value, r.Unit), " ratio")
+	}
+	switch {
+	case !r.Met:
+		text += ", missed"
+	case r.Uncertain:
+		text += ", met, but the limit is within the confidence interval"
+	default:
+		text += ", met"
+	}
+	return text
+}

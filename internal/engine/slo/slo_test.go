@@ -1,0 +1,104 @@
+package slo
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+)
+
+func TestParse(t *testing.T) {
+	short := map[string]string{"ttft": "time_to_first_token"}
+	for text, want := range map[string]Objective{
+		"p99(time_to_first_token) < 500ms": {Tag: "time_to_first_token", Stat: metric.P99, Op: Less, Limit: 500},
+		" p99_9( TTFT )<=0.5 s":            {Text: "p99_9( TTFT )<=0.5 s", Tag: "time_to_first_token", Stat: metric.P999, Op: LessEqual, Limit: 500},
+		"request_error_rate < 1%":          {Tag: "request_error_rate", Stat: metric.Avg, Op: Less, Limit: 1},
+		"request_throughput ≥ 12.5":        {Tag: "request_throughput", Stat: metric.Avg, Op: GreaterEqual, Limit: 12.5},
+		"max(adj_request_latency)>1min":    {Tag: "adj_request_latency", Stat: metric.Max, Op: Greater, Limit: 60000},
+		"benchmark_duration < 900000ms":    {Tag: "benchmark_duration", Stat: metric.Avg, Op: Less, Limit: 900},
+		"avg(ttft) < 2e5us":                {Tag: "time_to_first_token", Stat: metric.Avg, Op: Less, Limit: 200},
+	} {
+		if want.Text == "" {
+			want.Text = text
+		}
+		got, err := Parse(text, short)
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })); err != nil || diff != "" {
+			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                          `"" is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms`,
+		"p99(ttft) = 5":             `"p99(ttft) = 5" is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms`,
+		"p99(time_to_frst_token)<5": `"time_to_frst_token" is not a metric; did you mean "time_to_first_token"?`,
+		"p98(ttft) < 5":             `"p98" is not a statistic, use one of `,
+		"p99(goodput) > 5":          `goodput has one value, not a distribution: write goodput > 5`,
+		"p99(ttft) < 1.2.3":         `"1.2.3" is not a number`,
+		"p99(ttft) < 5 tokens":      `"tokens" is not a unit of time, use ns, us, ms, s or min`,
+		"request_count > 5 s":       `the unit is requests, not "s"`,
+	} {
+		if _, err := Parse(text, short); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzParse checks that what is accepted is accepted again as it is kept.
+func FuzzParse(f *testing.F) {
+	f.Add("p99(request_latency) < 5 ms")
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := Parse(text, nil)
+		if err != nil {
+			return
+		}
+		again, err := Parse(o.Text, nil)
+		if err != nil || again != o {
+			t.Errorf("%q: %+v, then %+v, %v", text, o, again, err)
+		}
+	})
+}
+
+// TestJudge judges a run of 200 requests, of which 20 fail, that take 1 ms, 2 ms and so on.
+func TestJudge(t *testing.T) {
+	set, err := metric.NewSet(metric.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		start := time.Duration(i+1) * time.Second
+		r := &bench.Record{Stamps: bench.Stamps{Start: start, End: start + time.Duration(i+1)*time.Millisecond}}
+		r.Answer.Chunks = []bench.Chunk{{At: r.Stamps.End}}
+		if i >= 180 {
+			r.Answer.Failure = &bench.Failure{Class: bench.ServerError}
+		}
+		set.Observe(r)
+	}
+	rs := set.Final(200*time.Second, bench.PhaseStats{})
+	for text, want := range map[string]string{
+		"p50(request_latency) < 150ms":     "p50(request_latency) < 150ms: 90.5 ms, met, but the limit is within the confidence interval",
+		"p50(request_latency) < 10ms":      "p50(request_latency) < 10ms: 90.5 ms, missed",
+		"max(request_latency) <= 180ms":    "max(request_latency) <= 180ms: 180 ms, met",
+		"max(request_latency) < 180":       "max(request_latency) < 180: 180 ms, missed",
+		"request_error_rate > 9":           "request_error_rate > 9: 10 %, met",
+		"cancelled_request_count < 1":      "cancelled_request_count < 1: 0 requests, met",
+		"p99(adj_request_latency) < 1000s": "p99(adj_request_latency) < 1000s: no value, missed",
+		"avg(input_sequence_length) > 0":   "avg(input_sequence_length) > 0: no value, missed",
+	} {
+		o, err := Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Judge([]Objective{o}, rs)
+		if line := got[0].Line(); line != want {
+			t.Errorf("%s, want %s", line, want)
+		}
+		if Passed(got) != got[0].Met {
+			t.Errorf("%s: passed is %v", text, Passed(got))
+		}
+	}
+	if !Passed(nil) {
+		t.Error("a run without objectives does not pass")
+	}
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/run"
+)
+
+// Tree keeps a study and its cells in one folder: each cell in a folder below that of
+// the study, and with each run a copy of it, so that another process can go on with the
+// study. It is safe for concurrent use.
+type Tree struct{ *Single }
+
+var _ run.Store = (*Tree)(nil)
+
+// OpenTree opens the folder of a study, which is created by the first Put. It finds what
+// an earlier process has stored there.
+func OpenTree(dir string) (*Tree, error) {
+	t := &Tree{NewSingle(dir)}
+	err := filepath.WalkDir(t.dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == t.dir:
+			return fs.SkipAll
+		case err != nil || d.Name() != runFile:
+			return err
+		}
+		r, err := readCopy(filepath.Dir(path))
+		if err != nil {
+			return nil // it is not ours, or was torn by a crash: the cell is performed again
+		}
+		t.runs[r.ID] = *r
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open folder of study: %w", err)
+	}
+	return t, nil
+}
+
+// Put implements run.Store.
+func (t *Tree) Put(ctx context.Context, r *run.Run) error {
+	if err := t.Single.Put(ctx, r); err != nil {
+		return err
+	}
+	dir := t.Dir(r.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	if err := writeRun(dir, r); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Dir implements run.Store.
+func (t *Tree) Dir(id string) string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if r, ok := t.runs[id]; ok && r.Cell != nil && filepath.IsLocal(r.Cell.Folder) {
+		return filepath.Join(t.dir, filepath.FromSlash(r.Cell.Folder))
+	}
+	return t.dir
+}
+
+// Delete implements run.Store. Only cells can be deleted: the folder of a study belongs
+// to the user.
+func (t *Tree) Delete(ctx context.Context, id string) error {
+	dir := t.Dir(id)
+	if dir == t.dir {
+		return t.Single.Delete(ctx, id)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("delete run %s: %w", id, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.runs, id)
+	return nil
+}

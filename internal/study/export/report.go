@@ -1,0 +1,190 @@
+// Package export writes the results of studies: AIPerf's files of repeated runs and of
+// sweeps.
+package export
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/aggregate"
+	"aiperfd/internal/study/cell"
+)
+
+// Report is everything that is known about a study that has ended, or was cancelled.
+type Report struct {
+	Run      *run.Run
+	Study    *config.Study
+	Outcomes []cell.Outcome
+	// Cancelled means that cells are missing.
+	Cancelled bool
+
+	cells []aggregate.Cell // of Outcomes
+}
+
+// Cells returns the aggregated variations, in the order of the outcomes.
+func (r *Report) Cells() []aggregate.Cell {
+	if r.cells == nil {
+		var filters []sweep.Filter
+		if r.Study.Sweep != nil {
+			filters = r.Study.Sweep.SLAFilters
+		}
+		for _, o := range r.Outcomes {
+			r.cells = append(r.cells, aggregate.NewCell(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
+		}
+	}
+	return r.cells
+}
+
+// The folders and files of a study.
+const (
+	aggregateFolder = "aggregate"
+	sweepFolder     = "sweep_aggregate"
+	aggregateName   = "profile_export_aiperf_aggregate"
+	collatedFile    = "profile_export_aiperf_collated.json"
+	sweepName       = "profile_export_aiperf_sweep"
+	designFile      = "sampling_design.json"
+)
+
+// SweepFile is the JSON file of a sweep, relative to the folder of the study.
+const SweepFile = sweepFolder + "/" + sweepName + ".json"
+
+// Write writes the files of a study into its folder.
+func Write(dir string, r *Report) error {
+	files := make(map[string][]byte) // by path below dir
+	var errs []error
+	add := func(path string, data []byte, err error) {
+		files[path] = data
+		errs = append(errs, err)
+	}
+	for i := range r.Cells() {
+		c := &r.cells[i]
+		if len(c.Good) == 0 {
+			continue
+		}
+		folder := r.aggregateFolder(c)
+		data, err := aggregateJSON(r, c)
+		add(filepath.Join(folder, aggregateName+".json"), data, err)
+		add(filepath.Join(folder, aggregateName+".csv"), aggregateCSV(r, c), nil)
+		if len(c.Pooled) > 0 && r.Study.MultiRun.NumRuns > 1 {
+			data, err := collatedJSON(r, c)
+			add(filepath.Join(folder, collatedFile), data, err)
+		}
+	}
+	if r.Study.Sweep != nil {
+		data, err := sweepJSON(r)
+		add(filepath.Join(sweepFolder, sweepName+".json"), data, err)
+		add(filepath.Join(sweepFolder, sweepName+".csv"), sweepCSV(r), nil)
+		if kind := r.Study.Sweep.Type; kind == sweep.Sobol || kind == sweep.LatinHypercube {
+			data, err := designJSON(r)
+			add(filepath.Join(sweepFolder, designFile), data, err)
+		}
+	}
+	for path, data := range files {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, export.WriteArtifact(path, data))
+	}
+	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
+		errs = append(errs, link(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return export.MarkReady(dir, r.Cancelled)
+}
+
+// link makes the sweep's folder also appear where AIPerf has it for sweeps that repeat
+// all variations in turn.
+func link(dir string) error {
+	at := filepath.Join(dir, aggregateFolder, sweepFolder)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	err := os.Symlink(filepath.Join("..", sweepFolder), at)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// trials returns how often every variation was to be performed.
+func (r *Report) trials() int { return r.Study.MultiRun.NumRuns }
+
+// aggregateFolder returns AIPerf's folder for the aggregate of a variation.
+func (r *Report) aggregateFolder(c *aggregate.Cell) string {
+	s := r.Study.Sweep
+	switch {
+	case s == nil:
+		return aggregateFolder
+	case s.Type == sweep.Adaptive:
+		return filepath.Join(aggregateFolder, fmt.Sprintf("search_iter_%04d", c.Index+1))
+	case r.trials() > 1 && s.IterationOrder == sweep.Independent:
+		return filepath.Join(c.Folder, aggregateFolder)
+	}
+	return filepath.Join(aggregateFolder, c.Folder)
+}
+
+// names returns the names of what is varied: short ones where they are distinct.
+func (r *Report) names() (paths, names []string) {
+	seen := make(map[string]int)
+	for _, o := range r.Outcomes {
+		for _, a := range o.Values {
+			if _, known := seen["path "+a.Path]; !known && a.Path != "benchmark" && a.Path != "variables" {
+				seen["path "+a.Path] = 1
+				seen[sweep.Name(a.Path)]++
+				paths = append(paths, a.Path)
+			}
+		}
+	}
+	for _, p := range paths {
+		name := sweep.Name(p)
+		if seen[name] > 1 {
+			name = p
+		}
+		names = append(names, name)
+	}
+	if len(paths) == 0 {
+		return []string{""}, []string{"variation"}
+	}
+	return paths, names
+}
+
+// parameters returns the values of a variation by name; scenarios have their label.
+func (r *Report) parameters(c *aggregate.Cell) map[string]any {
+	paths, names := r.names()
+	out := make(map[string]any)
+	for i, p := range paths {
+		if v, ok := c.Value(p); ok {
+			out[names[i]] = v
+		}
+	}
+	if len(out) == 0 {
+		out["variation"] = c.Label
+	}
+	return out
+}
+
+// short returns the values of a variation in one line.
+func Short(v *cell.Variation) string {
+	var parts []string
+	for _, a := range v.Values {
+		if a.Path == "benchmark" || a.Path == "variables" {
+			return v.Label
+		}
+		parts = append(parts, sweep.Name(a.Path)+" "+sweep.Text(a.Value))
+	}
+	if len(parts) == 0 || strings.HasPrefix(v.Label, "sample_") && len(parts) > 3 {
+		return v.Label
+	}
+	return strings.Join(parts, ", ")
+}

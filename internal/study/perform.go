@@ -1,0 +1,409 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/aggregate"
+	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/export"
+)
+
+// repeats is the type of a study without a sweep.
+const repeats = "repeats"
+
+// performance is a study of this process.
+type performance struct {
+	opts      *Options
+	doc       *config.Study
+	planner   cell.Planner
+	records   string   // name of the record files
+	sampled   []string // metrics that are read from them
+	cancelled chan struct{}
+	done      chan struct{} // closed when the study has ended, or the process stops
+
+	mu      sync.Mutex
+	run     run.Run            // guarded by mu
+	child   string             // guarded by mu; id of the active cell
+	request *run.CancelRequest // guarded by mu; nil = not cancelled
+
+	outcomes []cell.Outcome // by variation, in the order in which they were begun
+	found    map[position]*run.Run
+	failed   int
+	paused   bool           // a cell was performed, so that the next one waits
+	results  *export.Report // once they are written
+}
+
+// position is a cell's place in its study.
+type position struct{ variation, trial int }
+
+// errStop ends a study without an error: it was cancelled, or the process stops.
+var errStop = errors.New("study is stopping")
+
+// newPerformance returns the study that a document asks for.
+func (s *Service) newPerformance(parent *run.Run, doc *config.Document) (*performance, error) {
+	p := &performance{
+		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
+		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run),
+	}
+	p.doc.Seed = parent.Seed
+	var more string
+	if c := p.doc.MultiRun.Convergence; c != nil {
+		more = c.Metric
+	}
+	p.sampled = sampledTags(more)
+	kind := repeats
+	p.planner = p.doc.Variations
+	if p.doc.Sweep != nil {
+		kind = p.doc.Sweep.Type
+	}
+	if parent.Study == nil {
+		parent.Study = &run.Study{Type: kind, Total: p.planner.Budget() * p.doc.MultiRun.NumRuns}
+	}
+	p.run = *parent
+	return p, nil
+}
+
+// view returns a copy of the study.
+func (p *performance) view() *run.Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, progress := p.run, *p.run.Study
+	r.Study = &progress
+	return &r
+}
+
+// change applies a change to the study, stores it and publishes it, even if ctx has ended.
+func (p *performance) change(ctx context.Context, apply func(*run.Run)) {
+	p.mu.Lock()
+	apply(&p.run)
+	p.run.Revision++
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := p.opts.Store.Put(ctx, p.view()); err != nil {
+		p.opts.Log.Error().Err(err).Str("run", p.run.ID).Msg("store study")
+	}
+	p.emit(run.EventStateChanged)
+}
+
+// emit publishes an event of the study.
+func (p *performance) emit(what run.EventType) {
+	if p.opts.Publisher == nil {
+		return
+	}
+	r := p.view()
+	p.opts.Publisher.Publish(run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, State: r.State})
+}
+
+// cancel stops the study; first reports whether it had not been cancelled before.
+func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
+	p.mu.Lock()
+	first = p.request == nil
+	p.request = &c
+	child, active := p.child, p.run.State.Active()
+	p.mu.Unlock()
+	if first {
+		close(p.cancelled)
+		if active {
+			p.change(ctx, func(r *run.Run) { r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled") })
+		}
+	}
+	if child != "" {
+		if _, _, err := p.opts.Runner.Cancel(ctx, child, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+			p.opts.Log.Error().Err(err).Str("run", child).Msg("cancel cell")
+		}
+	}
+	return first
+}
+
+// perform performs all cells and writes the results.
+func (p *performance) perform(ctx context.Context) {
+	p.change(ctx, func(r *run.Run) {
+		if r.StartedAt == nil {
+			r.StartedAt = new(time.Now().UTC())
+		}
+		if r.State == bench.StateQueued {
+			r.State = bench.StateRunning
+		}
+	})
+	err := p.cells(ctx)
+	select {
+	case <-p.cancelled:
+	default:
+		if ctx.Err() != nil {
+			return // the next process goes on
+		}
+	}
+	p.change(ctx, func(r *run.Run) { r.State, r.Study.Current = bench.StateExporting, "" })
+	var fault *run.Error
+	if cause, ok := errors.AsType[*faultError](err); ok {
+		fault = &cause.cause
+	} else if err != nil && !errors.Is(err, errStop) {
+		fault = &run.Error{Code: run.Internal, Message: err.Error()}
+	}
+	p.results = p.report()
+	if err := export.Write(p.opts.Store.Dir(p.run.ID), p.results); err != nil && fault == nil {
+		fault = &run.Error{Code: run.ExportFailed, Message: fmt.Sprintf("write results: %v", err)}
+	}
+	p.end(ctx, fault)
+}
+
+// end makes the study terminal.
+func (p *performance) end(ctx context.Context, fault *run.Error) {
+	good := 0
+	for i := range p.outcomes {
+		good += len(p.outcomes[i].Successful())
+	}
+	least := 1
+	if p.doc.Sweep == nil {
+		least = 2 // one run has no interval
+	}
+	p.mu.Lock()
+	request := p.request
+	p.mu.Unlock()
+	switch {
+	case request != nil:
+		p.finish(ctx, bench.StateCancelled, cmp.Or(request.Reason, "cancelled"), nil)
+	case fault != nil:
+		p.finish(ctx, bench.StateFailed, fault.Message, fault)
+	case good < least:
+		fault := &run.Error{Code: run.NoSuccess, Message: fmt.Sprintf("%d of %d runs succeeded", good, p.run.Study.Done)}
+		p.finish(ctx, bench.StateFailed, fault.Message, fault)
+	default:
+		p.finish(ctx, bench.StateCompleted, "", nil)
+	}
+}
+
+// finish makes the study terminal and announces it.
+func (p *performance) finish(ctx context.Context, state bench.State, reason string, fault *run.Error) {
+	p.change(ctx, func(r *run.Run) {
+		r.State, r.StateReason, r.Error, r.EndedAt = state, reason, fault, new(time.Now().UTC())
+	})
+	p.emit(run.EventComplete)
+}
+
+// faultError is an error that ends a study as failed.
+type faultError struct{ cause run.Error }
+
+func (e *faultError) Error() string { return e.cause.Message }
+
+// cells performs all cells in the order of the study.
+func (p *performance) cells(ctx context.Context) error {
+	list, fixed := p.planner.(cell.List)
+	if fixed && p.doc.Sweep != nil && p.doc.Sweep.IterationOrder == sweep.Repeated {
+		return p.repeated(ctx, list)
+	}
+	for {
+		v, more := p.planner.Next(p.outcomes)
+		if !more {
+			return nil
+		}
+		p.outcomes = append(p.outcomes, cell.Outcome{Variation: v})
+		at := len(p.outcomes) - 1
+		for trial := range p.doc.MultiRun.NumRuns {
+			if p.converged(at) {
+				p.skip(ctx, p.doc.MultiRun.NumRuns-trial)
+				break
+			}
+			pause := p.doc.MultiRun.CooldownSeconds
+			if trial == 0 && p.doc.Sweep != nil {
+				pause = p.doc.Sweep.CooldownSeconds
+			}
+			if err := p.cell(ctx, at, trial, pause); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// repeated performs the first trial of all variations, then the second.
+func (p *performance) repeated(ctx context.Context, list cell.List) error {
+	for _, v := range list {
+		p.outcomes = append(p.outcomes, cell.Outcome{Variation: v})
+	}
+	for trial := range p.doc.MultiRun.NumRuns {
+		for at := range p.outcomes {
+			if p.converged(at) {
+				p.skip(ctx, 1)
+				continue
+			}
+			pause := p.doc.Sweep.CooldownSeconds
+			if at == 0 {
+				pause = p.doc.MultiRun.CooldownSeconds
+			}
+			if err := p.cell(ctx, at, trial, pause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// converged reports whether a variation needs no further trial.
+func (p *performance) converged(at int) bool {
+	return aggregate.Converged(p.doc.MultiRun.Convergence, p.doc.MultiRun.ConfidenceLevel, p.outcomes[at].Trials)
+}
+
+// skip takes cells out of the plan.
+func (p *performance) skip(ctx context.Context, n int) {
+	p.change(ctx, func(r *run.Run) { r.Study.Total -= n })
+}
+
+// cell performs one trial of a variation, unless an earlier process has.
+func (p *performance) cell(ctx context.Context, at, trial int, pause float64) error {
+	v := &p.outcomes[at].Variation
+	child := p.found[position{v.Index, trial}]
+	if child == nil || !child.State.Terminal() {
+		if err := p.pause(ctx, pause); err != nil {
+			return err
+		}
+		var err error
+		if child, err = p.submit(ctx, v, trial, child); err != nil {
+			return err
+		}
+	}
+	result := cell.Trial{RunID: child.ID, Label: child.Cell.Label, Failure: child.StateReason}
+	if child.ID != "" {
+		var err error
+		if result, err = p.trial(ctx, child); err != nil {
+			return fmt.Errorf("read results of cell %s: %w", child.ID, err)
+		}
+	}
+	p.outcomes[at].Trials = append(p.outcomes[at].Trials, result)
+	if result.Failure != "" {
+		p.failed++
+	}
+	done := 0
+	for i := range p.outcomes {
+		done += len(p.outcomes[i].Trials)
+	}
+	p.change(ctx, func(r *run.Run) { r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, "" })
+	if p.opts.Observer != nil {
+		p.opts.Observer.Ended(p.view(), child, &result)
+	}
+	return p.tolerated(v, &result)
+}
+
+// tolerated returns the error that ends the study if too many cells have failed.
+func (p *performance) tolerated(v *cell.Variation, t *cell.Trial) error {
+	s := p.doc.Sweep
+	if t.Failure == "" || s == nil {
+		return nil
+	}
+	if s.OnFailure == sweep.Abort {
+		return &faultError{run.Error{Code: run.TooManyFailures, Message: fmt.Sprintf("%s failed: %s", v.Label, t.Failure)}}
+	}
+	if s.MaxFailures != nil && p.failed >= *s.MaxFailures {
+		return &faultError{run.Error{Code: run.TooManyFailures, Message: fmt.Sprintf("%d cells failed; the last one is %s: %s", p.failed, v.Label, t.Failure)}}
+	}
+	return nil
+}
+
+// pause waits between cells; not before the first one of a process.
+func (p *performance) pause(ctx context.Context, seconds float64) error {
+	wait := p.paused && seconds > 0
+	p.paused = true
+	timer := time.NewTimer(0)
+	if wait {
+		timer.Reset(time.Duration(seconds * float64(time.Second)))
+	}
+	defer timer.Stop()
+	select {
+	case <-p.cancelled:
+		return errStop
+	case <-ctx.Done():
+		return errStop
+	case <-timer.C:
+	}
+	select {
+	case <-p.cancelled: // even if the timer was as fast
+		return errStop
+	default:
+		return nil
+	}
+}
+
+// submit queues one trial of a variation and waits for its end. queued is the cell if an
+// earlier process has queued it.
+func (p *performance) submit(ctx context.Context, v *cell.Variation, trial int, queued *run.Run) (*run.Run, error) {
+	child := queued
+	if child == nil {
+		var err error
+		if child, err = p.queue(ctx, v, trial); err != nil || child.ID == "" {
+			return child, err
+		}
+	}
+	p.mu.Lock()
+	p.child = child.ID
+	request := p.request
+	p.mu.Unlock()
+	p.change(ctx, func(r *run.Run) { r.Study.Current = v.Label })
+	if p.opts.Observer != nil {
+		p.opts.Observer.Started(p.view(), child)
+	}
+	if request != nil { // since the pause ended
+		if _, _, err := p.opts.Runner.Cancel(ctx, child.ID, *request); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+			return nil, err
+		}
+	}
+	ended, err := p.opts.Runner.Wait(ctx, child.ID)
+	p.mu.Lock()
+	p.child = ""
+	p.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, errStop // the runner ends its active runs when the process stops
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait for cell %s: %w", child.ID, err)
+	}
+	return ended, nil
+}
+
+// queue submits one trial of a variation. A document that is not valid is a failed cell
+// without an id.
+func (p *performance) queue(ctx context.Context, v *cell.Variation, trial int) (*run.Run, error) {
+	place := &run.Cell{ParentID: p.run.ID, Variation: *v, Trial: trial, Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial)}
+	doc, warnings, err := p.doc.Cell(v, trial)
+	if err != nil {
+		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
+	}
+	sub := run.Submission{Document: doc, Via: p.run.Via, CLICommand: p.run.CLICommand, Cell: place}
+	for _, w := range warnings {
+		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
+	}
+	child, err := p.opts.Runner.Submit(ctx, sub)
+	switch {
+	case errors.Is(err, run.ErrStopping), err != nil && ctx.Err() != nil:
+		return nil, errStop
+	case err != nil:
+		return nil, fmt.Errorf("submit cell %s: %w", v.Label, err)
+	}
+	return child, nil
+}
+
+// folder returns AIPerf's folder of a cell.
+func (p *performance) folder(v *cell.Variation, trial int) string {
+	s, n := p.doc.Sweep, p.doc.MultiRun.NumRuns
+	runs, number := "profile_runs", fmt.Sprintf("_%04d", trial+1)
+	switch {
+	case s == nil:
+		return path.Join(runs, "run"+number)
+	case s.Type == sweep.Adaptive:
+		return path.Join(fmt.Sprintf("search_iter_%04d", v.Index+1), runs, "run"+number)
+	case n == 1:
+		return v.Folder
+	case s.IterationOrder == sweep.Repeated:
+		return path.Join(runs, "trial"+number, v.Folder)
+	}
+	return path.Join(v.Folder, runs, "trial"+number)
+}

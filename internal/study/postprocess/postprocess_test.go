@@ -1,0 +1,140 @@
+package postprocess
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/cell"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// outcome returns a variation with one trial per given list of statistics; keys are
+// tag/stat.
+func outcome(values []cell.Assignment, trials ...map[string]float64) cell.Outcome {
+	o := cell.Outcome{Variation: cell.Variation{Label: sweep.Label(values), Values: values}}
+	for _, stats := range trials {
+		t := cell.Trial{}
+		if stats == nil {
+			t.Failure = "no successful request"
+		}
+		for key, v := range stats {
+			tag, stat, _ := strings.Cut(key, "/")
+			t.Metrics = append(t.Metrics, cell.Metric{Tag: tag, Stats: map[string]float64{stat: v}})
+		}
+		o.Trials = append(o.Trials, t)
+	}
+	return o
+}
+
+type stats = map[string]float64
+
+const (
+	concurrency = "phases.profiling.concurrency"
+	isl         = "datasets.main.prompts.isl.mean"
+	osl         = "datasets.main.prompts.osl.mean"
+)
+
+func at(pairs ...any) []cell.Assignment {
+	var out []cell.Assignment
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, cell.Assignment{Path: pairs[i].(string), Value: pairs[i+1]})
+	}
+	return out
+}
+
+// Every handler gives AIPerf's file; the values are computed by hand.
+func TestContent(t *testing.T) {
+	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 100}}
+	latency := func(v float64) stats { return stats{"request_latency/p99": v} }
+	var out strings.Builder
+	for _, c := range []struct {
+		p    sweep.PostProcess
+		done []cell.Outcome
+	}{
+		{sweep.PostProcess{Handler: sweep.SLABreach, Params: sweep.PostParams{SweptParam: concurrency, SLAFilters: limit}}, []cell.Outcome{
+			outcome(at(concurrency, json.Number("8")), latency(130)), outcome(at(concurrency, 1), latency(20), latency(90)),
+			outcome(at(concurrency, 4.0), latency(99)), outcome(at(concurrency, 16), nil),
+		}},
+		{sweep.PostProcess{Handler: sweep.DegradationKnee, Params: sweep.PostParams{SweptParam: concurrency, MetricTag: "request_latency", Stat: "p99", ThresholdPct: 0.2}}, []cell.Outcome{
+			outcome(at(concurrency, 1), latency(10)), outcome(at(concurrency, 2), latency(12)),
+			outcome(at(concurrency, 4), latency(13)), outcome(at(concurrency, 8), latency(13.3)), outcome(at(concurrency, 16), latency(30)),
+		}},
+		{sweep.PostProcess{Handler: sweep.TTFTCurve, Params: sweep.PostParams{SweptParam: isl, MetricTag: "time_to_first_token", Stat: "avg"}}, []cell.Outcome{
+			outcome(at(isl, 100, concurrency, 1), stats{"time_to_first_token/avg": 15}),
+			outcome(at(isl, 200, concurrency, 1), stats{"time_to_first_token/avg": 20}),
+			outcome(at(isl, 1000, concurrency, 1), stats{"time_to_first_token/avg": 60}),
+		}},
+		{sweep.PostProcess{Handler: sweep.ITLSurface, Params: sweep.PostParams{ConcurrencyParam: concurrency, OSLParam: osl, MetricTag: "inter_token_latency", Stat: "avg"}}, []cell.Outcome{
+			outcome(at(concurrency, 1, osl, 64), stats{"inter_token_latency/avg": 5}),
+			outcome(at(concurrency, 1, osl, 128), stats{"inter_token_latency/avg": 6}),
+			outcome(at(concurrency, 8, osl, 64), stats{"inter_token_latency/avg": 9}),
+			outcome(at(concurrency, 8, osl, 128), nil),
+		}},
+		{sweep.PostProcess{Handler: sweep.ParetoSweep, Params: sweep.PostParams{XMetric: "time_to_first_token", XStat: "p95", YMetric: "output_token_throughput", YStat: "avg"}}, []cell.Outcome{
+			outcome(at(isl, 128, osl, 64, concurrency, 1), stats{"time_to_first_token/p95": 10, "output_token_throughput/avg": 100}),
+			outcome(at(isl, 128, osl, 64, concurrency, 4), stats{"time_to_first_token/p95": 20, "output_token_throughput/avg": 300}),
+			outcome(at(isl, 128, osl, 64, concurrency, 16), stats{"time_to_first_token/p95": 25, "output_token_throughput/avg": 300}),
+		}},
+	} {
+		content, err := Content(&c.p, c.done)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.MarshalIndent(content, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "== %s\n%s\n", c.p.Handler, text)
+		c.p.OutputFilename = "x.json"
+		if c.p.Handler != sweep.SLABreach {
+			if _, err := Content(&c.p, nil); err == nil || !strings.HasPrefix(err.Error(), "derive x.json: ") {
+				t.Errorf("%s of nothing: %v", c.p.Handler, err)
+			}
+		}
+	}
+	name := filepath.Join("testdata", "contents.txt")
+	if *update {
+		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("contents differ (-want +got):\n%s", diff)
+	}
+}
+
+// A parabola is fitted if a line does not explain the points.
+func TestQuadratic(t *testing.T) {
+	var done []cell.Outcome
+	for _, x := range []float64{-3, -2, -1, 0, 1, 2, 3} {
+		done = append(done, outcome(at(isl, x), stats{"time_to_first_token/avg": 2*x*x - x + 7}))
+	}
+	got, err := Content(&sweep.PostProcess{Handler: sweep.TTFTCurve, Params: sweep.PostParams{SweptParam: isl, MetricTag: "time_to_first_token", Stat: "avg"}}, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := got.(object)
+	c := o["coefficients"].([]float64)
+	want := []float64{2, -1, 7}
+	for i := range want {
+		if d := c[i] - want[i]; d > 1e-9 || d < -1e-9 {
+			t.Errorf("coefficients = %v, want %v", c, want)
+		}
+	}
+	if o["fit_form"] != "quadratic" || o["below_floor"] != false {
+		t.Errorf("%v", o)
+	}
+}

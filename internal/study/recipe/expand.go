@@ -1,0 +1,257 @@
+package recipe
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/sweep"
+)
+
+// object is part of a document.
+type object = map[string]any
+
+// ParseFilter reads a filter in the notation of the command line, tag:stat:op:threshold.
+// Names and numbers of a document are checked when it is loaded.
+func ParseFilter(text string) (map[string]any, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 4 || slices.Contains(parts, "") {
+		return nil, fmt.Errorf("must be metric:statistic:operator:threshold, for example time_to_first_token:p95:lt:200, not %q", text)
+	}
+	threshold, err := strconv.ParseFloat(parts[3], 64)
+	if err != nil || math.IsNaN(threshold) || math.IsInf(threshold, 0) {
+		return nil, fmt.Errorf("the threshold must be a number, not %q", parts[3])
+	}
+	return filter(parts[0], parts[1], parts[2], threshold), nil
+}
+
+// ParseDimension reads a dimension in the notation of the command line, path:lo,hi[:int|real].
+func ParseDimension(text string) (map[string]any, error) {
+	wrong := fmt.Errorf("must be path:low,high or path:low,high:int, for example phases.profiling.concurrency:1,256:int, not %q", text)
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" {
+		return nil, wrong
+	}
+	low, high, _ := strings.Cut(parts[1], ",")
+	lo, err := strconv.ParseFloat(strings.TrimSpace(low), 64)
+	hi, err2 := strconv.ParseFloat(strings.TrimSpace(high), 64)
+	if err != nil || err2 != nil || math.IsNaN(lo+hi) || math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+		return nil, wrong
+	}
+	out := object{"path": parts[0], "lo": lo, "hi": hi}
+	if len(parts) == 3 {
+		out["kind"] = parts[2]
+	}
+	return out, nil
+}
+
+func filter(metric, stat, op string, threshold float64) object {
+	return object{"metricTag": metric, "stat": stat, "op": op, "threshold": threshold}
+}
+
+// search makes the block a search over the concurrency.
+func (e *expansion) search(planner string, iterations int) {
+	lo, hi := e.bounds("concurrency", 1, 1000)
+	e.sweep["type"] = sweep.Adaptive
+	e.sweep["planner"] = planner
+	e.sweep["searchSpace"] = []any{object{"path": concurrencyPath, "lo": lo, "hi": hi, "kind": "int", "prior": "log-uniform"}}
+	e.sweep["objectives"] = []any{object{"metric": "output_token_throughput", "stat": "avg", "direction": "maximize"}}
+	e.sweep["maxIterations"] = e.whole(optIterations, iterations, 2)
+	if e.has(optSeed) {
+		e.sweep["randomSeed"] = e.whole(optSeed, 0, 0)
+	}
+	if planner == sweep.Bayesian || planner == sweep.Optuna {
+		e.sweep["nInitialPoints"] = e.whole(optInitial, min(sweep.DefaultInitialPoints, e.sweep["maxIterations"].(int)-1), 1)
+	} else if e.has(optInitial) {
+		e.fail(optInitial, "the planner "+planner+" has no initial points")
+	}
+}
+
+// grid makes the block a grid.
+func (e *expansion) grid(parameters map[string][]int) {
+	e.sweep["type"] = sweep.Grid
+	e.sweep["parameters"] = parameters
+}
+
+// post adds a file that is derived from the results.
+func (e *expansion) post(handler, file string, params object) {
+	e.sweep["postProcess"] = object{"handler": handler, "outputFilename": file, "params": params}
+}
+
+// limit returns a limit of a recipe that cannot do without it.
+func (e *expansion) limit(option string) float64 {
+	if !e.has(option) {
+		e.fail("", "the recipe "+e.sweep["recipeName"].(string)+" needs --"+option)
+	}
+	return e.number(option, 1, 0, math.Inf(1))
+}
+
+func throughputUnderTTFT(e *expansion) {
+	e.search(sweep.Bayesian, 30)
+	e.limits(filter("time_to_first_token", "p95", "lt", e.limit(optTTFT)))
+}
+
+func throughputUnderITL(e *expansion) {
+	e.search(sweep.Bayesian, 30)
+	itl, ok := e.itl()
+	if !ok {
+		e.fail("", "the recipe max-throughput-itl-sla needs --itl-sla-ms")
+	}
+	e.limits(filter("inter_token_latency", "p95", "lt", itl))
+}
+
+// concurrencyUnderSLA is the only recipe that has several algorithms.
+func concurrencyUnderSLA(e *expansion) {
+	e.limits(e.filters()...)
+	style := e.choice(optStyle, "smooth_isotonic", "monotonic", "bo", "optuna", "grid")
+	if style != "grid" && e.has(optConcurrencySteps) {
+		e.fail(optConcurrencySteps, "is for --search-style grid")
+	}
+	switch style {
+	case "smooth_isotonic":
+		e.search(sweep.SmoothIsotonic, 30)
+	case "monotonic":
+		e.search(sweep.MonotonicSLA, 20)
+	case "bo":
+		e.search(sweep.Bayesian, 30)
+	case "optuna":
+		e.search(sweep.Optuna, 30)
+	case "grid":
+		for _, name := range []string{optIterations, optInitial, optSeed} {
+			if e.has(name) {
+				e.fail(name, "a grid has nothing to search for")
+			}
+		}
+		e.grid(map[string][]int{concurrencyPath: e.steps("concurrency", 1, 1000, 8)})
+		e.post(sweep.SLABreach, "sla_breach.json", object{"sweptParam": concurrencyPath, "slaFilters": e.sweep["slaFilters"]})
+	}
+}
+
+// filters returns the given limits, of which there must be one.
+func (e *expansion) filters() []any {
+	inf := math.Inf(1)
+	var out []any
+	if e.has(optTTFT) {
+		out = append(out, filter("time_to_first_token", "p95", "lt", e.number(optTTFT, 1, 0, inf)))
+	}
+	itl, ok := e.itl()
+	if ok {
+		out = append(out, filter("inter_token_latency", "p95", "lt", itl))
+	}
+	if (ok || e.has(optTTFT)) && !e.streaming {
+		e.fail("", "the limits of TTFT and of inter-token latency need --streaming")
+	}
+	if e.has(optE2E) {
+		out = append(out, filter("request_latency", "p99", "lt", e.number(optE2E, 1, 0, inf)))
+	}
+	if e.has(optErrors) {
+		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number(optErrors, 0.5, 0, 1)))
+	}
+	if len(out) == 0 && !e.has(optFilters) {
+		e.fail("", "the recipe max-concurrency-under-sla needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla")
+	}
+	return out
+}
+
+func goodputUnderSLO(e *expansion) {
+	e.search(sweep.Bayesian, 30)
+	itl, ok := e.itl()
+	if !ok {
+		e.fail("", "the recipe max-goodput-under-slo needs --itl-sla-ms")
+	}
+	e.slos = map[string]float64{
+		"time_to_first_token": e.limit(optTTFT), "inter_token_latency": itl, "request_latency": e.limit(optE2E),
+	}
+	e.sweep["objectives"] = []any{object{"metric": "goodput", "stat": "avg", "direction": "maximize"}}
+	e.limits(filter("good_request_fraction", "avg", "ge", e.number(optAttainment, 0.95, 0, math.Nextafter(1, 2))))
+}
+
+func concurrencyRamp(e *expansion) {
+	e.grid(map[string][]int{concurrencyPath: e.steps("concurrency", 1, 1000, 8)})
+	metric := "request_latency"
+	if e.has(optDegradationMetric) {
+		metric = e.options[optDegradationMetric]
+	}
+	e.post(sweep.DegradationKnee, "degradation_knee.json", object{
+		"sweptParam": concurrencyPath, "metricTag": metric, "stat": e.choice(optDegradationStat, "p99", "avg", "p50", "p90", "p95"),
+		"thresholdPct": e.number(optDegradation, 0.2, 0, 1),
+	})
+}
+
+func prefillCurve(e *expansion) {
+	e.grid(map[string][]int{islPath: e.steps("isl", 256, 32768, 8), concurrencyPath: {1}})
+	e.post(sweep.TTFTCurve, "prefill_curve.json", object{"sweptParam": islPath, "metricTag": "time_to_first_token", "stat": "avg"})
+}
+
+func decodeSurface(e *expansion) {
+	e.grid(map[string][]int{concurrencyPath: e.steps("concurrency", 1, 200, 6), oslPath: e.steps("osl", 64, 1024, 4)})
+	e.post(sweep.ITLSurface, "decode_itl_surface.json", object{
+		"concurrencyParam": concurrencyPath, "oslParam": oslPath, "metricTag": "inter_token_latency", "stat": "avg",
+	})
+}
+
+// paretoSweep crosses pairs of lengths with concurrencies.
+func paretoSweep(e *expansion) {
+	var runs []any
+	for _, pair := range e.pairs() {
+		for _, c := range e.concurrencies() {
+			runs = append(runs, object{
+				"name":   fmt.Sprintf("shape_%d_%d_c%d", pair[0], pair[1], c),
+				"values": object{islPath: pair[0], oslPath: pair[1], concurrencyPath: c},
+			})
+		}
+	}
+	if len(runs) == 1 {
+		e.fail("", "the recipe pareto-sweep needs at least two points: several pairs in --isl-osl-pairs, or several values of --concurrency")
+	}
+	e.sweep["type"], e.sweep["runs"] = sweep.Scenarios, runs
+	e.post(sweep.ParetoSweep, "pareto_sweep.json", object{
+		"xMetric": "time_to_first_token", "xStat": "p95", "yMetric": "output_token_throughput", "yStat": "avg",
+	})
+}
+
+// pairs returns the pairs of prompt and output length.
+func (e *expansion) pairs() [][2]int {
+	if !e.has(optPairs) {
+		e.fail("", "the recipe pareto-sweep needs --isl-osl-pairs, for example 128/128,2048/512")
+		return nil
+	}
+	var out [][2]int
+	for text := range strings.SplitSeq(e.options[optPairs], ",") {
+		first, second, _ := strings.Cut(strings.TrimSpace(text), "/")
+		isl, err := strconv.Atoi(first)
+		osl, err2 := strconv.Atoi(second)
+		pair := [2]int{isl, osl}
+		switch {
+		case err != nil || err2 != nil || isl < 1 || osl < 1:
+			e.fail(optPairs, "must be pairs of whole numbers greater than 0 such as 128/128,2048/512, not "+strconv.Quote(text))
+		case slices.Contains(out, pair):
+			e.fail(optPairs, "the pair "+strings.TrimSpace(text)+" is given twice")
+		default:
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+// concurrencies returns the values of --concurrency.
+func (e *expansion) concurrencies() []int {
+	if !e.has(optConcurrency) {
+		return []int{1, 4, 16, 64, 256}
+	}
+	var out []int
+	for text := range strings.SplitSeq(e.options[optConcurrency], ",") {
+		c, err := strconv.Atoi(strings.TrimSpace(text))
+		switch {
+		case err != nil || c < 1:
+			e.fail(optConcurrency, "must be whole numbers greater than 0, not "+strconv.Quote(text))
+		case slices.Contains(out, c):
+			e.fail(optConcurrency, fmt.Sprintf("the value %d is given twice", c))
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}

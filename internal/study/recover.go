@@ -1,0 +1,151 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/run"
+	studyexport "aiperfd/internal/study/export"
+)
+
+// planFile holds the document of a study, in its folder. Its name starts with a dot
+// because it is not an artifact for users.
+const planFile = ".study.json"
+
+// planDocument is the content of planFile.
+type planDocument struct {
+	Schema   string          `json:"schema"`   // always planSchema
+	Document json.RawMessage `json:"document"` // as it was read, without secrets
+}
+
+const planSchema = "aiperfd-study/1"
+
+// storePlan writes the document of a study.
+func storePlan(dir string, s *config.Study) error {
+	data, err := plainjson.Marshal(planDocument{planSchema, s.Text()})
+	if err != nil {
+		return fmt.Errorf("encode study: %w", err)
+	}
+	return export.WriteFile(filepath.Join(dir, planFile), data)
+}
+
+// Stored returns the document of a study from its folder, see [config.Study.Text].
+func Stored(dir string) (json.RawMessage, error) {
+	data, err := os.ReadFile(filepath.Join(dir, planFile))
+	if err != nil {
+		return nil, fmt.Errorf("read study: %w", err)
+	}
+	var in planDocument
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("read study: %w", err)
+	}
+	if in.Schema != planSchema {
+		return nil, fmt.Errorf("read study: schema is %q, not %q", in.Schema, planSchema)
+	}
+	return in.Document, nil
+}
+
+// recover goes on with the studies of an earlier process.
+func (s *Service) recover(ctx context.Context) error {
+	states := []bench.State{bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting}
+	page, err := s.List(ctx, run.Query{Kind: run.KindSweep, States: states, Sort: run.SortCreated, Limit: 500})
+	if err != nil {
+		return fmt.Errorf("list studies: %w", err)
+	}
+	for i := range page.Runs {
+		parent, err := s.Runner.Get(ctx, page.Runs[i].ID)
+		if err != nil {
+			return fmt.Errorf("read study: %w", err)
+		}
+		if err := s.resume(ctx, parent); err != nil {
+			return fmt.Errorf("resume study %s: %w", parent.ID, err)
+		}
+	}
+	return nil
+}
+
+// resume goes on with one study, or makes it failed if its document cannot be had.
+func (s *Service) resume(ctx context.Context, parent *run.Run) error {
+	p, err := s.reread(parent)
+	if err != nil {
+		fault := &run.Error{Code: run.Internal, Message: err.Error()}
+		var invalid *problem.Invalid
+		if errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted }) {
+			fault = &run.Error{Code: run.SecretLost, Message: "the study needs secrets, which are never stored; submit it again"}
+		}
+		parent.Error, parent.State, parent.StateReason = fault, bench.StateFailed, fault.Message
+		parent.EndedAt = new(time.Now().UTC())
+		parent.Revision++
+		return s.opts.Store.Put(ctx, parent)
+	}
+	if err := p.recall(ctx); err != nil {
+		return err
+	}
+	s.opts.Log.Info().Str("run", parent.ID).Int("cells_found", len(p.found)).Int("cells_total", parent.Study.Total).Msg("study goes on")
+	s.start(p)
+	return nil
+}
+
+// reread makes a study of its stored document.
+func (s *Service) reread(parent *run.Run) (*performance, error) {
+	text, err := Stored(s.opts.Store.Dir(parent.ID))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.opts.Load(text)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Study() == nil {
+		return nil, errors.New("the stored document is no study")
+	}
+	parent.State, parent.StateReason = bench.StateQueued, ""
+	kind := parent.Study.Type
+	parent.Study = nil
+	p, err := s.newPerformance(parent, doc)
+	if err == nil && p.run.Study.Type != kind {
+		err = fmt.Errorf("the stored document is a study of type %s, not %s", p.run.Study.Type, kind)
+	}
+	return p, err
+}
+
+// recall finds the cells that an earlier process has performed or queued. Cells that it
+// has begun and not ended are removed; they are performed again.
+func (p *performance) recall(ctx context.Context) error {
+	cells, err := cellsOf(ctx, p.opts.Runner, p.run.ID)
+	if err != nil {
+		return err
+	}
+	for i := range cells {
+		c := &cells[i]
+		broken := c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
+		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
+		if broken || lost {
+			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
+				return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)
+			}
+			continue
+		}
+		p.found[position{c.Cell.Variation.Index, c.Cell.Trial}] = c
+	}
+	return nil
+}
+
+// report returns the results of the study so far.
+func (p *performance) report() *studyexport.Report {
+	r := p.view()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &studyexport.Report{Run: r, Study: p.doc, Outcomes: p.outcomes, Cancelled: p.request != nil}
+}

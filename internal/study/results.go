@@ -1,0 +1,131 @@
+package study
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/cell"
+)
+
+// pooledTags are the metrics whose values are read from the records of the runs.
+func pooledTags() []string {
+	return []string{
+		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency",
+		"output_token_throughput_per_user",
+	}
+}
+
+// trial returns what a cell of a study measured.
+func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error) {
+	t := cell.Trial{RunID: r.ID, Label: r.Cell.Label, Seed: r.Seed}
+	if r.State != bench.StateCompleted {
+		t.Failure = cmp.Or(r.StateReason, string(r.State))
+	}
+	if r.Client != nil {
+		t.Client = string(r.Client.Verdict)
+	}
+	snap, err := p.opts.Runner.Snapshot(ctx, r.ID)
+	if err != nil {
+		return t, err
+	}
+	t.Metrics = metricsOf(snap.Metrics)
+	path := filepath.Join(p.opts.Store.Dir(r.ID), p.records)
+	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(path, p.sampled) })
+	t.Samples = func(tag string) ([]float64, bool) {
+		values, ok := kept()[tag]
+		return values, ok
+	}
+	return t, nil
+}
+
+// metricsOf returns results as plain numbers; infinities are left out.
+func metricsOf(results metric.Results) []cell.Metric {
+	var out []cell.Metric
+	for i := range results {
+		m := &results[i]
+		one := cell.Metric{Tag: m.Def.Tag, Unit: m.Def.Unit, Stats: map[string]float64{}}
+		for s := metric.Avg; s <= metric.P9999; s++ {
+			v, ok := m.Get(s)
+			if !ok || math.IsInf(v, 0) {
+				continue
+			}
+			one.Stats[s.String()] = v
+			if in, ok := m.Confidence.Interval(s); ok {
+				if one.Margins == nil {
+					one.Margins = map[string]float64{}
+				}
+				one.Margins[s.String()] = (in.High - in.Low) / 2
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// maxRecord bounds a line of a record file, in bytes.
+const maxRecord = 64 << 20
+
+// readSamples reads the values of metrics from the record file of a run: those of the
+// requests of profiling phases that succeeded. What cannot be read is left out.
+func readSamples(path string, tags []string) map[string][]float64 {
+	out := make(map[string][]float64)
+	file, err := os.Open(path)
+	if err != nil {
+		return out // records were not kept
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxRecord)
+	for lines.Scan() {
+		var record struct {
+			Metadata struct {
+				Kind      string `json:"phase_kind"`
+				Cancelled bool   `json:"was_cancelled"`
+			} `json:"metadata"`
+			Metrics map[string]struct{ Value json.RawMessage }
+			Error   json.RawMessage `json:"error"`
+		}
+		if json.Unmarshal(lines.Bytes(), &record) != nil {
+			continue // torn by a crash
+		}
+		failed := len(record.Error) > 0 && string(record.Error) != "null"
+		if record.Metadata.Kind != string(bench.Profiling) || record.Metadata.Cancelled || failed {
+			continue
+		}
+		for _, tag := range tags {
+			var v float64
+			if m, ok := record.Metrics[tag]; ok && json.Unmarshal(m.Value, &v) == nil {
+				out[tag] = append(out[tag], v)
+			}
+		}
+	}
+	return out
+}
+
+// recordsName returns the name of the record file of the cells of a study.
+func recordsName(prefix *string) string {
+	if prefix == nil {
+		return export.NamesFor("").Records
+	}
+	return export.NamesFor(*prefix).Records
+}
+
+// sampledTags returns the metrics to read, with one more.
+func sampledTags(more string) []string {
+	tags := pooledTags()
+	if more != "" && !slices.Contains(tags, more) {
+		tags = append(tags, more)
+	}
+	return tags
+}

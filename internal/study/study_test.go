@@ -1,0 +1,428 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
+	"aiperfd/internal/store"
+)
+
+// runner performs runs in ten seconds each, without a server.
+type runner struct {
+	run.Store
+	fails func(*run.Run) string // why a run fails; "" = it does not
+
+	mu    sync.Mutex
+	began time.Time
+	next  int                      // guarded by mu
+	done  map[string]chan struct{} // guarded by mu
+	lines []string                 // guarded by mu; what was submitted, and when
+}
+
+const length = 10 * time.Second
+
+func (r *runner) Describe(s run.Submission) (*run.Run, error) {
+	if _, err := plan.Compile(s.Document); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next++
+	return &run.Run{
+		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(), Seed: *s.Document.RandomSeed,
+		Origin: run.Origin{Via: s.Via}, Cell: s.Cell, Warnings: s.Warnings,
+	}, nil
+}
+
+func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
+	q, err := r.Describe(s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	line := fmt.Sprintf("%v %s %s seed %d", time.Since(r.began), q.Cell.Folder, q.Cell.Label, q.Seed)
+	for _, p := range s.Document.Benchmark.Phases {
+		line += fmt.Sprintf(" %s:%d", p.Name, *p.Concurrency)
+	}
+	r.lines = append(r.lines, line)
+	ended := make(chan struct{})
+	r.done[q.ID] = ended
+	r.mu.Unlock()
+	if err := r.Put(ctx, q); err != nil {
+		return nil, err
+	}
+	go func() {
+		<-time.After(length)
+		end := *q
+		end.State = bench.StateCompleted
+		if why := r.fails(q); why != "" {
+			end.State, end.StateReason = bench.StateFailed, why
+		}
+		r.finish(&end)
+	}()
+	return q, nil
+}
+
+// finish makes a run terminal, once.
+func (r *runner) finish(q *run.Run) {
+	r.mu.Lock()
+	ended := r.done[q.ID]
+	delete(r.done, q.ID)
+	r.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	if err := r.Put(context.Background(), q); err != nil {
+		panic(err)
+	}
+	close(ended)
+}
+
+func (r *runner) Wait(ctx context.Context, id string) (*run.Run, error) {
+	r.mu.Lock()
+	ended := r.done[id]
+	r.mu.Unlock()
+	if ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return r.Get(ctx, id)
+}
+
+func (r *runner) Cancel(ctx context.Context, id string, _ run.CancelRequest) (*run.Run, bool, error) {
+	q, err := r.Get(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	end := *q
+	end.State, end.StateReason = bench.StateCancelled, "cancelled"
+	r.finish(&end)
+	return &end, true, nil
+}
+
+func (r *runner) Delete(ctx context.Context, id string, _ bool) error {
+	return r.Store.Delete(ctx, id)
+}
+
+// Snapshot returns a throughput that grows with the variation and differs by trial.
+func (r *runner) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
+	q, err := r.Get(ctx, id)
+	if err != nil || q.Cell == nil {
+		return &run.Snapshot{}, err
+	}
+	one := func(tag string, s metric.Stat, v float64) metric.Result {
+		def, _ := catalogue.Lookup(tag)
+		m := metric.Result{Def: def, Count: 100}
+		m.Set(s, v)
+		return m
+	}
+	x := float64(q.Cell.Variation.Index + 1)
+	return &run.Snapshot{Metrics: metric.Results{
+		one("request_throughput", metric.Avg, 10*x+0.01*float64(q.Cell.Trial)), one("request_latency", metric.P99, x*x),
+	}}, nil
+}
+
+func newRunner(t *testing.T) *runner {
+	t.Helper()
+	tree, err := store.OpenTree(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runner{Store: tree, fails: func(*run.Run) string { return "" }, began: time.Now(), done: make(map[string]chan struct{})}
+}
+
+// begin runs a service until its function is called or the test ends.
+func begin(t *testing.T, r *runner) (*Service, func()) {
+	t.Helper()
+	s, err := New(Options{Runner: r, Store: r.Store, Load: func(text []byte) (*config.Document, error) {
+		doc, _, err := config.Load(text, config.LoadOptions{Choices: plan.Choices()})
+		return doc, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := s.Run(ctx); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	}()
+	return s, func() {
+		cancel()
+		<-stopped
+	}
+}
+
+const base = `
+benchmark:
+  model: m
+  endpoint: {url: "http://localhost:1"}
+  phases:
+  - {name: warmup, requests: 2, concurrency: 3}
+  - {name: profiling, requests: 10, concurrency: 1}
+`
+
+// submit submits base with blocks of a study.
+func submit(t *testing.T, s *Service, blocks string) *run.Run {
+	t.Helper()
+	doc, _, err := config.Load([]byte(base+blocks), config.LoadOptions{Choices: plan.Choices()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := s.Submit(t.Context(), run.Submission{Document: doc, Via: "api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+func wait(t *testing.T, s *Service, id string) *run.Run {
+	t.Helper()
+	r, err := s.Wait(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// How a study performs its cells: their order, their folders, seeds, loads and pauses.
+func TestOrder(t *testing.T) {
+	for _, c := range []struct{ name, blocks, want string }{
+		{"one trial each", "sweep: {type: grid, parameters: {concurrency: [1, 2]}, cooldownSeconds: 5}", `
+0s concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+15s concurrency_2 run_0001 seed 43 warmup:3 profiling:2
+completed 2/2`},
+		{"repeated", "randomSeed: 7\nsweep: {type: grid, parameters: {concurrency: [1, 2]}, cooldownSeconds: 1, sameSeed: true}\nmultiRun: {numRuns: 2, cooldownSeconds: 5}", `
+0s profile_runs/trial_0001/concurrency_1 run_0001 seed 7 warmup:3 profiling:1
+11s profile_runs/trial_0001/concurrency_2 run_0001 seed 7 warmup:3 profiling:2
+26s profile_runs/trial_0002/concurrency_1 run_0002 seed 7 profiling:1
+37s profile_runs/trial_0002/concurrency_2 run_0002 seed 7 profiling:2
+completed 4/4`},
+		{"independent", "sweep: {type: grid, parameters: {concurrency: [1, 2]}, iterationOrder: independent}\nmultiRun: {numRuns: 2, cooldownSeconds: 5, disableWarmupAfterFirst: false}", `
+0s concurrency_1/profile_runs/trial_0001 run_0001 seed 42 warmup:3 profiling:1
+15s concurrency_1/profile_runs/trial_0002 run_0002 seed 42 warmup:3 profiling:1
+25s concurrency_2/profile_runs/trial_0001 run_0001 seed 43 warmup:3 profiling:2
+40s concurrency_2/profile_runs/trial_0002 run_0002 seed 43 warmup:3 profiling:2
+completed 4/4`},
+		{"repeats without a sweep", "multiRun: {numRuns: 2, varySeedPerTrial: true}", `
+0s profile_runs/run_0001 run_0001 seed 6858774025263032934 warmup:3 profiling:1
+10s profile_runs/run_0002 run_0002 seed 4337237111802998792 profiling:1
+completed 2/2`},
+		{"converged", "multiRun: {numRuns: 9, convergence: {metric: request_throughput}}", `
+0s profile_runs/run_0001 run_0001 seed 42 warmup:3 profiling:1
+10s profile_runs/run_0002 run_0002 seed 42 profiling:1
+completed 2/2`},
+		{"converged in turn", "sweep: {type: zip, parameters: {concurrency: [1, 2]}}\nmultiRun: {numRuns: 3, convergence: {metric: request_throughput, mode: cv}}", `
+0s profile_runs/trial_0001/concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+10s profile_runs/trial_0001/concurrency_2 run_0001 seed 43 warmup:3 profiling:2
+20s profile_runs/trial_0002/concurrency_1 run_0002 seed 42 profiling:1
+30s profile_runs/trial_0002/concurrency_2 run_0002 seed 43 profiling:2
+completed 4/4`},
+		{"templates follow", `variables: {n: 1}
+sweep: {type: scenarios, runs: [{name: base}, {name: more, variables: {n: 4}, benchmark: {phases: [{name: profiling, concurrency: "{{ n * 2 }}"}]}}]}`, `
+0s base run_0001 seed 42 warmup:3 profiling:1
+10s more run_0001 seed 43 warmup:3 profiling:8
+completed 2/2`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t)
+				s, stop := begin(t, r)
+				defer stop()
+				end := wait(t, s, submit(t, s, c.blocks).ID)
+				got := fmt.Sprintf("\n%s\n%s %d/%d", strings.Join(r.lines, "\n"), end.State, end.Study.Done, end.Study.Total)
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("cells (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What follows failed cells.
+func TestFailures(t *testing.T) {
+	const grid = "sweep: {type: grid, parameters: {concurrency: [1, 2, 3, 4]}"
+	for _, c := range []struct {
+		name, blocks string
+		fails        func(*run.Run) string
+		want         string
+	}{
+		{"go on", grid + "}", func(r *run.Run) string { return map[int]string{1: "no success"}[r.Cell.Variation.Index] }, "completed  4/4, 1 failed"},
+		{"abort", grid + ", onFailure: abort}", func(r *run.Run) string { return map[int]string{1: "no success"}[r.Cell.Variation.Index] },
+			"failed phases.profiling.concurrency=2 failed: no success 2/4, 1 failed"},
+		{"too many", grid + ", maxFailures: 2}", func(*run.Run) string { return "no success" },
+			"failed 2 cells failed; the last one is phases.profiling.concurrency=2: no success 2/4, 2 failed"},
+		{"all", grid + "}", func(*run.Run) string { return "no success" }, "failed 0 of 4 runs succeeded 4/4, 4 failed"},
+		{"one repeat has no interval", "multiRun: {numRuns: 2}", func(r *run.Run) string { return map[int]string{1: "no success"}[r.Cell.Trial] },
+			"failed 1 of 2 runs succeeded 2/2, 1 failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t)
+				r.fails = c.fails
+				s, stop := begin(t, r)
+				defer stop()
+				end := wait(t, s, submit(t, s, strings.Replace(c.blocks, "concurrency:", "phases.profiling.concurrency:", 1)).ID)
+				got := fmt.Sprintf("%s %s %d/%d, %d failed", end.State, end.StateReason, end.Study.Done, end.Study.Total, end.Study.Failed)
+				if got != c.want {
+					t.Errorf("study: %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A cancelled study stops its active cell, drops the rest and writes what there is.
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t)
+		s, stop := begin(t, r)
+		defer stop()
+		parent := submit(t, s, "sweep: {type: grid, parameters: {concurrency: [1, 2, 3]}}")
+		second := submit(t, s, "multiRun: {numRuns: 2}")
+		time.Sleep(15 * time.Second)
+		if err := s.Delete(t.Context(), parent.ID, false); !errors.Is(err, run.ErrActive) {
+			t.Errorf("Delete of an active study = %v", err)
+		}
+		for i, want := range []bool{true, false} {
+			now, changed, err := s.Cancel(t.Context(), parent.ID, run.CancelRequest{Reason: "enough"})
+			if err != nil || changed != want {
+				t.Errorf("cancel %d: %v, changed %v, state %s", i, err, changed, now.State)
+			}
+		}
+		end := wait(t, s, parent.ID)
+		if got := fmt.Sprint(end.State, " ", end.StateReason, " ", end.Study.Done, " of ", end.Study.Total); got != "cancelled enough 2 of 3" {
+			t.Errorf("study: %s", got)
+		}
+		if _, err := os.Stat(filepath.Join(r.Dir(parent.ID), "sweep_aggregate", "profile_export_aiperf_sweep.json")); err != nil {
+			t.Errorf("results: %v", err)
+		}
+		// The one behind it is cancelled while it waits, or has just begun.
+		if _, _, err := s.Cancel(t.Context(), second.ID, run.CancelRequest{}); err != nil {
+			t.Error(err)
+		}
+		if end := wait(t, s, second.ID); end.State != bench.StateCancelled {
+			t.Errorf("second study: %s", end.State)
+		}
+		if _, _, err := s.Cancel(t.Context(), second.ID, run.CancelRequest{}); err != nil {
+			t.Errorf("cancel of a cancelled study: %v", err)
+		}
+		time.Sleep(length) // until the runner of this test has ended
+	})
+}
+
+// Another process goes on at the first cell that has not ended, and comes to the same
+// results.
+func TestResume(t *testing.T) {
+	const blocks = "sweep: {type: grid, parameters: {concurrency: [1, 2, 3]}}\nmultiRun: {numRuns: 2}"
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t)
+		s, stop := begin(t, r)
+		parent := submit(t, s, blocks)
+		time.Sleep(35 * time.Second) // three cells have ended
+		stop()
+		if now, err := r.Get(t.Context(), parent.ID); err != nil || now.State != bench.StateRunning || now.Study.Done != 3 {
+			t.Fatalf("after the first process: %s, %d cells, %v", now.State, now.Study.Done, err)
+		}
+		time.Sleep(length) // the runner of this test goes on; that of a process would not
+		left, err := cellsOf(t.Context(), r, parent.ID)
+		if err != nil || len(left) != 4 {
+			t.Fatalf("%d cells, %v", len(left), err)
+		}
+		torn := left[3]
+		torn.State, torn.Error = bench.StateFailed, &run.Error{Code: run.Interrupted}
+		if err := r.Put(t.Context(), &torn); err != nil {
+			t.Fatal(err)
+		}
+		r.lines = nil
+
+		s, stop = begin(t, r)
+		defer stop()
+		end := wait(t, s, parent.ID)
+		var folders []string
+		for _, line := range r.lines {
+			folders = append(folders, strings.Fields(line)[1])
+		}
+		want := []string{"profile_runs/trial_0002/concurrency_1", "profile_runs/trial_0002/concurrency_2", "profile_runs/trial_0002/concurrency_3"}
+		if diff := cmp.Diff(want, folders); diff != "" {
+			t.Errorf("cells of the second process (-want +got):\n%s", diff)
+		}
+		if cells, err := cellsOf(t.Context(), r, parent.ID); err != nil || len(cells) != 6 || end.State != bench.StateCompleted || end.Study.Done != 6 {
+			t.Errorf("%d cells, %v; study %s with %d", len(cells), err, end.State, end.Study.Done)
+		}
+
+		whole := newRunner(t)
+		s, stopWhole := begin(t, whole)
+		defer stopWhole()
+		other := wait(t, s, submit(t, s, blocks).ID)
+		file := filepath.Join("sweep_aggregate", "profile_export_aiperf_sweep.csv")
+		a, err := os.ReadFile(filepath.Join(r.Dir(parent.ID), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(whole.Dir(other.ID), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(b), string(a)); diff != "" {
+			t.Errorf("results of an interrupted study (-whole +resumed):\n%s", diff)
+		}
+	})
+}
+
+// A study whose document cannot be read again fails; secrets are not stored.
+func TestResumeFails(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want run.ErrorCode
+	}{
+		{&problem.Invalid{Problems: []problem.Problem{{Code: problem.CodeRedacted}}}, run.SecretLost},
+		{errors.New("torn"), run.Internal},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRunner(t)
+			s, stop := begin(t, r)
+			parent := submit(t, s, "multiRun: {numRuns: 2}")
+			time.Sleep(time.Second)
+			stop()
+			s, err := New(Options{Runner: r, Store: r.Store, Load: func([]byte) (*config.Document, error) { return nil, c.err }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if end, err := r.Get(t.Context(), parent.ID); err != nil || end.State != bench.StateFailed || end.Error.Code != c.want {
+				t.Errorf("study: %s, %+v, %v; want %s", end.State, end.Error, err, c.want)
+			}
+			time.Sleep(length)
+		})
+	}
+}
