@@ -29,7 +29,7 @@ func newExportCommand() *cobra.Command {
 	var from, format, output string
 	cmd := &cobra.Command{
 		Use:     "export",
-		Short:   "Make the files of a run again from its result.json or Parquet records",
+		Short:   "Make the files of a run again",
 		Long:    exportLong,
 		Example: "  aiperfd export --from artifacts/run/result.json --output again",
 		Args:    cobra.NoArgs,
