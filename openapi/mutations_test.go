@@ -228,6 +228,6 @@ func sentences() []string {
 		"add up to", "unless the phase is named so", "must be below 1 (up to 1",
 		"must be less than the mean", "must be at least min", "1 to 96 kHz, or from 1000",
 		"Windows device name", "is not a metric", "must begin with / and contain no spaces", "must be a URL with a host",
-		"must not contain spaces", "must be a header name", "must be a host name", "must be the URL of a proxy", "must be a path on the server",
+		"must be later than the point before", "must be at most the concurrency", "must not contain spaces", "must be a header name", "must be a host name", "must be the URL of a proxy", "must be a path on the server",
 	}
 }

@@ -256,7 +256,7 @@ func testSnapshot(final bool) *run.Snapshot {
 	st := bench.PhaseStats{
 		ProfilingIndex: 0, Name: "profiling", Kind: bench.Profiling, Start: time.Second, ExpectedRequests: 500,
 		Grace: -1, Sent: 128, Completed: 121, Errors: 2, SentSessions: 128, CompletedSessions: 121, SessionTurns: 128,
-		SuccessRecords: 118, ErrorRecords: 2, LastUpdate: 11 * time.Second,
+		Records: bench.RecordCounts{Success: 118, Errors: 2}, LastUpdate: 11 * time.Second,
 	}
 	s := &run.Snapshot{
 		Wall: epoch.Add(11 * time.Second), Elapsed: 10 * time.Second, State: bench.StateRunning, Metrics: testMetrics(),
@@ -274,7 +274,7 @@ func testSnapshot(final bool) *run.Snapshot {
 	}
 	if final {
 		st.Sent, st.Completed, st.Errors, st.SentSessions, st.CompletedSessions = 500, 500, 3, 500, 500
-		st.SuccessRecords, st.ErrorRecords, st.End = 497, 3, bench.PhaseCompleted
+		st.Records.Success, st.Records.Errors, st.End = 497, 3, bench.PhaseCompleted
 		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
 		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.StateCompleted, true, true, epoch.Add(43*time.Second)

@@ -39,7 +39,7 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 			if p.Concurrency > 0 {
 				r.Concurrency = &p.Concurrency
 			}
-			if p.Rate > 0 {
+			if p.Rate > 0 && !p.Shape.Series {
 				r.Rate = &p.Rate
 			}
 			break

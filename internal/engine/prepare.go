@@ -52,6 +52,9 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	if _, err := x.plan.Dataset.Options.Synthetic.Videos.Encoder(ctx); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
+	if err := transport.CheckSources(x.plan.Transport.Sources); err != nil {
+		return &prepareError{run.SourceAddress, err}
+	}
 	x.servers = x.newServers()
 	defer x.servers.Close()
 	if err := x.servers.Await(ctx); err != nil {

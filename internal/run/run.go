@@ -124,10 +124,25 @@ type Summary struct {
 	Goodput               *float64 `json:"goodput_per_sec"`
 	// SLOs are the outcomes of the objectives of the run as a whole.
 	SLOs []slo.Result `json:"slo_results,omitempty"`
+	// ByURL has the numbers of each server, if there are several.
+	ByURL []URLSummary `json:"by_url,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
 	Saturation  *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; null without an open loop
+}
+
+// URLSummary are the numbers of one of several servers; nil = the metric does not exist.
+type URLSummary struct {
+	URL                   string   `json:"url"` // redacted
+	Requests              int64    `json:"requests"`
+	Errors                int64    `json:"errors"`
+	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
+	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
+	TTFTP50               *float64 `json:"time_to_first_token_p50_ms"`
+	TTFTP99               *float64 `json:"time_to_first_token_p99_ms"`
+	LatencyP50            *float64 `json:"request_latency_p50_ms"`
+	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 }
 
 // ClientVerdict is the verdict on the load generator in a run.
@@ -168,6 +183,7 @@ const (
 	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
 	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
 	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
+	SourceAddress   ErrorCode = "source-address"   // an address to connect from is not one of this machine
 	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials
 	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
 	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied

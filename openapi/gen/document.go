@@ -233,6 +233,14 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 		values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: numbersPattern}),
 			inline(&openapi3.Schema{Type: types("number"), Min: f.Fields[0].Least, Max: f.Fields[0].Most}))
 	}
+	if f.Has(reference.FormDuration) {
+		values = append(values, g.values(&f.Fields[0])...)
+	}
+	if f.Has(reference.FormPoints) {
+		for i := range f.Fields { // path and points
+			values = append(values, g.values(&f.Fields[i])...)
+		}
+	}
 	if !f.Has(reference.FormList) {
 		return values
 	}

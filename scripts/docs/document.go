@@ -129,6 +129,8 @@ func kind(f *reference.Field) string {
 		text string
 	}{
 		{f.Has(reference.FormList), ", or its items"},
+		{f.Has(reference.FormPoints), ", or its points or path"},
+		{f.Has(reference.FormDuration), ", or its duration"},
 		{f.Has(reference.FormGroups), ", or an object of such lists"},
 		{f.Has(reference.FormElement), ", or one " + element(f)},
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},

@@ -270,7 +270,7 @@ func (s *stream) due(kind string, now time.Time, every time.Duration) bool {
 func countRecords(p *run.Phase) recordCounts {
 	out := recordCounts{
 		Phase: p.Stats.Kind, Index: &p.Stats.Index, Name: p.Stats.Name,
-		Success: p.Stats.SuccessRecords, Errors: p.Stats.ErrorRecords,
+		Success: p.Stats.Records.Success, Errors: p.Stats.Records.Errors,
 	}
 	if end := p.UnixNano(p.Stats.RecordsEnd); end != 0 {
 		out.EndNS = &end

@@ -155,7 +155,7 @@ func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 		Sent:             st.Sent, Completed: st.Completed, Cancelled: st.Cancelled, Errors: st.Errors,
 		SentSessions: st.SentSessions, CompletedSessions: st.CompletedSessions,
 		CancelledSessions: st.CancelledSessions, SessionTurns: st.SessionTurns,
-		SuccessRecords: st.SuccessRecords, ErrorRecords: st.ErrorRecords,
+		SuccessRecords: st.Records.Success, ErrorRecords: st.Records.Errors,
 		TimeoutTriggered: st.DurationReached, GraceTriggered: st.End == bench.PhaseGraceTimeout,
 		WasCancelled: st.End == bench.PhaseCancelled,
 		Additional:   Additional{InFlight: st.InFlight(), CancelledByTest: st.CancelledByTest, State: phaseState(st)},
@@ -178,7 +178,7 @@ func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 
 // rates sets the fields that derive from the counters and the elapsed time.
 func (p *Phase) rates(st *bench.PhaseStats, now time.Duration) {
-	records := st.SuccessRecords + st.ErrorRecords
+	records := st.Records.Success + st.Records.Errors
 	window := st.Window(now)
 	recordWindow := max(0, now-st.Start)
 	if st.RecordsEnd != 0 {

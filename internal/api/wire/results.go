@@ -122,7 +122,7 @@ func newPhaseRecords(s *run.Snapshot) []PhaseRecord {
 		r := PhaseRecord{
 			PhaseIndex: p.Stats.Index, PhaseName: p.Stats.Name, PhaseKind: string(p.Stats.Kind), Records: NewRecords(p.Metrics),
 			StartNS: p.UnixNano(p.Stats.Start), EndNS: p.UnixNano(p.Stats.Start + p.Stats.Window(p.Stats.LastUpdate)),
-			WasCancelled: p.Stats.End == bench.PhaseCancelled, Successful: p.Stats.SuccessRecords, Failed: p.Stats.ErrorRecords,
+			WasCancelled: p.Stats.End == bench.PhaseCancelled, Successful: p.Stats.Records.Success, Failed: p.Stats.Records.Errors,
 			ErrorSummary: NewErrorSummary(p.Errors), TelemetryWarnings: []string{}, ServerMetricsWarnings: []string{},
 		}
 		if p.Stats.Kind == bench.Profiling {

@@ -115,8 +115,8 @@ func newWorker(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Worker
 		w.Tasks.Total += st.Sent
 		w.Tasks.Failed += st.Errors
 		w.Tasks.Completed += st.Completed - st.Errors
-		w.Processing.Processed += st.SuccessRecords
-		w.Processing.Errors += st.ErrorRecords
+		w.Processing.Processed += st.Records.Success
+		w.Processing.Errors += st.Records.Errors
 		inFlight += st.InFlight()
 	}
 	state, since := startup(r, s)

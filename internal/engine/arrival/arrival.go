@@ -13,13 +13,24 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/ramp"
 )
 
 // Options configure one arrival process.
 type Options struct {
-	Rate       float64    // mean arrivals per second; finite, > 0
+	Rate       float64    // mean arrivals per second; finite, > 0; not used with a series
 	Smoothness float64    // shape of the gaps, for kinds that are Shaped; finite, > 0; 1 = Poisson
 	Seed       bench.Seed // root of the random streams; not used by constant
+	Ramp       ramp.Ramp  // to the rate, or to the first one of the series
+	Series     []Point    // at least two, in the order of their times, which differ; nil = the rate is constant
+}
+
+// Rates returns the rate as a function of time; nil = it is constant.
+func (o *Options) Rates() *Rates {
+	if o.Ramp.Duration <= 0 && len(o.Series) == 0 {
+		return nil
+	}
+	return newRates(o.Rate, o.Series, o.Ramp)
 }
 
 // Kind is one row of the table of arrival processes.
@@ -29,9 +40,23 @@ type Kind struct {
 	Mean   string // mean gap as a formula
 	CV     string // coefficient of variation of the gaps as a formula
 	Shaped bool   // uses Options.Smoothness; the others ignore it
-	// New checks the options and returns the process. Each iteration over it
-	// starts again at the first arrival and yields the same offsets.
-	New func(Options) (iter.Seq[time.Duration], error)
+	// constant returns the process at a constant rate.
+	constant func(o *Options) iter.Seq[time.Duration]
+	// gaps returns the function that draws the gaps of the process at a rate of 1.
+	gaps func(o *Options) func() float64
+}
+
+// New checks the options and returns the process. Each iteration over it starts again
+// at the first arrival and yields the same offsets.
+func (k *Kind) New(o Options) (iter.Seq[time.Duration], error) {
+	if err := o.check(k.Shaped); err != nil {
+		return nil, err
+	}
+	rates := o.Rates()
+	if rates == nil {
+		return k.constant(&o), nil
+	}
+	return func(yield func(time.Duration) bool) { rates.vary(k.gaps(&o), yield) }, nil
 }
 
 // Kinds lists the arrival processes in the order of the documentation.
@@ -39,38 +64,46 @@ func Kinds() []Kind {
 	return []Kind{
 		{
 			Name: "constant", Mean: "1/rate", CV: "0",
-			Doc: "One arrival every 1/rate seconds. Each due time is computed from the number of the arrival, so the schedule does not drift.",
-			New: func(o Options) (iter.Seq[time.Duration], error) {
-				return checked(o.Rate, 1, Constant(o.Rate))
-			},
+			Doc:      "One arrival every 1/rate seconds. Each due time is computed from the number of the arrival, so the schedule does not drift.",
+			constant: func(o *Options) iter.Seq[time.Duration] { return Constant(o.Rate) },
+			gaps:     func(*Options) func() float64 { return func() float64 { return 1 } },
 		},
 		{
 			Name: "poisson", Mean: "1/rate", CV: "1",
-			Doc: "Independent, exponentially distributed gaps, as produced by many independent users.",
-			New: func(o Options) (iter.Seq[time.Duration], error) {
-				return checked(o.Rate, 1, Poisson(o.Rate, o.Seed))
-			},
+			Doc:      "Independent, exponentially distributed gaps, as produced by many independent users.",
+			constant: func(o *Options) iter.Seq[time.Duration] { return Poisson(o.Rate, o.Seed) },
+			gaps:     func(o *Options) func() float64 { return poissonGaps(o.Seed) },
 		},
 		{
 			Name: "gamma", Mean: "1/rate", CV: "1/√smoothness", Shaped: true,
 			Doc: "Gamma-distributed gaps with shape `smoothness`: below 1, arrivals come in bursts; 1 is Poisson; " +
 				"above 1, arrivals are more regular. vLLM calls this quantity burstiness.",
-			New: func(o Options) (iter.Seq[time.Duration], error) {
-				return checked(o.Rate, o.Smoothness, Gamma(o.Rate, o.Smoothness, o.Seed))
-			},
+			constant: func(o *Options) iter.Seq[time.Duration] { return Gamma(o.Rate, o.Smoothness, o.Seed) },
+			gaps:     func(o *Options) func() float64 { return gammaGaps(o.Smoothness, o.Seed) },
 		},
 	}
 }
 
-func checked(rate, smoothness float64, seq iter.Seq[time.Duration]) (iter.Seq[time.Duration], error) {
-	if !(rate > 0) || math.IsInf(rate, 1) {
-		return nil, fmt.Errorf("rate %v: must be a finite number of arrivals per second above 0", rate)
+// check returns an error for options that no process has.
+func (o *Options) check(shaped bool) error {
+	if len(o.Series) == 0 && !isPositive(o.Rate) {
+		return fmt.Errorf("rate %v: must be a finite number of arrivals per second above 0", o.Rate)
 	}
-	if !(smoothness > 0) || math.IsInf(smoothness, 1) {
-		return nil, fmt.Errorf("smoothness %v: must be a finite number above 0", smoothness)
+	if shaped && !isPositive(o.Smoothness) {
+		return fmt.Errorf("smoothness %v: must be a finite number above 0", o.Smoothness)
 	}
-	return seq, nil
+	for i, p := range o.Series {
+		switch {
+		case !isPositive(p.Rate):
+			return fmt.Errorf("point %d of the series: rate %v: must be a finite number of arrivals per second above 0", i, p.Rate)
+		case p.At < 0 || i > 0 && p.At <= o.Series[i-1].At:
+			return fmt.Errorf("point %d of the series: time %v: must not be negative, and must be later than the point before", i, p.At)
+		}
+	}
+	return nil
 }
+
+func isPositive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // horizon is the end of every sequence: 290 years, just below the largest
 // time.Duration, so that neither a sum nor a conversion can overflow.
@@ -98,9 +131,13 @@ func Constant(rate float64) iter.Seq[time.Duration] {
 // (finite, > 0). The gaps come from stream timing.request.poisson_interval.
 func Poisson(rate float64, seed bench.Seed) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
-		r := seed.Rand(bench.StreamPoissonInterval)
-		sum(func() float64 { return r.ExpFloat64() * nanos / rate }, yield)
+		gap := poissonGaps(seed)
+		sum(func() float64 { return gap() * nanos / rate }, yield)
 	}
+}
+
+func poissonGaps(seed bench.Seed) func() float64 {
+	return seed.Rand(bench.StreamPoissonInterval).ExpFloat64
 }
 
 // Gamma yields a renewal process whose gaps have the gamma distribution of
@@ -109,9 +146,14 @@ func Poisson(rate float64, seed bench.Seed) iter.Seq[time.Duration] {
 // stream timing.request.gamma_interval.
 func Gamma(rate, smoothness float64, seed bench.Seed) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
-		g := newGamma(smoothness, seed.Rand(bench.StreamGammaInterval))
-		sum(func() float64 { return g.draw() / smoothness * nanos / rate }, yield)
+		gap := gammaGaps(smoothness, seed)
+		sum(func() float64 { return gap() * nanos / rate }, yield)
 	}
+}
+
+func gammaGaps(smoothness float64, seed bench.Seed) func() float64 {
+	g := newGamma(smoothness, seed.Rand(bench.StreamGammaInterval))
+	return func() float64 { return g.draw() / smoothness }
 }
 
 // sum yields the running sum of gaps (nanoseconds, ≥ 0). Whole nanoseconds are

@@ -274,7 +274,7 @@ func TestWriteDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, rest, _ := strings.Cut(b.String(), "\n\n")
-	if !strings.HasPrefix(rest, "## Fixed schedule\n") {
+	if !strings.HasPrefix(rest, "## Rates that change\n") {
 		t.Errorf("after the table: %.40q", rest)
 	}
 	lines := strings.Split(table, "\n")

@@ -25,6 +25,24 @@ func WriteDocs(w io.Writer) error {
 
 // otherDocs describes what arrivals do not decide.
 const otherDocs = `
+## Rates that change
+
+- **Ramp.** ` + "`rateRamp`" + ` (` + "`--request-rate-ramp-duration`" + `) raises the rate to ` + "`rate`" + ` in its duration D. It begins at the share 0.1 s / D of the target, as in AIPerf. Strategy ` + "`linear`" + ` raises it evenly, ` + "`exponential`" + ` by the same factor in equal times, ` + "`poisson`" + ` in equal steps at random times, one for each request per second.
+- **Series.** ` + "`rateSeries`" + ` (` + "`--request-rate-series FILE`" + `) gives points with ` + "`time_s`" + ` and ` + "`qps`" + `. Between two points the rate changes evenly; before the first and after the last one it is constant. The series begins at the end of the ramp, which leads to its first rate.
+- **Arrivals** are exact: with the expected number of arrivals as its clock, each process has a rate of 1, so that a Poisson process stays one, and the gaps of the others keep their shape. An arrival is due when the integral of the rate has grown by the next gap. AIPerf draws a new gap ten times per second, which has a bias.
+
+## Limits that change
+
+- **Concurrency.** ` + "`concurrencyRamp`" + ` (` + "`--concurrency-ramp-duration`" + `) raises the number of slots from 1 to ` + "`concurrency`" + ` C in its duration D. Strategy ` + "`linear`" + `: slot v opens at D·(v - 1)/(C - 1). ` + "`exponential`" + `: at D·ln v/ln C, so that the number is C^(t/D). ` + "`poisson`" + `: at random times whose gaps are those of a Poisson process; the last slot opens at D. AIPerf accepts the strategies, and its ramps are always linear.
+- With a rate or a fixed schedule, an arrival that finds no free slot waits for the next one that opens or becomes free, and keeps its due time.
+- **Prefill concurrency.** ` + "`prefillConcurrency`" + ` (` + "`--prefill-concurrency`" + `) P limits the requests that were sent and have not produced content (text, reasoning or a tool call; an event with only a role is none). A request takes a prefill slot after its session slot and before it is sent, and releases it with its first content, or at its end if there is none. Requests wait in the order in which they came, each in its own session, so that none holds up arrivals. The wait is part of ` + "`schedule_lag`" + `, and ` + "`prefill_wait`" + ` shows it separately. With P slots, the rate is at most P/TTFT. It needs streaming; if results are fetched by polling, a slot is held until the response to the submission has ended. What waits when the phase stops sending is not sent, and counts as skipped turns.
+- ` + "`prefillRamp`" + ` (` + "`--prefill-concurrency-ramp-duration`" + `) raises P from 1 in the same way.
+- A limit that falls below what is in progress revokes nothing: no slot is free until enough sessions have ended.
+
+## Requests of a ramp
+
+Records of requests that were sent before the end of the longest ramp of their phase carry ` + "`ramp: true`" + ` in the ` + "`ours`" + ` part of ` + "`profile_export.jsonl`" + `. They are in the metrics, as in AIPerf. With ` + "`excludeRamp`" + ` (` + "`--exclude-ramp`" + `) they are not, rates are computed from the end of the ramp, and the warning ` + "`ramp-excluded`" + ` states their number. Counters of requests and the verdict on the client include them.
+
 ## Fixed schedule
 
 A phase of type ` + "`fixed_schedule`" + ` replays the timestamps of its dataset: the first turn of a conversation is due at the start of the phase + (timestamp - zero) / speed.
@@ -48,6 +66,12 @@ A phase that reads its dataset once begins at the first conversation, and so doe
 - ` + "`end_session`" + ` (default): the session ends, and its other turns are skipped.
 - ` + "`continue`" + `: the next turn is sent. The history contains the turn and what was received of its response, as in AIPerf.
 - ` + "`retry_turn`" + `: the turn is sent again at once, up to three times in a row; then the session ends. Each attempt is a request of its own in all metrics.
+
+## Cancelled requests
+
+` + "`cancellation: {rate, delay}`" + ` of a profiling phase (` + "`--request-cancellation-rate`" + `, ` + "`--request-cancellation-delay`" + `) imitates users who go away: ` + "`rate`" + ` percent of the requests are cancelled ` + "`delay`" + ` seconds after they are fully written. The connection is closed (with HTTP/2, the stream), so the server sees a client that disconnects; jobs of polled APIs are cancelled at the server. Which requests are cancelled depends on the seed, the session and the turn only. A request whose response is complete before that is an ordinary success.
+
+Cancelled requests have the class ` + "`cancelled_by_test`" + `. They are neither successes nor errors: they are not in latencies, error rates and ` + "`--failed-request-threshold`" + `, but have a count of their own (` + "`cancelled_by_test_count`" + `), and their output is in ` + "`wasted_output_tokens`" + `. Record lines describe them as AIPerf does: ` + "`RequestCancellationError`" + `, code 499. In AIPerf they are errors of the summary. A turn that was cancelled is a turn that failed, see above. A request that cannot be written within the request timeout is an error of the class ` + "`timeout_send`" + ` (AIPerf's ` + "`RequestSendTimeout`" + `).
 
 ## Child conversations
 

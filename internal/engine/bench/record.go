@@ -21,7 +21,8 @@ const (
 type Stamps struct {
 	Due       time.Duration // when the request was due; in a closed loop, when its slot became free
 	Scheduled time.Duration // when the dataset says that it is sent, in a replay; 0 = the dataset does not
-	Permit    time.Duration // when it obtained a slot
+	Queued    time.Duration // when it began to wait because too many requests had no content; 0 = without such a limit
+	Permit    time.Duration // when it was allowed to start: it obtained a slot, and too few requests were without content to wait
 	Start     time.Duration // before its bytes are written or, without an open connection, before connecting; latencies start here
 	Connected time.Duration // a connection was available
 	Wrote     time.Duration // the whole request was written
@@ -85,11 +86,8 @@ type Record struct {
 	Status         int // HTTP status; 0 = none received
 	Answer         Answer
 
-	Items int // number of vectors and scores in the answer
-	// Images is the number of images in the request, and AudioLength the duration of
-	// the audio in it; 0 = none, or unknown.
-	Images      int
-	AudioLength time.Duration
+	Ramp  bool // sent during a ramp of its phase
+	Items int  // number of vectors and scores in the answer
 
 	Content         Content
 	InputTokens     *Tokens // input sequence length; nil = unknown
@@ -106,7 +104,11 @@ type Content struct {
 	RequestedTokens Tokens  // requested maximum output length; 0 = none
 	Prompt          uint64  // hash of the model and of everything that it reads; comparable within one process; 0 = not computed
 	Blocks          []int64 // the BlockIDs of the turn; nil = not known
-	Marker          string  // that keeps a prefix cache from hitting, with the blank lines around it; empty = none
+	// Images is the number of images, and AudioLength the duration of the audio; 0 = none,
+	// or unknown.
+	Images      int
+	AudioLength time.Duration
+	Marker      string // that keeps a prefix cache from hitting, with the blank lines around it; empty = none
 }
 
 // Lineage is the place of a session among those of its root.

@@ -75,8 +75,7 @@ type PhaseStats struct {
 	CancelledSessions int64
 	SessionTurns      int64 // turns of all started sessions
 	SkippedTurns      int64 // turns not sent because an earlier one failed
-	SuccessRecords    int64
-	ErrorRecords      int64
+	Records           RecordCounts
 	Backlog           int64 // arrivals waiting for a slot
 	BacklogMax        int64
 	Arrivals          Arrivals // in an open loop
@@ -89,6 +88,13 @@ type PhaseStats struct {
 type Interruptions struct {
 	Pauses          int64 // requests delayed because the previous one could not connect
 	CancelledByTest int64 // ended by the phase's cancellation test; not in Cancelled
+}
+
+// RecordCounts are the records of a phase.
+type RecordCounts struct {
+	Success, Errors int64
+	Excluded        int64         // of these and of the cancelled requests: those that are not in the metrics, because they were sent during a ramp
+	From            time.Duration // when the window of the metrics begins: at the start of the phase, or at the end of its ramps
 }
 
 // Arrivals summarises the arrivals of an open loop and the length of their queue: the
@@ -139,6 +145,11 @@ func (p *PhaseStats) InFlight() int64 { return p.Sent - p.Returned() }
 
 // Returned returns the number of requests that ended in any way.
 func (p *PhaseStats) Returned() int64 { return p.Completed + p.Cancelled + p.CancelledByTest }
+
+// Measured returns the part of [PhaseStats.Window] that metrics are computed over.
+func (p *PhaseStats) Measured(now time.Duration) time.Duration {
+	return max(0, p.Window(now)-max(0, p.Records.From-p.Start))
+}
 
 // Window returns the duration that rates are computed over: from the start of the
 // phase to the return of its last request, or to now while the phase runs.

@@ -25,6 +25,7 @@ const (
 	StreamSamplerShuffle  = "dataset.sampler.shuffle"          // permutations
 	StreamPoissonInterval = "timing.request.poisson_interval"  // intervals of the Poisson process
 	StreamGammaInterval   = "timing.request.gamma_interval"    // intervals of the gamma process
+	StreamRampPoisson     = "timing.ramp.poisson"              // times of the steps of a ramp
 	StreamCancellation    = "timing.request.cancellation"      // requests that are cancelled on purpose
 	StreamWarmup          = "ours.dataset.warmup"              // ours: a dataset of the warm-up
 	StreamSystemPrompt    = "dataset.prompt.shared_system"     // ours: the shared system prompt

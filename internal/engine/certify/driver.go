@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -82,7 +83,8 @@ func (o *Options) phase(sh *shape) plan.Phase {
 	if o.Rate > 0 {
 		p.Arrivals = until(arrival.Poisson(o.Rate, seed), o.Time)
 	} else {
-		p.Duration, p.ConcurrencyRamp = o.Time, sh.length()
+		p.Duration = o.Time
+		p.Shape.Concurrency = ramp.Ramp{Duration: sh.length() * time.Duration(sh.streams-1) / time.Duration(sh.streams)}
 	}
 	return p
 }

@@ -73,13 +73,14 @@ func (c *Client) Look(l *Look) {
 	self := o.Monitor.Since(c.mark)
 	c.Self = &self
 	asked := verdict.Asked{
-		Open: o.Phase.Open(), BacklogMax: l.Stats.BacklogMax,
+		Open: o.Phase.Open(), Limited: o.Phase.Prefill > 0, BacklogMax: l.Stats.BacklogMax,
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
 	if asked.Open && o.Phase.Replay == nil {
+		mean, last := o.Phase.RateUntil(l.Stats.Arrivals.Last - l.Stats.Start)
 		c.Saturation = verdict.Saturate(&verdict.Demand{
-			Rate: o.Phase.Rate, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
+			Rate: mean, Rising: last / mean, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
 		})
 	}
 	if !c.Tally.Succeeded() {

@@ -86,6 +86,7 @@ type RecorderOptions struct {
 type recordCounts struct {
 	failed          atomic.Int64 // requests
 	success, errors atomic.Int64
+	excluded        atomic.Int64
 	end             atomic.Int64 // offset
 }
 
@@ -158,7 +159,11 @@ func (r *Recorder) loop() {
 
 // record processes one record.
 func (r *Recorder) record(rec *bench.Record) {
-	r.Set.Observe(rec)
+	if r.Phase.Leaves(rec) {
+		r.counts.excluded.Add(1)
+	} else {
+		r.Set.Observe(rec)
+	}
 	for _, o := range r.Observers {
 		o.Observe(rec)
 	}
@@ -189,7 +194,10 @@ func (r *Recorder) judge() {
 func (r *Recorder) Stats() bench.PhaseStats {
 	s := r.load.Stats(r.Run.Clock.Now())
 	s.Errors = r.counts.failed.Load()
-	s.SuccessRecords, s.ErrorRecords = r.counts.success.Load(), r.counts.errors.Load()
+	s.Records = bench.RecordCounts{
+		Success: r.counts.success.Load(), Errors: r.counts.errors.Load(), Excluded: r.counts.excluded.Load(),
+		From: s.Start + r.Phase.Shape.Excluded(),
+	}
 	s.RecordsEnd = time.Duration(r.counts.end.Load())
 	return s
 }

@@ -32,7 +32,7 @@ func prefill(b *Benchmark) {
 		URLs: []secret.URL{secret.NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", RecordFormat: "jsonl", Summary: true}
@@ -211,7 +211,7 @@ func (f filler) phaseType(p *Phase, path string) {
 	if p.Type == "" && !f.failed[path+".type"] {
 		p.Type = "concurrency"
 		reason := "no rate is given"
-		if p.Rate != nil {
+		if p.Rate != nil || p.RateSeries != nil {
 			p.Type, reason = "poisson", "a rate is given"
 			if p.Smoothness != nil {
 				p.Type, reason = "gamma", "a rate and a smoothness are given"

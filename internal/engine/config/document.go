@@ -7,6 +7,7 @@ package config
 
 import (
 	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/seconds"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
@@ -73,13 +74,15 @@ type Model struct {
 
 // Endpoint is the server under test and the connection to it.
 type Endpoint struct {
-	URLs                 []secret.URL    `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
-	URLStrategy          string          `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
-	URLAffinity          string          `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
-	URLParams            Params          `json:"urlParams"`                                       // for the query of every request
-	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                     // connect here instead of to the hosts of the URLs
-	Type                 string          `json:"type" choices:"endpointTypes"`                    // chat (default)
-	Path                 *string         `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
+	URLs                 []secret.URL    `json:"urls" validate:"min=1"`                                          // at least one; default http://localhost:8000
+	URLStrategy          string          `json:"urlStrategy" validate:"oneof=round_robin random least_inflight"` // round_robin (default), random, least_inflight
+	URLAffinity          string          `json:"urlAffinity" validate:"oneof=session request"`                   // what stays on one URL: session (default), request
+	URLParams            Params          `json:"urlParams"`                                                      // for the query of every request
+	IPVersion            string          `json:"ipVersion" form:"version" validate:"oneof=auto 4 6"`             // auto (default: both, IPv4 first), 4, 6
+	SourceAddresses      []string        `json:"sourceAddresses"`                                                // local addresses of connections, in turn; none = the system chooses
+	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                                    // connect here instead of to the hosts of the URLs
+	Type                 string          `json:"type" choices:"endpointTypes"`                                   // chat (default)
+	Path                 *string         `json:"path"`                                                           // replaces the type's path; "" = post to the base URL as it is
 	APIKey               secret.Text     `json:"apiKey"`
 	APIKeyFile           *string         `json:"apiKeyFile" validate:"min=1"`                                        // file that holds the API key
 	AuthStyle            string          `json:"authStyle" validate:"oneof=type bearer x-api-key both api-key none"` // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
@@ -265,6 +268,9 @@ type PrefixPrompts struct {
 	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
 }
 
+// Seconds is a length of time, see [seconds.Seconds].
+type Seconds = seconds.Seconds
+
 // Phase is one stretch of load.
 type Phase struct {
 	Name                   string        `json:"name"`
@@ -283,6 +289,13 @@ type Phase struct {
 	AutoOffset             *bool         `json:"autoOffset"`                                    // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
 	StartOffset            *int64        `json:"startOffset" validate:"gte=0"`                  // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
 	EndOffset              *int64        `json:"endOffset" validate:"gte=0"`                    // fixed_schedule, milliseconds: later conversations are left out
+
+	ConcurrencyRamp    *Ramp       `json:"concurrencyRamp"`                     // of the sessions at a time, from 1; nil = none
+	PrefillConcurrency *int        `json:"prefillConcurrency" validate:"gte=1"` // requests at a time without a first token; nil = without limit
+	PrefillRamp        *Ramp       `json:"prefillRamp"`                         // of the prefill concurrency, from 1; nil = none
+	RateRamp           *Ramp       `json:"rateRamp"`                            // to the rate, or to the first one of the series; nil = none
+	RateSeries         *RateSeries `json:"rateSeries"`                          // in place of a rate; it begins after the ramp
+	ExcludeRamp        bool        `json:"excludeRamp,omitempty"`               // requests of ramps do not enter the metrics
 }
 
 // Tokenizer names the tokenizer of prompts and answers.

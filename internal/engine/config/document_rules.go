@@ -110,6 +110,7 @@ func (c documentRules) checkPhases() {
 		rules.checkName(names)
 		rules.checkKind()
 		rules.checkArrival()
+		rules.checkSeries()
 		rules.checkCancellation()
 		profiling = profiling || phaseKind(p) != "warmup"
 	}
@@ -153,12 +154,28 @@ func (c documentRules) checkFilled() {
 	c.warnShort()
 }
 
+// warnTail warns of a closed loop whose last requests, at falling concurrency, are a large
+// part of all.
+func (c documentRules) warnTail(p *Phase, path string) {
+	const share = 10
+	n := *p.Requests
+	if p.Type != "concurrency" || p.Concurrency == nil || *p.Concurrency == 1 || n < int64(*p.Concurrency) || n/share >= int64(*p.Concurrency) {
+		return
+	}
+	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %d run at falling concurrency, so that throughput is underestimated; use at least %d requests, or a duration",
+		n, *p.Concurrency, *p.Concurrency-1, share*int64(*p.Concurrency))
+}
+
 // warnShort warns of phases with few requests.
 func (c documentRules) warnShort() {
 	const few = 100 // below it the 99th percentile is a single request
 	phases := c.doc.Benchmark.Phases
 	for i, p := range phases {
-		if p.Kind != "profiling" || p.Requests == nil || *p.Requests >= few {
+		if p.Kind != "profiling" || p.Requests == nil {
+			continue
+		}
+		c.warnTail(&p, PhasePath(i)+".requests")
+		if *p.Requests >= few {
 			continue
 		}
 		requests, worth := "requests", "percentiles above p90 are unreliable"

@@ -169,6 +169,7 @@ func (c endpointRules) checkRoute() {
 		c.environmentProxies()
 	}
 	c.checkVersion()
+	c.checkAddresses()
 }
 
 func (c endpointRules) checkVersion() {

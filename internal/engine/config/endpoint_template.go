@@ -19,18 +19,11 @@ func (c endpointRules) readTemplate() {
 	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || c.options.Stored {
 		return
 	}
-	n := c.at(path)
-	if c.checkFile(path, t.Body); n == nil || c.failed[path] || c.options.Untrusted && len(c.options.DataRoots) == 0 {
-		return
-	}
-	body, err := c.head(t.Body, maxTemplate+1)
+	body, ok := c.whole(path, t.Body, maxTemplate)
 	switch {
-	case err != nil:
-		c.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
-	case len(body) > maxTemplate:
-		c.FailValue(n, problem.CodeOutOfRange, "a template must have at most 1 MiB")
+	case !ok:
 	case !bytes.Contains(body, []byte("{")):
-		c.FailValue(n, problem.CodeOutOfRange, "the file must hold a template of a JSON object")
+		c.FailValue(c.at(path), problem.CodeOutOfRange, "the file must hold a template of a JSON object")
 	default:
 		t.Body = string(body)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -63,6 +64,25 @@ func (l *loader) head(name string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// whole returns the contents of the small file that a path of the document names;
+// false = there is a problem, or the file must not be read.
+func (l *loader) whole(path, name string, most int) ([]byte, bool) {
+	n := l.at(path)
+	if l.checkFile(path, name); n == nil || l.failed[path] || l.options.Stored || l.options.Untrusted && len(l.options.DataRoots) == 0 {
+		return nil, false
+	}
+	data, err := l.head(name, int64(most)+1)
+	switch {
+	case err != nil:
+		l.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
+	case len(data) > most:
+		l.FailValue(n, problem.CodeOutOfRange, fmt.Sprintf("the file must have at most %d MiB", most>>20))
+	default:
+		return data, true
+	}
+	return nil, false
 }
 
 // checkFile reports a path that does not lead to a readable file.

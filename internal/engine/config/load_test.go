@@ -85,7 +85,7 @@ benchmark:
 			Endpoint: Endpoint{
 				URLs: []secret.URL{secret.NewURL("http://h1"), secret.NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
 				APIKey: secret.New("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
-				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
+				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{"X-Session-Affinity"},
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
 				Headers: map[string]secret.Text{"X-Tenant": secret.New("blue")}, SessionHeader: new("X-S"),
@@ -129,7 +129,7 @@ func TestLoadDefaults(t *testing.T) {
 	want := Benchmark{
 		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
 		Endpoint: Endpoint{URLs: []secret.URL{secret.NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
-			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
+			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{"X-Session-Affinity"},
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,

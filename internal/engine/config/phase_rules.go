@@ -98,12 +98,12 @@ func (c phaseRules) checkArrival() {
 	if c.failed[path+".type"] {
 		return
 	}
-	hasRate, hasShape := c.has(path+".rate"), c.has(path+".smoothness")
+	hasRate, hasShape := c.has(path+".rate") || c.has(path+".rateSeries"), c.has(path+".smoothness")
 	switch {
 	case p.Type == "" && hasShape && !hasRate:
 		c.conflict(path+".smoothness", "needs a rate")
 	case p.Type == "":
-	case p.Type == "concurrency" && hasRate:
+	case p.Type == "concurrency" && c.has(path+".rate"):
 		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+decode.ChoiceList(decode.ChoiceNames(c.options.Choices.Arrivals)))
 	case p.Type == FixedSchedule: // checkSchedule
 	case p.Type != "concurrency" && !hasRate:

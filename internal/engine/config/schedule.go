@@ -45,7 +45,7 @@ func (f filler) replayTrace(p *Phase, path string) {
 		return
 	}
 	conflicts := false
-	for _, field := range []string{"rate", "smoothness", "type"} {
+	for _, field := range []string{"rate", "rateSeries", "rateRamp", "smoothness", "type"} {
 		if f.has(path + "." + field) {
 			conflicts = true
 			f.conflict(path+"."+field, "the dataset is a trace with timestamps, which are replayed; remove it, or "+f.otherwise(path+"."+field))
@@ -139,5 +139,6 @@ func (c documentRules) checkFixed() {
 		rules := phaseRules{c.loader, &c.doc.Benchmark.Phases[i], at}
 		rules.checkBounds()
 		rules.checkSchedule()
+		rules.checkRamps()
 	}
 }

@@ -17,7 +17,10 @@ func TestShortRun(t *testing.T) {
 		"{requests: 2, concurrency: 4}":   "only 2 requests: concurrency 4 is never reached, and percentiles are not meaningful",
 		"{requests: 50, concurrency: 64}": "only 50 requests: concurrency 64 is never reached, and percentiles above p90 are unreliable",
 		"[{name: warm, kind: warmup, requests: 1}, {name: a, kind: profiling, requests: 2}]": "only 2 requests in phase a: percentiles are not meaningful",
-		"{duration: 5}": "",
+		"{duration: 5}":                             "",
+		"{requests: 200, concurrency: 20}":          "",
+		"{requests: 199, concurrency: 20}":          "199 requests at concurrency 20: the last 19 run at falling concurrency, so that throughput is underestimated; use at least 200 requests, or a duration",
+		"{requests: 199, concurrency: 20, rate: 5}": "",
 	}
 	for phases, want := range tests {
 		_, warnings := mustLoad(t, "benchmark: {model: m, phases: "+phases+"}", LoadOptions{Choices: someChoices()})

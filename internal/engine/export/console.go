@@ -70,14 +70,25 @@ func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 		}
 		p.foot(r)
 	}
-	if o.Detail == Brief && o.Traces && measured {
-		p.line("")
-		p.traces(r)
-		p.footnotes(r)
+	if o.Detail == Brief && measured {
+		p.wanted(r)
 	}
 	p.headline(r)
 	_, err := io.WriteString(w, p.text.String())
 	return err
+}
+
+// wanted prints what a brief report has only of some runs.
+func (p *page) wanted(r *Report) {
+	if p.opts.Traces {
+		p.line("")
+		p.traces(r)
+		p.footnotes(r)
+	}
+	if len(r.ByTarget) > 0 {
+		p.line("")
+		targetTable{p}.print(r)
+	}
 }
 
 // page prints a report.

@@ -38,6 +38,9 @@ func (p *page) groups(r *Report) {
 	for _, g := range consoleGroups {
 		p.metrics(r, title+g.title, grouping(r.Results, g.group))
 	}
+	if p.opts.Detail != AIPerf {
+		targetTable{p}.print(r)
+	}
 	p.footnotes(r)
 }
 

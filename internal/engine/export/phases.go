@@ -66,8 +66,8 @@ func writeManifest(w io.Writer, r *Report) error {
 		entry := map[string]any{
 			"phase_index": s.Index, "phase_name": s.Name, "phase_kind": s.Kind, "profiling_index": nil,
 			"start_ns": p.Start.UnixNano(), "end_ns": p.End.UnixNano(),
-			"successful_request_count": s.SuccessRecords, "error_request_count": s.ErrorRecords,
-			"total_request_count": s.SuccessRecords + s.ErrorRecords,
+			"successful_request_count": s.Records.Success, "error_request_count": s.Records.Errors,
+			"total_request_count": s.Records.Success + s.Records.Errors,
 			"was_cancelled":       s.End == bench.PhaseCancelled, "error_summary": errorSummary(p.Errors),
 		}
 		if s.Kind == bench.Profiling {

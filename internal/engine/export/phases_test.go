@@ -21,11 +21,11 @@ func phasedReport(t *testing.T) *Report {
 	r := mixedReport(t)
 	start := time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC)
 	r.Phases = []PhaseReport{{
-		Stats: bench.PhaseStats{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1, SuccessRecords: 2, End: bench.PhaseCompleted},
+		Stats: bench.PhaseStats{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1, Records: bench.RecordCounts{Success: 2}, End: bench.PhaseCompleted},
 		Start: start, End: start.Add(time.Second),
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 2})},
 	}, {
-		Stats: bench.PhaseStats{Name: "load", Index: 1, Kind: bench.Profiling, SuccessRecords: 3, ErrorRecords: 1, End: bench.PhaseCancelled},
+		Stats: bench.PhaseStats{Name: "load", Index: 1, Kind: bench.Profiling, Records: bench.RecordCounts{Success: 3, Errors: 1}, End: bench.PhaseCancelled},
 		Start: start.Add(time.Second), End: start.Add(3 * time.Second),
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 3})},
 		Errors:  []errorgroup.Group{{Class: bench.RateLimited, Status: 429, Example: "slow < down", Count: 1}},

@@ -19,11 +19,14 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	b = some(b, "turns", int64(r.Turns))
 	b = some(b, "status", int64(r.Status))
 	b = stamps(b, r)
+	if r.Ramp {
+		b = boolean(b, "ramp", true)
+	}
 	b = connection(b, &r.Conn)
 	b = some(b, "items", int64(r.Items))
 	b = some(b, "requested_tokens", int64(r.Content.RequestedTokens))
-	b = some(b, "images", int64(r.Images))
-	b = some(b, "audio_ns", int64(r.AudioLength))
+	b = some(b, "images", int64(r.Content.Images))
+	b = some(b, "audio_ns", int64(r.Content.AudioLength))
 	b = some(b, "answer_audio_ns", int64(a.AudioLength))
 	if r.TokenSource != bench.TokensNone {
 		b = w.text(b, "token_source", string(r.TokenSource))
@@ -72,7 +75,7 @@ func stamps(b []byte, r *bench.Record) []byte {
 		name string
 		at   time.Duration
 	}{
-		{"due", s.Due}, {"scheduled", s.Scheduled}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
+		{"due", s.Due}, {"scheduled", s.Scheduled}, {"queued", s.Queued}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
 		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_body", s.FirstBody}, {"first_event", r.Answer.FirstEvent}, {"end", s.End},
 	} {
 		b = some(b, x.name, int64(x.at))

@@ -122,6 +122,7 @@ type recordLine struct {
 		RequestedTokens bench.Tokens      `json:"requested_tokens"`
 		Images          int               `json:"images"`
 		Audio           time.Duration     `json:"audio_ns"`
+		Ramp            bool              `json:"ramp"`
 		AnswerAudio     time.Duration     `json:"answer_audio_ns"`
 		TokenSource     bench.TokenSource `json:"token_source"`
 		Counts          lineCounts        `json:"counts"`
@@ -142,6 +143,7 @@ type recordLine struct {
 type lineStamps struct {
 	Due        time.Duration `json:"due"`
 	Scheduled  time.Duration `json:"scheduled"`
+	Queued     time.Duration `json:"queued"`
 	Permit     time.Duration `json:"permit"`
 	Start      time.Duration `json:"start"`
 	Connected  time.Duration `json:"connected"`
@@ -218,12 +220,11 @@ func (l *recordLine) record() *bench.Record {
 		Phase: m.Phase, SessionNum: m.SessionNum, Turn: m.Turn, Turns: o.Turns, RequestID: m.RequestID,
 		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Model: o.Model, Target: o.Target,
 		Stamps: bench.Stamps{
-			Due: s.Due, Scheduled: s.Scheduled, Permit: s.Permit, Start: s.Start, Connected: s.Connected, Wrote: s.Wrote,
+			Due: s.Due, Scheduled: s.Scheduled, Queued: s.Queued, Permit: s.Permit, Start: s.Start, Connected: s.Connected, Wrote: s.Wrote,
 			FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
-		Images: o.Images, AudioLength: o.Audio,
-		Items: o.Items, Content: bench.Content{RequestedTokens: o.RequestedTokens}, TokenSource: o.TokenSource,
+		Ramp: o.Ramp, Items: o.Items, Content: bench.Content{RequestedTokens: o.RequestedTokens, Images: o.Images, AudioLength: o.Audio}, TokenSource: o.TokenSource,
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output, ClientReasoning: o.ClientCounts.Reasoning,
 	}

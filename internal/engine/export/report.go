@@ -25,13 +25,13 @@ type Report struct {
 	Cancelled   bool        `json:"was_cancelled"`
 	Complete    bool        `json:"is_complete"` // all expected results arrived
 	Models      []string    `json:"models"`
-	Targets     []string    `json:"targets"`       // redacted base URLs
-	Endpoint    string      `json:"endpoint_type"` // endpoint type
-	Title       string      `json:"title"`         // metrics title, for example "LLM Metrics"
-	Streaming   bool        `json:"streaming"`
-	Load        string      `json:"load"`         // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
-	Tokenizer   string      `json:"token_counts"` // who counted tokens, and how; empty = nobody
-	Dataset     Dataset     `json:"dataset"`
+	Servers
+	Endpoint  string  `json:"endpoint_type"` // endpoint type
+	Title     string  `json:"title"`         // metrics title, for example "LLM Metrics"
+	Streaming bool    `json:"streaming"`
+	Load      string  `json:"load"`         // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
+	Tokenizer string  `json:"token_counts"` // who counted tokens, and how; empty = nobody
+	Dataset   Dataset `json:"dataset"`
 
 	Start    time.Time     `json:"start_time"` // profiling window, wall clock
 	End      time.Time     `json:"end_time"`
@@ -52,6 +52,12 @@ type Report struct {
 	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
 
 	Layout Layout `json:"layout"`
+}
+
+// Servers are the servers of a run.
+type Servers struct {
+	Targets  []string         `json:"targets"`             // redacted base URLs
+	ByTarget []metric.Results `json:"by_target,omitempty"` // of the profiling phases together, one for each target; nil unless there are several
 }
 
 // Identity says which run a report is about.

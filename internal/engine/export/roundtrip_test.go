@@ -45,8 +45,10 @@ func genRecord(t *rapid.T) *bench.Record {
 			Retries: rapid.IntRange(0, 2).Draw(t, "retries"), Reads: 7,
 			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
 		},
-		Images: rapid.IntRange(0, 3).Draw(t, "images"), AudioLength: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "sound")),
-		Items: rapid.IntRange(0, 3).Draw(t, "items"), Content: bench.Content{RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested"))},
+		Ramp: rapid.Bool().Draw(t, "ramp"), Items: rapid.IntRange(0, 3).Draw(t, "items"), Content: bench.Content{
+			RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
+			Images:          rapid.IntRange(0, 3).Draw(t, "images"), AudioLength: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "sound")),
+		},
 		InputTokens: tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
 		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
 		TokenSource: rapid.SampledFrom([]bench.TokenSource{bench.TokensNone, bench.TokensServer, bench.TokensClient}).Draw(t, "source"),
@@ -64,6 +66,9 @@ func genRecord(t *rapid.T) *bench.Record {
 		})
 	}
 	s.End = next("end")
+	if rapid.Bool().Draw(t, "limited") {
+		s.Queued = max(1, s.Permit/2)
+	}
 	if rapid.Bool().Draw(t, "replayed") {
 		s.Scheduled = s.Start + 1
 	}

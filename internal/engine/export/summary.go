@@ -66,6 +66,7 @@ func writeJSON(w io.Writer, r *Report) error {
 	}
 	s.metrics(r.Results, first)
 	s.statistics(r.Results)
+	s.byTarget(r)
 	notes := r.Warnings
 	if notes == nil {
 		notes = []bench.Warning{}
@@ -88,6 +89,23 @@ func writeJSON(w io.Writer, r *Report) error {
 	out.WriteByte('\n')
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// byTarget writes the results of each server, if there are several.
+func (s *summary) byTarget(r *Report) {
+	if len(r.ByTarget) == 0 {
+		return
+	}
+	s.key("results_by_url")
+	for i, rs := range r.ByTarget {
+		s.raw = append(s.raw, "[,"[min(i, 1)], '{')
+		s.text("url", r.Targets[i])
+		s.key("metrics")
+		s.raw = append(s.raw, '{')
+		s.metrics(rs, nil)
+		s.raw = append(s.raw, '}', '}')
+	}
+	s.raw = append(s.raw, ']')
 }
 
 // verdicts writes how far the numbers can be believed, and what affects them.

@@ -218,14 +218,6 @@ func cause(err error) error {
 // of power. The file can be read by its owner only.
 func WriteFile(path string, data []byte) error { return writeFile(path, privateMode, data) }
 
-// ReplaceFile is [WriteFile] for a result file whose content is written piece by piece.
-func ReplaceFile(path string, write func(io.Writer) error) error {
-	if err := replaceFile(path, FileMode, write); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
-}
-
 // WriteArtifact writes a result file like [WriteFile], and lets others read it.
 func WriteArtifact(path string, data []byte) error { return writeFile(path, FileMode, data) }
 
@@ -235,6 +227,14 @@ func MarkReady(dir string, cancelled bool) error {
 		return err
 	}
 	return finish(dir, marker{Ready: true, Cancelled: cancelled, Failed: []string{}})
+}
+
+// ReplaceFile is [WriteFile] for a result file whose content is written piece by piece.
+func ReplaceFile(path string, write func(io.Writer) error) error {
+	if err := replaceFile(path, FileMode, write); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
 }
 
 func writeFile(path string, mode fs.FileMode, data []byte) error {

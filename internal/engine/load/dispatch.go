@@ -10,31 +10,14 @@ import (
 )
 
 // dispatch starts sessions until the bounds of the phase are reached, its duration is
-// over or it is stopped. In a closed loop it only fills the slots: each of them goes on
+// over or it is stopped. In a closed loop it only opens the slots: each of them goes on
 // by itself.
 func (p *Phase) dispatch(ctx context.Context) {
 	if p.open == nil {
-		p.performClosed(ctx)
+		p.closed.perform(ctx)
 		return
 	}
 	p.open.perform(ctx)
-}
-
-// performClosed starts plan.Concurrency sessions, each due when its slot opens. The
-// goroutine of a session that has ended performs the next one.
-func (p *Phase) performClosed(ctx context.Context) {
-	slots := p.plan.Concurrency
-	for i := range slots {
-		opens := p.start + p.plan.ConcurrencyRamp*time.Duration(i)/time.Duration(slots)
-		if !p.wait(opens - p.work.Clock.Now()) {
-			return
-		}
-		s := p.successor(opens)
-		if s == nil {
-			return
-		}
-		p.sessions.Go(func() { s.perform(ctx) })
-	}
 }
 
 // wait waits for a time; false = the phase was stopped before it was over.
@@ -50,24 +33,6 @@ func (p *Phase) wait(d time.Duration) bool {
 	case <-p.stopped:
 		return false
 	}
-}
-
-// successor returns the next session of a closed loop, due at the instant at
-// which its slot became free; nil = the bounds allow none.
-func (p *Phase) successor(due time.Duration) *session {
-	if decide(p, (*scheduler).closed) {
-		return nil
-	}
-	s := p.lookahead.take()
-	if s == nil {
-		return nil
-	}
-	if !decide(p, func(d *scheduler) bool { d.silent = silent(s.conversation); return d.startSession() }) {
-		p.lookahead.putBack(s)
-		return nil
-	}
-	s.admit(due)
-	return s
 }
 
 // dry ends the start of sessions, because none can be drawn any more.

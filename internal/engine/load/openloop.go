@@ -42,6 +42,13 @@ func (o *openLoop) perform(ctx context.Context) {
 	wait := o.phase.work.Pacer()
 	defer wait.Close()
 	o.phase.sessions.Go(func() { o.watch(ctx, next, wait) })
+	if o.phase.plan.Shape.Concurrency.Duration > 0 {
+		o.phase.openSlots(o.over, func(limit int, _ time.Duration) {
+			if s := o.raise(limit); s != nil {
+				o.phase.sessions.Go(func() { s.perform(ctx) })
+			}
+		})
+	}
 	<-o.over
 	<-o.watched
 }
@@ -89,6 +96,14 @@ func (o *openLoop) ended() *session {
 	defer o.mu.Unlock()
 	o.look()
 	return o.carryOut(decide(o.phase, (*scheduler).ended))
+}
+
+// raise opens one more slot, and returns the session that gets it, if any.
+func (o *openLoop) raise(limit int) *session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.look()
+	return o.carryOut(decide(o.phase, func(s *scheduler) decision { return s.raise(limit) }))
 }
 
 // look tells the scheduler about the next session, which it takes from the lookahead

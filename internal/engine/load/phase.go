@@ -27,6 +27,8 @@ type Phase struct {
 	lookahead *lookahead
 	replay    *schedule // nil = the dataset does not say when sessions start
 	open      *openLoop // nil = closed loop
+	closed    *closedLoop
+	prefill   *prefill // nil = without limit
 
 	stopped  chan struct{} // closed when no more may be sent
 	stopOnce sync.Once
@@ -58,6 +60,15 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
 	if p.Open() {
 		ph.open = newOpenLoop(ph)
+	} else {
+		ph.closed = newClosedLoop(ph)
+	}
+	if p.Shape.Concurrency.Duration > 0 {
+		ph.scheduler.slots = 1
+	}
+	ph.prefill, ph.scheduler.prefills = newPrefill(ph), p.Prefill
+	if p.Shape.Prefill.Duration > 0 {
+		ph.scheduler.prefills = min(1, p.Prefill)
 	}
 	return ph
 }
@@ -78,8 +89,10 @@ func (p *Phase) Run(ctx context.Context) {
 	defer cut(nil)
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
+	p.prefill.begin()
 	p.dispatch(inflight)
 	p.timedOut = p.drain(cut)
+	p.prefill.end()
 	p.describe()
 	p.lookahead.close()
 	unwatch()
@@ -118,6 +131,8 @@ func (p *Phase) stopSending() {
 		p.lookahead.end()
 		if p.open != nil {
 			p.open.end()
+		} else {
+			p.closed.end()
 		}
 	})
 }
@@ -243,7 +258,7 @@ func (c *counts) returned() int64 {
 // inSystem returns how many requests are in flight or wait in the backlog.
 func (p *Phase) inSystem() int64 {
 	now := decide(p, (*scheduler).progress)
-	return now.sent + now.backlog - p.count.returned()
+	return now.sent + now.queued + now.backlog - p.count.returned()
 }
 
 // markSent stores the time at which nothing was left to send, once.

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -74,36 +75,75 @@ func run(ctx context.Context, p plan.Phase) [][2]time.Duration {
 	return out.times
 }
 
+// every yields an arrival every d.
+func every(d time.Duration) func(yield func(time.Duration) bool) {
+	return func(yield func(time.Duration) bool) {
+		for at := d; yield(at); at += d {
+			continue
+		}
+	}
+}
+
 func TestConcurrencyRamp(t *testing.T) {
 	const ms = time.Millisecond
+	shape := func(d time.Duration, strategy ramp.Strategy) plan.Shape {
+		return plan.Shape{Concurrency: ramp.Ramp{Duration: d, Strategy: strategy}}
+	}
+	linear := shape(300*ms, ramp.Linear)
 	tests := []struct {
 		name  string
 		phase plan.Phase
-		want  []time.Duration // when requests are due, and sent
+		want  []time.Duration // when requests are due, and sent; in an open loop one after the other
+		ends  time.Duration
 	}{
-		{"without a ramp all slots open at once", plan.Phase{Concurrency: 4, Requests: 5}, []time.Duration{0, 0, 0, 0, 350 * ms}},
+		{"without a ramp all slots open at once", plan.Phase{Concurrency: 4, Requests: 5}, []time.Duration{0, 0, 0, 0, 350 * ms}, 700 * ms},
 		{
-			"slots open evenly", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Requests: 6},
-			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 350 * ms, 450 * ms},
+			"slots open evenly", plan.Phase{Concurrency: 4, Shape: linear, Requests: 6},
+			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 350 * ms, 450 * ms}, 800 * ms,
 		},
 		{
-			"the bound of requests ends the ramp", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Requests: 2},
-			[]time.Duration{0, 100 * ms},
+			"slots grow by the same factor", plan.Phase{Concurrency: 4, Shape: shape(200*ms, ramp.Exponential), Requests: 4},
+			[]time.Duration{0, 100 * ms, 158_496_250, 200 * ms}, 550 * ms,
 		},
 		{
-			"the duration ends the ramp", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Duration: 250 * ms, Grace: -1},
-			[]time.Duration{0, 100 * ms, 200 * ms},
+			"the bound of requests ends the ramp", plan.Phase{Concurrency: 4, Shape: linear, Requests: 2},
+			[]time.Duration{0, 100 * ms}, 450 * ms,
+		},
+		{
+			"the duration ends the ramp", plan.Phase{Concurrency: 4, Shape: linear, Duration: 250 * ms, Grace: -1},
+			[]time.Duration{0, 100 * ms, 200 * ms}, 550 * ms,
+		},
+		{
+			"a ramp that is longer than the phase does not hold its end", plan.Phase{Concurrency: 2, Shape: shape(time.Hour, ramp.Linear), Requests: 3},
+			[]time.Duration{0, 350 * ms, 700 * ms}, 1050 * ms,
+		},
+		{
+			"arrivals wait for slots that open", plan.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: linear, Requests: 6},
+			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 100 * ms, 60 * ms, 200 * ms, 80 * ms, 300 * ms, 100 * ms, 370 * ms, 120 * ms, 450 * ms}, 800 * ms,
+		},
+		{
+			"an open loop ends before its ramp", plan.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: shape(time.Hour, ramp.Linear), Requests: 2},
+			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 370 * ms}, 720 * ms,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var want [][2]time.Duration
-				for _, at := range tt.want {
-					want = append(want, [2]time.Duration{at, at})
+				for i, at := range tt.want {
+					switch {
+					case tt.phase.Arrivals == nil:
+						want = append(want, [2]time.Duration{at, at})
+					case i%2 == 0:
+						want = append(want, [2]time.Duration{at, tt.want[i+1]})
+					}
 				}
+				began := time.Now()
 				if diff := cmp.Diff(want, run(t.Context(), tt.phase)); diff != "" {
 					t.Errorf("due and sent (-want +got):\n%s", diff)
+				}
+				if took := time.Since(began); took != tt.ends {
+					t.Errorf("the phase took %v, want %v", took, tt.ends)
 				}
 			})
 		})

@@ -12,14 +12,18 @@ import "time"
 // those. Not safe for concurrent use.
 type scheduler struct {
 	requests, sessions int64 // bounds; 0 = without bound
-	slots              int   // of an open loop; 0 = without limit
+	slots              int   // sessions at a time; 0 = without limit. Lowering it revokes nothing: no slot is free until enough sessions have ended
 	silent             bool  // the next session sends no request itself, since it only starts children
+
+	prefills int // requests without content at a time; 0 = without limit; changes like slots
 
 	sent, started int64           // requests and sessions that were allowed
 	stopped       bool            // nothing is allowed any more
 	dry           bool            // the dataset has no session any more
-	live          int             // sessions of an open loop that have started and not ended
+	live          int             // sessions that have a slot
 	waiting       int             // continuations that wait for an arrival
+	filling       int             // requests that were sent and have no content
+	queued        int64           // requests that were allowed and wait for the limit of prefills
 	backlog       []time.Duration // due times of arrivals that wait for a slot, oldest first
 	backlogMax    int
 }
@@ -89,6 +93,37 @@ func (s *scheduler) ended() decision {
 	return d
 }
 
+// raise decides on what waits for a slot when the number of slots of an open loop has
+// changed.
+func (s *scheduler) raise(slots int) decision {
+	s.slots = slots
+	d := s.next()
+	d.finished = s.finished()
+	return d
+}
+
+// takeSlot takes a slot of a closed loop for its next session, if one is free.
+func (s *scheduler) takeSlot() bool {
+	if !s.free() {
+		return false
+	}
+	s.live++
+	return true
+}
+
+// keepSlot decides on the slot of a closed loop's session that has ended: it is used
+// again, unless there are fewer slots by now.
+func (s *scheduler) keepSlot() bool {
+	if s.live > s.slots {
+		s.live--
+		return false
+	}
+	return true
+}
+
+// free reports whether a slot is free.
+func (s *scheduler) free() bool { return s.slots == 0 || s.live < s.slots }
+
 // await adds a continuation that waits for an arrival.
 func (s *scheduler) await() { s.waiting++ }
 
@@ -107,7 +142,7 @@ func (s *scheduler) runDry(replay bool) {
 // next starts a session for the oldest arrival of the backlog if there is one, a slot is
 // free and the bounds allow it.
 func (s *scheduler) next() (d decision) {
-	if len(s.backlog) > 0 && (s.slots == 0 || s.live < s.slots) && s.startSession() {
+	if len(s.backlog) > 0 && s.free() && s.startSession() {
 		d = decision{action: start, due: s.backlog[0]}
 		s.backlog = s.backlog[1:]
 		s.live++
@@ -141,9 +176,45 @@ func (s *scheduler) finished() bool {
 	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == 0)
 }
 
+// request allows a request to be sent now, or lets it wait for the limit of prefills.
+func (s *scheduler) request() bool {
+	if s.queued == 0 && s.fillable() {
+		s.filling++
+		return true
+	}
+	s.queued++
+	return false
+}
+
+// prefilled ends the prefill of a request.
+func (s *scheduler) prefilled() { s.filling-- }
+
+// admit allows the request to be sent that has waited longest for the limit of prefills,
+// if there is one and the limit permits it.
+func (s *scheduler) admit() bool {
+	if s.queued == 0 || !s.fillable() {
+		return false
+	}
+	s.queued--
+	s.filling++
+	return true
+}
+
+// forsake takes back the permission of a request that waits for the limit of prefills.
+func (s *scheduler) forsake() {
+	s.queued--
+	s.sent--
+}
+
+func (s *scheduler) fillable() bool { return s.prefills == 0 || s.filling < s.prefills }
+
 // progress is what a scheduler has allowed so far.
-type progress struct{ sent, started, backlog, backlogMax int64 }
+type progress struct {
+	sent, started       int64
+	queued              int64 // requests that were allowed and are not sent yet; not in sent
+	backlog, backlogMax int64
+}
 
 func (s *scheduler) progress() progress {
-	return progress{sent: s.sent, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax)}
+	return progress{sent: s.sent - s.queued, queued: s.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax)}
 }

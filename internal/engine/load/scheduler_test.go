@@ -103,6 +103,16 @@ func execute(t *testing.T, s *scheduler, words []string) string {
 	case "await":
 		s.await()
 		return "ok"
+	case "slots":
+		var n int
+		if _, err := fmt.Sscan(words[1], &n); err != nil {
+			t.Fatal(err)
+		}
+		return describe(s, s.raise(n))
+	case "takeSlot":
+		return fmt.Sprint(s.takeSlot())
+	case "keepSlot":
+		return fmt.Sprint(s.keepSlot())
 	case "stop":
 		s.stop()
 		return "ok"

@@ -24,6 +24,7 @@ type session struct {
 	history      []bench.Exchange
 	next         turn               // built ahead
 	due, permit  time.Duration      // of the next turn
+	queued       time.Duration      // when the next turn began to wait for the limit of prefills; 0 = there is none
 	permits      chan time.Duration // open loop: due times of further turns; closed = no more
 	offset, zero time.Duration      // replay: when the session is due since the start of the phase, and the dataset's time at that start
 	unsent       int64              // requests of the conversation and of descendants that have not been started
@@ -78,6 +79,9 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 		return s.orchestrate(ctx)
 	}
 	for n := 0; ; {
+		if !s.phase.prefill.await(ctx, s) {
+			return s.leave(s.phase.work.Clock.Now(), false)
+		}
 		s.countSent(1)
 		f := s.exchange(ctx)
 		ended := f.Record.Stamps.End + f.Record.Conn.Held
@@ -189,7 +193,7 @@ func (s *session) leave(ended time.Duration, failed bool) (successor *session) {
 		p.count.sessionsDone.Add(1)
 	}
 	if p.open == nil {
-		return p.successor(ended)
+		return p.closed.ended(ended)
 	}
 	return p.open.ended()
 }
@@ -271,7 +275,7 @@ func (s *session) build(n int) {
 	if s.depth > 0 {
 		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
 	}
-	rec.Images, rec.AudioLength = request.Contents()
+	rec.Content.Images, rec.Content.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0
 	if w.Plan.Kind.Items != nil {
@@ -280,7 +284,7 @@ func (s *session) build(n int) {
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		Header: w.headers(rec), Body: body, Streaming: w.Plan.Settings.Streaming, Session: s.correlation,
 	}}
-	if !w.Plan.Spread.Request {
+	if !w.Plan.Spread.Late() {
 		w.aim(rec, &s.next.request, s.target)
 	}
 }
@@ -298,9 +302,11 @@ func (s *session) exchange(ctx context.Context) Finished {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
-	if p.work.Plan.Spread.Request { // by the order in which requests are sent
-		p.work.aim(rec, &next.request, p.work.Plan.Spread.Pick(p.work.sent.Add(1)-1))
+	if p.work.Plan.Spread.Late() {
+		p.work.aim(rec, &next.request, p.work.flights.depart(s))
+		defer p.work.flights.end(rec.Target)
 	}
+	prefilled := p.prefill.watch(&next.request)
 	f := Finished{Record: rec, items: next.items, Conversation: s.conversation, History: s.history}
 	if next.err != nil {
 		now := p.work.Clock.Now()
@@ -314,7 +320,9 @@ func (s *session) exchange(ctx context.Context) Finished {
 		f.Exchange = p.work.perform(ctx, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
-	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit
+	prefilled()
+	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
+	rec.Ramp = rec.Stamps.Start-p.start < p.plan.Shape.Ramp()
 	rec.Stamps.Scheduled, _ = s.scheduled(rec.Turn)
 	p.count.add(f.Exchange.Response.Failure)
 	return f

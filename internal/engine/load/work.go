@@ -69,20 +69,25 @@ type Options struct {
 // Work is what the phases of one run share: the requests and their targets.
 type Work struct {
 	Options
-	ids    identities
-	hash   maphash.Seed          // of fingerprints
-	choose *rand.Rand            // of models; guarded by lookahead.drawing
-	sent   atomic.Int64          // requests, if each chooses its target
-	drawn  int64                 // sessions; guarded by lookahead.drawing
-	unused []*session            // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
-	once   *bool                 // the dataset is not repeated; nil = no phase has begun; only used between phases
-	failed atomic.Pointer[error] // of the dataset; nil = none
-	cancel sync.WaitGroup        // requests that cancel jobs at the server
+	ids     identities
+	hash    maphash.Seed          // of fingerprints
+	choose  *rand.Rand            // of models; guarded by lookahead.drawing
+	sent    atomic.Int64          // requests, if each chooses its target
+	flights flights               // by target; empty unless the one with the fewest is chosen
+	drawn   int64                 // sessions; guarded by lookahead.drawing
+	unused  []*session            // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
+	once    *bool                 // the dataset is not repeated; nil = no phase has begun; only used between phases
+	failed  atomic.Pointer[error] // of the dataset; nil = none
+	cancel  sync.WaitGroup        // requests that cancel jobs at the server
 }
 
 // NewWork returns the work of a run.
 func NewWork(o Options) *Work {
-	return &Work{Options: o, ids: newIdentities(), hash: maphash.MakeSeed(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+	w := &Work{Options: o, ids: newIdentities(), hash: maphash.MakeSeed(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+	if o.Plan.Spread.Least {
+		w.flights.count = make([]int64, len(o.Plan.Targets))
+	}
+	return w
 }
 
 // Err returns the error of the dataset that ended a phase.
@@ -116,6 +121,9 @@ func (w *Work) Target(n int64) int {
 	if spread.Request {
 		return spread.Pick(w.sent.Load() + n)
 	}
+	if spread.Least {
+		return spread.Pick(n)
+	}
 	if n < int64(len(w.unused)) {
 		return w.unused[n].target
 	}
@@ -143,6 +151,9 @@ func (w *Work) session(quit <-chan struct{}) (*session, error) {
 		target:       w.Plan.Spread.Pick(w.drawn),
 		correlation:  w.ids.next(),
 		permits:      make(chan time.Duration, 1), // the sender never waits for the session
+	}
+	if w.Plan.Spread.Least {
+		s.target = undecided
 	}
 	s.root = s
 	w.drawn++

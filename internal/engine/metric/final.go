@@ -64,7 +64,7 @@ func (s sums) Sum(tag string) float64 {
 // sketches and counters, so that the work does not grow with the number of records.
 // Curves are absent because they include requests in flight.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
-	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
+	f := finisher{set: s, totals: s.newTotals(p.Measured(now), p), live: true}
 	return f.results()
 }
 
@@ -84,6 +84,28 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 func (s *Set) Slices(w time.Duration, p bench.PhaseStats) []Slice {
 	f := finisher{set: s, parts: []Part{{Set: s, Window: w, Phase: p}}}
 	return f.slices()
+}
+
+// ByTarget returns the metrics of finished phases together, for each target; nil unless
+// the records are divided by target. Rates are divided by the windows of the phases.
+func ByTarget(parts ...Part) []Results {
+	if len(parts) == 0 {
+		return nil
+	}
+	s := parts[0].Set
+	var w time.Duration
+	for _, p := range parts {
+		w += p.Window
+	}
+	var out []Results
+	for i := range s.targets {
+		all := newFold(s)
+		for _, p := range parts {
+			all.merge(p.Set.targets[i], s)
+		}
+		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(w)}, nil))
+	}
+	return out
 }
 
 // Part is one phase of a pooled result.
@@ -282,7 +304,7 @@ func (f *finisher) begin() {
 func newSweep(parts []Part) *timeline.Sweep {
 	spans := make([]timeline.Part, len(parts))
 	for i, p := range parts {
-		from := p.Phase.Start
+		from := max(p.Phase.Start, p.Phase.Records.From)
 		if from == 0 {
 			from = p.Set.tally.FirstSent
 		}

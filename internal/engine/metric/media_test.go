@@ -26,12 +26,12 @@ func TestMediaValues(t *testing.T) {
 	speech := mediaRecord(bench.Audio, bench.Audio, bench.Audio)
 	speech.Answer.AudioLength = 3 * time.Second
 	rec := mediaRecord(bench.Text, bench.Text)
-	rec.AudioLength, rec.Images = 4*time.Second, 5
+	rec.Content.AudioLength, rec.Content.Images = 4*time.Second, 5
 	rec.Answer.AudioLength = time.Second
 	rec.Answer.Usage = &bench.Usage{AudioIn: new(bench.Tokens(7)), AudioOut: new(bench.Tokens(8)), ImageIn: new(bench.Tokens(9)), AudioSeconds: new(float64)}
 	*rec.Answer.Usage.AudioSeconds = 4.5
 	failed := mediaRecord(bench.Audio, bench.Audio)
-	failed.AudioLength, failed.Images = time.Second, 1
+	failed.Content.AudioLength, failed.Content.Images = time.Second, 1
 	failed.Answer.Failure = &bench.Failure{Class: bench.StreamTruncated}
 	for _, tt := range []struct {
 		name string
@@ -44,7 +44,7 @@ func TestMediaValues(t *testing.T) {
 		}},
 		{"images from images", func() *bench.Record {
 			r := mediaRecord(bench.ImagePartial, bench.ImagePartial, bench.ImagePartial, bench.Image, bench.Image)
-			r.Images = 4
+			r.Content.Images = 4
 			return r
 		}(), bench.Caps{Images: true, ProducesImages: true}, map[string]float64{
 			"num_images": 4, "image_throughput": 20, "image_latency": 50,

@@ -25,6 +25,9 @@ func (s *Set) Merge(o *Set) error {
 		s.dropExact()
 	}
 	s.tally.Merge(&o.tally)
+	for i := range s.targets {
+		s.targets[i].merge(o.targets[i], s)
+	}
 	s.errors.Merge(o.errors)
 	s.enforce()
 	return nil
@@ -48,5 +51,5 @@ func (s *Set) dropLike(o *Set) {
 // equal reports whether two sets measure the same things.
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
-		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && o.Deadline == p.Deadline && maps.Equal(o.SLOs, p.SLOs)
+		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && o.Prefill == p.Prefill && o.Targets == p.Targets && o.Deadline == p.Deadline && maps.Equal(o.SLOs, p.SLOs)
 }

@@ -137,3 +137,41 @@ func TestReplayLag(t *testing.T) {
 		}
 	}
 }
+
+// TestClosedLoopEfficiency: the slots lose what lies between the due time and the start of
+// a request, except for the wait for its prefill.
+func TestClosedLoopEfficiency(t *testing.T) {
+	o := everything()
+	o.OpenLoop, o.Prefill = false, true
+	s, err := NewSet(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(due, queued, permit, start, end time.Duration) {
+		s.Observe(&bench.Record{
+			Stamps: bench.Stamps{Due: due * ms, Queued: queued * ms, Permit: permit * ms, Start: start * ms, End: end * ms},
+			Answer: bench.Answer{Chunks: []bench.Chunk{{At: end * ms}}},
+		})
+	}
+	at(10, 0, 10, 10, 110)    // 100 of 100 ms
+	at(110, 0, 130, 130, 210) // 80 of 100 ms
+	at(210, 210, 260, 260, 310)
+	at(310, 320, 370, 370, 410) // 40 of 50 ms
+	results := s.Final(time.Second, bench.PhaseStats{Start: ms, RequestsEnd: time.Second})
+	for tag, want := range map[string]float64{"closed_loop_efficiency": (100 + 80 + 50 + 40) / (100 + 100 + 50 + 50.0), "prefill_wait": 50} {
+		m := results.Find(tag)
+		if m == nil {
+			t.Fatalf("no %s", tag)
+		}
+		if got, _ := m.Get(Avg); !near(got, want, 1e-12) {
+			t.Errorf("%s = %v, want %v", tag, got, want)
+		}
+	}
+	open, err := NewSet(everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := open.Final(time.Second, bench.PhaseStats{Start: ms}).Find("closed_loop_efficiency"); m != nil {
+		t.Errorf("an open loop has %+v", m)
+	}
+}

@@ -28,6 +28,7 @@ type Set struct {
 	gaps     *series // inter_chunk_latency; nil if it does not apply
 	timeline *timeline.Timeline
 	slicer   *slicer // nil = no time slices
+	targets  []*fold // nil = records are not divided by target
 	disk     values.Disk
 
 	sketched  bool // the values of single requests exceeded the budget
@@ -37,6 +38,7 @@ type Set struct {
 	view   catalogue.View // scratch of Observe
 	values []float64      // scratch of Observe: this record's value for each series
 	list   []float64      // scratch of Observe
+	parts  []*fold        // scratch of Observe: what accumulates this record besides the set
 }
 
 // Options describe what a run can measure and the objectives that it has.
@@ -47,7 +49,9 @@ type Options struct {
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
 	Replay       bool               // the schedule is that of the dataset
+	Prefill      bool               // requests wait if too many have no content yet
 	Deadline     catalogue.Deadline // of the tokens of each request; zero = there is none
+	Targets      int                // servers; with several, records are also divided by them
 	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
@@ -63,7 +67,7 @@ const DefaultBudget = 64 << 20
 func (o *Options) run() catalogue.Run {
 	return catalogue.Run{
 		Streaming: o.Streaming, Caps: o.Caps, ServerTokens: o.ServerTokens,
-		OpenLoop: o.OpenLoop, Replay: o.Replay, Objectives: len(o.SLOs) > 0, Deadline: o.Deadline,
+		OpenLoop: o.OpenLoop, Replay: o.Replay, Prefill: o.Prefill, Objectives: len(o.SLOs) > 0, Deadline: o.Deadline,
 	}
 }
 
@@ -100,6 +104,11 @@ func NewSet(o Options) (*Set, error) {
 	if s.slos, s.tally.SLOs, err = resolveSLOs(s); err != nil {
 		return nil, fmt.Errorf("read objectives: %w", err)
 	}
+	for range o.Targets {
+		if o.Targets > 1 {
+			s.targets = append(s.targets, newFold(s))
+		}
+	}
 	return s, nil
 }
 
@@ -109,16 +118,25 @@ func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.Load(r)
 	part := s.part(r)
-	added := s.measure(v, part)
+	s.parts = s.parts[:0]
+	if part != nil {
+		s.parts = append(s.parts, part)
+	}
+	if r.Target < len(s.targets) {
+		s.parts = append(s.parts, s.targets[r.Target])
+	}
+	added := s.measure(v, s.parts)
 	s.tally.Observe(v)
-	s.score(v, part)
+	s.score(v, s.parts)
 	if v.Outcome == catalogue.Failed {
 		s.errors.Add(v.Failure(), at(r))
 	}
 	s.keepRequest(v)
 	s.keepWithinBudget()
+	for _, p := range s.parts {
+		p.tally.Observe(v)
+	}
 	if part != nil {
-		part.tally.Observe(v)
 		s.slicer.enforce(s, added)
 	}
 	v.Record, v.Usage = nil, nil
@@ -165,9 +183,9 @@ func (s *Set) part(r *bench.Record) *fold {
 	return s.slicer.at(r.Stamps.Start, s)
 }
 
-// measure adds the record's value to each series, and to those of a part. It returns the
+// measure adds the record's value to each series, and to those of parts. It returns the
 // number of the latter.
-func (s *Set) measure(v *catalogue.View, part *fold) (n int) {
+func (s *Set) measure(v *catalogue.View, parts []*fold) (n int) {
 	for i := range s.series {
 		se := &s.series[i]
 		s.values[i] = math.NaN()
@@ -177,7 +195,7 @@ func (s *Set) measure(v *catalogue.View, part *fold) (n int) {
 		if se.row.List != nil {
 			s.list = se.row.List(v, s.list[:0])
 			se.addAll(s.list)
-			if part != nil {
+			for _, part := range parts {
 				part.samples[i].add(se.row.SketchDiv, s.list...)
 				n += len(s.list)
 			}
@@ -186,7 +204,7 @@ func (s *Set) measure(v *catalogue.View, part *fold) (n int) {
 		if x := se.row.Each(v); !math.IsNaN(x) {
 			s.values[i] = x
 			se.add(x)
-			if part != nil {
+			for _, part := range parts {
 				part.samples[i].add(se.row.SketchDiv, x)
 				n++
 			}
@@ -196,12 +214,12 @@ func (s *Set) measure(v *catalogue.View, part *fold) (n int) {
 }
 
 // score counts the objectives that a record meets.
-func (s *Set) score(v *catalogue.View, part *fold) {
+func (s *Set) score(v *catalogue.View, parts []*fold) {
 	if len(s.slos) == 0 {
 		return
 	}
 	countSLOs(&s.tally, s.slos, v, s.values)
-	if part != nil {
+	for _, part := range parts {
 		countSLOs(&part.tally, s.slos, v, s.values)
 	}
 }

@@ -211,6 +211,9 @@ func (c *compiler) phases(p *Plan) {
 	profiling := 0
 	for i := range c.b.Phases {
 		ph := c.phase(i, p.Seed)
+		if ph.Prefill > 0 && !p.Settings.Streaming {
+			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict", "needs streams, which the endpoint type %s does not have", p.Kind.Name)
+		}
 		if ph.Kind == bench.Profiling {
 			ph.ProfilingIndex = profiling
 			profiling++
@@ -247,16 +250,18 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 		ph.Grace = d.GracePeriod.Duration()
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
+	seed = seed.Child("phase." + d.Name)
+	shape(d, seed, &ph)
 	switch d.Type {
 	case config.FixedSchedule:
 		c.replay(d, &ph)
-		return ph
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
-		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency)
-		return ph
+		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency) + describeRamp(d.ConcurrencyRamp)
+	default:
+		c.arrivals(i, d, seed, &ph)
 	}
-	c.arrivals(i, d, seed, &ph)
+	ph.Load += describeLimits(d, &ph)
 	return ph
 }
 
@@ -272,9 +277,6 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 	}
 	if len(c.b.Datasets) == 1 && c.b.Datasets[0].Speedup() != 1 {
 		ph.Load += fmt.Sprintf(", %v times as fast", c.b.Datasets[0].Speedup())
-	}
-	if ph.Concurrency > 0 {
-		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
 	}
 }
 
@@ -297,20 +299,18 @@ func (c *compiler) sessions(p *Plan) {
 }
 
 func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
-	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
+	o := arrival.Options{Smoothness: 1, Seed: seed}
 	if d.Rate != nil {
 		o.Rate = *d.Rate
 	}
 	if d.Smoothness != nil {
 		o.Smoothness = *d.Smoothness
 	}
-	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
-	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	varied(d, &o, ph)
+	ph.Smoothness = o.Smoothness
+	ph.Load = describeRate(d)
 	if o.Smoothness != 1 {
 		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
-	}
-	if ph.Concurrency > 0 {
-		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
 	}
 	for _, kind := range arrival.Kinds() {
 		if kind.Name != d.Type {
@@ -328,6 +328,7 @@ func (c *compiler) metrics(p *Plan) {
 	p.Metrics = metric.Options{
 		Streaming: p.Settings.Streaming,
 		Caps:      p.Kind.Caps,
+		Targets:   len(c.b.Endpoint.URLs),
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
@@ -335,6 +336,7 @@ func (c *compiler) metrics(p *Plan) {
 		p.Metrics.Slice = d.Duration()
 	}
 	for _, ph := range p.Phases {
+		p.Metrics.Prefill = p.Metrics.Prefill || (ph.Kind == bench.Profiling && ph.Prefill > 0)
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -47,6 +48,17 @@ func (c *compiler) transport(p *Plan) {
 		o.Version = transport.HTTPAuto
 	case "h2c":
 		o.Version = transport.H2C
+	}
+	switch e.IPVersion {
+	case "4":
+		o.IPVersion = transport.IPv4
+	case "6":
+		o.IPVersion = transport.IPv6
+	}
+	for _, text := range e.SourceAddresses {
+		if a, err := netip.ParseAddr(text); err == nil { // the document is checked
+			o.Sources = append(o.Sources, a)
+		}
 	}
 	if e.Proxy != (secret.URL{}) {
 		proxy, err := url.Parse(e.Proxy.Reveal())
@@ -127,7 +139,7 @@ func (c *compiler) targets(p *Plan) {
 	p.Targets = nil
 	p.Spread = spread{
 		seed: p.Seed.Child(bench.StreamTargetSelection), targets: len(e.URLs),
-		random: e.URLStrategy == "random", Request: e.URLAffinity == "request",
+		random: e.URLStrategy == "random", Request: e.URLAffinity == "request", Least: e.URLStrategy == "least_inflight" && len(e.URLs) > 1,
 	}
 	for i, base := range e.URLs {
 		t, err := c.target(p, i, base)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/rateseries"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/transport/testcert"
 )
@@ -67,6 +68,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.unixSocket":                               func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
 	"endpoint.authStyle":                                func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
 	"endpoint.httpVersion":                              func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
+	"endpoint.ipVersion":                                func(d *config.Document) { d.Benchmark.Endpoint.IPVersion = "6" },
+	"endpoint.sourceAddresses":                          func(d *config.Document) { d.Benchmark.Endpoint.SourceAddresses = []string{"127.0.0.1"} },
 	"endpoint.affinityHeaders":                          func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
 	"endpoint.tls.serverName":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
 	"endpoint.tls.minVersion":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
@@ -227,6 +230,17 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
 	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 
+	"phases.concurrencyRamp.duration": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Duration = r, 9 }),
+	"phases.concurrencyRamp.strategy": ramped(func(p *config.Phase, r *config.Ramp) { p.ConcurrencyRamp, r.Strategy = r, "poisson" }),
+	"phases.prefillConcurrency":       ramped(func(p *config.Phase, _ *config.Ramp) { p.PrefillConcurrency = new(2) }),
+	"phases.prefillRamp.duration":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Duration = r, 9 }),
+	"phases.prefillRamp.strategy":     ramped(func(p *config.Phase, r *config.Ramp) { p.PrefillRamp, r.Strategy = r, "exponential" }),
+	"phases.rateRamp.duration":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Duration = r, 9 }),
+	"phases.rateRamp.strategy":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Strategy = r, "exponential" }),
+	"phases.rateSeries.points.timeS":  series(0, 9),
+	"phases.rateSeries.points.qps":    series(1, 5),
+	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
+
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
 	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = new("application/json") },
 	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = new(config.Seconds(3)) },
@@ -253,6 +267,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"logging.level":             "the command line's log",
 	"client.strict":             "the command line's exit code",
 	"noSweepTable":              "what the command line prints",
+	"phases.rateSeries.path":    "read into points when the document is loaded",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -266,6 +281,28 @@ func withContent(d *config.Document) {
 		Audio: config.VideoAudio{SampleRate: 44.1, Channels: 1, Codec: new("libvorbis"), Depth: 16},
 	}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
+}
+
+// withRamps adds ramps and a limit of prefills to a document.
+func withRamps(d *config.Document) {
+	p := &d.Benchmark.Phases[0]
+	p.Concurrency, p.PrefillConcurrency = new(5), new(3)
+	p.ConcurrencyRamp, p.PrefillRamp, p.RateRamp = newTestRamp(), newTestRamp(), newTestRamp()
+}
+
+func newTestRamp() *config.Ramp { return &config.Ramp{Duration: 7, Strategy: "linear"} }
+
+// ramped changes a phase with ramps.
+func ramped(change func(*config.Phase, *config.Ramp)) func(*config.Document) {
+	return func(d *config.Document) { change(&d.Benchmark.Phases[0], newTestRamp()) }
+}
+
+// series gives a phase a series of rates.
+func series(at, rate float64) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.Phases[0].Rate = nil
+		d.Benchmark.Phases[0].RateSeries = &config.RateSeries{Points: []rateseries.Point{{TimeS: at, QPS: 6}, {TimeS: 10, QPS: rate}}}
+	}
 }
 
 // resetCache changes how the cache is reset, not whether.
@@ -357,6 +394,13 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 			withContent(before)
 			withContent(after)
 		}
+		switch {
+		case strings.HasPrefix(name, "phases.rateSeries"):
+			series(0, 5)(before)
+		case strings.Contains(name, "Ramp") || strings.Contains(name, "prefill"):
+			withRamps(before)
+			withRamps(after)
+		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
 		}
@@ -445,7 +489,7 @@ func digest(t *testing.T, d *config.Document) string {
 					break
 				}
 			}
-			ph.Arrivals = nil
+			ph.Arrivals, ph.Shape.Rates = nil, nil
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil

@@ -104,25 +104,26 @@ type Files struct {
 
 // Phase is one period of load.
 type Phase struct {
-	Index           int
-	ProfilingIndex  int // -1 for warm-up
-	Name            string
-	Kind            bench.PhaseKind
-	Arrivals        iter.Seq[time.Duration] // offsets from the phase's start; nil = closed loop, or a replay
-	Replay          *Replay                 // the dataset says when conversations start; nil = it does not
-	Once            bool                    // the dataset is read from its beginning to its end, once; always so in a replay
-	Concurrency     int                     // sessions at a time; 0 = without limit
-	ConcurrencyRamp time.Duration           // in which the slots of a closed loop open one by one, evenly; 0 = at once
-	Requests        int64                   // 0 = without bound
-	Sessions        int64                   // 0 = without bound
-	Duration        time.Duration           // 0 = without bound
-	Grace           time.Duration           // after Duration; <0 = without limit
-	Rate            float64                 // arrivals per second; 0 = closed loop
-	Smoothness      float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
-	Excluded        bool                    // its records do not enter the result
-	FailThreshold   *float64                // share of failures that ends the phase; nil = none does
-	Cancellation    *Cancellation           // of some requests on purpose; nil = of none
-	Load            string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
+	Index          int
+	ProfilingIndex int // -1 for warm-up
+	Name           string
+	Kind           bench.PhaseKind
+	Arrivals       iter.Seq[time.Duration] // offsets from the phase's start; nil = closed loop, or a replay
+	Replay         *Replay                 // the dataset says when conversations start; nil = it does not
+	Once           bool                    // the dataset is read from its beginning to its end, once; always so in a replay
+	Concurrency    int                     // sessions at a time; 0 = without limit
+	Prefill        int                     // requests at a time that were sent and have no first token; 0 = without limit
+	Shape          Shape
+	Requests       int64         // 0 = without bound
+	Sessions       int64         // 0 = without bound
+	Duration       time.Duration // 0 = without bound
+	Grace          time.Duration // after Duration; <0 = without limit
+	Rate           float64       // arrivals per second, after a ramp; of a series, its largest; 0 = closed loop
+	Smoothness     float64       // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
+	Excluded       bool          // its records do not enter the result
+	FailThreshold  *float64      // share of failures that ends the phase; nil = none does
+	Cancellation   *Cancellation // of some requests on purpose; nil = of none
+	Load           string        // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 
 // Replay is the schedule of a phase that sends conversations at the times that the

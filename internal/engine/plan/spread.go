@@ -8,10 +8,15 @@ type spread struct {
 	seed    bench.Seed
 	random  bool // false = in turn
 	Request bool // per request; false = per session
+	Least   bool // the target with the fewest requests in flight is chosen instead, when the request is sent
 	targets int
 }
 
-// Pick returns the target of session or request n, from 0.
+// Late reports whether a target is not known before the request is sent.
+func (s *spread) Late() bool { return s.Request || s.Least }
+
+// Pick returns the target of session or request n, from 0. With Least it is the target if
+// all requests take the same time.
 func (s *spread) Pick(n int64) int {
 	switch {
 	case s.targets <= 1:

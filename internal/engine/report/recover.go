@@ -81,13 +81,17 @@ func newMeasured(p *plan.Phase, o metric.Options) (Measured, error) {
 
 // add counts a record as a running phase does.
 func (m *Measured) add(rec *bench.Record) {
-	m.Set.Observe(rec)
-	m.Tally.Observe(rec)
 	s := &m.Stats
+	if m.Plan.Leaves(rec) {
+		s.Records.Excluded++
+	} else {
+		m.Set.Observe(rec)
+	}
+	m.Tally.Observe(rec)
 	s.Sent++
 	s.Start = min(s.Start, rec.Stamps.Due, rec.Stamps.Start)
 	s.LastUpdate = max(s.LastUpdate, rec.Stamps.End)
-	s.RequestsEnd = s.LastUpdate
+	s.RequestsEnd, s.Records.From = s.LastUpdate, s.Start+m.Plan.Shape.Excluded()
 	switch {
 	case rec.Cancelled() && rec.Answer.Failure.Class == bench.CancelledByTest:
 		s.CancelledByTest++
@@ -95,10 +99,10 @@ func (m *Measured) add(rec *bench.Record) {
 		s.Cancelled++
 	case rec.OK():
 		s.Completed++
-		s.SuccessRecords++
+		s.Records.Success++
 	default:
 		s.Completed++
 		s.Errors++
-		s.ErrorRecords++
+		s.Records.Errors++
 	}
 }

@@ -38,9 +38,10 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	complete := true
 	for i := range phases {
 		m := &phases[i]
-		part := metric.Part{Set: m.Set, Window: m.Stats.Window(m.Stats.LastUpdate), Phase: m.Stats}
+		part := metric.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats}
+		from := max(m.Stats.Start, m.Stats.Records.From)
 		rep.Phases = append(rep.Phases, export.PhaseReport{
-			Stats: m.Stats, Start: clock.Wall(m.Stats.Start), End: clock.Wall(m.Stats.Start + part.Window),
+			Stats: m.Stats, Start: clock.Wall(from), End: clock.Wall(from + part.Window),
 			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(), Sketches: sketches(m.Set),
 		})
 		complete = complete && (m.Stats.End == bench.PhaseCompleted)
@@ -53,13 +54,14 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			rep.Expected += m.Plan.Requests
 			rep.Duration += part.Window
 			if rep.Start.IsZero() {
-				rep.Start = clock.Wall(m.Stats.Start)
+				rep.Start = clock.Wall(from)
 			}
-			rep.End = clock.Wall(m.Stats.Start + part.Window)
+			rep.End = clock.Wall(from + part.Window)
 		}
 	}
 	rep.Complete = complete && len(profiling) > 0
 	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
+	rep.ByTarget = metric.ByTarget(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = slo.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
@@ -94,7 +96,7 @@ func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
 		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
 		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
-		SLOs: export.SLOs{Requests: m.Metrics.SLOs}, Targets: r.Targets, Layout: m.Files.Layout,
+		SLOs: export.SLOs{Requests: m.Metrics.SLOs}, Servers: export.Servers{Targets: r.Targets}, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {
 		if p := &m.Phases[i]; p.Kind == bench.Profiling {
@@ -136,7 +138,7 @@ func consistency(rep *export.Report, phases []Measured) verdict.Checks {
 	for i := range phases {
 		m, r := &phases[i], &rep.Phases[i]
 		checks = append(checks, verdict.Check(&verdict.Account{
-			Results: r.Results, Counters: m.Set.Counters(), Stats: m.Stats, Window: m.Stats.Window(m.Stats.LastUpdate),
+			Results: r.Results, Counters: m.Set.Counters(), Stats: m.Stats, Window: m.Stats.Measured(m.Stats.LastUpdate),
 			Start: r.Start, End: r.End, Tally: m.Tally, Self: m.Self,
 		}))
 	}

@@ -9,16 +9,7 @@ import (
 // Summarize picks the few numbers of a list view from a report.
 func Summarize(rep *export.Report) *run.Summary {
 	s := &run.Summary{}
-	get := func(tag string, stat metric.Stat) *float64 {
-		m := rep.Results.Find(tag)
-		if m == nil {
-			return nil
-		}
-		if v, ok := m.Get(stat); ok {
-			return &v
-		}
-		return nil
-	}
+	get := func(tag string, stat metric.Stat) *float64 { return valueOf(rep.Results, tag, stat) }
 	count := func(tag string) int64 {
 		if v := get(tag, metric.Avg); v != nil {
 			return int64(*v)
@@ -35,6 +26,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
 	s.SLOs = rep.SLOs.Run
+	s.ByURL = byURL(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -49,4 +41,36 @@ func Summarize(rep *export.Report) *run.Summary {
 		}
 	}
 	return s
+}
+
+// valueOf returns a statistic of a metric; nil = it does not exist.
+func valueOf(rs metric.Results, tag string, stat metric.Stat) *float64 {
+	if m := rs.Find(tag); m != nil {
+		if v, ok := m.Get(stat); ok {
+			return &v
+		}
+	}
+	return nil
+}
+
+// byURL returns the numbers of each server; nil unless there are several.
+func byURL(rep *export.Report) []run.URLSummary {
+	var out []run.URLSummary
+	for i, rs := range rep.ByTarget {
+		get := func(tag string, stat metric.Stat) *float64 { return valueOf(rs, tag, stat) }
+		s := run.URLSummary{
+			URL: rep.Targets[i], RequestThroughput: get("request_throughput", metric.Avg),
+			OutputTokenThroughput: get("output_token_throughput", metric.Avg),
+			TTFTP50:               get("time_to_first_token", metric.P50), TTFTP99: get("time_to_first_token", metric.P99),
+			LatencyP50: get("request_latency", metric.P50), LatencyP99: get("request_latency", metric.P99),
+		}
+		if n := get("request_count", metric.Avg); n != nil {
+			s.Requests = int64(*n)
+		}
+		if n := get("error_request_count", metric.Avg); n != nil {
+			s.Errors = int64(*n)
+		}
+		out = append(out, s)
+	}
+	return out
 }

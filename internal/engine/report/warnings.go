@@ -43,6 +43,7 @@ var (
 		paused,
 		warmupErrors,
 		cutByGrace,
+		rampExcluded,
 		widerSlices,
 	}
 	// reportChecks need only the report, so they apply to interrupted runs, too.
@@ -117,6 +118,14 @@ func noAnswer(_ *Input, m *Measured) []bench.Warning {
 		return nil
 	}
 	return warn("no-answer", "%s", m.Silence)
+}
+
+func rampExcluded(_ *Input, m *Measured) []bench.Warning {
+	if !m.Plan.Shape.ExcludeRamp {
+		return nil
+	}
+	return warn("ramp-excluded", "phase %s: %d of %d requests were sent during the ramp of %v and are not in the metrics",
+		m.Plan.Name, m.Stats.Records.Excluded, m.Stats.Sent, m.Plan.Shape.Ramp())
 }
 
 func paused(_ *Input, m *Measured) []bench.Warning {

@@ -28,6 +28,7 @@ import (
 type Client struct {
 	opts    Options
 	lags    sockstamp.Lags
+	sources sources
 	framers sync.Pool // of *frame.Framer
 	std     roundTripper
 	mux     *multiplex            // nil = HTTP/1.1 only
@@ -84,13 +85,14 @@ func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }
 func New(o Options) *Client {
 	c := &Client{opts: o}
 	c.framers.New = func() any { return new(frame.Framer) }
-	std := newStdlib(&c.opts, &c.lags, &c.framers)
+	c.sources.addrs = o.Sources
+	std := newStdlib(&c.opts, &c.lags, &c.sources, &c.framers)
 	c.std = std
 	if o.Version != HTTP1 {
 		c.mux = newMultiplex(std)
 	}
 	c.loops = sync.OnceValue(func() *loopTransport {
-		l, err := newLoopTransport(&c.opts, &c.lags, &c.framers)
+		l, err := newLoopTransport(&c.opts, &c.lags, &c.sources, &c.framers)
 		if err != nil {
 			return nil // net/http serves as well; each record says whether it had the kernel's stamps
 		}
@@ -182,7 +184,10 @@ type Request struct {
 	Body      []byte      // not changed; must stay as it is until Do returns
 	Streaming bool        // a stream was asked for
 	Session   string      // for sticky connections
-	Cancel    bench.Cancellation
+	// Watch is called as [frame.Framer.Watch] describes it. It may be called by the goroutine that
+	// reads all connections, and not any more once Do has returned. nil = none.
+	Watch  func(r *bench.Response) (done bool)
+	Cancel bench.Cancellation
 	// MaxBody is the most bytes that the body of the response may have, received
 	// or kept; 0 = frame.MaxBody and frame.MaxKept.
 	MaxBody int

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"time"
 
 	"aiperfd/internal/engine/sockstamp"
 )
@@ -34,9 +33,7 @@ func (s *stdlib) dial(ctx context.Context, network, addr string) (*sockstamp.Con
 		network, addr = "unix", socket
 	}
 	if open == nil {
-		open = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
-			Enable: true, Idle: 60 * time.Second, Interval: 30 * time.Second,
-		}}).DialContext
+		open = s.dialDirect
 	}
 	c, err := open(ctx, network, addr)
 	if err != nil {

@@ -6,22 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"time"
 	"unsafe"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/loop"
 )
-
-// fallbackDelay is the time after which the next of several addresses is tried. The
-// last one has all the remaining time. RFC 8305, section 5, recommends 250 ms; package
-// net waits 300 ms.
-const fallbackDelay = 300 * time.Millisecond
 
 // key returns the key of the pool.
 func (t *loopTransport) key(a *attempt) string {
@@ -95,7 +87,8 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 	pc.conn.Lock()
 	defer pc.conn.Unlock()
 	e.dialed = e.owner.clock.Now()
-	done, err := pc.conn.Connect(addr)
+	from, _ := e.owner.sources.to(addr.Addr()) // resolve leaves out what has none
+	done, err := pc.conn.Connect(addr, from)
 	switch {
 	case err != nil:
 		return err
@@ -109,13 +102,9 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 
 // resolve returns the addresses of a host, in the order in which they are tried.
 func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Duration) ([]netip.AddrPort, error) {
-	host := target.Hostname()
-	port, err := strconv.ParseUint(cmp.Or(target.Port(), "80"), 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("read port of %s: %w", target.Host, err)
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return []netip.AddrPort{netip.AddrPortFrom(ip.Unmap(), uint16(port))}, nil
+	host, port := target.Hostname(), cmp.Or(target.Port(), "80")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return e.owner.opts.lookup(ctx, host, port)
 	}
 	limit, reason := e.deadlines.total, errTotalTimeout
 	if by > 0 && (limit == 0 || by < limit) {
@@ -126,7 +115,7 @@ func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Dur
 		ctx, cancel = context.WithDeadlineCause(ctx, e.owner.clock.At(limit), reason)
 		defer cancel()
 	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := e.owner.opts.lookup(ctx, host, port)
 	e.conn.DNS = e.owner.clock.Now() - e.began
 	if err != nil {
 		switch cause := context.Cause(ctx); {
@@ -136,10 +125,6 @@ func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Dur
 			e.result.cause = cause
 		}
 		return nil, err
-	}
-	addrs := make([]netip.AddrPort, len(ips))
-	for i, ip := range ips {
-		addrs[i] = netip.AddrPortFrom(ip.Unmap(), uint16(port))
 	}
 	return addrs, nil
 }

@@ -68,6 +68,7 @@ type request struct {
 	cancel    bench.Cancellation
 	noBody    bool // the response has none
 	connects  bool // nothing is sent: the connection is for later requests
+	watch     func(*bench.Response) bool
 }
 
 // result is how an exchange ended.
@@ -230,7 +231,7 @@ func (e *loopExchange) parse(at, now time.Duration, b []byte) bool {
 		e.coalesces = false
 		return true
 	default:
-		e.coalesces = e.deadlines.drain == 0 && e.framer != nil && e.request.streaming && p.Chunked()
+		e.coalesces = e.deadlines.drain == 0 && e.framer != nil && e.request.streaming && p.Chunked() && !e.framer.Watched()
 		return true
 	}
 	return false
@@ -247,6 +248,7 @@ func (e *loopExchange) startBody(at time.Duration) {
 		ContentEncoding: e.header.Get("Content-Encoding"), Streaming: e.request.streaming,
 		Length: e.header.Get("Content-Length"), Limit: e.request.limit, Memory: e.owner.opts.Memory,
 	})
+	e.framer.Watch(e.request.watch)
 }
 
 // Ended implements loop.Handler.

@@ -82,8 +82,10 @@ func limitHint(message string) string {
 	switch {
 	case strings.Contains(message, syscall.EMFILE.Error()), strings.Contains(message, syscall.ENFILE.Error()):
 		return "raise the limit of open files (ulimit -n) or lower the concurrency"
+	case strings.Contains(message, "bind: "+syscall.EADDRNOTAVAIL.Error()):
+		return "is the source address one of this machine?"
 	case strings.Contains(message, syscall.EADDRNOTAVAIL.Error()):
-		return "all local ports are in use: reuse connections or lower the rate"
+		return "all local ports are in use: reuse connections, lower the rate or add source addresses (--source-address)"
 	}
 	return ""
 }

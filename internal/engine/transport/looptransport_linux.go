@@ -30,6 +30,7 @@ var errClientClosed = errors.New("client is closed")
 type loopTransport struct {
 	opts      *Options
 	clock     bench.Clock
+	sources   *sources
 	framers   *sync.Pool // of *frame.Framer
 	loops     []*loop.Loop
 	next      atomic.Uint32 // counts connections, to spread them over loops
@@ -40,8 +41,8 @@ type loopTransport struct {
 var _ roundTripper = (*loopTransport)(nil)
 
 // newLoopTransport starts the event loops.
-func newLoopTransport(o *Options, lags *sockstamp.Lags, framers *sync.Pool) (*loopTransport, error) {
-	t := &loopTransport{opts: o, clock: o.Clock, framers: framers}
+func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) (*loopTransport, error) {
+	t := &loopTransport{opts: o, clock: o.Clock, sources: from, framers: framers}
 	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
 	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
 	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), maxLoops) {
@@ -114,7 +115,7 @@ func (e *loopExchange) prepare(a *attempt) error {
 	*e = loopExchange{
 		owner: e.owner, done: e.done, backlog: e.backlog, step: bench.StepConnect, began: e.owner.clock.Now(),
 		request: request{
-			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel,
+			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
 			noBody: a.method() == http.MethodHead,
 		},
 	}

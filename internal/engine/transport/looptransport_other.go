@@ -12,6 +12,6 @@ import (
 // loopTransport does not exist on this platform.
 type loopTransport struct{ stdlib }
 
-func newLoopTransport(*Options, *sockstamp.Lags, *sync.Pool) (*loopTransport, error) {
+func newLoopTransport(*Options, *sockstamp.Lags, *sources, *sync.Pool) (*loopTransport, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -60,7 +61,10 @@ type Options struct {
 	TLS *tls.Config
 	// Sockets maps addresses (host:port) to the Unix sockets to connect to instead. The
 	// key AnyAddress matches every address.
-	Sockets map[string]string
+	Sockets   map[string]string
+	IPVersion IPVersion // of the servers' addresses
+	// Sources are local addresses of connections, in turn; nil = the system chooses.
+	Sources []netip.Addr
 	// Proxy is the URL of a proxy: http, https or socks5; nil = none.
 	Proxy *url.URL
 	// EnvProxy uses the proxies of the environment, which are ignored otherwise.

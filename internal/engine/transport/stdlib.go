@@ -18,6 +18,7 @@ import (
 type stdlib struct {
 	opts    *Options
 	lags    *sockstamp.Lags
+	sources *sources
 	framers *sync.Pool // of *frame.Framer
 	bufs    sync.Pool  // of *[readBuffer]byte
 	shared  *http.Transport
@@ -29,8 +30,8 @@ type stdlib struct {
 
 var _ roundTripper = (*stdlib)(nil)
 
-func newStdlib(o *Options, lags *sockstamp.Lags, framers *sync.Pool) *stdlib {
-	s := &stdlib{opts: o, lags: lags, framers: framers, ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{}}
+func newStdlib(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) *stdlib {
+	s := &stdlib{opts: o, lags: lags, sources: from, framers: framers, ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{}}
 	s.shared, s.fresh = s.newTransport(o.Reuse == Never), s.newTransport(false)
 	s.fresh.MaxIdleConnsPerHost = -1
 	s.shared.DialContext, s.shared.DialTLSContext = s.spareOr(s.connect), s.spareOr(s.connectTLS)
@@ -138,6 +139,7 @@ func (s *stdlib) read(ctx context.Context, hr *http.Response, a *attempt, limits
 		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: a.Streaming,
 		Length: hr.Header.Get("Content-Length"), Limit: a.MaxBody, Memory: s.opts.Memory,
 	})
+	framer.Watch(a.Watch)
 	failure, end := s.pump(ctx, hr.Body, framer, limits, t)
 	endAt := t.lastRead()
 	if end != bench.EndEOF || endAt == 0 {

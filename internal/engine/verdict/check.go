@@ -109,7 +109,7 @@ func exactly(x float64) float64 { return 1e-9 * max(1, math.Abs(x)) }
 
 func requestsConserved(a *Account) (expected, observed, tolerance float64, ok bool) {
 	s, c := &a.Stats, &a.Counters
-	observed = float64(c.Success + c.Errors + c.Cancelled + c.CancelledByTest)
+	observed = float64(c.Success + c.Errors + c.Cancelled + c.CancelledByTest + s.Records.Excluded)
 	if s.RequestsEnd == 0 {
 		observed += float64(s.InFlight())
 	}
@@ -117,7 +117,7 @@ func requestsConserved(a *Account) (expected, observed, tolerance float64, ok bo
 }
 
 func recordsConserved(a *Account) (expected, observed, tolerance float64, ok bool) {
-	return float64(a.Stats.Completed), float64(a.Counters.Success + a.Counters.Errors), 0, true
+	return float64(a.Stats.Completed), float64(a.Counters.Success + a.Counters.Errors), 0, a.Stats.Records.Excluded == 0
 }
 
 // value returns a statistic of the result.
@@ -161,7 +161,7 @@ func littlesLaw(a *Account) (expected, observed, tolerance float64, ok bool) {
 	if a.Self == nil || a.Self.InFlight <= 0 || a.Window <= 0 || a.Tally.requests == 0 {
 		return 0, 0, 0, false
 	}
-	w := a.Window.Seconds()
+	w := a.Stats.Window(a.Stats.LastUpdate).Seconds() // the tally has all requests
 	step := (a.Self.Step + a.Self.Ticks.Quantile(0.99)).Seconds()
 	slack := float64(a.Tally.requests) * step / w
 	expected = a.Tally.residence.Seconds() / w
@@ -170,7 +170,7 @@ func littlesLaw(a *Account) (expected, observed, tolerance float64, ok bool) {
 
 func concurrencyCurve(a *Account) (expected, observed, tolerance float64, ok bool) {
 	observed, ok = a.value("effective_concurrency", metric.Avg)
-	if !ok || a.Window <= 0 || a.Tally.atWork <= 0 {
+	if !ok || a.Window <= 0 || a.Tally.atWork <= 0 || a.Stats.Records.Excluded > 0 {
 		return 0, 0, 0, false
 	}
 	expected = a.Tally.atWork.Seconds() / a.Window.Seconds()

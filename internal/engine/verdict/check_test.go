@@ -38,7 +38,7 @@ func account(t *testing.T) *Account {
 	}
 	stats := bench.PhaseStats{
 		Name: "profiling", Kind: bench.Profiling, Start: time.Second, RequestsEnd: 2 * time.Second, Sent: n, Completed: n,
-		SuccessRecords: n, End: bench.PhaseCompleted,
+		Records: bench.RecordCounts{Success: n}, End: bench.PhaseCompleted,
 	}
 	began := time.Unix(1000, 0)
 	return &Account{
@@ -69,6 +69,9 @@ func TestCheck(t *testing.T) {
 		{"a record vanished", func(_ *testing.T, a *Account) { a.Counters.Success-- }, []string{"requests-conserved", "records-conserved"}},
 		{"a cancellation counts as neither", func(_ *testing.T, a *Account) {
 			a.Stats.Sent, a.Stats.Cancelled, a.Counters.Cancelled = 5, 1, 1
+		}, nil},
+		{"requests of a ramp are in no record", func(_ *testing.T, a *Account) {
+			a.Stats.Sent, a.Stats.Completed, a.Stats.Records.Excluded = a.Stats.Sent+3, a.Stats.Completed+3, 3
 		}, nil},
 		{"a rate over another window", func(t *testing.T, a *Account) { set(t, a, "request_throughput", metric.Avg, 4.04) }, []string{"request-rate"}},
 		{"a token rate over another window", func(t *testing.T, a *Account) { set(t, a, "output_token_throughput", metric.Avg, 21) }, []string{"token-rate"}},

@@ -34,7 +34,9 @@ type Saturation struct {
 
 // Demand is what an open loop requested of a server, and what was served.
 type Demand struct {
-	Rate float64 // of the plan, in requests per second
+	Rate float64 // mean of the plan so far, in requests per second
+	// Rising is the rate of the plan at the last arrival, as a multiple of Rate.
+	Rising float64
 	// Smoothness of the arrivals: below 1 they come in bursts, 1 is a Poisson process.
 	Smoothness float64
 	Capped     bool // a concurrency limit held arrivals back
@@ -117,7 +119,7 @@ func (d *Demand) growing() bool {
 func (d *Demand) fallingBehind(span, first time.Duration) bool {
 	a := &d.Stats.Arrivals
 	n, queue := float64(a.Used), float64(a.Queue)
-	steady := (n - 1) / span.Seconds() * first.Seconds()
+	steady := (n - 1) / span.Seconds() * max(1, d.Rising) * first.Seconds()
 	at, then := a.Before()
 	excess := min(queue-steady, float64(a.Queue-then)*n/float64(a.Used-at))
 	if m, growth, ok := a.Lately(); ok && float64(growth) < queueShare*float64(m) {

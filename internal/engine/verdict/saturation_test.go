@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -32,6 +33,48 @@ func demand(n int, rate float64, took func(i int) time.Duration) *Demand {
 	load := d.Tally.Load(Asked{Open: true})
 	d.Load = &load
 	return d
+}
+
+// The queue of a server that keeps up grows with a rate that rises. One that does not
+// keep up has a longer one.
+func TestSaturateARisingRate(t *testing.T) {
+	const n = 400 // arrivals of a rate that rises with the square of the time, from 0 to 30 per second in 40 s
+	due := func(i int) time.Duration { return time.Second + time.Duration(math.Cbrt(float64(i)/n)*40e9) }
+	tests := []struct {
+		name   string
+		took   func(i int) time.Duration
+		rising float64
+		want   bool
+	}{
+		{"latencies of 4 s", func(int) time.Duration { return 4 * time.Second }, 3, false},
+		{"the same, if the rate were constant", func(int) time.Duration { return 4 * time.Second }, 1, true},
+		{"5 requests per second", func(i int) time.Duration {
+			return max(200*msec, time.Second+200*msec*time.Duration(i+1)-due(i))
+		}, 3, true},
+	}
+	for _, tt := range tests {
+		d := &Demand{Rate: 10, Rising: tt.rising, Smoothness: 1, Stats: &bench.PhaseStats{Start: time.Second}, Tally: new(Tally)}
+		for i := range n {
+			waiting := int64(1)
+			for j := range i {
+				if due(j)+tt.took(j) > due(i) {
+					waiting++
+				}
+			}
+			d.Stats.Arrivals.Add(due(i), waiting)
+			end := due(i) + tt.took(i)
+			d.Tally.Observe(&bench.Record{
+				Stamps: bench.Stamps{Due: due(i), Permit: due(i), Start: due(i), Wrote: due(i), End: end},
+				Answer: bench.Answer{Chunks: []bench.Chunk{{At: end}}},
+			})
+		}
+		d.Stats.Sent, d.Stats.Completed, d.Stats.RequestsEnd = n, n, due(n)+time.Minute
+		load := d.Tally.Load(Asked{Open: true})
+		d.Load = &load
+		if got := Saturate(d).Saturated; got != tt.want {
+			t.Errorf("%s: saturated %t, want %t", tt.name, got, tt.want)
+		}
+	}
 }
 
 func TestSaturate(t *testing.T) {

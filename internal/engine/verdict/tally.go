@@ -133,6 +133,7 @@ func (c *conservation) observe(rec *bench.Record) {
 // Asked is what the plan of a phase requests.
 type Asked struct {
 	Open          bool          // requests are due by a schedule
+	Limited       bool          // requests with a slot may wait, since too many have no content yet
 	BacklogMax    int64         // arrivals that waited for a slot at the same time, at most
 	TTFT, Latency time.Duration // medians as they are reported; 0 = unknown
 }
@@ -140,7 +141,7 @@ type Asked struct {
 // Load returns the part of an [Observation] that comes from the records.
 func (t *Tally) Load(a Asked) Load {
 	l := Load{
-		Open: a.Open, Capped: a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
+		Open: a.Open, Capped: a.Limited || a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
 		TTFT: a.TTFT, Latency: a.Latency, Kernel: t.kernel, Read: t.read,
 		Merged: t.streams.sameRead, Gaps: t.streams.gaps, MergedFirst: t.streams.firstTogether, Streams: t.streams.streams,
 	}

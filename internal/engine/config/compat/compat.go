@@ -26,7 +26,7 @@ const (
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
 	endpointOwn   = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + connectionOwn
-	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
+	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv ipVersion sourceAddresses"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
@@ -296,7 +296,9 @@ func phaseView(p config.Phase) config.Object {
 	if p.Smoothness != nil {
 		order += " smoothness"
 	}
-	return view(p, "benchmark.phases.*", order)
+	out := view(p, "benchmark.phases.*", order)
+	putOwn(&out, p, config.Phase{}, "excludeRamp")
+	return out
 }
 
 func artifactsView(a config.Artifacts) config.Object {

@@ -45,6 +45,8 @@ func phaseText(ph config.Phase) string {
 	}{
 		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
 		{"requests", ph.Requests}, {"sessions", ph.Sessions}, {"duration", ph.Duration}, {"gracePeriod", ph.GracePeriod},
+		{"concurrencyRamp", ph.ConcurrencyRamp}, {"prefillConcurrency", ph.PrefillConcurrency}, {"prefillRamp", ph.PrefillRamp},
+		{"rateRamp", ph.RateRamp}, {"rateSeries", ph.RateSeries},
 	} {
 		text, _ := json.Marshal(m.value) //nolint:errchkjson // plain values
 		if v := strings.Trim(string(text), `"`); v != "null" {
@@ -177,7 +179,7 @@ func TestFlagProblems(t *testing.T) {
 		{"path of a reset", []string{"--reset-kv-cache=false", "--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: contradicts --reset-kv-cache=false"},
 		{"path of a profiler", []string{"--server-profiler-stop-path", "/x", "--server-profiler=false"}, "--server-profiler-stop-path: contradicts --server-profiler=false"},
 		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without spaces or fragment"},
-		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin or random"},
+		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin, random or least_inflight; did you mean \"least_inflight\"?"},
 		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
 		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
@@ -378,8 +380,9 @@ func TestAIPerfVariables(t *testing.T) {
 		{"no affinity", map[string]string{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID": "false"}, nil, false, nil, 0, ""},
 		{"affinity typed", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--affinity-header", "X-Mine"}, false, []string{"X-Mine"}, 0, ""},
 		{"affinity twice", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--session-header", "X-Session-ID"}, false, []string{"X-Session-Affinity"}, 0, ""},
-		{"lacking", map[string]string{"AIPERF_HTTP_IP_VERSION": "6"}, nil, false, []string{"X-Session-Affinity"}, 0,
-			"AIPERF_HTTP_IP_VERSION: not supported by aiperfd yet; it has no effect"},
+		{"lacking", map[string]string{"AIPERF_HTTP_SO_RCVBUF": "6"}, nil, false, []string{"X-Session-Affinity"}, 0,
+			"AIPERF_HTTP_SO_RCVBUF: not supported by aiperfd yet; it has no effect"},
+		{"ip version", map[string]string{"AIPERF_HTTP_IP_VERSION": "5"}, nil, false, nil, 0, "AIPERF_HTTP_IP_VERSION 5: must be auto, 4 or 6; did you mean \"4\"?"},
 		{"about processes", map[string]string{"AIPERF_WORKER_MAX_WORKERS_CAP": "6"}, nil, false, []string{"X-Session-Affinity"}, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -486,7 +489,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+55 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+58 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

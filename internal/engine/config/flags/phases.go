@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,9 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	if on == nil || !on.on {
 		return false
 	}
-	for _, field := range []string{"type", "rate", "smoothness"} {
-		phase.Drop(field) // of the file
+	for _, field := range []string{"type", "rate", "smoothness", "rateSeries.path", "rateRamp.duration"} {
+		name, _, _ := strings.Cut(field, ".")
+		phase.Drop(name) // of the file
 		if occ := b.typedAs("profiling." + field); occ != nil {
 			b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
 			b.dropped[occ] = true
@@ -100,15 +102,16 @@ func newPhase(kind string) *tree.Node {
 	return tree.ObjectNode(tree.Member{Name: "name", Value: tree.TextNode(kind)}, tree.Member{Name: "kind", Value: tree.TextNode(kind)})
 }
 
-// renumber gives an object and its members the pointers of its place.
-func renumber(phase *tree.Node, ptr string) {
-	phase.Pointer = ptr
-	for i := range phase.Members {
-		m := &phase.Members[i]
+// renumber gives a phase and what is in it the pointers of its place in the list.
+func renumber(n *tree.Node, ptr string) {
+	n.Pointer = ptr
+	for i := range n.Members {
+		m := &n.Members[i]
 		m.Pointer = ptr + "/" + m.Name
-		if m.Value.Pointer = m.Pointer; m.Value.Shape == tree.Object {
-			renumber(m.Value, m.Pointer)
-		}
+		renumber(m.Value, m.Pointer)
+	}
+	for i, item := range n.Items {
+		renumber(item, ptr+"/"+strconv.Itoa(i))
 	}
 }
 
@@ -143,7 +146,7 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 		n.Place = b.place(occ, "")
 		parent := phase
 		if section, rest, nested := strings.Cut(field, "."); nested {
-			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object {
+			if parent, field = phase.Get(section), rest; parent == nil || parent.Shape != tree.Object || rest == "path" { // which replaces points
 				parent = tree.ObjectNode()
 				parent.Place = b.place(occ, "")
 				parent.Pointer = phase.Pointer + "/" + section
@@ -161,7 +164,13 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 // infers the type from rate and smoothness.
 func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
-	hadRate := phase.Get("rate") != nil
+	hadRate := phase.Get("rate") != nil || phase.Get("rateSeries") != nil
+	if series := b.typedAs(kind + ".rateSeries.path"); series != nil {
+		phase.Drop("rate")
+		rate = cmp.Or(rate, series)
+	} else if rate != nil {
+		phase.Drop("rateSeries")
+	}
 	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
 		phase.Drop("type")
 		pattern = nil
@@ -278,14 +287,26 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 			return
 		}
 		phase = newPhase("warmup")
-		for _, field := range []string{"type", "concurrency", "rate", "smoothness"} {
+		for _, field := range []string{"type", "concurrency", "concurrencyRamp", "prefillConcurrency", "prefillRamp", "rate", "rateRamp", "rateSeries", "smoothness"} {
 			if n := main.Get(field); n != nil && !(field == "type" && isSchedule(main)) {
-				inherited := *n
-				phase.Set(field, &inherited)
+				phase.Set(field, copied(n))
 			}
 		}
 		all.Items = append([]*tree.Node{phase}, all.Items...)
 	}
 	b.arrivals(phase, "warmup", "--warmup-request-rate")
 	b.fields(phase, typed)
+}
+
+// copied returns a copy of a node and of what is in it.
+func copied(n *tree.Node) *tree.Node {
+	out := *n
+	out.Members, out.Items = slices.Clone(n.Members), slices.Clone(n.Items)
+	for i := range out.Members {
+		out.Members[i].Value = copied(out.Members[i].Value)
+	}
+	for i := range out.Items {
+		out.Items[i] = copied(out.Items[i])
+	}
+	return &out
 }

@@ -30,6 +30,9 @@ func (b variables) lay() {
 	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
 		b.variable("AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
 	}
+	if b.find("endpoint.unixSocket") == nil {
+		b.variable("AIPERF_HTTP_IP_VERSION", "endpoint.ipVersion")
+	}
 	b.affinityVariables()
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
@@ -45,7 +48,7 @@ const lateOrder = 1 << 20
 // have no effect here, except those about its processes.
 func ignoredVariables() []string {
 	return []string{
-		"AIPERF_HTTP_CONNECTION_LIMIT", "AIPERF_HTTP_KEEPALIVE_TIMEOUT", "AIPERF_HTTP_IP_VERSION",
+		"AIPERF_HTTP_CONNECTION_LIMIT", "AIPERF_HTTP_KEEPALIVE_TIMEOUT",
 		"AIPERF_HTTP_SO_RCVBUF", "AIPERF_HTTP_SO_SNDBUF", "AIPERF_HTTP_TCP_USER_TIMEOUT",
 		"AIPERF_HTTP_VIDEO_POLL_INTERVAL", "AIPERF_ENDPOINT_FORCE_CONTENT_PARTS",
 		"AIPERF_METRICS_OSL_MISMATCH_PCT_THRESHOLD", "AIPERF_METRICS_OSL_MISMATCH_MAX_TOKEN_THRESHOLD",

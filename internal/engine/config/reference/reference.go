@@ -75,15 +75,17 @@ type Form uint8
 
 // The short forms.
 const (
-	FormElement Form = iota // of a list: its only element
-	FormList                // Of an object with the member items: the list itself
-	FormName                // Of an object: its member name
-	FormSwitch              // Of an object: true is the object with its defaults, false is none
-	FormScalar              // of a text: a number or a boolean
-	FormBoolean             // of a choice: true and false, see the text
-	FormNumber              // of an object: a number or its text
-	FormGroups              // of a list: an object of such lists
-	FormJSON                // of a boolean: [json] is true
+	FormElement  Form = iota // of a list: its only element
+	FormList                 // Of an object with the member items: the list itself
+	FormName                 // Of an object: its member name
+	FormSwitch               // Of an object: true is the object with its defaults, false is none
+	FormScalar               // of a text: a number or a boolean
+	FormBoolean              // of a choice: true and false, see the text
+	FormNumber               // of an object: a number or its text
+	FormDuration             // of an object: its first member, a duration
+	FormPoints               // of an object: the list that is its member points, or its member path
+	FormGroups               // of a list: an object of such lists
+	FormJSON                 // of a boolean: [json] is true
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with

@@ -61,13 +61,16 @@ func checkedLimits(f *Field) {
 	}
 }
 
-// required lists the members that have no default and no other spelling.
+// required lists the members that have no default and no other spelling; a name of two
+// words has two.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
-	const filter = "sweep.slaFilters.*."
+	const filter, phase = "sweep.slaFilters.*.", "benchmark.phases.*."
 	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
 		"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
-		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
+		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
+		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
+		phase + "rateSeries.points.*.qps"}
 }
 
 // forms lists the short forms of a value, see [shorthand].
@@ -85,6 +88,10 @@ func forms(path string) []Form {
 		return []Form{FormSwitch}
 	case "benchmark.datasets.*.prompts.randomRangeRatio":
 		return []Form{FormNumber}
+	case "benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
+		return []Form{FormDuration}
+	case "benchmark.phases.*.rateSeries":
+		return []Form{FormPoints}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
 	case "benchmark.artifacts.summary":

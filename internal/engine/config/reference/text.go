@@ -12,8 +12,12 @@ type fieldText struct {
 // which a document needs to know more. A field without any text fails a test.
 func fieldTexts() []fieldText {
 	const (
-		inf     = "no limit"
-		tokens  = "tokens"
+		inf    = "no limit"
+		tokens = "tokens"
+
+		rampDuration = "Time from the start of the phase until the target is reached."
+		rampStrategy = "`linear`: evenly. `exponential`: by the same factor in equal times. `poisson`: in equal steps at random times."
+
 		section = "benchmark."
 		e       = section + "endpoint."
 		d       = section + "datasets.*."
@@ -261,6 +265,22 @@ func fieldTexts() []fieldText {
 		{path: p + "startOffset", text: "Timestamp at the start of the phase; earlier conversations are left out. Only for type `fixed_schedule`.", unit: "ms"},
 		{path: p + "endOffset", text: "Last timestamp that is sent; later conversations are left out. Only for type `fixed_schedule`.", unit: "ms", def: inf},
 		{path: p + "smoothness", def: "1 with type {shaped}"},
+		{path: p + "concurrencyRamp", text: "Raise the concurrency from 1 to `concurrency` at the start of the phase, see docs/arrivals.md. Absent = no ramp."},
+		{path: p + "concurrencyRamp.duration", text: rampDuration},
+		{path: p + "concurrencyRamp.strategy", text: rampStrategy, def: "linear"},
+		{path: p + "prefillConcurrency", text: "Maximum number of requests that were sent and have not produced a first token. Needs `streaming`; at most `concurrency`.", def: inf},
+		{path: p + "prefillRamp", text: "Raise the prefill concurrency from 1 to `prefillConcurrency` at the start of the phase. Absent = no ramp."},
+		{path: p + "prefillRamp.duration", text: rampDuration},
+		{path: p + "prefillRamp.strategy", text: rampStrategy, def: "linear"},
+		{path: p + "rateRamp", text: "Raise the rate to `rate`, or to the first rate of `rateSeries`, at the start of the phase. Absent = no ramp."},
+		{path: p + "rateRamp.duration", text: rampDuration},
+		{path: p + "rateRamp.strategy", text: rampStrategy, def: "linear"},
+		{path: p + "rateSeries", text: "Rate that changes in time, in place of `rate`: it changes evenly from point to point, and is constant before the first and after the last one. The series begins at the end of the rate ramp."},
+		{path: p + "rateSeries.path", text: "JSON file with the points: an array of objects with `time_s` and `qps`, or an object with such an array as its only member, `points`."},
+		{path: p + "rateSeries.points", text: "At least two points, in the order of their times."},
+		{path: p + "rateSeries.points.*", text: "A rate at a time."},
+		{path: p + "rateSeries.points.*.timeS", text: "Time since the start of the series.", unit: "s"},
+		{path: p + "rateSeries.points.*.qps", text: "Arrivals per second.", unit: "1/s"},
 
 		{path: "benchmark.artifacts", text: "Files of the run."},
 		{path: "benchmark.artifacts.dir", text: "Folder for all files of a run. The daemon has its own and ignores it with a warning."},

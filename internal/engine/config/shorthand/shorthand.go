@@ -110,10 +110,8 @@ func normaliseModels(benchmark *tree.Node) {
 		return
 	}
 	if models.IsText() || models.Shape == tree.List {
-		outer := tree.ObjectNode(tree.Member{Place: models.Place, Name: "items", Value: asList(models)})
-		outer.Place = models.Place
-		benchmark.Set("models", outer)
-		models = outer
+		models = within("items", asList(models))
+		benchmark.Set("models", models)
 	}
 	items := models.Get("items")
 	if items == nil || items.Shape != tree.List {
@@ -121,9 +119,7 @@ func normaliseModels(benchmark *tree.Node) {
 	}
 	for i, item := range items.Items {
 		if item.IsText() {
-			named := tree.ObjectNode(tree.Member{Place: item.Place, Name: "name", Value: item})
-			named.Place = item.Place
-			items.Items[i] = named
+			items.Items[i] = within("name", item)
 		}
 	}
 }
@@ -300,4 +296,40 @@ func (e expander) normalisePhases(benchmark *tree.Node) {
 	if phases := benchmark.Get("phases"); phases != nil && phases.Shape == tree.Object {
 		benchmark.Set("phases", asList(phases))
 	}
+	if phases := benchmark.Get("phases"); phases != nil && phases.Shape == tree.List {
+		for _, phase := range phases.Items {
+			normalisePhase(phase)
+		}
+	}
+}
+
+// normalisePhase turns a ramp that is written as its duration, and a series of rates
+// that is written as its path or its points, into objects.
+func normalisePhase(phase *tree.Node) {
+	if phase.Shape != tree.Object {
+		return
+	}
+	for i := range phase.Members {
+		m := &phase.Members[i]
+		switch m.Name {
+		case "concurrencyRamp", "concurrency_ramp", "prefillRamp", "prefill_ramp", "rateRamp", "rate_ramp":
+			if m.Value.Shape == tree.Number || m.Value.IsText() {
+				m.Value = within("duration", m.Value)
+			}
+		case "rateSeries", "rate_series":
+			switch {
+			case m.Value.IsText():
+				m.Value = within("path", m.Value)
+			case m.Value.Shape == tree.List:
+				m.Value = within("points", m.Value)
+			}
+		}
+	}
+}
+
+// within returns an object with a value as its only member.
+func within(name string, value *tree.Node) *tree.Node {
+	n := tree.ObjectNode(tree.Member{Place: value.Place, Name: name, Value: value})
+	n.Place = value.Place
+	return n
 }

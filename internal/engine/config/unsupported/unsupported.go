@@ -119,9 +119,6 @@ func promptFeatures() []Field {
 
 func phaseFeatures() []Field {
 	return []Field{
-		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
-		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
-		{Name: "prefillRamp", Off: `null`, What: "ramping"},
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
@@ -143,8 +140,6 @@ func phaseFeatures() []Field {
 		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
 		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
 		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
-		{Name: "rateRamp", Off: `null`, What: "ramping"},
-		{Name: "rateSeries", Off: `null`, What: "a series of rates"},
 		{Name: "users", Off: `null`, What: "user-centric load"},
 	}
 }

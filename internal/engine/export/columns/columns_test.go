@@ -73,7 +73,7 @@ func odd(r *rand.Rand, n int) *bench.Record {
 		}
 	case 3:
 		rec.Lineage = &bench.Lineage{Depth: 2, Root: "root"}
-		rec.Stamps.Scheduled, rec.Images, rec.AudioLength, rec.Items = 7, 2, time.Second, 3
+		rec.Stamps.Scheduled, rec.Content.Images, rec.Content.AudioLength, rec.Items = 7, 2, time.Second, 3
 		a.Job = &bench.Job{Started: 3, PeakMemory: math.Inf(1)}
 		a.ServerTimes = map[string]time.Duration{"queue": 5}
 	case 4:

@@ -77,7 +77,7 @@ func newRow(r *bench.Record, secrets *redact.Set) (*row, error) {
 	scheduled := s.Scheduled
 	rest.Stamps = bench.Stamps{Scheduled: scheduled}
 	rest.InputTokens, rest.OutputTokens, rest.ReasoningTokens, rest.Conn.Sent, rest.Conn.Received = nil, nil, nil, 0, 0
-	rest.Content = bench.Content{RequestedTokens: r.Content.RequestedTokens}
+	rest.Content.Prompt, rest.Content.Blocks, rest.Content.Marker = 0, nil, "" // as in lines
 	rest.Answer.FirstEvent, rest.Answer.ResponseID, rest.Answer.Chunks, rest.Answer.Choices = 0, "", nil, nil
 	for _, c := range a.Choices {
 		rest.Answer.Choices = append(rest.Answer.Choices, bench.Choice{Index: c.Index, Finish: c.Finish})

@@ -204,6 +204,7 @@ type Run struct {
 	ServerTokens bool // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool // requests are due by a schedule
 	Replay       bool // the schedule is that of the dataset
+	Prefill      bool // requests wait if too many have no content yet
 	Objectives   bool // there is at least one objective
 	Deadline     Deadline
 }
@@ -237,6 +238,8 @@ func (o *Run) applies(f Flags) bool {
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
 		{ReplayOnly, o.Replay},
+		{ClosedLoopOnly, !o.OpenLoop},
+		{PrefillOnly, o.Prefill},
 		{DeadlineOnly, o.Deadline != Deadline{}},
 	} {
 		if f&need.flag != 0 && !need.have {

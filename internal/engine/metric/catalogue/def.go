@@ -68,4 +68,6 @@ const (
 	ProducesVideoOnly  // needs an endpoint that makes videos
 	DeadlineOnly       // needs deadlines of tokens
 	ReplayOnly         // needs a phase that replays timestamps
+	ClosedLoopOnly     // needs phases without a schedule
+	PrefillOnly        // needs a limit of requests without content
 )

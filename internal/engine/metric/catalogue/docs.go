@@ -37,7 +37,7 @@ var docSections = [...]docSection{
 	{"Tokens", "Latencies per token. The metrics above follow AIPerf and take each content event for a token; these take the tokens that each event brought.", tokenRows},
 	{"Lengths", "Token counts come from the server's usage block or from the [tokenizer](tokenizers.md) of the run; each record states which.", lengthRows},
 	{"Items", "For endpoint types that return vectors or scores.", itemRows},
-	{"Rates", "Values for the whole phase. W is the phase window: from the start of the phase to the return of its last request.", rateRows},
+	{"Rates", "Values for the whole phase. W is the phase window: from the start of the phase, or from the end of its ramps with `excludeRamp`, to the return of its last request.", rateRows},
 	{"Parts of a phase", "What happened in a time slice or in a named window, whenever the requests started.", flowRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
 	{"Images and audio", "Images and audio in requests and responses. For endpoints that return speech, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` refer to the reads or events that contain audio.", mediaRows},
@@ -135,7 +135,8 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
-	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {DeadlineOnly, "with deadlines of tokens"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"}, {ClosedLoopOnly, "closed loop"}, {PrefillOnly, "prefill limit"},
+	{DeadlineOnly, "with deadlines of tokens"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

@@ -93,14 +93,14 @@ func audioLength(v *View) float64 {
 	if v.Outcome != Success {
 		return math.NaN()
 	}
-	length := v.Record.AudioLength
+	length := v.Record.Content.AudioLength
 	if length == 0 {
 		length = v.Record.Answer.AudioLength
 	}
 	return positive(length.Seconds())
 }
 
-func numImages(v *View) float64 { return positive(float64(v.Record.Images)) }
+func numImages(v *View) float64 { return positive(float64(v.Record.Content.Images)) }
 
 // firstImage is the time to the first image of a stream.
 func firstImage(v *View) float64 {

@@ -15,7 +15,7 @@ const LateAfter = time.Millisecond
 // scheduleRows are the times that count from the schedule instead of the start,
 // and how well the schedule was kept.
 func scheduleRows() []Row {
-	rows := slices.Concat(lagRows(), replayRows())
+	rows := slices.Concat(lagRows(), limitRows(), replayRows())
 	for _, r := range latencyRows() {
 		if r.fromStart {
 			rows = append(rows, corrected(r))

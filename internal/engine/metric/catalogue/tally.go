@@ -40,6 +40,7 @@ type Tally struct {
 	Reuse                   Reuse
 	Preconnected            int64 // connections that were opened before the phase
 	Late                    int64 // requests that started more than LateAfter after they were due
+	Slots                   slotTime
 }
 
 // Counters are plain totals of a phase, for scraping.
@@ -83,6 +84,7 @@ func (t *Tally) Observe(v *View) {
 	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
 		t.Late++
 	}
+	t.Slots.add(&r.Stamps)
 	switch v.Outcome {
 	case Success:
 		t.succeed(v)
@@ -159,6 +161,8 @@ func (t *Tally) Merge(o *Tally) {
 	t.Compared += o.Compared
 	t.Discrepancies += o.Discrepancies
 	t.Late += o.Late
+	t.Slots.held += o.Slots.held
+	t.Slots.used += o.Slots.used
 	t.Preconnected += o.Preconnected
 	t.Retries += o.Retries
 	if o.FirstStart != 0 && (t.FirstStart == 0 || o.FirstStart < t.FirstStart) {

@@ -78,6 +78,8 @@ type Framer struct {
 	counter  counter
 	amazon   amazon
 
+	watch    func(r *bench.Response) (done bool) // nil = none
+	looks    int                                 // number of events at the next call of watch
 	finished bool
 	end      bench.End
 	endAt    time.Duration
@@ -100,7 +102,7 @@ func (f *Framer) Reset(h Head) {
 	f.document = document{output: &f.output, media: f.media, streaming: h.Streaming, marks: f.document.marks}
 	f.counter = counter{output: &f.output, maxPieces: MaxPieces, pieces: f.counter.pieces}
 	f.amazon = amazon{output: &f.output, sse: &f.sse, lines: &f.lines, pending: f.amazon.pending}
-	f.finished, f.end, f.endAt = false, 0, 0
+	f.finished, f.end, f.endAt, f.looks = false, 0, 0, 1
 	f.choose()
 	f.refuse()
 }
@@ -118,6 +120,7 @@ func (f *Framer) refuse() {
 // Free releases the memory of the response, except buffers of ordinary size. It
 // invalidates the result of [Framer.Response].
 func (f *Framer) Free() {
+	f.watch = nil
 	f.stopInflating()
 	f.finished = true
 	f.release()
@@ -152,6 +155,32 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 	if f.fail == nil && !f.account.claim(f.kept()) {
 		f.breakOff(bench.ClientError, "memory", fmt.Sprintf(
 			"the responses under way take more than %d bytes of memory together", f.head.Memory.limit))
+	}
+	if f.Watched() {
+		f.look()
+	}
+}
+
+// Watch makes the Framer call watch after each read that completed an event, with what
+// was received so far, until it returns true. It must not block, nor keep its argument.
+// nil = nothing is called.
+func (f *Framer) Watch(watch func(r *bench.Response) (done bool)) { f.watch = watch }
+
+// Watched reports whether the function of [Framer.Watch] waits for more events, so that
+// each read should be fed at once.
+func (f *Framer) Watched() bool { return f.watch != nil }
+
+// look calls the function of [Framer.Watch] if there are new events. After many of them
+// it does so less often, since the function reads all events each time.
+func (f *Framer) look() {
+	const often = 32
+	n := f.resp.Events.Len()
+	if n < f.looks {
+		return
+	}
+	f.looks = n + max(1, (n-often)/4)
+	if f.watch(f.Response()) {
+		f.watch = nil
 	}
 }
 

@@ -317,3 +317,20 @@ func TestMislabelledBody(t *testing.T) {
 		t.Errorf("lines in several reads: %s, want %s", show(got), want)
 	}
 }
+
+// After many events without an end of the watch, it is called less often.
+func TestWatchIsRare(t *testing.T) {
+	var f Framer
+	f.Reset(Head{Status: 200, ContentType: "text/event-stream", Streaming: true})
+	defer f.Free()
+	calls := 0
+	f.Watch(func(*bench.Response) bool { calls++; return false })
+	const events = 10_000
+	for i := range events {
+		f.Feed(time.Duration(i), []byte("data: x\n\n"))
+	}
+	// Each of the first 36, and then one for each growth by a quarter beyond 32.
+	if calls < 36 || calls > 36+40 {
+		t.Errorf("%d calls for %d events, want 36 to 76", calls, events)
+	}
+}

@@ -113,15 +113,20 @@ func (c *Conn) Arm(at time.Duration) {
 	}
 }
 
-// Connect starts to connect a closed connection. It returns true if the connection is
+// Connect starts to connect a closed connection, from a local address unless that is the
+// zero value. It returns true if the connection is
 // open; otherwise Connected will be called. The error is the *net.OpError that package
 // net would return.
-func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
+func (c *Conn) Connect(to netip.AddrPort, from netip.Addr) (bool, error) {
 	if c.loop.closed() {
 		return false, dialError(to, ErrClosed)
 	}
 	fd, err := socket(to)
 	if err != nil {
+		return false, dialError(to, err)
+	}
+	if err := bind(fd, from); err != nil {
+		_ = unix.Close(fd)
 		return false, dialError(to, err)
 	}
 	c.kernel = sockstamp.Enable(fd) == nil

@@ -81,7 +81,7 @@ func connect1(t *testing.T, l *Loop, to net.Addr) *recorder {
 	}
 	r.conn = l.NewConn(r)
 	r.conn.Lock()
-	done, err := r.conn.Connect(netip.MustParseAddrPort(to.String()))
+	done, err := r.conn.Connect(netip.MustParseAddrPort(to.String()), netip.Addr{})
 	r.conn.Unlock()
 	if err == nil && !done {
 		err = within(t, r.outcomes, "connect")
@@ -222,7 +222,7 @@ func TestClose(t *testing.T) {
 	late := l.NewConn(r)
 	late.Lock()
 	defer late.Unlock()
-	if _, err := late.Connect(netip.MustParseAddrPort("127.0.0.1:9")); !errors.Is(err, ErrClosed) || !late.Closed() {
+	if _, err := late.Connect(netip.MustParseAddrPort("127.0.0.1:9"), netip.Addr{}); !errors.Is(err, ErrClosed) || !late.Closed() {
 		t.Errorf("Connect = %v, want ErrClosed", err)
 	}
 }

@@ -41,6 +41,25 @@ func socket(to netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
+// bind sets the local address of a socket; the zero value = the system chooses. The
+// kernel chooses the port when the socket connects, so that connections to different
+// servers can have the same one.
+func bind(fd int, from netip.Addr) error {
+	if !from.IsValid() {
+		return nil
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	var err error
+	if from.Is4() {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: from.As4()})
+	} else {
+		err = unix.Bind(fd, &unix.SockaddrInet6{Addr: from.As16()})
+	}
+	return os.NewSyscallError("bind", err)
+}
+
 func connect(fd int, to netip.AddrPort) error {
 	addr := to.Addr().Unmap()
 	if addr.Is4() {

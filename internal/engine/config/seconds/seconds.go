@@ -1,4 +1,5 @@
-package config
+// Package seconds reads lengths of time in documents.
+package seconds
 
 import (
 	"encoding/json"

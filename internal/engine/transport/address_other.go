@@ -1,0 +1,8 @@
+//go:build !linux
+
+package transport
+
+import "syscall"
+
+// sharePorts does nothing on this platform.
+func sharePorts(string, string, syscall.RawConn) error { return nil }

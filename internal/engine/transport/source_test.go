@@ -1,0 +1,138 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// direct returns clients of both transports over TCP, which open a connection for each
+// request.
+func direct(t *testing.T, o Options) []struct {
+	name   string
+	client *Client
+} {
+	t.Helper()
+	o.Clock, o.Trace, o.Reuse = bench.NewClock(), true, Never
+	std, loop := New(o), New(o)
+	std.loops = func() *loopTransport { return nil }
+	t.Cleanup(std.Close)
+	t.Cleanup(loop.Close)
+	return []struct {
+		name   string
+		client *Client
+	}{{"net/http", std}, {"loop", loop}}
+}
+
+// Connections come from the source addresses in turn; one of the other IP version is left
+// out.
+func TestSourceAddresses(t *testing.T) {
+	stage := perform(t, answers(true, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), Options{})
+	var addrs []netip.Addr
+	for _, a := range []string{"127.0.0.2", "::1", "127.0.0.3"} {
+		addrs = append(addrs, netip.MustParseAddr(a))
+	}
+	for _, way := range direct(t, Options{Sources: addrs}) {
+		t.Run(way.name, func(t *testing.T) {
+			used := map[string]int{}
+			for range 6 {
+				x := way.client.Do(t.Context(), stage.request())
+				if x.Response.Failure != nil {
+					t.Fatal(x.Response.Failure)
+				}
+				used[x.Conn.Trace.Local.Addr().String()]++
+				x.Release()
+			}
+			if len(used) != 2 || used["127.0.0.2"]+used["127.0.0.3"] != 6 || used["127.0.0.2"] < 2 || used["127.0.0.3"] < 2 {
+				t.Errorf("connections from %v", used)
+			}
+		})
+	}
+}
+
+// An address that this machine does not have is named before the run, and by requests.
+func TestForeignSourceAddress(t *testing.T) {
+	foreign := netip.MustParseAddr("192.0.2.7") // RFC 5737: nobody's
+	err := CheckSources([]netip.Addr{netip.MustParseAddr("127.0.0.1"), foreign})
+	if err == nil || err.Error() != "source address 192.0.2.7 is not an address of this machine" {
+		t.Errorf("error = %v", err)
+	}
+	if err := CheckSources(nil); err != nil {
+		t.Errorf("error = %v", err)
+	}
+	stage := perform(t, answers(true, ""), Options{})
+	for _, way := range direct(t, Options{Sources: []netip.Addr{foreign}}) {
+		x := way.client.Do(t.Context(), stage.request())
+		f := x.Response.Failure
+		if f == nil || f.Class != bench.ClientError || !strings.HasSuffix(f.Message, "is the source address one of this machine?") {
+			t.Errorf("%s: %v", way.name, f)
+		}
+	}
+}
+
+// Names with addresses of both versions are reached by the wanted one, IPv4 first.
+func TestIPVersion(t *testing.T) {
+	four, six := "127.0.0.1:80", "[::1]:80"
+	for _, tt := range []struct {
+		version IPVersion
+		sources []string
+		want    []string
+	}{
+		{IPAny, nil, []string{four, six}},
+		{IPv4, nil, []string{four}},
+		{IPv6, nil, []string{six}},
+		{IPAny, []string{"::1"}, []string{six}},
+		{IPv4, []string{"::1"}, nil},
+	} {
+		o := Options{IPVersion: tt.version}
+		for _, s := range tt.sources {
+			o.Sources = append(o.Sources, netip.MustParseAddr(s))
+		}
+		var got []string
+		for _, host := range []string{"::1", "127.0.0.1", "::ffff:127.0.0.1"} {
+			addrs, err := o.lookup(t.Context(), host, "80")
+			if (err == nil) != (len(addrs) > 0) {
+				t.Errorf("lookup(%s) = %v, %v", host, addrs, err)
+			}
+			for _, a := range addrs {
+				got = append(got, a.String())
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tt.want, slices.Compact(got)); diff != "" {
+			t.Errorf("%+v: %s", tt, diff)
+		}
+	}
+	addrs, err := (&Options{}).lookup(t.Context(), "localhost", "80")
+	if err != nil || !addrs[0].Addr().Is4() {
+		t.Errorf("localhost = %v, %v; want IPv4 first", addrs, err)
+	}
+	if _, err := (&Options{}).lookup(t.Context(), "localhost", "x"); err == nil {
+		t.Error("a port that is no number is accepted")
+	}
+}
+
+// A server with an address of the wanted version only is reached over it; one without
+// fails with the reason.
+func TestServerOfTheOtherIPVersion(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for _, way := range direct(t, Options{IPVersion: IPv6}) {
+		x := way.client.Do(t.Context(), &Request{URL: &url.URL{Scheme: "http", Host: ln.Addr().String()}, Header: http.Header{}})
+		f := x.Response.Failure
+		if f == nil || f.Class != bench.ConnectError || !strings.Contains(f.Message, "no address of the wanted IP version") {
+			t.Errorf("%s: %v", way.name, f)
+		}
+	}
+}
