@@ -1,19 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/export/native"
 )
 
 const exportLong = `Make the files of a run again from its result.json: the summary as JSON and CSV,
-those of each phase, and the console report. They are the same, byte for byte,
-as those that the run wrote. --from is a result.json or the folder of a run.`
+those of each phase, the time slices and the console report. They are the same,
+byte for byte, as those that the run wrote. Records in Parquet (profile with
+--record-format parquet) become the lines that AIPerf writes.
+
+--from is a result.json, a Parquet file of records, or the folder of a run, which
+may have both.`
 
 // exportFormat is the only layout of files so far: that of AIPerf 0.13.
 const exportFormat = "aiperf-0.13"
@@ -22,23 +29,18 @@ func newExportCommand() *cobra.Command {
 	var from, format, output string
 	cmd := &cobra.Command{
 		Use:     "export",
-		Short:   "Make the files of a run again from its result.json",
+		Short:   "Make the files of a run again",
 		Long:    exportLong,
 		Example: "  aiperfd export --from artifacts/run/result.json --output again",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case from == "":
-				return exitError{exitUsage, errors.New("--from: required: a result.json or the folder of a run")}
+				return exitError{exitUsage, errors.New("--from: required: a result.json, a Parquet file of records, or the folder of a run")}
 			case format != exportFormat:
 				return exitError{exitUsage, fmt.Errorf("--format %q: must be %s", format, exportFormat)}
-			case output == "":
-				output = from
-				if info, err := os.Stat(from); err == nil && !info.IsDir() {
-					output = filepath.Dir(from)
-				}
 			}
-			names, err := native.Convert(from, output)
+			names, err := exportFiles(from, &output)
 			for _, name := range names {
 				fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(output, filepath.FromSlash(name)))
 			}
@@ -46,8 +48,40 @@ func newExportCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&from, "from", "", "`path` of a result.json, or of the folder of a run")
+	fs.StringVar(&from, "from", "", "`path` of a result.json, of a Parquet file of records, or of the folder of a run")
 	fs.StringVar(&format, "format", exportFormat, "layout of the files: "+exportFormat)
-	fs.StringVar(&output, "output", "", "write the files into this `folder` (default that of the result)")
+	fs.StringVar(&output, "output", "", "write the files into this `folder` (default that of --from)")
 	return cmd
+}
+
+// exportFiles makes files into a folder, by default that of from, and returns their
+// names.
+func exportFiles(from string, to *string) (names []string, err error) {
+	tables := []string{}
+	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		*to = cmp.Or(*to, from)
+		tables = columns.Find(from)
+	default:
+		*to = cmp.Or(*to, filepath.Dir(from))
+		if strings.HasSuffix(from, columns.Extension) {
+			name, err := columns.Convert(from, *to)
+			if err != nil {
+				return nil, err
+			}
+			return []string{name}, nil
+		}
+	}
+	names, err = native.Convert(from, *to)
+	for _, table := range tables {
+		name, failure := columns.Convert(table, *to)
+		if failure == nil {
+			names = append(names, name)
+		}
+		err = errors.Join(err, failure)
+	}
+	return names, err
 }

@@ -61,7 +61,7 @@ func (p *Profile) print(r *export.Report) error {
 	}
 	if options.Detail != export.Brief {
 		for _, f := range []export.File{
-			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records},
+			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records}, {Label: "Records Parquet Export", Path: names.Tables},
 			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Outputs JSON", Path: names.Outputs}, {Label: "Log File", Path: names.Log},
 		} {
 			f.Path = filepath.Join(p.Folder.Path, f.Path)

@@ -32,6 +32,7 @@ func largeStructs() map[string]int {
 		"internal/engine/config/sweep.Block":      33,
 		"internal/engine/config/reference.Field":  24,
 		"internal/engine/export.Report":           29,
+		"internal/engine/export/columns.row":      36,
 		"internal/engine/verdict.Certificate":     22,
 		"internal/mock/options.Options":           52,
 		"internal/mock/truth.Record":              28,

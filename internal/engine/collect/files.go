@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -32,14 +34,43 @@ type recordFile[T any] struct {
 	err    error // of the writer; read it after close
 }
 
-// open creates the file and starts the writer, which appends by encode.
-func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
+// encoder encodes the lines of a file.
+type encoder[T any] struct {
+	write      func(T) error
+	flush, end func() error // flush hands over what is whole, end everything
+}
+
+// lines returns the encoder of a file of lines.
+func lines[T any](o export.RecordOptions, write func(*export.RecordWriter, T) error) func(io.Writer) (encoder[T], error) {
+	return func(to io.Writer) (encoder[T], error) {
+		w := export.NewRecordWriter(to, o)
+		return encoder[T]{func(line T) error { return write(w, line) }, w.Flush, w.Flush}, nil
+	}
+}
+
+// tables returns the encoder of a Parquet file, which is not whole before its end.
+func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], error) {
+	return func(to io.Writer) (encoder[*bench.Record], error) {
+		w, err := columns.NewWriter(to, o)
+		if err != nil {
+			return encoder[*bench.Record]{}, err
+		}
+		return encoder[*bench.Record]{w.Write, func() error { return nil }, w.Close}, nil
+	}
+}
+
+// open creates the file and starts the writer, which appends by an encoder.
+func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], error)) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
 	if err != nil {
 		return err
 	}
+	out, err := encode(file)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
 	f.in = make(chan T, 1024) // a second of a slow disk at a thousand requests per second
-	f.writer.Go(func() { f.err = f.append(file, o, encode) })
+	f.writer.Go(func() { f.err = f.append(file, out) })
 	return nil
 }
 
@@ -78,8 +109,7 @@ func (f *recordFile[T]) close() error {
 
 // append writes lines until the channel is closed. After an error it continues to
 // receive, so that the run is not blocked.
-func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
-	out := export.NewRecordWriter(file, o)
+func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	var failure error
@@ -92,17 +122,17 @@ func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode fun
 		select {
 		case line, open := <-f.in:
 			if !open {
-				note(errors.Join(out.Flush(), file.Sync(), file.Close()))
+				note(errors.Join(out.end(), file.Sync(), file.Close()))
 				return failure
 			}
 			if failure == nil {
-				note(encode(out, line))
+				note(out.write(line))
 			}
 			if f.room != nil {
 				f.room.Release(f.weight(line))
 			}
 		case <-tick.C:
-			note(out.Flush())
+			note(out.flush())
 		}
 	}
 }
@@ -150,6 +180,7 @@ func RemoveValues(dir string) {
 // between OpenFiles and Close.
 type Files struct {
 	records recordFile[*bench.Record]
+	tables  recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
 	outputs recordFile[*bench.Record]
 	texts   outputFiles
@@ -168,23 +199,29 @@ type FileOptions struct {
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
 	f := &Files{values: valueFiles{dir: o.Dir}}
-	names, lines := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o)
-	if o.Plan.Files.Records {
-		if err := f.records.open(filepath.Join(o.Dir, names.Records), lines, (*export.RecordWriter).Write); err != nil {
-			return f, err
-		}
-	}
+	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
-	if o.Plan.Files.Outputs {
-		f.outputs.bounded(answerBytes)
-		if err := f.outputs.open(f.texts.fragments, lines, (*export.RecordWriter).WriteOutput); err != nil {
+	at := func(name string) string { return filepath.Join(o.Dir, name) }
+	if files.Records {
+		if err := f.records.open(at(names.Records), lines(common, (*export.RecordWriter).Write)); err != nil {
 			return f, err
 		}
 	}
-	if o.Plan.Files.Raw {
+	if files.Tables {
+		if err := f.tables.open(at(names.Tables), tables(common)); err != nil {
+			return f, err
+		}
+	}
+	if files.Outputs {
+		f.outputs.bounded(answerBytes)
+		if err := f.outputs.open(f.texts.fragments, lines(common, (*export.RecordWriter).WriteOutput)); err != nil {
+			return f, err
+		}
+	}
+	if files.Raw {
 		f.raws.bounded((*export.Raw).Bytes)
-		return f, f.raws.open(filepath.Join(o.Dir, names.Raw), lines, (*export.RecordWriter).WriteRaw)
+		return f, f.raws.open(at(names.Raw), lines(common, (*export.RecordWriter).WriteRaw))
 	}
 	return f, nil
 }
@@ -196,7 +233,7 @@ func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
 // Close returns when all lines are on disk. A second call returns the same error.
 func (f *Files) Close() error {
 	writing := f.outputs.in != nil
-	err := errors.Join(f.records.close(), f.raws.close(), f.outputs.close())
+	err := errors.Join(f.records.close(), f.tables.close(), f.raws.close(), f.outputs.close())
 	if writing && f.outputs.err == nil {
 		f.outputs.err = f.texts.join()
 		err = errors.Join(err, f.outputs.err)
@@ -210,6 +247,7 @@ func (f *Files) Release() { f.values.close() }
 // write writes a record. A file that cannot be written is reported once, by Close.
 func (f *Files) write(rec *bench.Record) {
 	f.records.write(rec)
+	f.tables.write(rec)
 	f.outputs.write(rec)
 }
 

@@ -56,7 +56,7 @@ func TestRecordFileRoom(t *testing.T) {
 	encode := func(_ *export.RecordWriter, r *export.Raw) error {
 		return os.WriteFile(path+string(r.Body), nil, 0o600)
 	}
-	if err := f.open(path, export.RecordOptions{}, encode); err != nil {
+	if err := f.open(path, lines(export.RecordOptions{}, encode)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {

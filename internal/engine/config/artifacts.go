@@ -12,6 +12,7 @@ type Artifacts struct {
 	Dir             string          `json:"dir" validate:"min=1"` // owned by the server in the daemon
 	Prefix          *string         `json:"prefix"`
 	Level           string          `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	RecordFormat    string          `json:"recordFormat" validate:"oneof=jsonl parquet both"`
 	ExportOutputs   bool            `json:"exportOutputsJson"`
 	ExportInputs    bool            `json:"exportInputs"`
 	Summary         bool            `json:"summary"` // as JSON; AIPerf's ["json"] is true

@@ -211,6 +211,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"slices", `artifacts: {sliceDuration: 0}`, "#/benchmark/artifacts/sliceDuration out-of-range"},
 	{"summary format", `artifacts: {summary: [csv]}`, "#/benchmark/artifacts/summary wrong-type"},
 	{"decimals", `artifacts: {csvPrecision: 13}`, "#/benchmark/artifacts/csvPrecision out-of-range"},
+	{"format of records", `artifacts: {recordFormat: csv}`, "#/benchmark/artifacts/recordFormat bad-enum"},
 	{"records format", `artifacts: {records: [csv]}`, "#/benchmark/artifacts/records bad-enum"},
 	{"raw without records", `artifacts: {records: false, raw: true}`, "#/benchmark/artifacts/raw conflict"},
 	{"level contradicts", `artifacts: {level: summary, raw: true}`, "#/benchmark/artifacts/level conflict"},

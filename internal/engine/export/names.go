@@ -18,6 +18,7 @@ type Names struct {
 	JSON    string // summary
 	CSV     string // summary
 	Records string // one line a request
+	Tables  string // the same as Parquet
 	Raw     string // one line a request, with bodies
 	Inputs  string // request bodies of the dataset
 	Outputs string // texts of the answers
@@ -36,7 +37,7 @@ func nameSuffixes() []string {
 	all := []string{
 		"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
 		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
-		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl",
+		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl", ".parquet",
 	}
 	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt"}
 	for _, f := range Formats() {
@@ -50,7 +51,7 @@ func nameSuffixes() []string {
 func NamesFor(prefix string) Names {
 	n := Names{
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv",
-		Records: "profile_export.jsonl", Raw: "profile_export_raw.jsonl",
+		Records: "profile_export.jsonl", Tables: "profile_export.parquet", Raw: "profile_export_raw.jsonl",
 		Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
 	}
@@ -68,7 +69,7 @@ func NamesFor(prefix string) Names {
 	if base == "" || base == "/" {
 		return n
 	}
-	n.JSON, n.CSV, n.Records, n.Raw = base+".json", base+".csv", base+".jsonl", base+"_raw.jsonl"
+	n.JSON, n.CSV, n.Records, n.Tables, n.Raw = base+".json", base+".csv", base+".jsonl", base+".parquet", base+"_raw.jsonl"
 	n.Console, n.Result = base+"_console.txt", base+"_result.json"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken

@@ -86,7 +86,8 @@ func (c *compiler) measure(p *Plan) {
 	c.phases(p)
 	c.metrics(p)
 	p.Files = Files{
-		Records: c.b.Artifacts.Level != "summary",
+		Records: c.b.Artifacts.Level != "summary" && c.b.Artifacts.RecordFormat != "parquet",
+		Tables:  c.b.Artifacts.Level != "summary" && c.b.Artifacts.RecordFormat != "jsonl",
 		Raw:     c.b.Artifacts.Level == "raw",
 		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
 		Outputs: c.b.Artifacts.ExportOutputs,

@@ -218,6 +218,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.recordFormat":        func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
 	"artifacts.csvPrecision":        func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
 	"artifacts.exportOutputsJson":   func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },

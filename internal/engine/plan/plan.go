@@ -95,6 +95,7 @@ type Profiler struct {
 type Files struct {
 	Layout  export.Layout
 	Records bool // profile_export.jsonl
+	Tables  bool // profile_export.parquet
 	Raw     bool // profile_export_raw.jsonl
 	Inputs  bool // inputs.json
 	Outputs bool // outputs.json

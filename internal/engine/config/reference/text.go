@@ -291,6 +291,7 @@ func fieldTexts() []fieldText {
 		{path: "benchmark.artifacts.dir", text: "Folder for all files of a run. The daemon has its own and ignores it with a warning."},
 		{path: "benchmark.artifacts.exportInputs", text: "Write the request bodies of the dataset to `inputs.json`; always so with level raw."},
 		{path: "benchmark.artifacts.exportOutputsJson", text: "Write the texts of the responses to `outputs.json`."},
+		{path: "benchmark.artifacts.recordFormat", text: "Format of the record file: AIPerf's lines, Parquet, or both. Parquet takes a tenth of the space, and is complete at the end of the run only: after a crash there are no partial results. `aiperfd export` turns it into lines."},
 		{path: "benchmark.artifacts.summary", text: "Write the summary as JSON; AIPerf's `[json]` is true. The CSV file is always written."},
 		{path: "benchmark.artifacts.csvPrecision", text: "Decimals of the numbers in CSV files; AIPerf writes 2. null: at least 2, and for numbers below 1 as many as four significant digits need."},
 		{path: "benchmark.artifacts.overwrite", text: "Without `dir`: replace the results of an earlier run of the same name, instead of appending a number to the name of the folder. The daemon ignores it with a warning."},
