@@ -219,7 +219,7 @@ func (r *Report) parameters(c *aggregate.Cell) map[string]any {
 	return out
 }
 
-// short returns the values of a variation in one line.
+// Short returns the values of a variation in one line.
 func Short(v *cell.Variation) string {
 	var parts []string
 	for _, a := range v.Values {
