@@ -123,7 +123,7 @@ func describeLimits(d *config.Phase, ph *Phase) string {
 	if d.Type != "concurrency" && ph.Concurrency > 0 {
 		text = fmt.Sprintf(", at most %d at a time%s", ph.Concurrency, describeRamp(d.ConcurrencyRamp))
 		if ph.Backlog.Saturation != QueueArrivals {
-			text += ", then " + Saturations()[ph.Backlog.Saturation]
+			text += ", saturation " + Saturations()[ph.Backlog.Saturation]
 		}
 	}
 	if ph.Prefill > 0 {
