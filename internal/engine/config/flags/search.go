@@ -242,7 +242,7 @@ func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
 		if section, _, _ := strings.Cut(typed.option.path, "."); section != "profiling" && section != "dataset" {
 			continue
 		}
-		path := studyOptions{b.overlay}.varied(typed.option.path)
+		path := studyOptions(b).varied(typed.option.path)
 		taken := typed.option.names == "--concurrency" && len(items(block.Get("runs"))) > 0 ||
 			typed.option.names == "--request-rate" // makes the phase an open loop
 		if !taken && (paths[path] || paths[strings.TrimPrefix(path, "phases.profiling.")]) {

@@ -36,7 +36,7 @@ func (b studyOptions) lay() {
 		case block == nil:
 			b.fail(occ, problem.CodeConflict, "needs a sweep, for example --concurrency 1,2,4, or --search-recipe")
 		default:
-			if n := (plainOptions{b.overlay}).value(occ); n != nil && b.free(occ.option.path, occ) {
+			if n := plainOptions(b).value(occ); n != nil && b.free(occ.option.path, occ) {
 				b.set(occ.option.path, occ, n)
 			}
 		}
