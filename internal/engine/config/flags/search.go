@@ -70,7 +70,7 @@ func (b searchOptions) preset(occ *occurrence) {
 		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
 	})
 	if i < 0 {
-		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+suggest.DidYouMean(occ.values[0], recipe.Names()))
+		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipe.Names()))
 		return
 	}
 	streaming := b.find("endpoint.streaming")
