@@ -84,7 +84,7 @@ func (f *initFlags) run(w io.Writer) error {
 		_, err = io.WriteString(w, text)
 		return err
 	}
-	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // it has no secrets, and others may read it
 	if err != nil {
 		return exitError{exitUsage, err}
 	}

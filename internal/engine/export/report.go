@@ -97,6 +97,16 @@ type PhaseReport struct {
 	Slices   []Slice                   `json:"-"`                 // nil = none were asked for, or the phase does not enter the results
 }
 
+// truncatedShare is the share of cut requests above which results are marked.
+const truncatedShare = 0.01
+
+// Truncated reports whether the end of the grace period cut so many of the requests that
+// percentiles without them mislead.
+func (r *Report) Truncated() bool {
+	sent := count(r, "request_count") + count(r, "error_request_count") + count(r, "cancelled_request_count") + count(r, "cancelled_by_test_count")
+	return float64(count(r, "unfinished_at_end")) > truncatedShare*float64(sent)
+}
+
 // Slices returns the time slices of the phases that enter the results, in order.
 func (r *Report) Slices() []Slice {
 	var out []Slice

@@ -56,6 +56,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	s.value("was_cancelled", r.Cancelled)
 	s.value("is_complete", r.Complete)
 	s.value("error_summary", errorSummary(r.Errors))
+	if r.Truncated() {
+		s.value("truncated", true)
+	}
 	s.time("start_time", r.Start)
 	s.time("end_time", r.End)
 	if r.Warmup != nil {

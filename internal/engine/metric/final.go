@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -201,6 +202,8 @@ func (f *finisher) fill(res *Result, r *catalogue.Row) {
 		}
 	case r.Lag != nil:
 		f.fillLag(res, r)
+	case r.Bounded != "":
+		f.fillBounded(res, &f.set.series[f.set.byTag[r.Bounded]])
 	case r.Base != "":
 		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.Base]])
 	default:
@@ -293,6 +296,24 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 	scale := se.row.SketchDiv / se.row.Div
 	res.RelError = sketch.RelativeError
 	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
+}
+
+// fillBounded computes a metric with the requests that the end of the grace period cut.
+func (f *finisher) fillBounded(res *Result, se *series) {
+	if f.live || len(se.least) == 0 {
+		return
+	}
+	if !se.dropped() {
+		if sorted := f.sort(se); len(sorted) == se.exact.Len() {
+			all := slices.Concat(sorted, se.least)
+			slices.Sort(all)
+			atLeast(res, all, se.row.Div)
+			return
+		}
+	}
+	all := se.sketch.Clone()
+	all.AddAll(se.least, se.row.SketchDiv)
+	sketchedLeast(res, all, se.row.SketchDiv/se.row.Div)
 }
 
 // fillCurve computes a time-weighted metric.

@@ -190,6 +190,9 @@ func (s *Set) measure(v *catalogue.View, parts []*fold) (n int) {
 		se := &s.series[i]
 		s.values[i] = math.NaN()
 		if !se.row.Scope.Covers(v.Outcome) {
+			if se.row.Least != nil && v.Unfinished() {
+				se.addLeast(se.row.Least(v))
+			}
 			continue
 		}
 		if se.row.List != nil {

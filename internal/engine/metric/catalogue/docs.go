@@ -91,6 +91,7 @@ Objectives of the run (` + "`--slo 'p99(ttft) < 500ms'`" + `, ` + "`runSlos`" + 
 ## Families
 
 - ` + "`adj_<tag>`" + ` exists for every metric with the note *includes failed* if at least one request failed: each error counts as an infinite value, percentiles are taken by nearest rank, and count includes the errors. Average, sum, maximum and often the upper percentiles are infinite.
+- ` + "`lower_bound_<tag>`" + ` exists for time_to_first_token, request_latency and their corrected twins if the end of the grace period cut at least one request, in final results of a phase as a whole. The slowest requests are those that are cut, so percentiles without them are too low: here each of them counts with its age at the cut, or with its first content if that had come. Every statistic is at most what it would be if the requests had ended. If more than 1 % of the requests that were sent were cut, the summary has ` + "`truncated: true`" + ` and the headline prints these percentiles too. Requests that were never sent are in dropped_arrival_count.
 - ` + "`slo_attainment.<tag>`" + ` exists for each objective: the share of successful and failed requests that meet this objective alone. A value meets an objective if it does not exceed the threshold or, for metrics with the note *larger is better*, if it is not below it.
 `
 

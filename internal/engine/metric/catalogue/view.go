@@ -95,6 +95,21 @@ func (v *View) loadGaps(chunks []bench.Chunk) {
 	v.Gaps, v.MaxGap, v.SameRead = len(chunks)-1, float64(longest), same
 }
 
+// Unfinished reports whether the end of the grace period cut the request.
+func (v *View) Unfinished() bool {
+	f := v.Record.Answer.Failure
+	return f != nil && f.Class == bench.Cancelled && f.Code == bench.CutByGrace && v.Record.Stamps.Start != 0
+}
+
+// leastFirst returns when the first content of an unfinished request came, or its age if
+// there was none.
+func (v *View) leastFirst() float64 {
+	if chunks := v.Record.Answer.Chunks; len(chunks) > 0 {
+		return v.afterStart(chunks[0].At)
+	}
+	return v.End
+}
+
 // since returns to - from in nanoseconds; NaN if one of them did not happen.
 func since(to, from time.Duration) float64 {
 	if to == 0 || from == 0 {
