@@ -583,7 +583,7 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(short.String(), "\n"); n > 75 {
+	if n := strings.Count(short.String(), "\n"); n > 80 {
 		t.Errorf("the short help has %d lines", n)
 	}
 }
@@ -613,7 +613,7 @@ func TestUsageExamples(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if count != 4 {
+	if count != 6 {
 		t.Errorf("%d examples", count)
 	}
 }
