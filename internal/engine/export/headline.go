@@ -88,7 +88,7 @@ func (p *page) requests(r *Report) {
 	if r.Expected > 0 && ok+failed+cancelled+tested < r.Expected {
 		text += fmt.Sprintf(", of %s", whole(r.Expected))
 	}
-	if r.Truncated() {
+	if r.Results.Truncated() {
 		text += fmt.Sprintf(" (truncated: %s still running at the end)", whole(count(r, "unfinished_at_end")))
 	}
 	if r.Duration > 0 {
@@ -168,10 +168,6 @@ func headlineName(d *catalogue.Def) string {
 	switch d.Tag {
 	case "request_latency":
 		return "Latency"
-	case "lower_bound_time_to_first_token":
-		return ">= TTFT"
-	case "lower_bound_request_latency":
-		return ">= Lat."
 	case "video_inference_time":
 		return "Inference"
 	}
@@ -187,11 +183,10 @@ func (p *page) latencies(r *Report) {
 	var rows []string
 	doubtful := false
 	for _, tag := range []string{
-		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency",
-		"request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
+		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
 	} {
 		result := r.Results.Find(tag)
-		if result == nil || strings.HasPrefix(tag, "lower_bound_") && !r.Truncated() {
+		if result == nil || strings.HasPrefix(tag, "lower_bound_") && !r.Results.Truncated() {
 			continue
 		}
 		label := headlineName(result.Def)

@@ -25,7 +25,7 @@ type Report struct {
 	Cancelled   bool        `json:"was_cancelled"`
 	Complete    bool        `json:"is_complete"` // all expected results arrived
 	Models      []string    `json:"models"`
-	Servers
+	Groups
 	Endpoint  string  `json:"endpoint_type"` // endpoint type
 	Title     string  `json:"title"`         // metrics title, for example "LLM Metrics"
 	Streaming bool    `json:"streaming"`
@@ -54,10 +54,12 @@ type Report struct {
 	Layout Layout `json:"layout"`
 }
 
-// Servers are the servers of a run.
-type Servers struct {
+// Groups are the groups of requests that have results of their own, of the profiling
+// phases together.
+type Groups struct {
 	Targets  []string         `json:"targets"`             // redacted base URLs
-	ByTarget []metric.Results `json:"by_target,omitempty"` // of the profiling phases together, one for each target; nil unless there are several
+	ByTarget []metric.Results `json:"by_target,omitempty"` // one for each target; nil unless there are several
+	ByTurn   []metric.Results `json:"by_turn,omitempty"`   // from the first turn on; nil without conversations of several turns
 }
 
 // Identity says which run a report is about.
@@ -95,16 +97,6 @@ type PhaseReport struct {
 	Sketches map[string]*sketch.Sketch `json:"sketches,omitempty"`
 	Windows  []Window                  `json:"windows,omitempty"` // nil for a warm-up
 	Slices   []Slice                   `json:"-"`                 // nil = none were asked for, or the phase does not enter the results
-}
-
-// truncatedShare is the share of cut requests above which results are marked.
-const truncatedShare = 0.01
-
-// Truncated reports whether the end of the grace period cut so many of the requests that
-// percentiles without them mislead.
-func (r *Report) Truncated() bool {
-	sent := count(r, "request_count") + count(r, "error_request_count") + count(r, "cancelled_request_count") + count(r, "cancelled_by_test_count")
-	return float64(count(r, "unfinished_at_end")) > truncatedShare*float64(sent)
 }
 
 // Slices returns the time slices of the phases that enter the results, in order.

@@ -23,7 +23,7 @@ func TestTruncated(t *testing.T) {
 		if err := Console(&screen, r, ConsoleOptions{Detail: Brief, Width: 120}); err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{"(truncated: 13 still running at the end)", ">= Lat. ms         6,000       9,000      13,500"} {
+		for _, text := range []string{"(truncated: 13 still running at the end)", ">=Latency ms       6,000       9,000      13,500"} {
 			if got := strings.Contains(screen.String(), text); got != want {
 				t.Errorf("%v cut: the headline has %q: %v, want %v\n%s", cut, text, got, want, &screen)
 			}

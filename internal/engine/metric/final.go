@@ -83,6 +83,12 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 // ByTarget returns the metrics of finished phases together, for each target; nil unless
 // the records are divided by target. Rates are divided by the windows of the phases.
 func ByTarget(parts ...Part) []Results {
+	return grouped(parts, func(s *Set) []*fold { return s.targets })
+}
+
+// grouped returns the metrics of phases together for each of the groups that of returns,
+// of which all sets have equally many.
+func grouped(parts []Part, of func(*Set) []*fold) []Results {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -92,10 +98,10 @@ func ByTarget(parts ...Part) []Results {
 		w += p.Window
 	}
 	var out []Results
-	for i := range s.targets {
+	for i := range of(s) {
 		all := newFold(s)
 		for _, p := range parts {
-			all.merge(p.Set.targets[i], s)
+			all.merge(of(p.Set)[i], s)
 		}
 		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(w)}, nil))
 	}

@@ -109,7 +109,7 @@ func Rows() []Row { return all }
 func build() []Row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), tokenRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), speculationRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
+		usageRows(), usageTotalRows(), speculationRows(), sessionRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]Row, 0, len(rows)+8)
@@ -169,7 +169,7 @@ func adjusted(r Row) Row {
 func bounded(r Row) Row {
 	return Row{
 		Def: Def{
-			Tag: "lower_bound_" + r.Tag, Header: r.Header + " (lower bound)", Unit: r.Unit, Kind: Derived,
+			Tag: "lower_bound_" + r.Tag, Header: r.Header + " (lower bound)", Short: ">=" + strings.TrimPrefix(r.Short, "Req "), Unit: r.Unit, Kind: Derived,
 			Flags: r.Flags &^ IncludesFailed, Origin: Ours,
 			Doc: "The values of " + r.Tag + " and, for each request that the end of the grace period cut, the least that it can be. Only with at least one such request.",
 		},

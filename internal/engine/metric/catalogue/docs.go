@@ -44,6 +44,7 @@ var docSections = [...]docSection{
 	{"Usage", "Counts reported by the server.", usageRows},
 	{"Usage totals", "Sums over successful requests.", usageTotalRows},
 	{"Speculative decoding", "From metrics.speculative_decoding of responses (vLLM). Reports whose numbers contradict each other, and those of responses with several choices, are left out.", speculationRows},
+	{"Conversations", "For conversations of several turns. A conversation has a session latency if all its turns succeeded. The summary has all metrics by turn in `results_by_turn`, where turn 0 is the first, and 15 stands for all from the sixteenth on; the report has a table of them.", sessionRows},
 	{"Repetition", "How much of what the profiling phases sent had been sent before in the run, warm-up included. [prefix-caches.md](prefix-caches.md) has the definitions and how exact they are.", reuseRows},
 	{"Jobs", "For endpoint types whose results are fetched by polling. Content is timestamped with the poll that returned it, so these requests have no inter-token latencies.", jobRows},
 	{"Connection", "Phases of a request; they do not overlap and add up to its total.", traceRows},

@@ -37,6 +37,9 @@ type View struct {
 	Streams bool         // first content and gaps mean something
 	// Deadline is that of the tokens, which the caller sets once.
 	Deadline Deadline
+	// SessionStart is the start of the first turn, if this is the last of several and all of
+	// them succeeded; otherwise 0. The caller sets it after Load.
+	SessionStart time.Duration
 
 	First, Last, End     float64 // first and last content, end; NaN = did not happen
 	ISL, OSL, Out, Think float64 // token counts; NaN = unknown
