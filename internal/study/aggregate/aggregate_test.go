@@ -201,6 +201,10 @@ func TestConverged(t *testing.T) {
 		}
 		return out
 	}
+	distort := func(trials []cell.Trial, i int) []cell.Trial {
+		trials[i].Client = "invalid"
+		return trials
+	}
 	r := rand.New(rand.NewPCG(5, 6))
 	normal := func(mean float64) cell.Trial {
 		values := make([]float64, 5000)
@@ -222,6 +226,8 @@ func TestConverged(t *testing.T) {
 		{"too few", &sweep.Convergence{Mode: sweep.CIWidth, MinRuns: 3}, flat(1, 1), false},
 		{"wide", &sweep.Convergence{Mode: sweep.CIWidth}, flat(100, 110, 105), false},
 		{"a wider limit", &sweep.Convergence{Mode: sweep.CIWidth, Threshold: new(0.25)}, flat(100, 110, 105), true},
+		{"a run that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distort(flat(1, 1), 1), false},
+		{"runs beside one that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distort(flat(1, 9, 1), 1), true},
 		{"variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 110, 105), true}, // 0.0476 < 0.05
 		{"more variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 112, 105), false},
 		{"mean of 0", &sweep.Convergence{Mode: sweep.CV, Threshold: &limit}, flat(0, 0), false},

@@ -81,8 +81,7 @@ func (c *Cell) Find(tag, name string) *Estimate {
 // result.
 func (c *Cell) Invalid() bool { return slices.ContainsFunc(c.Good, distorted) }
 
-// distorted reports whether the load generator could not keep up in a run.
-func distorted(t cell.Trial) bool { return t.Client == "invalid" }
+func distorted(t cell.Trial) bool { return t.Distorted() }
 
 // Feasible reports whether all conditions are satisfied.
 func (c *Cell) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 }

@@ -10,11 +10,12 @@ import (
 )
 
 // Converged reports whether the trials of a variation are stable enough to repeat it no
-// more. Trials that are not results do not count. Looking after every trial makes the
-// widths at which repeats end somewhat too small.
+// more. Trials that failed do not count, nor those in which the load generator could not
+// keep up. Looking after every trial makes the widths at which repeats end somewhat too
+// small.
 func Converged(c *sweep.Convergence, level float64, trials []cell.Trial) bool {
 	o := cell.Outcome{Trials: trials}
-	good := o.Successful()
+	good := slices.DeleteFunc(o.Successful(), distorted)
 	if c == nil || len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
 		return false
 	}

@@ -57,6 +57,9 @@ type Trial struct {
 	Samples func(tag string) (values []float64, ok bool) `json:"-"`
 }
 
+// Distorted reports whether the load generator could not keep up in the run.
+func (t *Trial) Distorted() bool { return t.Client == "invalid" }
+
 // Stat returns one statistic of one metric, in the metric's display unit.
 func (t *Trial) Stat(tag, stat string) (float64, bool) {
 	m := t.Metric(tag)

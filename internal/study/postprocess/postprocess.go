@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search"
 )
@@ -39,7 +38,7 @@ type object = map[string]any
 func value(o *cell.Outcome, tag, stat string) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, t := range o.Successful() {
-		if t.Client == string(verdict.Invalid) {
+		if t.Distorted() {
 			continue
 		}
 		v, ok := t.Stat(tag, stat)

@@ -129,8 +129,11 @@ func (b searchOptions) space(occ *occurrence) {
 	if filters := b.filters(b.flags.get("--search-sla")); len(filters) > 0 {
 		block["slaFilters"] = filters
 	}
-	if b.flags.get("--search-max-iterations") == nil {
-		b.fail(occ, problem.CodeRequired, "needs --search-max-iterations")
+	if len(dimensions) < len(occ.values) { // the block would report problems that follow from this one
+		if b.flags.get("--search-max-iterations") == nil {
+			b.fail(occ, problem.CodeRequired, "needs --search-max-iterations")
+		}
+		return
 	}
 	b.sweep(occ, block)
 }
