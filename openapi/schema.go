@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"aiperfd/internal/engine/plainjson"
@@ -32,9 +33,7 @@ func DocumentSchema() ([]byte, error) {
 	}
 	root, _ := definitions["Document"].(map[string]any)
 	out := map[string]any{"$schema": dialect, "title": "Benchmark document of aiperfd", "$defs": definitions}
-	for key, value := range root {
-		out[key] = value
-	}
+	maps.Copy(out, root)
 	delete(definitions, "Document")
 	text, err := plainjson.Marshal(out)
 	if err != nil {

@@ -6,7 +6,7 @@
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm browser image
+# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm workloads browser image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -221,6 +221,11 @@ stage_docs() {
   grep -- '^---' "$work/pages.log"
 }
 
+# The workloads in examples/, in their short form.
+stage_workloads() {
+  "$here/e2e_workloads.sh" "$bin" >"$work/workloads.log" 2>&1 || die "a workload failed"
+}
+
 # vLLM's own routes, by curl.
 stage_vllm() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
@@ -281,7 +286,7 @@ stage_image() {
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm browser image)
+  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm workloads browser image)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

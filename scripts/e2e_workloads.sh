@@ -12,10 +12,12 @@ for _ in $(seq 100); do [[ -s $dir/port ]] && break; sleep 0.1; done
 url=http://127.0.0.1:$(cat "$dir/port")
 for file in examples/workloads/*.yaml; do
   name=$(basename "$file" .yaml)
-  short=$(sed -n 's/^# Short form: //p' "$file")
+  short=() variables=()
+  for word in $(sed -n 's/^# Short form: //p' "$file"); do
+    case $word in [A-Z]*=*) variables+=("$word") ;; *) short+=("$word") ;; esac
+  done
   start=$SECONDS
-  # shellcheck disable=SC2086 # the short form is a list of flags
-  timeout 120 "$aiperfd" profile --config "$file" --url "$url" --tokenizer builtin --ui none --artifact-dir "$dir/$name" $short >"$dir/out" 2>&1 ||
+  env "${variables[@]}" timeout 120 "$aiperfd" profile --config "$file" --url "$url" --tokenizer builtin --ui none --artifact-dir "$dir/$name" "${short[@]}" >"$dir/out" 2>&1 ||
     { code=$?; echo "$name: exit $code"; cat "$dir/out"; exit 1; }
   [[ -n $(find "$dir/$name" -name profile_export_aiperf.json) ]] || { echo "$name: no results"; cat "$dir/out"; exit 1; }
   echo "$name: $((SECONDS - start)) s"

@@ -26,8 +26,8 @@ The result is printed as text. --output-file writes it as JSON as well, with the
 names of AIPerf; - prints only that.
 
 Memory does not depend on the size of the file. Prefixes are analyzed until
-there are 1.5 million different ones; the result says how many requests that was.
-Up to 524,288 sessions are distinguished.`
+there are 1.5 million different ones; the result says how many requests that
+was. Up to 524,288 sessions are distinguished.`
 
 func newAnalyzeCommand() *cobra.Command {
 	var format, output string

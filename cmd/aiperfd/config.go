@@ -27,8 +27,8 @@ func newConfigCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	validate := newValidateCommand()
-	validate.Short += " (the same as aiperfd validate)"
-	cmd.AddCommand(newInitCommand(), validate, newShowDefaultsCommand(), newSchemaCommand())
+	validate.Short += "; also aiperfd validate"
+	cmd.AddCommand(newInitCommand(), validate, newExpandCommand(), newShowDefaultsCommand(), newSchemaCommand())
 	for _, sub := range cmd.Commands() {
 		sub.Args = usage(sub.Args)
 	}
@@ -46,10 +46,10 @@ func newInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a benchmark document from a template",
-		Long: `Write a benchmark document from a template, to standard output or a file. Without
-a template, the list of templates is printed.`,
+		Long: `Write a benchmark document from a template, to standard output or a file.
+Without a template, the list of templates is printed.`,
 		Example: `  aiperfd config init --list
-  aiperfd config init --template latency_test --model my-model --output bench.yaml`,
+  aiperfd config init --template latency_test --model m --output bench.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout()) },
 	}
@@ -84,7 +84,7 @@ func (f *initFlags) run(w io.Writer) error {
 		_, err = io.WriteString(w, text)
 		return err
 	}
-	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // it has no secrets, and others may read it
 	if err != nil {
 		return exitError{exitUsage, err}
 	}

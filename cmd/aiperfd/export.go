@@ -19,8 +19,8 @@ those of each phase, the time slices and the console report. They are the same,
 byte for byte, as those that the run wrote. Records in Parquet (profile with
 --record-format parquet) become the lines that AIPerf writes.
 
---from is a result.json, a Parquet file of records, or the folder of a run, which
-may have both.`
+--from is a result.json, a Parquet file of records, or the folder of a run,
+which may have both.`
 
 // exportFormat is the only layout of files so far: that of AIPerf 0.13.
 const exportFormat = "aiperf-0.13"

@@ -23,7 +23,7 @@ const programName = "aiperf"
 func newProfileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                "profile [flags]",
-		Short:              "Run one benchmark, with the flags of NVIDIA's aiperf profile",
+		Short:              "Run a benchmark or a sweep, with the flags of aiperf profile",
 		DisableFlagParsing: true, // the flags have AIPerf's grammar
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -32,8 +32,8 @@ func newValidateCommand() *cobra.Command {
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
 printed as it would run, with all defaults and without secrets. --explain lists
-the defaults that depend on other values, with the reason, on standard error. All records of the dataset are checked too; at most 20 problems are
-listed.
+the defaults that depend on other values, with the reason, on standard error.
+All records of the dataset are checked too; at most 20 problems are listed.
 
 With a FORMAT, for example mooncake-trace, FILE is a dataset of that format.
 Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,

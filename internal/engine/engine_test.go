@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -212,6 +213,12 @@ profiling s2.0 8s-11s !RequestCancellationError`)
 		}
 		if r.State != bench.StateCompleted || !hasWarning(r, "cut-by-grace") {
 			t.Errorf("run %s, warnings %+v; want completed with cut-by-grace", r.State, r.Warnings)
+		}
+		if got := b.value(r.ID, "unfinished_at_end", "avg"); got != 1 {
+			t.Errorf("%v requests were unfinished, want 1", got)
+		}
+		if got, want := b.value(r.ID, "lower_bound_request_latency", "avg"), 11000.0/3; math.Abs(got-want) > 1e-6 {
+			t.Errorf("the mean latency is at least %v ms, want %v", got, want)
 		}
 		b.stop()
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // TestStarters runs every document that `aiperfd config init` writes, with its load cut
-// short, against the simulator.
+// short, against the simulator; of a study, the last variation.
 func TestStarters(t *testing.T) {
 	t.Chdir("testdata/aiperf") // has a trace, and a copy of a public dataset
 	for _, s := range starter.All() {
@@ -29,6 +29,11 @@ func TestStarters(t *testing.T) {
 			}
 			if name := doc.Benchmark.Models.Items[0].Name; s.Name != "env_var_production" && name != "some-model" {
 				t.Errorf("the model is %s", name)
+			}
+			if s := doc.Study(); s != nil {
+				if doc, _, err = s.Cell(&s.Variations[len(s.Variations)-1], 0); err != nil {
+					t.Fatal(err)
+				}
 			}
 			cutShort(&doc.Benchmark)
 			synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ func oneRun() []preset {
 		{"ttft_over_time", "time to first token of each request, with rolling p50 and p95", overTime("Time to first token", func(r request) float64 { return r.ttft })},
 		{"latency_over_time", "latency of each request, with rolling p50 and p95", overTime("Request latency", func(r request) float64 { return r.latency })},
 		{"itl_over_time", "inter-token latency of each request, with rolling p50 and p95", overTime("Inter-token latency", func(r request) float64 { return r.itl })},
-		{"throughput_over_time", "output tokens per second, completed requests per second and requests in flight", throughput},
+		{"throughput_over_time", "output tokens and completed requests per second, requests in flight", throughput},
 		{"ttft_timeline", "when each request waited for its first token and when it received tokens", timeline},
 		{"latency_distribution", "shares of the requests below each latency", distribution},
 		{"schedule_lag_over_time", "how late each request was sent", overTime("Schedule lag", func(r request) float64 { return r.lag })},

@@ -203,8 +203,21 @@ func (r *result) describe(raw json.RawMessage) {
 		Variation struct{ Label string }
 	}
 	if data, err := readFile(filepath.Join(r.dir, childFile)); err == nil && json.Unmarshal(data, &child) == nil && child.Variation.Label != "" {
-		r.cell = strings.ReplaceAll(strings.ReplaceAll(child.Variation.Label, "__", ", "), "_", " ")
+		r.cell = shortLabel(child.Variation.Label)
 	}
+}
+
+// shortLabel returns the label of a variation without what all have in common:
+// "concurrency 4" for phases.profiling.concurrency=4, and for AIPerf's concurrency_4.
+func shortLabel(label string) string {
+	parts := strings.Split(strings.ReplaceAll(label, "__", ", "), ", ")
+	for i, part := range parts {
+		if path, value, ok := strings.Cut(part, "="); ok {
+			path = strings.ReplaceAll(strings.TrimSuffix(path, ".mean"), ".stddev", "_stddev")
+			parts[i] = path[strings.LastIndexByte(path, '.')+1:] + " " + value
+		}
+	}
+	return strings.ReplaceAll(strings.Join(parts, ", "), "_", " ")
 }
 
 // modelName returns the name of the first model of a configuration.

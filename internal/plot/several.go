@@ -13,11 +13,11 @@ func severalRuns() []preset {
 	return []preset{
 		{"pareto_curve_throughput_vs_latency", "output tokens per second against the mean latency, with the Pareto front",
 			pareto("Output token throughput against latency", axis{"request_latency", "avg", "mean request latency (ms)", true})},
-		{"pareto_curve_throughput_vs_interactivity", "output tokens per second against tokens per second of each user, with the Pareto front",
+		{"pareto_curve_throughput_vs_interactivity", "output tokens per second in total and of each user, with the Pareto front",
 			pareto("Output token throughput against interactivity", axis{"output_token_throughput_per_user", "avg", "mean output tokens/s per user", false})},
 		{"latency_vs_throughput", "percentiles of the latency against requests per second", percentiles("Request latency", "request_latency")},
 		{"ttft_vs_throughput", "percentiles of the time to first token against requests per second", percentiles("Time to first token", "time_to_first_token")},
-		{"throughput_vs_load", "requests and output tokens per second against the concurrency, rate or users", byLoad},
+		{"throughput_vs_load", "requests and output tokens per second against the load", byLoad},
 	}
 }
 

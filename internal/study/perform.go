@@ -51,7 +51,7 @@ type position struct{ variation, trial int }
 var errStop = errors.New("study is stopping")
 
 // newPerformance returns the study that a document asks for.
-func (s *Service) newPerformance(parent *run.Run, doc *config.Document) (*performance, error) {
+func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *performance {
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
 		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run),
@@ -71,7 +71,7 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) (*perfor
 		parent.Study = &run.Study{Type: kind, Total: p.planner.Budget() * p.doc.MultiRun.NumRuns}
 	}
 	p.run = *parent
-	return p, nil
+	return p
 }
 
 // view returns a copy of the study.

@@ -93,7 +93,7 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 		return err
 	}
 	s.opts.Log.Info().Str("run", parent.ID).Int("cells_found", len(p.found)).Int("cells_total", parent.Study.Total).Msg("study goes on")
-	s.start(p)
+	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return nil
 }
 
@@ -113,11 +113,11 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 	parent.State, parent.StateReason = bench.StateQueued, ""
 	kind := parent.Study.Type
 	parent.Study = nil
-	p, err := s.newPerformance(parent, doc)
-	if err == nil && p.run.Study.Type != kind {
-		err = fmt.Errorf("the stored document is a study of type %s, not %s", p.run.Study.Type, kind)
+	p := s.newPerformance(parent, doc)
+	if p.run.Study.Type != kind {
+		return nil, fmt.Errorf("the stored document is a study of type %s, not %s", p.run.Study.Type, kind)
 	}
-	return p, err
+	return p, nil
 }
 
 // recall finds the cells that an earlier process has performed or queued. Cells that it

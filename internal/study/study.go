@@ -127,10 +127,7 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	p, err := s.newPerformance(parent, sub.Document)
-	if err != nil {
-		return nil, err
-	}
+	p := s.newPerformance(parent, sub.Document)
 	s.mu.Lock()
 	queued := len(s.studies)
 	s.mu.Unlock()
@@ -146,7 +143,7 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 	if err := storePlan(s.opts.Store.Dir(parent.ID), p.doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
-	s.start(p)
+	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return p.view(), nil
 }
 

@@ -20,7 +20,7 @@ const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as belo
 - **Substitution.** ` + "`${NAME}`" + ` in a string is replaced by an environment variable, ` + "`${NAME:default}`" + ` has a default. A string that is one substitution may stand for a number or a boolean. The daemon replaces only names given by ` + "`--allow-env`" + `.
 - **Template.** A string with ` + "`{{ … }}`" + ` is an expression over ` + "`variables`" + ` and other values of the document, see [Templates](#templates).
 - **Schema.** The same fields as JSON Schema (draft 2020-12): ` + "`aiperfd config schema` or `GET /api/config/schema`" + `. It lists choices in their own spelling only.
-- **Begin.** ` + "`aiperfd config init --list`" + ` lists documents to begin with, ` + "`--template NAME`" + ` writes one. ` + "`aiperfd config show-defaults`" + ` lists all defaults.
+- **Begin.** ` + "`aiperfd config init --list`" + ` lists documents to begin with, ` + "`--template NAME`" + ` writes one. ` + "`aiperfd config expand FILE`" + ` lists the variations of a sweep. ` + "`aiperfd config show-defaults`" + ` lists all defaults.
 - **Check.** ` + "`aiperfd validate FILE`" + ` prints a document with every default.
 `
 

@@ -89,7 +89,7 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	}
 	cells := r.Cells()
 	best := aggregate.Compare(cells)
-	rows := studyRows(r, cells, &best, o)
+	rows := studyRows(cells, &best, o)
 	var out strings.Builder
 	out.WriteByte('\n')
 	for i, row := range rows {
@@ -108,7 +108,7 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 }
 
 // studyRows returns the lines of the table, the heading first.
-func studyRows(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
+func studyRows(cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
 	var columns []column
 	for _, c := range studyColumns() {
 		if slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil }) {
@@ -116,7 +116,7 @@ func studyRows(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Co
 		}
 	}
 	for {
-		rows := studyGrid(r, cells, best, columns, o)
+		rows := studyGrid(cells, best, columns, o)
 		if len(columns) < 2 || export.TextWidth(rows[0]) <= o.Width {
 			return rows
 		}
@@ -131,7 +131,7 @@ func studyRows(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Co
 }
 
 // studyGrid returns the lines of a table with these columns, padded to equal widths.
-func studyGrid(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
+func studyGrid(cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
 	head := []string{"", "variation", "runs"}
 	for _, c := range columns {
 		head = append(head, c.title)

@@ -94,6 +94,9 @@ type Failure struct {
 	RetryAfter time.Duration // from the header Retry-After; 0 = absent. Recorded only
 }
 
+// CutByGrace is the code of requests that were still running when the grace period ended.
+const CutByGrace = "grace_timeout"
+
 // String returns class, status and message, for logs.
 func (f *Failure) String() string {
 	if f.Status != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // documentRules checks that the sections of a document agree with each other.
@@ -75,7 +76,7 @@ func (c documentRules) checkModels() {
 	case given < len(m.Items):
 		c.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
-		c.Fail(c.where(path+".items"), problem.CodeOutOfRange, "weights: must add up to 1, not %s", FormatNumber(sum))
+		c.Fail(c.where(path+".items"), problem.CodeOutOfRange, "weights: must add up to 1, not %s", value.FormatNumber(sum))
 	}
 }
 

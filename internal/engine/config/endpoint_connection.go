@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // checkConnection checks credentials, headers, TLS, proxy, HTTP version, and the
@@ -24,7 +25,7 @@ func (c endpointRules) checkConnection() {
 	for i, name := range e.AffinityHeaders {
 		session := e.SessionHeader != nil && strings.EqualFold(*e.SessionHeader, name)
 		switch n := c.at(endpointPath + ".affinityHeaders"); {
-		case !validHeaderName(name):
+		case !value.IsHeaderName(name):
 			c.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
 			c.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice", problem.Label(n.Items[i].Place), name)
@@ -43,7 +44,7 @@ func (c endpointRules) checkCredentials() {
 	if e.APIKeyFile != nil {
 		keyPath = endpointPath + ".apiKeyFile"
 	}
-	if !validHeaderValue(e.APIKey.Reveal()) {
+	if !value.IsHeaderValue(e.APIKey.Reveal()) {
 		at := c.where(keyPath)
 		c.Fail(at, problem.CodeOutOfRange, "%s: contains characters that are not allowed in a header", problem.Label(at))
 	}

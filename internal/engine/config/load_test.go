@@ -96,11 +96,11 @@ benchmark:
 				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: new(int64(9)), Sampling: "shuffle",
 				Prompts: Prompts{
 					ISL:       Distribution{Mean: new(100.0), Median: new(80.0), Max: new(400.0)},
-					OSL:       Distribution{Points: []Point{{8, 1}, {9, 3}}},
+					OSL:       Distribution{Points: []Point{{Value: 8, Weight: 1}, {Value: 9, Weight: 3}}},
 					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
-				Turns:         Distribution{Min: new(1.0), Peaks: []Peak{{Distribution{Mean: new(1.0), Stddev: 0.5}, 1}, {Distribution{Mean: new(6.0)}, 2}}},
+				Turns:         Distribution{Min: new(1.0), Peaks: []Peak{{Distribution: Distribution{Mean: new(1.0), Stddev: 0.5}, Weight: 1}, {Distribution: Distribution{Mean: new(6.0)}, Weight: 2}}},
 				TurnDelay:     Distribution{Mean: new(0.5), Stddev: 0.1}, DelayCap: new(Seconds(90)),
 			}},
 			Phases: []Phase{

@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -78,7 +79,7 @@ func (c datasetRules) checkVideo(given *Video, path string) {
 		}
 	}
 	if at := path + ".duration"; c.has(at) && !c.failed[at] && !c.failed[path+".fps"] && v.Frames() < 1 {
-		c.FailValue(c.at(at), problem.CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, FormatNumber(1/float64(v.FPS))))
+		c.FailValue(c.at(at), problem.CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, value.FormatNumber(1/float64(v.FPS))))
 	}
 	c.checkVideoAudio(v.Audio, path+".audio")
 }
@@ -105,7 +106,7 @@ func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 // atMost checks the mean of a distribution.
 func (c datasetRules) atMost(path string, d Distribution, most float64, unit string) {
 	if d.Mean != nil && *d.Mean > most {
-		c.FailValue(c.meanAt(path), problem.CodeOutOfRange, "must be at most "+FormatNumber(most)+" "+unit)
+		c.FailValue(c.meanAt(path), problem.CodeOutOfRange, "must be at most "+value.FormatNumber(most)+" "+unit)
 	}
 }
 

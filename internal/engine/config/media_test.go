@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/value"
 )
 
 // An endpoint type that ranks gets queries and passages, whether or not their
@@ -28,7 +29,7 @@ func TestRankingDefaults(t *testing.T) {
 		d := Dataset{Rankings: tt.given}
 		l.mediaDefaults(&d, "benchmark.datasets.0")
 		r := d.Rankings
-		if got := FormatNumber(*r.Passages.Mean) + " " + FormatNumber(*r.PassageTokens.Mean) + " " + FormatNumber(*r.QueryTokens.Mean); got != tt.want {
+		if got := value.FormatNumber(*r.Passages.Mean) + " " + value.FormatNumber(*r.PassageTokens.Mean) + " " + value.FormatNumber(*r.QueryTokens.Mean); got != tt.want {
 			t.Errorf("rankings = %s, want %s", got, tt.want)
 		}
 	}

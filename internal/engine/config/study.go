@@ -240,10 +240,14 @@ func (l *loader) makeStudy(draft *Draft) {
 		if !errors.As(err, &invalid) {
 			continue
 		}
+		label := checked[i].Label
+		if label == sweep.Label(checked[i].Values) {
+			label = sweep.Short(checked[i].Values)
+		}
 		for _, p := range invalid.Problems {
 			if text := p.Detail; !seen[text] {
 				seen[text] = true
-				l.Fail(at, p.Code, "%s: %s", problem.Clip(checked[i].Label), text)
+				l.Fail(at, p.Code, "%s: %s", problem.Clip(label), strings.TrimPrefix(text, label+": "))
 			}
 		}
 	}

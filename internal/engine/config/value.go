@@ -8,4 +8,16 @@ type (
 	Object = value.Object
 	// Member is one name and value of an [Object].
 	Member = value.Member
+	// Distribution describes how a quantity varies.
+	Distribution = value.Distribution
+	// Peak is one component of a mixture.
+	Peak = value.Peak
+	// Point is one value of an empirical distribution.
+	Point = value.Point
+	// Headers are the headers of every request.
+	Headers = value.Headers
+	// Params are the query parameters of every request.
+	Params = value.Params
+	// Labels are the labels of a run: name → value.
+	Labels = value.Labels
 )

@@ -45,7 +45,7 @@ func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
 // clone returns a copy that can be changed and loaded apart from d.
 func (d *Draft) clone() *Draft {
 	v := *d
-	v.Report, v.Root = d.Report.Clone(), d.Root.Clone()
+	v.Report, v.Root = d.Clone(), d.Root.Clone()
 	return &v
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/value"
 )
 
 const varied = `
@@ -59,8 +61,8 @@ func TestVary(t *testing.T) {
 			continue
 		}
 		p, isl := d.Benchmark.Phases[1], d.Benchmark.Datasets[0].Prompts.ISL
-		got := "concurrency " + FormatNumber(float64(*p.Concurrency)) + " requests " + FormatNumber(float64(*p.Requests)) +
-			" isl " + FormatNumber(*isl.Mean) + " " + FormatNumber(isl.Stddev)
+		got := "concurrency " + value.FormatNumber(float64(*p.Concurrency)) + " requests " + value.FormatNumber(float64(*p.Requests)) +
+			" isl " + value.FormatNumber(*isl.Mean) + " " + value.FormatNumber(isl.Stddev)
 		if got != tt.want {
 			t.Errorf("%s = %v gives %s, want %s", tt.path, tt.value, got, tt.want)
 		}

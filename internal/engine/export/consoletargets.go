@@ -1,14 +1,19 @@
 package export
 
 import (
+	"strconv"
+
 	"aiperfd/internal/engine/metric"
 )
 
-// targetColumns are the columns of the table of servers, besides their URLs.
-var targetColumns = [...]struct {
+// column is a column of a table of results by group.
+type column struct {
 	head, tag string
 	stat      metric.Stat
-}{
+}
+
+// targetColumns are the columns of the table of servers, besides their URLs.
+var targetColumns = [...]column{
 	{"Requests", "request_count", metric.Avg},
 	{"Errors", "error_request_count", metric.Avg},
 	{"Req/s", "request_throughput", metric.Avg},
@@ -19,35 +24,53 @@ var targetColumns = [...]struct {
 	{"Latency p99 ms", "request_latency", metric.P99},
 }
 
-// targetTable prints the results by server.
+// turnColumns are the columns of the table of turns, besides their numbers.
+var turnColumns = [...]column{
+	{"Requests", "request_count", metric.Avg},
+	{"Errors", "error_request_count", metric.Avg},
+	{"Cache hits", "cache_hit_ratio", metric.Avg},
+	{"TTFT p50 ms", "time_to_first_token", metric.P50},
+	{"TTFT p99 ms", "time_to_first_token", metric.P99},
+	{"Latency p50 ms", "turn_latency", metric.P50},
+	{"Latency p99 ms", "turn_latency", metric.P99},
+}
+
+// targetTable prints the results by server, and by turn.
 type targetTable struct{ *page }
 
-// print prints the results of each server, if there are several.
+// print prints the results of each server, if there are several, and of each turn.
 func (p targetTable) print(r *Report) {
-	if len(r.ByTarget) == 0 {
+	p.group(table{title: "aiperfd | Results by URL", head: []string{"URL"}}, targetColumns[:], r.ByTarget,
+		func(i int) string { return Printable(r.Targets[i]) })
+	p.group(table{title: "aiperfd | Results by Turn", head: []string{"Turn"}}, turnColumns[:], r.ByTurn, strconv.Itoa)
+}
+
+// group prints a table with a row for each group.
+func (p targetTable) group(t table, columns []column, groups []metric.Results, name func(i int) string) {
+	if len(groups) == 0 {
 		return
 	}
-	t := table{title: "aiperfd | Results by URL", head: []string{"URL"}, left: []bool{true}}
-	for _, c := range targetColumns {
+	t.left = []bool{true}
+	for _, c := range columns {
 		t.head = append(t.head, c.head)
 	}
-	for i, rs := range r.ByTarget {
-		row := []string{Printable(r.Targets[i])}
-		for _, c := range targetColumns {
+	for i, rs := range groups {
+		row := []string{name(i)}
+		for _, c := range columns {
 			row = append(row, p.cell(rs, c.tag, c.stat))
 		}
 		t.rows = append(t.rows, row)
 	}
-	for _, name := range []string{"Output tok/s", "TTFT p99 ms", "Latency p50 ms"} {
+	for _, head := range []string{"Output tok/s", "TTFT p99 ms", "Latency p50 ms"} {
 		if t.width() > p.width {
-			t.dropColumn(name)
+			t.dropColumn(head)
 		}
 	}
 	t.wrapColumn(0, p.width, 16)
 	t.render(&p.screen)
 }
 
-// cell formats a statistic of one server; counts of what never happened are 0.
+// cell formats a statistic of one group; counts of what never happened are 0.
 func (p targetTable) cell(rs metric.Results, tag string, stat metric.Stat) string {
 	m := rs.Find(tag)
 	switch {

@@ -84,3 +84,47 @@ func TestResultsByURL(t *testing.T) {
 		t.Errorf("results_by_url = %+v", file.ByURL)
 	}
 }
+
+// A run with conversations of several turns has a table of turns, and results by turn in
+// its summary.
+func TestResultsByTurn(t *testing.T) {
+	r := withTargets(t)
+	r.ByTurn, r.ByTarget = r.ByTarget, nil
+	var screen strings.Builder
+	if err := Console(&screen, r, ConsoleOptions{Detail: Full, ASCII: true, Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(screen.String(), "Results by Turn\n")
+	var rows []string
+	for line := range strings.Lines(table) {
+		if line[0] == '|' {
+			rows = append(rows, strings.Join(strings.Fields(line), ""))
+		}
+		if len(rows) == 3 {
+			break
+		}
+	}
+	want := []string{
+		"|Turn|Requests|Errors|Cachehits|TTFTp50ms|TTFTp99ms|Latencyp50ms|Latencyp99ms|",
+		"|0|1,234|0|N/A|N/A|N/A|N/A|N/A|", "|1|0|3|N/A|N/A|N/A|N/A|N/A|",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Error(diff)
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		ByTurn []struct {
+			Turn    int
+			Metrics map[string]map[string]any
+		} `json:"results_by_turn"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.ByTurn) != 2 || file.ByTurn[1].Turn != 1 || file.ByTurn[0].Metrics["request_latency"]["p50"] != 12.5 {
+		t.Errorf("results_by_turn = %+v", file.ByTurn)
+	}
+}

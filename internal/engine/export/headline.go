@@ -88,6 +88,9 @@ func (p *page) requests(r *Report) {
 	if r.Expected > 0 && ok+failed+cancelled+tested < r.Expected {
 		text += fmt.Sprintf(", of %s", whole(r.Expected))
 	}
+	if r.Results.Truncated() {
+		text += fmt.Sprintf(" (truncated: %s still running at the end)", whole(count(r, "unfinished_at_end")))
+	}
 	if r.Duration > 0 {
 		text += fmt.Sprintf(" in %.2f s", r.Duration.Seconds())
 	}
@@ -180,10 +183,10 @@ func (p *page) latencies(r *Report) {
 	var rows []string
 	doubtful := false
 	for _, tag := range []string{
-		"time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "video_inference_time", "rtfx",
+		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
 	} {
 		result := r.Results.Find(tag)
-		if result == nil {
+		if result == nil || strings.HasPrefix(tag, "lower_bound_") && !r.Results.Truncated() {
 			continue
 		}
 		label := headlineName(result.Def)

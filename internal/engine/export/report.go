@@ -25,7 +25,7 @@ type Report struct {
 	Cancelled   bool        `json:"was_cancelled"`
 	Complete    bool        `json:"is_complete"` // all expected results arrived
 	Models      []string    `json:"models"`
-	Servers
+	Groups
 	Endpoint  string  `json:"endpoint_type"` // endpoint type
 	Title     string  `json:"title"`         // metrics title, for example "LLM Metrics"
 	Streaming bool    `json:"streaming"`
@@ -54,10 +54,12 @@ type Report struct {
 	Layout Layout `json:"layout"`
 }
 
-// Servers are the servers of a run.
-type Servers struct {
+// Groups are the groups of requests that have results of their own, of the profiling
+// phases together.
+type Groups struct {
 	Targets  []string         `json:"targets"`             // redacted base URLs
-	ByTarget []metric.Results `json:"by_target,omitempty"` // of the profiling phases together, one for each target; nil unless there are several
+	ByTarget []metric.Results `json:"by_target,omitempty"` // one for each target; nil unless there are several
+	ByTurn   []metric.Results `json:"by_turn,omitempty"`   // from the first turn on; nil without conversations of several turns
 }
 
 // Identity says which run a report is about.

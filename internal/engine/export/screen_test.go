@@ -28,7 +28,7 @@ func busyReport(t *testing.T) *Report {
 	return &Report{
 		Identity: Identity{RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", CLICommand: "aiperf profile --model 'meta-llama/Llama-3.1-8B-Instruct' --url 'http://10.0.0.7:8000' --streaming --request-rate 20 --benchmark-duration 60 --goodput 'time_to_first_token:500 inter_token_latency:50' --api-key '<redacted>'"},
 		State:    bench.StateCompleted, Complete: true,
-		Models: []string{"meta-llama/Llama-3.1-8B-Instruct"}, Servers: Servers{Targets: []string{"http://10.0.0.7:8000"}}, Endpoint: "chat", Streaming: true,
+		Models: []string{"meta-llama/Llama-3.1-8B-Instruct"}, Groups: Groups{Targets: []string{"http://10.0.0.7:8000"}}, Endpoint: "chat", Streaming: true,
 		Title: "LLM Metrics", Load: "poisson 20/s", Tokenizer: "server usage where sent, else builtin",
 
 		Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), End: time.Date(2026, 3, 4, 5, 7, 37, 0, time.UTC), Duration: 90 * time.Second, Expected: 1400,
@@ -77,7 +77,7 @@ func vectorsReport(t *testing.T) *Report {
 	t.Helper()
 	streams := 4
 	return &Report{
-		State: bench.StateCompleted, Complete: true, Models: []string{"bge"}, Servers: Servers{Targets: []string{"http://127.0.0.1:8000"}}, Endpoint: "embeddings", Load: "concurrency 4",
+		State: bench.StateCompleted, Complete: true, Models: []string{"bge"}, Groups: Groups{Targets: []string{"http://127.0.0.1:8000"}}, Endpoint: "embeddings", Load: "concurrency 4",
 		Title: "Embeddings Metrics", Duration: 2 * time.Second, Expected: 100,
 		Results: metric.Results{
 			result(t, "request_latency", 100, percentiles(80)), result(t, "input_token_throughput", 0, scalar(27500)),

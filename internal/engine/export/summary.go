@@ -56,6 +56,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	s.value("was_cancelled", r.Cancelled)
 	s.value("is_complete", r.Complete)
 	s.value("error_summary", errorSummary(r.Errors))
+	if r.Results.Truncated() {
+		s.value("truncated", true)
+	}
 	s.time("start_time", r.Start)
 	s.time("end_time", r.End)
 	if r.Warmup != nil {
@@ -66,12 +69,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	}
 	s.metrics(r.Results, first)
 	s.statistics(r.Results)
-	s.byTarget(r)
-	notes := r.Warnings
-	if notes == nil {
-		notes = []bench.Warning{}
-	}
-	s.value("notes", notes)
+	s.groups("results_by_url", r.ByTarget, func(i int) { s.text("url", r.Targets[i]) })
+	s.groups("results_by_turn", r.ByTurn, func(i int) { s.value("turn", i) })
+	s.value("notes", append([]bench.Warning{}, r.Warnings...)) // never null
 	if r.Tokenizer != "" {
 		s.value("token_counts", r.Tokenizer)
 	}
@@ -91,15 +91,16 @@ func writeJSON(w io.Writer, r *Report) error {
 	return err
 }
 
-// byTarget writes the results of each server, if there are several.
-func (s *summary) byTarget(r *Report) {
-	if len(r.ByTarget) == 0 {
+// groups writes the results of groups of requests, if there are any; name writes which one
+// it is.
+func (s *summary) groups(key string, groups []metric.Results, name func(i int)) {
+	if len(groups) == 0 {
 		return
 	}
-	s.key("results_by_url")
-	for i, rs := range r.ByTarget {
+	s.key(key)
+	for i, rs := range groups {
 		s.raw = append(s.raw, "[,"[min(i, 1)], '{')
-		s.text("url", r.Targets[i])
+		name(i)
 		s.key("metrics")
 		s.raw = append(s.raw, '{')
 		s.metrics(rs, nil)

@@ -222,7 +222,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 			timedOut = true
 			p.stopSending()
 			cut(transport.CancelWith(&bench.Failure{
-				Class: bench.Cancelled, Code: "grace_timeout", Message: "still running when the grace period ended",
+				Class: bench.Cancelled, Code: bench.CutByGrace, Message: "still running when the grace period ended",
 			}))
 			continue
 		case <-stopped:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -83,15 +84,21 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 // the records are divided by target. Rates are divided by the windows of the phases
 // together.
 func ByTarget(parts ...Part) []Results {
+	return grouped(parts, func(s *Set) []*fold { return s.targets })
+}
+
+// grouped returns the metrics of phases together for each of the groups that of returns,
+// of which all sets have equally many.
+func grouped(parts []Part, of func(*Set) []*fold) []Results {
 	if len(parts) == 0 {
 		return nil
 	}
 	s := parts[0].Set
 	var out []Results
-	for i := range s.targets {
+	for i := range of(s) {
 		all := newFold(s)
 		for _, p := range parts {
-			all.merge(p.Set.targets[i], s)
+			all.merge(of(p.Set)[i], s)
 		}
 		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(Joint(parts...))}, nil))
 	}
@@ -208,6 +215,8 @@ func (f *finisher) fill(res *Result, r *catalogue.Row) {
 		}
 	case r.Lag != nil:
 		f.fillLag(res, r)
+	case r.Bounded != "":
+		f.fillBounded(res, &f.set.series[f.set.byTag[r.Bounded]])
 	case r.Base != "":
 		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.Base]])
 	default:
@@ -300,6 +309,24 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 	scale := se.row.SketchDiv / se.row.Div
 	res.RelError = sketch.RelativeError
 	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
+}
+
+// fillBounded computes a metric with the requests that the end of the grace period cut.
+func (f *finisher) fillBounded(res *Result, se *series) {
+	if f.live || len(se.least) == 0 {
+		return
+	}
+	if !se.dropped() {
+		if sorted := f.sort(se); len(sorted) == se.exact.Len() {
+			all := slices.Concat(sorted, se.least)
+			slices.Sort(all)
+			atLeast(res, all, se.row.Div)
+			return
+		}
+	}
+	all := se.sketch.Clone()
+	all.AddAll(se.least, se.row.SketchDiv)
+	sketchedLeast(res, all, se.row.SketchDiv/se.row.Div)
 }
 
 // fillCurve computes a time-weighted metric.

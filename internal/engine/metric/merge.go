@@ -28,6 +28,10 @@ func (s *Set) Merge(o *Set) error {
 	for i := range s.targets {
 		s.targets[i].merge(o.targets[i], s)
 	}
+	growTurns(s, len(o.turns))
+	for i := range o.turns {
+		s.turns[i].merge(o.turns[i], s)
+	}
 	s.errors.Merge(o.errors)
 	s.enforce()
 	return nil

@@ -121,6 +121,22 @@ func (rs Results) Find(tag string) *Result {
 	return nil
 }
 
+// truncatedShare is the share of unfinished requests above which results are marked.
+const truncatedShare = 0.01
+
+// Truncated reports whether the end of the grace period cut so many of the requests that
+// percentiles without them mislead.
+func (rs Results) Truncated() bool {
+	count := func(tag string) float64 {
+		if m := rs.Find(tag); m != nil {
+			return m.values[Avg]
+		}
+		return 0
+	}
+	sent := count("request_count") + count("error_request_count") + count("cancelled_request_count") + count("cancelled_by_test_count")
+	return count("unfinished_at_end") > truncatedShare*sent
+}
+
 // ParseStat returns the statistic with a name in JSON files.
 func ParseStat(name string) (Stat, bool) {
 	for s := range numStats {

@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"math"
+
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
@@ -14,6 +16,9 @@ type series struct {
 	exact  values.Column  // in base units, in order of observation
 	// sequence summarizes their order; nil = exact has all values.
 	sequence *stat.Sequence
+	// least are lower bounds of the values of the requests that the end of the grace
+	// period cut: one at most for each that was in flight then.
+	least []float64
 }
 
 // dropped reports whether the values were dropped.
@@ -27,6 +32,13 @@ func (s *series) add(x float64) {
 		return
 	}
 	s.exact.Add(x)
+}
+
+// addLeast adds a lower bound in base units; NaN = there is none.
+func (s *series) addLeast(x float64) {
+	if !math.IsNaN(x) {
+		s.least = append(s.least, x)
+	}
 }
 
 // addAll adds several values in base units.
@@ -64,6 +76,7 @@ func (s *series) merge(o *series) {
 		s.drop()
 	}
 	s.sketch.Merge(o.sketch)
+	s.least = append(s.least, o.least...)
 	switch {
 	case s.sequence == nil:
 		s.exact.Join(&o.exact)

@@ -29,6 +29,8 @@ type Set struct {
 	timeline *timeline.Timeline
 	slicer   *slicer // nil = no time slices
 	targets  []*fold // nil = records are not divided by target
+	turns    []*fold // of the records of conversations of several turns, by turn
+	sessions sessions
 	disk     values.Disk
 
 	sketched  bool // the values of single requests exceeded the budget
@@ -78,7 +80,7 @@ func NewSet(o Options) (*Set, error) {
 		o.Budget = DefaultBudget
 	}
 	o.SLOs = maps.Clone(o.SLOs)
-	s := &Set{opts: o, byTag: make(map[string]int), errors: errorgroup.New()}
+	s := &Set{opts: o, byTag: make(map[string]int), errors: errorgroup.New(), sessions: make(sessions)}
 	s.view.Deadline = o.Deadline
 	s.tally.ByClass = make(map[bench.Class]int64)
 	rows, run := catalogue.Rows(), o.run()
@@ -117,6 +119,7 @@ func NewSet(o Options) (*Set, error) {
 func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.Load(r)
+	v.SessionStart = s.sessions.observe(v)
 	part := s.part(r)
 	s.parts = s.parts[:0]
 	if part != nil {
@@ -124,6 +127,9 @@ func (s *Set) Observe(r *bench.Record) {
 	}
 	if r.Target < len(s.targets) {
 		s.parts = append(s.parts, s.targets[r.Target])
+	}
+	if turn := turnOf(s, r); turn != nil {
+		s.parts = append(s.parts, turn)
 	}
 	added := s.measure(v, s.parts)
 	s.tally.Observe(v)
@@ -190,6 +196,9 @@ func (s *Set) measure(v *catalogue.View, parts []*fold) (n int) {
 		se := &s.series[i]
 		s.values[i] = math.NaN()
 		if !se.row.Scope.Covers(v.Outcome) {
+			if se.row.Least != nil && v.Unfinished() {
+				se.addLeast(se.row.Least(v))
+			}
 			continue
 		}
 		if se.row.List != nil {

@@ -65,6 +65,37 @@ func exactly(res *Result, runs iter.Seq[[]float64], sorted []float64, div float6
 	res.Set(MAD, stat.MedianDeviation(sorted)/div)
 }
 
+// atLeast fills a result from lower bounds in base units, sorted. Only the statistics
+// that are lower bounds themselves exist.
+func atLeast(res *Result, sorted []float64, div float64) {
+	var sum float64
+	for _, x := range sorted {
+		sum += x
+	}
+	res.Count = int64(len(sorted))
+	res.Set(Avg, sum/float64(len(sorted))/div)
+	res.Set(Min, sorted[0]/div)
+	res.Set(Max, sorted[len(sorted)-1]/div)
+	for _, p := range percentiles {
+		if res.Count >= p.from {
+			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
+		}
+	}
+}
+
+// sketchedLeast does the same from a sketch; scale turns its unit into the shown one.
+func sketchedLeast(res *Result, s *sketch.Sketch, scale float64) {
+	res.Count, res.RelError = int64(s.Count()), sketch.RelativeError
+	res.Set(Avg, s.Mean()*scale)
+	res.Set(Min, s.Min()*scale)
+	res.Set(Max, s.Max()*scale)
+	for _, p := range percentiles {
+		if res.Count >= p.from {
+			res.Set(p.stat, s.Quantile(p.q)*scale)
+		}
+	}
+}
+
 // spread adds the statistics that follow from others.
 func spread(res *Result) {
 	get := func(s Stat) float64 {

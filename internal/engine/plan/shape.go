@@ -84,13 +84,14 @@ func varied(d *config.Phase, o *arrival.Options, ph *Phase) {
 // describeRate describes the rate of a phase.
 func describeRate(d *config.Phase) string {
 	text := d.Type
-	if d.RateSeries != nil {
+	switch {
+	case d.RateSeries != nil:
 		least := slices.MinFunc(d.RateSeries.Points, byRate).QPS
 		most := slices.MaxFunc(d.RateSeries.Points, byRate).QPS
 		text += fmt.Sprintf(" %v to %v/s in %d points", least, most, len(d.RateSeries.Points))
-	} else if d.SessionRate != nil {
+	case d.SessionRate != nil:
 		text += fmt.Sprintf(" %v sessions/s", *d.SessionRate)
-	} else if d.Rate != nil {
+	case d.Rate != nil:
 		text += fmt.Sprintf(" %v/s", *d.Rate)
 	}
 	return text + describeRamp(d.RateRamp)
@@ -124,7 +125,7 @@ func describeLimits(d *config.Phase, ph *Phase) string {
 	if d.Type != "concurrency" && ph.Concurrency > 0 {
 		text = fmt.Sprintf(", at most %d at a time%s", ph.Concurrency, describeRamp(d.ConcurrencyRamp))
 		if ph.Backlog.Saturation != QueueArrivals {
-			text += ", then " + Saturations()[ph.Backlog.Saturation]
+			text += ", saturation " + Saturations()[ph.Backlog.Saturation]
 		}
 	}
 	if ph.Prefill > 0 {

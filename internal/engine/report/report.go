@@ -65,6 +65,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.Complete = complete && len(profiling) > 0
 	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
 	rep.ByTarget = metric.ByTarget(profiling...)
+	rep.ByTurn = metric.ByTurn(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = slo.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
@@ -118,7 +119,7 @@ func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
 		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
 		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
-		SLOs: export.SLOs{Requests: m.Metrics.SLOs}, Servers: export.Servers{Targets: r.Targets}, Layout: m.Files.Layout,
+		SLOs: export.SLOs{Requests: m.Metrics.SLOs}, Groups: export.Groups{Targets: r.Targets}, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {
 		if p := &m.Phases[i]; p.Kind == bench.Profiling {

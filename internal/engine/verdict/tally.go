@@ -16,6 +16,7 @@ type Tally struct {
 	requests, succeeded      int64         // that were started
 	later                    int64         // that were due after the beginning
 	waited                   time.Duration // sum of due to start, of those
+	held                     time.Duration // the part of waited that the plan requests: due to permit
 	planned, starts          extent        // of the due times and of the starts
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
 	first, last              ends          // latencies, by when requests were due
@@ -66,6 +67,7 @@ func (t *Tally) Observe(rec *bench.Record) {
 	if st.Due > t.began {
 		t.later++
 		t.waited += began - st.Due
+		t.held += st.Permit - st.Due
 	}
 	t.due.Add(began - st.Due)
 	t.permit.Add(began - st.Permit)
@@ -159,11 +161,15 @@ func (t *Tally) Load(a Asked) Load {
 			l.Offered, l.Late = n/due.Seconds(), max(0, sent-due)
 		}
 	}
+	waited := t.waited
+	if a.Limited {
+		waited -= t.held
+	}
 	if t.slots > 0 {
-		l.Lost = max(0, float64(t.waited)/float64(t.slots))
+		l.Lost = max(0, float64(waited)/float64(t.slots))
 	}
 	if t.later > 0 {
-		l.Turnaround = t.waited / time.Duration(t.later)
+		l.Turnaround = waited / time.Duration(t.later)
 	}
 	if t.streams.gaps > 0 {
 		l.Gap = t.streams.span / time.Duration(t.streams.gaps)

@@ -81,6 +81,11 @@ func TestTallyLoad(t *testing.T) {
 	if l.Turnaround != 8*msec {
 		t.Errorf("turnaround %v, want 8ms", l.Turnaround)
 	}
+	// With a limit of requests without content, the millisecond before the permit is requested.
+	l = y.Load(Asked{Limited: true})
+	if want := 77.0 / (88 + 11*210); l.Lost < want-1e-9 || l.Lost > want+1e-9 || l.Turnaround != 7*msec {
+		t.Errorf("limited: lost %v, want %v; turnaround %v, want 7ms", l.Lost, want, l.Turnaround)
+	}
 }
 
 // The requests that open the slots of a closed loop do not show how soon a

@@ -6,9 +6,11 @@ import (
 
 // The metrics by which variations are compared.
 const (
-	ThroughputTag, ThroughputStat = "request_throughput", "avg"
-	LatencyStat                   = "p99"
-	firstTokenTag, latencyTag     = "time_to_first_token", "request_latency"
+	ThroughputTag  = "request_throughput"
+	ThroughputStat = "avg"
+	LatencyStat    = "p99"
+	firstTokenTag  = "time_to_first_token"
+	latencyTag     = "request_latency"
 )
 
 // Comparison says which variations of a sweep are best. Indexes refer to the cells; -1 =

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config"
@@ -219,17 +220,11 @@ func (r *Report) parameters(c *aggregate.Cell) map[string]any {
 	return out
 }
 
-// short returns the values of a variation in one line.
+// Short returns the values of a variation in one line.
 func Short(v *cell.Variation) string {
-	var parts []string
-	for _, a := range v.Values {
-		if a.Path == "benchmark" || a.Path == "variables" {
-			return v.Label
-		}
-		parts = append(parts, sweep.Name(a.Path)+" "+sweep.Text(a.Value))
-	}
-	if len(parts) == 0 || strings.HasPrefix(v.Label, "sample_") && len(parts) > 3 {
+	whole := slices.ContainsFunc(v.Values, func(a cell.Assignment) bool { return a.Path == "benchmark" || a.Path == "variables" })
+	if whole || len(v.Values) == 0 || strings.HasPrefix(v.Label, "sample_") && len(v.Values) > 3 {
 		return v.Label
 	}
-	return strings.Join(parts, ", ")
+	return sweep.Short(v.Values)
 }

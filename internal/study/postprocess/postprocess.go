@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search"
 )
@@ -33,10 +34,14 @@ func Content(p *sweep.PostProcess, done []cell.Outcome) (any, error) {
 // object is an object with members in alphabetical order.
 type object = map[string]any
 
-// value returns the mean of a statistic over the trials that are results.
+// value returns the mean of a statistic over the trials that are results: they succeeded,
+// and the load generator kept up.
 func value(o *cell.Outcome, tag, stat string) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, t := range o.Successful() {
+		if t.Client == string(verdict.Invalid) {
+			continue
+		}
 		v, ok := t.Stat(tag, stat)
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, false

@@ -51,6 +51,24 @@ func at(pairs ...any) []cell.Assignment {
 	return out
 }
 
+// A trial in which the load generator could not keep up is no result.
+func TestDistorted(t *testing.T) {
+	done := []cell.Outcome{
+		outcome(at(concurrency, 1), stats{"request_latency/p99": 10}), outcome(at(concurrency, 2), stats{"request_latency/p99": 90}),
+		outcome(at(concurrency, 4), stats{"request_latency/p99": 80}, stats{"request_latency/p99": 10}),
+	}
+	done[1].Trials[0].Client, done[2].Trials[0].Client = "invalid", "invalid"
+	p := sweep.PostProcess{Handler: sweep.DegradationKnee, Params: sweep.PostParams{SweptParam: concurrency, MetricTag: "request_latency", Stat: "p99", ThresholdPct: 0.2}}
+	content, err := Content(&p, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := content.(object)
+	if got["knee_concurrency"] != nil || len(got["all_points"].([]object)) != 2 {
+		t.Errorf("knee at %v of %v, want none of two points", got["knee_concurrency"], got["all_points"])
+	}
+}
+
 // Every handler gives AIPerf's file; the values are computed by hand.
 func TestContent(t *testing.T) {
 	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 100}}

@@ -85,7 +85,7 @@ func (e *expansion) limit(option string) float64 {
 	if !e.has(option) {
 		e.fail("", "the recipe "+e.sweep["recipeName"].(string)+" needs --"+option)
 	}
-	return e.number(option, 1, 0, math.Inf(1))
+	return e.number(option, 1, math.Inf(1))
 }
 
 func throughputUnderTTFT(e *expansion) {
@@ -134,7 +134,7 @@ func (e *expansion) filters() []any {
 	inf := math.Inf(1)
 	var out []any
 	if e.has(optTTFT) {
-		out = append(out, filter("time_to_first_token", "p95", "lt", e.number(optTTFT, 1, 0, inf)))
+		out = append(out, filter("time_to_first_token", "p95", "lt", e.number(optTTFT, 1, inf)))
 	}
 	itl, ok := e.itl()
 	if ok {
@@ -144,10 +144,10 @@ func (e *expansion) filters() []any {
 		e.fail("", "the limits of TTFT and of inter-token latency need --streaming")
 	}
 	if e.has(optE2E) {
-		out = append(out, filter("request_latency", "p99", "lt", e.number(optE2E, 1, 0, inf)))
+		out = append(out, filter("request_latency", "p99", "lt", e.number(optE2E, 1, inf)))
 	}
 	if e.has(optErrors) {
-		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number(optErrors, 0.5, 0, 1)))
+		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number(optErrors, 0.5, 1)))
 	}
 	if len(out) == 0 && !e.has(optFilters) {
 		e.fail("", "the recipe max-concurrency-under-sla needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla")
@@ -165,7 +165,7 @@ func goodputUnderSLO(e *expansion) {
 		"time_to_first_token": e.limit(optTTFT), "inter_token_latency": itl, "request_latency": e.limit(optE2E),
 	}
 	e.sweep["objectives"] = []any{object{"metric": "goodput", "stat": "avg", "direction": "maximize"}}
-	e.limits(filter("good_request_fraction", "avg", "ge", e.number(optAttainment, 0.95, 0, math.Nextafter(1, 2))))
+	e.limits(filter("good_request_fraction", "avg", "ge", e.number(optAttainment, 0.95, math.Nextafter(1, 2))))
 }
 
 func concurrencyRamp(e *expansion) {
@@ -176,7 +176,7 @@ func concurrencyRamp(e *expansion) {
 	}
 	e.post(sweep.DegradationKnee, "degradation_knee.json", object{
 		"sweptParam": concurrencyPath, "metricTag": metric, "stat": e.choice(optDegradationStat, "p99", "avg", "p50", "p90", "p95"),
-		"thresholdPct": e.number(optDegradation, 0.2, 0, 1),
+		"thresholdPct": e.number(optDegradation, 0.2, 1),
 	})
 }
 

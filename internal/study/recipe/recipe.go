@@ -147,15 +147,15 @@ func (e *expansion) fail(option, text string) {
 
 func (e *expansion) has(name string) bool { _, ok := e.options[name]; return ok }
 
-// number returns an option that must lie between two bounds, both excluded, or a default.
-func (e *expansion) number(name string, otherwise, above, below float64) float64 {
+// number returns an option that must lie between 0 and a bound, both excluded, or a default.
+func (e *expansion) number(name string, otherwise, below float64) float64 {
 	text, ok := e.options[name]
 	if !ok {
 		return otherwise
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > above && v < below) {
-		requirement := fmt.Sprintf("must be a number greater than %v", above)
+	if err != nil || !(v > 0 && v < below) {
+		requirement := "must be a number greater than 0"
 		if !math.IsInf(below, 1) {
 			requirement += fmt.Sprintf(" and less than %v", below)
 		}
@@ -215,9 +215,9 @@ func (e *expansion) bounds(axis string, lo, hi int) (int, int) {
 	if from < to {
 		return from, to
 	}
-	at, other := axis+"-min", axis+"-max"
+	at := axis + "-min"
 	if !e.has(at) {
-		at, other = other, at
+		at = axis + "-max"
 	}
 	e.fail(at, fmt.Sprintf("--%s-min must be less than --%s-max: %d to %d", axis, axis, from, to))
 	return lo, max(hi, lo+1)
@@ -225,7 +225,7 @@ func (e *expansion) bounds(axis string, lo, hi int) (int, int) {
 
 // limits sets the filters of the block: the given ones and those of --search-sla.
 func (e *expansion) limits(filters ...any) {
-	if all := append(filters, e.extra...); len(all) > 0 {
+	if all := slices.Concat(filters, e.extra); len(all) > 0 {
 		e.sweep["slaFilters"] = all
 	}
 }
@@ -250,7 +250,7 @@ func (e *expansion) itl() (float64, bool) {
 		return 0, false
 	}
 	inf := math.Inf(1)
-	a, b := e.number(optITL, 0, 0, inf), e.number(optTPOT, 0, 0, inf)
+	a, b := e.number(optITL, 0, inf), e.number(optTPOT, 0, inf)
 	if a > 0 && b > 0 && a != b {
 		e.fail(optTPOT, "is another name of --itl-sla-ms; the two have different values")
 	}

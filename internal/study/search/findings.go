@@ -15,13 +15,14 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	sum := s.Summarize(done)
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if s.Options.Algorithm == Bayesian {
+	switch {
+	case s.Options.Algorithm == Bayesian:
 		out = s.optimum(&sum)
-	} else if len(sum.Tiers) > 0 {
+	case len(sum.Tiers) > 0:
 		for _, t := range sum.Tiers {
 			add("%s: %s", t.Label, t.Boundary.sentence(t.Status))
 		}
-	} else if sum.Boundary != nil {
+	case sum.Boundary != nil:
 		add("%s", sum.Boundary.sentence(sum.Reason))
 	}
 	if sum.Reason == string(exhausted) {

@@ -206,7 +206,8 @@ func TestBayesian(t *testing.T) {
 	measure := func(v cell.Variation, _ string) cell.Outcome {
 		x, _ := number(&v, "phases.profiling.concurrency")
 		y, _ := number(&v, "phases.profiling.rate")
-		value := 100 - math.Pow(math.Log2(x/20), 2) - 3*math.Pow(y-7, 2)
+		octaves := math.Log2(x / 20)
+		value := 100 - octaves*octaves - 3*(y-7)*(y-7)
 		return cell.Outcome{Variation: v, Trials: []cell.Trial{{Metrics: []cell.Metric{
 			{Tag: "goodput", Stats: map[string]float64{"avg": value}},
 			{Tag: "request_latency", Stats: map[string]float64{"avg": x}},

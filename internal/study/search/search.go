@@ -99,8 +99,8 @@ func defaultTo(v, ifZero int) int {
 func (o *Options) variation(done []cell.Outcome, at []float64) (cell.Variation, bool) {
 	v := cell.Variation{Index: len(done), Label: fmt.Sprintf("search_iter_%04d", len(done))}
 	v.Folder = v.Label
-	for i, d := range o.Space {
-		v.Values = append(v.Values, cell.Assignment{Path: d.Path, Value: at[i]})
+	for i, x := range at {
+		v.Values = append(v.Values, cell.Assignment{Path: o.Space[i].Path, Value: x})
 	}
 	v.Settings = o.Sizing.Settings(v.Values)
 	return v, true

@@ -27,6 +27,7 @@ func (p Precision) requests() float64 {
 		return 10_000
 	case Coarse:
 		return 300
+	case Normal:
 	}
 	return 1000
 }
@@ -38,6 +39,7 @@ func (p Precision) width() float64 {
 		return 0
 	case Coarse:
 		return 0.05
+	case Normal:
 	}
 	return 0.01
 }

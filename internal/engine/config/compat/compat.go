@@ -364,9 +364,9 @@ func rangeRatioView(r *config.RangeRatio) any {
 	case r == nil:
 		return nil
 	case r.Input == r.Output:
-		return config.FormatNumber(r.Input)
+		return value.FormatNumber(r.Input)
 	}
-	return fmt.Sprintf(`{"input":%s,"output":%s}`, config.FormatNumber(r.Input), config.FormatNumber(r.Output))
+	return fmt.Sprintf(`{"input":%s,"output":%s}`, value.FormatNumber(r.Input), value.FormatNumber(r.Output))
 }
 
 // headersView shows the values of headers that hold no secret.

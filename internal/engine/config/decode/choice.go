@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,6 +51,10 @@ func (f Field) choice(n *tree.Node, v reflect.Value) {
 	hint := suggest.DidYouMean(v.String(), known)
 	if hint != "" && f.Tag.Get("choices") == "endpointTypes" {
 		f.FailValue(n, problem.CodeBadEnum, "unknown endpoint type"+hint+" It must be "+names) // the list is long
+		return
+	}
+	if f.Tag.Get("choices") == "metrics" {
+		f.FailValue(n, problem.CodeBadEnum, "unknown metric"+cmp.Or(hint, ".")+" docs/metrics.md lists all metrics")
 		return
 	}
 	f.FailValue(n, problem.CodeBadEnum, "must be "+names+hint)

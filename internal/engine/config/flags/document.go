@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // Document builds the document that the options describe, or lays them over the file
@@ -302,5 +303,5 @@ func (b plainOptions) meanForSpread(path string, mean float64) {
 	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return
 	}
-	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: config.FormatNumber(mean)})
+	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: value.FormatNumber(mean)})
 }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/value"
 )
 
 // pairForms describes the accepted forms of pairs of lengths.
@@ -81,7 +81,7 @@ func checkTotal(list *tree.Node, total float64) error {
 		return errors.New("there is no pair of lengths")
 	}
 	if !(math.Abs(total-100) <= tolerance) {
-		return fmt.Errorf("the probabilities add up to %s", config.FormatNumber(total))
+		return fmt.Errorf("the probabilities add up to %s", value.FormatNumber(total))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func bracketPair() *regexp.Regexp {
 func pairNode(isl, islSpread, osl, oslSpread, percent string) (*tree.Node, float64) {
 	number := func(text string) *tree.Node {
 		v, _ := strconv.ParseFloat(text, 64) // the pattern has checked it
-		return &tree.Node{Shape: tree.Number, Scalar: config.FormatNumber(v)}
+		return &tree.Node{Shape: tree.Number, Scalar: value.FormatNumber(v)}
 	}
 	length := func(mean, spread string) *tree.Node {
 		n := tree.ObjectNode(tree.Member{Name: "mean", Value: number(mean)})

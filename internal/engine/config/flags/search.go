@@ -70,7 +70,7 @@ func (b searchOptions) preset(occ *occurrence) {
 		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
 	})
 	if i < 0 {
-		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+suggest.DidYouMean(occ.values[0], recipe.Names()))
+		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipe.Names()))
 		return
 	}
 	streaming := b.find("endpoint.streaming")
@@ -242,7 +242,7 @@ func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
 		if section, _, _ := strings.Cut(typed.option.path, "."); section != "profiling" && section != "dataset" {
 			continue
 		}
-		path := studyOptions{b.overlay}.varied(typed.option.path)
+		path := studyOptions(b).varied(typed.option.path)
 		taken := typed.option.names == "--concurrency" && len(items(block.Get("runs"))) > 0 ||
 			typed.option.names == "--request-rate" // makes the phase an open loop
 		if !taken && (paths[path] || paths[strings.TrimPrefix(path, "phases.profiling.")]) {

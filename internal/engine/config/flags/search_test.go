@@ -127,7 +127,7 @@ func TestSearchProblems(t *testing.T) {
 		{"--search-planner bayesian", "--search-planner: needs a sweep, for example --concurrency 1,2,4, or --search-recipe"},
 		{"--search-sla request_latency:p99:lt:5", "--search-sla: needs a sweep or a search, for example --concurrency 1,2,4, or --search-recipe"},
 		{"--search-sla request_latency:lt:5 --concurrency 1,2", `--search-sla: must be metric:statistic:operator:threshold, for example time_to_first_token:p95:lt:200, not "request_latency:lt:5"`},
-		{"--search-recipe best", "--search-recipe: must be one of max-throughput-ttft-sla, max-throughput-itl-sla, max-concurrency-under-sla, max-goodput-under-slo, concurrency-ramp, prefill-ttft-curve, decode-itl-curve, pareto-sweep"},
+		{"--search-recipe best", "--search-recipe: must be one of max-throughput-ttft-sla, max-throughput-itl-sla, max-concurrency-under-sla, max-goodput-under-slo, concurrency-ramp, prefill-ttft-curve, decode-itl-curve, pareto-sweep, not best"},
 		{"--search-recipe concurrency-ramp --search-metric goodput --ttft-sla-ms 5", "--search-metric: conflicts with --search-recipe, which defines the search\n--ttft-sla-ms: the recipe concurrency-ramp does not use it"},
 		{"--search-recipe max-throughput-ttft-sla --ttft-sla-ms 5", "--search-recipe: the recipe max-throughput-ttft-sla measures tokens as they arrive and needs --streaming"},
 		{"--search-recipe concurrency-ramp --concurrency 4", "--concurrency: conflicts with --search-recipe, which varies phases.profiling.concurrency"},

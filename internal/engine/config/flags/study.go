@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
@@ -23,6 +24,10 @@ func (b studyOptions) lay() {
 	}
 	for _, occ := range b.flags.typed {
 		field, ok := strings.CutPrefix(occ.option.path, "sweep.")
+		if repeats := b.flags.get("--num-profile-runs"); block == nil && b.draft.Root.Get("sweep") == nil && !b.file &&
+			(repeats == nil || repeats.values[0] == "1") && occ.option.path == "multiRun.setConsistentSeed" && occ.on {
+			b.fail(occ, problem.CodeConflict, "needs more than one run or a sweep")
+		}
 		switch {
 		case !ok, occ == variants, field == "type" && len(b.swept) > 0:
 		case field == "type":
@@ -31,7 +36,7 @@ func (b studyOptions) lay() {
 		case block == nil:
 			b.fail(occ, problem.CodeConflict, "needs a sweep, for example --concurrency 1,2,4, or --search-recipe")
 		default:
-			if n := (plainOptions{b.overlay}).value(occ); n != nil && b.free(occ.option.path, occ) {
+			if n := plainOptions(b).value(occ); n != nil && b.free(occ.option.path, occ) {
 				b.set(occ.option.path, occ, n)
 			}
 		}
@@ -58,7 +63,7 @@ func (b studyOptions) lists(block *tree.Node, variants *occurrence) *tree.Node {
 		kind = tree.TextNode(strings.ToLower(occ.values[0]))
 		kind.Place = b.place(occ, "sweep.type")
 		if kind.Scalar != sweep.Grid && kind.Scalar != sweep.Zip {
-			b.fail(occ, problem.CodeBadEnum, "must be grid or zip")
+			b.fail(occ, problem.CodeBadEnum, "must be grid or zip, not "+problem.Clip(occ.values[0]))
 			return nil
 		}
 	}
@@ -66,6 +71,9 @@ func (b studyOptions) lists(block *tree.Node, variants *occurrence) *tree.Node {
 	for _, occ := range b.swept {
 		values := tree.ListNode()
 		values.Place = b.place(occ, "sweep.parameters")
+		if list := strings.Join(occ.values, ","); slices.ContainsFunc(strings.Split(list, ","), func(s string) bool { return strings.TrimSpace(s) == "" }) {
+			b.fail(occ, problem.CodeWrongType, "the list "+problem.Clip(list)+" has an empty value")
+		}
 		for _, piece := range commaList(occ.values) {
 			n := numberNode(piece)
 			n.Place = values.Place

@@ -14,7 +14,7 @@ import (
 const usageWidth = 80
 
 // usageExamples are the first lines of the help.
-const usageExamples = `Run one benchmark against an inference server and print the results.
+const usageExamples = `Run a benchmark or a sweep against an inference server and print the results.
 
 Usage: aiperfd profile [flags]
 
@@ -27,6 +27,11 @@ Examples:
     --benchmark-duration 60 --isl 512 --osl 128 --extra-inputs ignore_eos:true
   # the share of requests that meet two objectives
   aiperfd profile -m llama --streaming --goodput "ttft:200 itl:30"
+  # a sweep: one run per value; --isl, --request-rate and others take lists too
+  aiperfd profile -m llama --streaming --concurrency 1,2,4,8 --request-count 200
+  # a recipe: the highest concurrency at which the p95 of TTFT is below 200 ms
+  aiperfd profile -m llama --streaming --ttft-sla-ms 200 \
+    --search-recipe max-concurrency-under-sla
   # another API, and prompts of your own
   aiperfd profile -m bge --endpoint-type embeddings --input-file prompts.jsonl
 `

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/value"
 )
 
 // limits reads the rules in a field's tags, see [field.rules].
@@ -43,9 +44,9 @@ func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
 func checkedLimits(f *Field) {
 	switch f.Path {
 	case "metadata.labels":
-		f.MaxLength = config.MaxLabels
+		f.MaxLength = value.MaxLabels
 	case "metadata.labels.*":
-		f.MaxLength = config.MaxLabelValue
+		f.MaxLength = value.MaxLabelValue
 	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
 		f.Most = new(float64(config.MaxSide))
 	case "benchmark.datasets.*.audio.length":

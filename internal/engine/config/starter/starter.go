@@ -82,8 +82,11 @@ func Find(name string) (Template, error) {
 		}
 		names[i] = t.Name
 	}
-	if suggest.Fold(name) == "gputelemetry" {
+	switch suggest.Fold(name) {
+	case "gputelemetry":
 		return Template{}, fmt.Errorf("there is no template %q: GPU telemetry is not supported by aiperfd yet", name)
+	case "speedbenchsweep":
+		return Template{}, fmt.Errorf("there is no template %q: the datasets speed_bench_* are not supported by aiperfd yet", name)
 	}
 	return Template{}, fmt.Errorf("there is no template %q%s (see --list)", name, suggest.DidYouMean(name, names))
 }

@@ -127,6 +127,15 @@ func Folder(values []cell.Assignment) string {
 	return fileName(strings.Join(parts, "__"))
 }
 
+// Short returns the values of a variation by short names: "isl 512, concurrency 4".
+func Short(values []cell.Assignment) string {
+	parts := make([]string, len(values))
+	for i, a := range values {
+		parts[i] = Name(a.Path) + " " + Text(a.Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Name returns the short name of a path: the last name in it that says what is varied.
 func Name(path string) string {
 	names := strings.Split(path, ".")

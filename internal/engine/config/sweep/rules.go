@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -218,7 +219,7 @@ func (d *Dimension) check(r rules, path string) {
 	}
 	switch {
 	case !(*d.Lo < *d.Hi):
-		r.Conflict(path+".lo", "must be less than hi")
+		r.Conflict(path+".lo", fmt.Sprintf("the lower end %v must be less than the upper end %v", *d.Lo, *d.Hi))
 	case d.Scale == "log" && *d.Lo <= 0:
 		r.Conflict(path+".lo", "must be greater than 0 with scale log")
 	case d.Kind == "int" && math.Ceil(*d.Lo) > math.Floor(*d.Hi):
@@ -246,14 +247,14 @@ func (m *MultiRun) Check(d *decode.Decoder, sweep, adaptive bool) {
 		}
 	}
 	if m.ConfidenceLevel >= 1 {
-		r.Conflict(path+".confidenceLevel", "must be less than 1")
+		r.Conflict(path+".confidenceLevel", fmt.Sprintf("must be less than 1, not %v", m.ConfidenceLevel))
 	}
 	c := m.Convergence
 	if c == nil {
 		return
 	}
 	if c.Threshold != nil && *c.Threshold >= 1 {
-		r.Conflict(path+".convergence.threshold", "must be less than 1")
+		r.Conflict(path+".convergence.threshold", fmt.Sprintf("must be less than 1, not %v", *c.Threshold))
 	}
 	switch {
 	case !r.has(path + ".convergence.metric"):

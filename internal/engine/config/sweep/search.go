@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -154,7 +155,7 @@ func (d *SearchDimension) check(r rules, path string) {
 	}
 	switch {
 	case !(*d.Lo < *d.Hi):
-		r.Conflict(path+".lo", "must be less than hi")
+		r.Conflict(path+".lo", fmt.Sprintf("the lower end %v must be less than the upper end %v", *d.Lo, *d.Hi))
 	case d.Prior == "log-uniform" && *d.Lo <= 0:
 		r.Conflict(path+".lo", "must be greater than 0 with prior log-uniform")
 	case d.Kind == "int" && math.Ceil(*d.Lo) >= math.Floor(*d.Hi):

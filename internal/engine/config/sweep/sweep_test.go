@@ -109,7 +109,7 @@ func TestProblems(t *testing.T) {
 		{`sweep: {type: scenarios, runs: [{name: a, extra: 1}]}`, `unknown field "extra"`},
 		{`sweep: {type: sobol}`, "samples is required"},
 		{`sweep: {type: sobol, samples: 1, dimensions: [{path: a, lo: 0, hi: 1}]}`, "must be at least 2"},
-		{`sweep: {type: sobol, samples: 2, dimensions: [{path: a, lo: 2, hi: 1}]}`, "must be less than hi"},
+		{`sweep: {type: sobol, samples: 2, dimensions: [{path: a, lo: 2, hi: 1}]}`, "the lower end 2 must be less than the upper end 1"},
 		{`sweep: {type: sobol, samples: 2, dimensions: [{path: a, lo: 0, hi: 1, scale: log}]}`, "must be greater than 0 with scale log"},
 		{`sweep: {type: sobol, samples: 2, dimensions: [{path: a, lo: 0.1, hi: 0.9, kind: int}]}`, "no whole number"},
 		{`sweep: {type: sobol, samples: 2, dimensions: [{path: a, lo: 0, choices: [1]}]}`, "choices replace lo"},
@@ -121,7 +121,7 @@ func TestProblems(t *testing.T) {
 		{`multiRun: {setConsistentSeed: false}`, "needs more than one run or a sweep"},
 		{`multiRun: {convergence: {metric: request_latency}}`, "needs more than one run"},
 		{`multiRun: {numRuns: 3, convergence: {}}`, "metric is required"},
-		{`multiRun: {numRuns: 3, convergence: {metric: nonsense}}`, "must be request_latency"},
+		{`multiRun: {numRuns: 3, convergence: {metric: nonsense}}`, "unknown metric. docs/metrics.md lists all metrics"},
 	} {
 		_, _, err := read(t, c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

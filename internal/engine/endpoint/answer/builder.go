@@ -18,15 +18,15 @@ import (
 // Builder collects the answer that a response contains. A [Dialect] calls it while
 // it reads the documents of the response; it is used again for other responses.
 type Builder struct {
-	Answer   bench.Answer // chunks, vectors, ranks, warnings, failure; choices and usage are added by result
-	Status   int          // HTTP status of the response
-	Header   http.Header
-	choices  []Choice
-	Usage    UsageCounts
-	HasUsage bool
-	Times    ServerTimes
-	speculation
-	Credit TokenCredit
+	Answer      bench.Answer // chunks, vectors, ranks, warnings, failure; choices and usage are added by result
+	Status      int          // HTTP status of the response
+	Header      http.Header
+	choices     []Choice
+	Usage       UsageCounts
+	HasUsage    bool
+	Times       ServerTimes
+	speculation speculation
+	Credit      TokenCredit
 
 	Valid    int  // JSON documents that were read
 	bad      int  // events that could not be read

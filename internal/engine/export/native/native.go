@@ -152,7 +152,7 @@ func Read(r io.Reader) (*export.Report, error) {
 			return nil, fmt.Errorf("read result: the phase %q cannot name a folder", name)
 		}
 		for _, s := range d.Phases[i].Slices {
-			s.Slice.Phase, s.Results = p.Stats.Name, metric.Results(s.Metrics)
+			s.Phase, s.Results = p.Stats.Name, metric.Results(s.Metrics)
 			p.Slices = append(p.Slices, s.Slice)
 		}
 		out.Phases = append(out.Phases, p)

@@ -10,7 +10,7 @@ import (
 )
 
 // Row is one entry of the catalogue with the code behind it. Exactly one of
-// Each, List, Total, Curve, Base and Lag is set. Records are measured in base units:
+// Each, List, Total, Curve, Bounded, Base and Lag is set. Records are measured in base units:
 // nanoseconds, bytes, tokens; totals return display units. NaN means absent.
 type Row struct {
 	Def
@@ -23,8 +23,12 @@ type Row struct {
 	Total     func(*Totals) float64
 	Parts     func(*Totals) (count, sum float64) // of a total that is a share; nil = it has none
 	Curve     timeline.Curve
-	Base      string                                         // of an adj_ row: the metric that it adjusts
-	Lag       func(quantile func(p float64) float64) float64 // of the lags of a replay in milliseconds: offsets minus the smallest
+	// Least is a lower bound of the value of a request that the end of the grace period
+	// cut; nil = there is none.
+	Least   func(*View) float64
+	Bounded string                                         // of a lower_bound_ row: the metric whose lower bound it is
+	Base    string                                         // of an adj_ row: the metric that it adjusts
+	Lag     func(quantile func(p float64) float64) float64 // of the lags of a replay in milliseconds: offsets minus the smallest
 
 	unit unit
 	// fromStart: a time since the start of the request, so that in an open loop
@@ -105,7 +109,7 @@ func Rows() []Row { return all }
 func build() []Row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), tokenRows(), lengthRows(), rateRows(), flowRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), speculationRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
+		usageRows(), usageTotalRows(), speculationRows(), sessionRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]Row, 0, len(rows)+8)
@@ -113,6 +117,9 @@ func build() []Row {
 		out = append(out, r.completed())
 		if r.Flags&IncludesFailed != 0 {
 			out = append(out, adjusted(r.completed()))
+		}
+		if r.Least != nil {
+			out = append(out, bounded(r.completed()))
 		}
 	}
 	return out
@@ -153,6 +160,20 @@ func adjusted(r Row) Row {
 			Doc: "The values of " + r.Tag + " and one +Inf for each error; percentiles by nearest rank. Only with at least one error.",
 		},
 		Div: r.Div, SketchDiv: r.SketchDiv, Base: r.Tag,
+		ofAudio: r.ofAudio,
+	}
+}
+
+// bounded returns the twin of r that includes the requests that the end of the grace
+// period cut.
+func bounded(r Row) Row {
+	return Row{
+		Def: Def{
+			Tag: "lower_bound_" + r.Tag, Header: r.Header + " (lower bound)", Short: ">=" + strings.TrimPrefix(r.Short, "Req "), Unit: r.Unit, Kind: Derived,
+			Flags: r.Flags &^ IncludesFailed, Origin: Ours,
+			Doc: "The values of " + r.Tag + " and, for each request that the end of the grace period cut, the least that it can be. Only with at least one such request.",
+		},
+		Div: r.Div, SketchDiv: r.SketchDiv, Bounded: r.Tag,
 		ofAudio: r.ofAudio,
 	}
 }

@@ -129,7 +129,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != timeline.None, r.Base != "", r.Lag != nil} {
+		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != timeline.None, r.Base != "", r.Bounded != "", r.Lag != nil} {
 			if has {
 				code++
 			}
@@ -189,7 +189,7 @@ func TestWriteDocs(t *testing.T) {
 	}
 	doc := b.String()
 	for _, d := range Defs() {
-		if !strings.HasPrefix(d.Tag, "adj_") && strings.Count(doc, "\n| `"+d.Tag+"` |") != 1 {
+		if family := strings.HasPrefix(d.Tag, "adj_") || strings.HasPrefix(d.Tag, "lower_bound_"); !family && strings.Count(doc, "\n| `"+d.Tag+"` |") != 1 {
 			t.Errorf("%s: not in exactly one row", d.Tag)
 		}
 	}

@@ -44,6 +44,7 @@ var docSections = [...]docSection{
 	{"Usage", "Counts reported by the server.", usageRows},
 	{"Usage totals", "Sums over successful requests.", usageTotalRows},
 	{"Speculative decoding", "From metrics.speculative_decoding of responses (vLLM). Reports whose numbers contradict each other, and those of responses with several choices, are left out.", speculationRows},
+	{"Conversations", "For conversations of several turns. A conversation has a session latency if all its turns succeeded. The summary has all metrics by turn in `results_by_turn`, where turn 0 is the first, and 15 stands for all from the sixteenth on; the report has a table of them.", sessionRows},
 	{"Repetition", "How much of what the profiling phases sent had been sent before in the run, warm-up included. [prefix-caches.md](prefix-caches.md) has the definitions and how exact they are.", reuseRows},
 	{"Jobs", "For endpoint types whose results are fetched by polling. Content is timestamped with the poll that returned it, so these requests have no inter-token latencies.", jobRows},
 	{"Connection", "Phases of a request; they do not overlap and add up to its total.", traceRows},
@@ -91,6 +92,7 @@ Objectives of the run (` + "`--slo 'p99(ttft) < 500ms'`" + `, ` + "`runSlos`" + 
 ## Families
 
 - ` + "`adj_<tag>`" + ` exists for every metric with the note *includes failed* if at least one request failed: each error counts as an infinite value, percentiles are taken by nearest rank, and count includes the errors. Average, sum, maximum and often the upper percentiles are infinite.
+- ` + "`lower_bound_<tag>`" + ` exists for time_to_first_token, request_latency and their corrected twins if the end of the grace period cut at least one request, in final results of a phase as a whole. The slowest requests are those that are cut, so percentiles without them are too low: here each of them counts with its age at the cut, or with its first content if that had come. Every statistic is at most what it would be if the requests had ended. If more than 1 % of the requests that were sent were cut, the summary has ` + "`truncated: true`" + ` and the headline prints these percentiles too. Requests that were never sent are in dropped_arrival_count.
 - ` + "`slo_attainment.<tag>`" + ` exists for each objective: the share of successful and failed requests that meet this objective alone. A value meets an objective if it does not exceed the threshold or, for metrics with the note *larger is better*, if it is not below it.
 `
 

@@ -16,7 +16,7 @@ func latencyRows() []Row {
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
 			fromStart: true, ofAudio: true,
-			unit: inMS, Each: func(v *View) float64 { return v.First },
+			unit: inMS, Each: func(v *View) float64 { return v.First }, Least: (*View).leastFirst,
 		},
 		{
 			Def: Def{
@@ -42,7 +42,7 @@ func latencyRows() []Row {
 				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
 			},
 			fromStart: true,
-			unit:      inMS, Each: func(v *View) float64 { return v.Last },
+			unit:      inMS, Each: func(v *View) float64 { return v.Last }, Least: func(v *View) float64 { return v.End },
 		},
 		{
 			Def: Def{

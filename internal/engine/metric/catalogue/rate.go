@@ -160,6 +160,14 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
+				Tag: "unfinished_at_end", Header: "Unfinished at End", Short: "Unfinished", Kind: Aggregate, Origin: Ours,
+				Group: GroupDefault, Flags: NoIndividualRecords,
+				Doc: "Requests that were still running when the grace period ended. Absent if there were none.",
+			},
+			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.Unfinished)) },
+		},
+		{
+			Def: Def{
 				Tag: "error_request_count", Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Failed requests, excluding cancelled ones. Absent if there were none.",

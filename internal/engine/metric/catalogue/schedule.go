@@ -37,6 +37,9 @@ func corrected(r Row) Row {
 		ofAudio: r.ofAudio,
 		unit:    r.unit, Each: func(v *View) float64 { return each(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) },
 	}
+	if least := r.Least; least != nil {
+		c.Least = func(v *View) float64 { return least(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) }
+	}
 	if r.Short == "" {
 		c.Short = ""
 	}

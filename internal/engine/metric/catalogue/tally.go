@@ -41,6 +41,7 @@ type Tally struct {
 	Preconnected            int64 // connections that were opened before the phase
 	Late                    int64 // requests that started more than LateAfter after they were due
 	Slots                   slotTime
+	Unfinished              int64 // requests that the end of the grace period cut
 }
 
 // Counters are plain totals of a phase, for scraping.
@@ -94,6 +95,7 @@ func (t *Tally) Observe(v *View) {
 		t.ByClass[v.Failure().Class]++
 		t.WastedTokens += int64(v.Wasted())
 	case Cancelled:
+		t.Unfinished += b2i(v.Unfinished())
 		class := r.Answer.Failure.Class
 		if t.ByClass[class]++; class == bench.CancelledByTest {
 			t.CancelledByTest++
@@ -149,6 +151,7 @@ func (t *Tally) Merge(o *Tally) {
 	t.OutputTokens += o.OutputTokens
 	t.ReasoningTokens += o.ReasoningTokens
 	t.WastedTokens += o.WastedTokens
+	t.Unfinished += o.Unfinished
 	t.ServerCounted += o.ServerCounted
 	t.ClientCounted += o.ClientCounted
 	t.Good += o.Good

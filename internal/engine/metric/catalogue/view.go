@@ -37,6 +37,9 @@ type View struct {
 	Streams bool         // first content and gaps mean something
 	// Deadline is that of the tokens, which the caller sets once.
 	Deadline Deadline
+	// SessionStart is the start of the first turn, if this is the last of several and all of
+	// them succeeded; otherwise 0. The caller sets it after Load.
+	SessionStart time.Duration
 
 	First, Last, End     float64 // first and last content, end; NaN = did not happen
 	ISL, OSL, Out, Think float64 // token counts; NaN = unknown
@@ -93,6 +96,21 @@ func (v *View) loadGaps(chunks []bench.Chunk) {
 		last = c
 	}
 	v.Gaps, v.MaxGap, v.SameRead = len(chunks)-1, float64(longest), same
+}
+
+// Unfinished reports whether the end of the grace period cut the request.
+func (v *View) Unfinished() bool {
+	f := v.Record.Answer.Failure
+	return f != nil && f.Class == bench.Cancelled && f.Code == bench.CutByGrace && v.Record.Stamps.Start != 0
+}
+
+// leastFirst returns when the first content of an unfinished request came, or its age if
+// there was none.
+func (v *View) leastFirst() float64 {
+	if chunks := v.Record.Answer.Chunks; len(chunks) > 0 {
+		return v.afterStart(chunks[0].At)
+	}
+	return v.End
 }
 
 // since returns to - from in nanoseconds; NaN if one of them did not happen.

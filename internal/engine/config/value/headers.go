@@ -1,4 +1,4 @@
-package config
+package value
 
 import (
 	"net/textproto"
@@ -27,9 +27,9 @@ func (h *Headers) Decode(f decode.Field, n *tree.Node) bool {
 		name := textproto.CanonicalMIMEHeaderKey(m.Name)
 		switch {
 		case !ok:
-		case !validHeaderName(m.Name):
+		case !IsHeaderName(m.Name):
 			f.Fail(m.Place, problem.CodeOutOfRange, "%q is not a header name", problem.Clip(m.Name))
-		case !validHeaderValue(value):
+		case !IsHeaderValue(value):
 			f.Fail(m.Place, problem.CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
 			f.Fail(m.Place, problem.CodeConflict, "the header %s is given twice", m.Name)
@@ -43,8 +43,8 @@ func (h *Headers) Decode(f decode.Field, n *tree.Node) bool {
 	return true
 }
 
-// validHeaderName reports whether s is a token (RFC 9110 section 5.6.2).
-func validHeaderName(s string) bool {
+// IsHeaderName reports whether s is a token (RFC 9110 section 5.6.2).
+func IsHeaderName(s string) bool {
 	for i := range len(s) {
 		if !tree.IsAlnum(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
 			return false
@@ -53,8 +53,8 @@ func validHeaderName(s string) bool {
 	return s != ""
 }
 
-// validHeaderValue reports whether s can be a field value (RFC 9110 section 5.5).
-func validHeaderValue(s string) bool {
+// IsHeaderValue reports whether s can be a field value (RFC 9110 section 5.5).
+func IsHeaderValue(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
 }
 

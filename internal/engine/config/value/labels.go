@@ -1,4 +1,4 @@
-package config
+package value
 
 import (
 	"aiperfd/internal/engine/config/decode"
