@@ -27,7 +27,7 @@ func largeStructs() map[string]int {
 		"internal/engine/dataset/analysis.Report": 23,
 		"internal/engine/bench.Record":            24,
 		"internal/engine/config.Dataset":          36,
-		"internal/engine/config.Phase":            27,
+		"internal/engine/config.Phase":            28,
 		"internal/engine/config.Endpoint":         44,
 		"internal/engine/config/sweep.Block":      33,
 		"internal/engine/config/reference.Field":  24,

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type cancellation struct {
 
 	mu            sync.Mutex
 	request       *run.CancelRequest      // guarded by mu; nil = the run was not cancelled
-	phase         *load.Phase             // guarded by mu; nil between phases
+	phases        []*load.Phase           // guarded by mu; those that are performed
+	broken        bool                    // guarded by mu; a phase has ended the run
 	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
 	stopPreparing context.CancelFunc      // guarded by mu; nil while phases are performed
 }
@@ -49,7 +51,7 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 		}
 	}
 	c.request = &r
-	phase, force := c.phase, c.force
+	phases, force := slices.Clone(c.phases), c.force
 	if c.stopPreparing != nil {
 		c.stopPreparing()
 	}
@@ -57,8 +59,8 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 	if first {
 		close(c.requested)
 	}
-	if phase != nil {
-		phase.Stop(bench.PhaseCancelled)
+	for _, p := range phases {
+		p.Stop(bench.PhaseCancelled)
 	}
 	if r.Force && force != nil {
 		force(transport.CancelWith(&bench.Failure{
@@ -92,15 +94,39 @@ func (c *cancellation) onForce(force context.CancelCauseFunc) {
 	c.force = force
 }
 
-// enter registers the phase that is performed; nil = it has ended.
+// enter registers a phase that is performed from now on.
 func (c *cancellation) enter(p *load.Phase) {
 	c.mu.Lock()
-	c.phase = p
-	stop := p != nil && c.request != nil
+	c.phases = append(c.phases, p)
 	c.mu.Unlock()
-	if stop {
+	if c.stopping() {
 		p.Stop(bench.PhaseCancelled)
 	}
+}
+
+// leave removes a phase that has ended.
+func (c *cancellation) leave(p *load.Phase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phases = slices.DeleteFunc(c.phases, func(q *load.Phase) bool { return p == q })
+}
+
+// stopPhases stops the phases that are performed, because one has ended the run.
+func (c *cancellation) stopPhases() {
+	c.mu.Lock()
+	c.broken = true
+	phases := slices.Clone(c.phases)
+	c.mu.Unlock()
+	for _, p := range phases {
+		p.Stop(bench.PhaseCancelled)
+	}
+}
+
+// stopping reports whether no phase may begin any more.
+func (c *cancellation) stopping() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.request != nil || c.broken
 }
 
 // Requested implements [load.Stop].

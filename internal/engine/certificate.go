@@ -60,8 +60,7 @@ func (x *certification) reference() certify.Options {
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the path to the server is not part of the client
 	o.Transport.Version = transport.HTTP1
 	var chunks, received int64
-	for i := range x.finished {
-		f := &x.finished[i]
+	for _, f := range x.finished() {
 		if f.Plan.Kind == bench.Profiling {
 			chunks, received = chunks+f.chunks, received+f.public.Counters.BytesReceived
 		}
@@ -76,8 +75,8 @@ func (x *certification) reference() certify.Options {
 // first requests of a few conversations.
 func (x *certification) requestBytes() int {
 	var sent, count int64
-	for i := range x.finished {
-		c := &x.finished[i].public.Counters
+	for _, f := range x.finished() {
+		c := &f.public.Counters
 		sent, count = sent+c.BytesSent, count+c.Sent
 	}
 	if count > 0 {

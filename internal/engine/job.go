@@ -76,10 +76,21 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 
 // emit publishes an event of a run.
 func (j *job) emit(what run.EventType, snap *run.Snapshot) {
+	last := 0
+	if snap != nil && len(snap.Phases) > 0 {
+		last = snap.Phases[len(snap.Phases)-1].Stats.Index
+	}
+	j.emitPhase(what, snap, last)
+}
+
+// emitPhase publishes an event of a phase.
+func (j *job) emitPhase(what run.EventType, snap *run.Snapshot, phase int) {
 	r := j.view()
 	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
-	if snap != nil && len(snap.Phases) > 0 {
-		ev.Phase = &snap.Phases[len(snap.Phases)-1]
+	for i := 0; snap != nil && i < len(snap.Phases); i++ {
+		if snap.Phases[i].Stats.Index == phase {
+			ev.Phase = &snap.Phases[i]
+		}
 	}
 	j.opts.Publisher.Publish(ev)
 }
@@ -102,7 +113,7 @@ func (j *job) supervise(ctx context.Context) {
 	}))
 	x.state.Store(bench.StateStarting)
 	x.id = j.run.ID
-	x.notify.publish = j.emit
+	x.notify.publish = j.emitPhase
 	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
 	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
@@ -121,7 +132,7 @@ func (j *job) supervise(ctx context.Context) {
 		j.enter(ctx, bench.StateRunning)
 	}
 	var fault *run.Error
-	x.watched(j.opts.Monitor, func() { fault = x.perform(ctx) })
+	x.watched(j.opts.Monitor, func() { fault = performance{x}.perform(ctx) })
 	x.cancel.onCancel(cancel)
 	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)

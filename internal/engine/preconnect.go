@@ -36,7 +36,7 @@ func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup
 	defer cancel()
 	x.cancel.onCancel(cancel)
 	defer x.cancel.onCancel(nil)
-	urls := make([]*url.URL, atOnce(p, usualLatency(x.finished)))
+	urls := make([]*url.URL, atOnce(p, usualLatency(x.finished())))
 	for i := range urls {
 		urls[i] = x.plan.Targets[x.work.Target(int64(i))].URL
 	}

@@ -36,7 +36,7 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 		plan: p, secrets: secrets, cancel: newCancellation(),
 		notify: notifications{
 			log:     zerolog.Nop(),
-			publish: func(run.EventType, *run.Snapshot) {}, status: func(string) {}, alarm: func(string) {},
+			publish: func(run.EventType, *run.Snapshot, int) {}, status: func(string) {}, alarm: func(string) {},
 			modelResolved: func(*plan.Plan) {},
 		},
 	}
@@ -219,7 +219,7 @@ func (x *execution) release() {
 
 // releaseInputs drops the references that only an active run needs; the snapshot stays.
 func (x *execution) releaseInputs() {
-	x.data, x.finished, x.client, x.tokens, x.records, x.work = datasets{}, nil, nil, nil, nil, nil
+	x.data, x.begun, x.client, x.tokens, x.records, x.work = datasets{}, nil, nil, nil, nil, nil
 }
 
 // latest returns the newest snapshot; nil before the first.

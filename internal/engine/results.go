@@ -70,7 +70,7 @@ const snapshotFile = ".snapshot.json"
 // finalSnapshot publishes and stores the last state of a run. rep is nil for a run
 // that was not measured.
 func (x *execution) finalSnapshot(state bench.State, dir string, rep *export.Report) error {
-	snap := x.baseSnapshot()
+	snap := x.shot(nil)
 	snap.State, snap.Final = state, true
 	if rep != nil {
 		complete(snap, rep)

@@ -43,6 +43,16 @@ const otherDocs = `
 
 Records of requests that were sent before the end of the longest ramp of their phase carry ` + "`ramp: true`" + ` in the ` + "`ours`" + ` part of ` + "`profile_export.jsonl`" + `. They are in the metrics, as in AIPerf. With ` + "`excludeRamp`" + ` (` + "`--exclude-ramp`" + `) they are not, rates are computed from the end of the ramp, and the warning ` + "`ramp-excluded`" + ` states their number. Counters of requests and the verdict on the client include them.
 
+## Seamless phases
+
+A phase begins when all requests of the phase before it have ended. One with ` + "`seamless: true`" + ` begins as soon as the phase before it has sent everything, so that the load does not pause. Only profiling phases after profiling phases can be seamless, any number in a row.
+
+- **Results.** Each request belongs to the phase that has sent it: its record, its counters and its part of the percentiles. The windows of such phases overlap; rates over several phases divide by the time from the start of the first to the end of the last one, without gaps.
+- **Limits.** A session of an earlier phase keeps its slot until it has ended, and that slot counts towards the ` + "`concurrency`" + ` of the new phase. The same is true of requests without content and ` + "`prefillConcurrency`" + `.
+- **Sent everything** is when no request is allowed any more: all requests of the bound and all turns of the last session were sent, or the duration is over. With ` + "`onTurnError: retry_turn`" + ` it is known when all answers are there.
+- **Ends.** Each phase has its own grace period. A cancel ends all phases; a phase that fails ends those that have begun after it.
+- **Servers.** Before a seamless phase no cache is reset and no connection is opened ahead. The profiler of the servers runs from the start of the first such phase to the end of the last one.
+
 ## Fixed schedule
 
 A phase of type ` + "`fixed_schedule`" + ` replays the timestamps of its dataset: the first turn of a conversation is due at the start of the phase + (timestamp - zero) / speed.

@@ -21,6 +21,7 @@ type Client struct {
 
 	options ClientOptions
 	mark    *monitor.Mark // nil = the phase does not enter the result
+	gauge   *monitor.Gauge
 	stamps  verdict.Histogram
 }
 
@@ -54,7 +55,7 @@ func (c *Client) Begin(p Load) {
 	}
 	c.mark = o.Monitor.Mark()
 	c.Tally.Begin(p.Start())
-	o.Monitor.Watch(o.InFlight)
+	c.gauge = o.Monitor.Watch(o.InFlight)
 }
 
 // Observe implements [Observer].
@@ -68,9 +69,9 @@ func (c *Client) Look(l *Look) {
 		return
 	}
 	if l.Stats.RequestsEnd != 0 {
-		o.Monitor.Watch(nil)
+		o.Monitor.Unwatch(c.gauge)
 	}
-	self := o.Monitor.Since(c.mark)
+	self := o.Monitor.Since(c.mark, c.gauge)
 	c.Self = &self
 	asked := verdict.Asked{
 		Open: o.Phase.Open(), Limited: o.Phase.Prefill > 0, BacklogMax: l.Stats.BacklogMax,

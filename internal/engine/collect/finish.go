@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
@@ -25,6 +26,8 @@ type Run struct {
 	Secrets *redact.Set
 	Tokens  *Tokens
 	Files   *Files
+
+	Recording sync.Mutex // held by a recorder while it measures and publishes: what it calls sees all recorders at rest
 
 	Mismatched atomic.Int64           // answers with a count_mismatch
 	Malformed  atomic.Int64           // answers with a malformed_event

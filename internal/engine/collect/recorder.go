@@ -78,8 +78,9 @@ type RecorderOptions struct {
 	Phase     *plan.Phase
 	Set       *metric.Set
 	Observers []Observer
-	// Publish publishes the state of the phase, once for each event. It must not block.
-	Publish func(l *Live, events ...run.EventType)
+	// Publish publishes the state of the phase, once for each event, with Run.Recording
+	// held. It must not block.
+	Publish func(events ...run.EventType)
 }
 
 // recordCounts are the live counters of records.
@@ -112,7 +113,8 @@ func finishRoom(p *plan.Phase) int {
 	return min(max(2*p.Concurrency, least), most)
 }
 
-// Begin announces the phase and starts recording. It is called before the first request.
+// Begin announces the phase and starts recording. It is called before the first request,
+// with Run.Recording held.
 func (r *Recorder) Begin(p Load) {
 	r.load = p
 	if r.Phase.Kind == bench.Profiling {
@@ -122,7 +124,7 @@ func (r *Recorder) Begin(p Load) {
 	for _, o := range r.Observers {
 		o.Begin(p)
 	}
-	r.Publish(r.Live(), run.EventPhaseStart)
+	r.Publish(run.EventPhaseStart)
 	r.recording.Go(r.loop)
 }
 
@@ -159,6 +161,15 @@ func (r *Recorder) loop() {
 
 // record processes one record.
 func (r *Recorder) record(rec *bench.Record) {
+	r.measure(rec)
+	r.Run.Files.write(rec)
+	r.judge()
+}
+
+// measure adds a record to the measurements.
+func (r *Recorder) measure(rec *bench.Record) {
+	r.Run.Recording.Lock()
+	defer r.Run.Recording.Unlock()
 	if r.Phase.Leaves(rec) {
 		r.counts.excluded.Add(1)
 	} else {
@@ -177,8 +188,6 @@ func (r *Recorder) record(rec *bench.Record) {
 	default:
 		r.counts.errors.Add(1)
 	}
-	r.Run.Files.write(rec)
-	r.judge()
 }
 
 // judge ends a phase if more of its requests have failed than the user allows.
@@ -205,6 +214,8 @@ func (r *Recorder) Stats() bench.PhaseStats {
 // publish publishes the current state. It computes the metrics of the phase at most
 // once per second, and at its end.
 func (r *Recorder) publish(last bool) {
+	r.Run.Recording.Lock()
+	defer r.Run.Recording.Unlock()
 	l := Look{Stats: r.Stats(), Last: last}
 	now := l.Stats.LastUpdate
 	l.Fresh = r.Phase.Kind == bench.Profiling && (last || now-r.computed >= metricsEvery)
@@ -225,11 +236,11 @@ func (r *Recorder) publish(last bool) {
 	if l.Fresh {
 		events = append(events, run.EventMetrics)
 	}
-	r.Publish(r.Live(), events...)
+	r.Publish(events...)
 }
 
 // Live returns the measurements of the phase so far. Before Close, only the recorder's
-// goroutine may call it; afterwards, one goroutine at a time.
+// goroutine may call it, or a holder of Run.Recording; afterwards, one goroutine at a time.
 func (r *Recorder) Live() *Live {
 	l := &Live{Stats: r.Stats(), Sent: r.bytes.sent, Received: r.bytes.received}
 	if r.Phase.Kind == bench.Profiling {

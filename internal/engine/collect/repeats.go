@@ -40,20 +40,17 @@ func NewRepeats(bust plan.CacheBust) *Repeats {
 
 // Phase returns the observer of a phase. It adds what it finds to the metrics.
 func (r *Repeats) Phase(set *metric.Set) Observer {
-	return &phaseRepeats{
-		run: r, set: set,
-		uniqueBefore: r.prompts.count(), inputBefore: r.prompts.sum(), blocksBefore: r.blocks.count(),
-	}
+	return &phaseRepeats{run: r, set: set}
 }
 
-// phaseRepeats counts the repetitions of one phase: what is different in the run now,
-// less what was before the phase, is new.
+// phaseRepeats counts the repetitions of one phase: what is different in the run after a
+// record, less what was before, is new.
 type phaseRepeats struct {
 	run *Repeats
 	set *metric.Set
 
-	sum                                     catalogue.Reuse
-	uniqueBefore, inputBefore, blocksBefore float64
+	sum                            catalogue.Reuse
+	unique, uniqueInput, newBlocks float64 // new in the run
 }
 
 var _ Observer = (*phaseRepeats)(nil)
@@ -71,15 +68,21 @@ func (p *phaseRepeats) Observe(rec *bench.Record) {
 	}
 	r, s := p.run, &p.sum
 	input := r.input(rec)
+	p.unique -= r.prompts.count()
+	p.uniqueInput -= r.prompts.sum()
 	r.prompts.add(rec.Content.Prompt, input)
+	p.unique += r.prompts.count()
+	p.uniqueInput += r.prompts.sum()
 	s.Requests++
 	s.Input += float64(input)
-	s.Unique = between(0, r.prompts.count()-p.uniqueBefore, s.Requests)
-	s.UniqueInput = between(0, r.prompts.sum()-p.inputBefore, s.Input)
+	s.Unique = between(0, p.unique, s.Requests)
+	s.UniqueInput = between(0, p.uniqueInput, s.Input)
 	if n := len(rec.Content.Blocks); n > 0 {
+		p.newBlocks -= r.blocks.count()
 		r.addBlocks(rec)
+		p.newBlocks += r.blocks.count()
 		s.Blocks += float64(n)
-		s.Hits = between(0, s.Blocks-(r.blocks.count()-p.blocksBefore), s.Blocks)
+		s.Hits = between(0, s.Blocks-p.newBlocks, s.Blocks)
 	}
 	if u := rec.Answer.Usage; u != nil && u.Input != nil && rec.Turn == 0 && rec.OK() {
 		s.FirstInput += float64(*u.Input)

@@ -300,6 +300,7 @@ type Phase struct {
 	PrefillRamp        *Ramp       `json:"prefillRamp"`                         // of the prefill concurrency, from 1; nil = none
 	RateRamp           *Ramp       `json:"rateRamp"`                            // to the rate, or to the first one of the series; nil = none
 	RateSeries         *RateSeries `json:"rateSeries"`                          // in place of a rate; it begins after the ramp
+	Seamless           bool        `json:"seamless"`                            // the phase starts when the one before has sent everything, without waiting for answers
 	ExcludeRamp        bool        `json:"excludeRamp,omitempty"`               // requests of ramps do not enter the metrics
 }
 

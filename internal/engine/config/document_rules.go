@@ -110,6 +110,7 @@ func (c documentRules) checkPhases() {
 		rules := phaseRules{c.loader, p, at}
 		rules.checkName(names)
 		rules.checkKind()
+		rules.checkSeamless(i)
 		rules.checkArrival()
 		rules.checkSeries()
 		rules.checkCancellation()

@@ -60,6 +60,23 @@ func phaseKind(p *Phase) string {
 	return p.Kind
 }
 
+// checkSeamless checks that a phase may start before the one before it has ended. A
+// warm-up ends before anything is measured.
+func (c phaseRules) checkSeamless(i int) {
+	if !c.phase.Seamless || c.failed[c.path+".seamless"] {
+		return
+	}
+	at := c.path + ".seamless"
+	switch {
+	case i == 0:
+		c.conflict(at, "the first phase follows no other one")
+	case phaseKind(c.phase) == "warmup":
+		c.conflict(at, "only valid for profiling phases")
+	case phaseKind(&c.doc.Benchmark.Phases[i-1]) == "warmup":
+		c.conflict(at, "the phase before is a warm-up, which ends before the next phase starts")
+	}
+}
+
 func (c phaseRules) checkBounds() {
 	p, path := c.phase, c.path
 	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && c.isOnce() // by the data

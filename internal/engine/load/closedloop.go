@@ -48,6 +48,8 @@ func (c *closedLoop) ended(at time.Duration) *session {
 // which is taken; nil = the bounds allow none, and the slot is free again.
 func (c *closedLoop) successor(due time.Duration) *session {
 	p := c.phase
+	p.lookahead.using.RLock()
+	defer p.lookahead.using.RUnlock()
 	if !decide(p, (*scheduler).closed) {
 		if s := p.lookahead.take(); s != nil {
 			if decide(p, func(d *scheduler) bool { d.silent = silent(s.conversation); return d.startSession() }) {
@@ -57,7 +59,7 @@ func (c *closedLoop) successor(due time.Duration) *session {
 			p.lookahead.putBack(s)
 		}
 	}
-	if decide(p, func(d *scheduler) bool { d.live--; return d.closed() }) {
+	if decide(p, func(d *scheduler) bool { d.vacate(); return d.closed() }) {
 		c.end()
 	}
 	return nil

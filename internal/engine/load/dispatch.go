@@ -51,5 +51,6 @@ func (p *Phase) dry(why error) {
 func decide[T any](p *Phase, f func(*scheduler) T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.handover.passOn()
 	return f(&p.scheduler)
 }

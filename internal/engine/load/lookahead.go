@@ -23,9 +23,10 @@ type lookahead struct {
 	quit     chan struct{} // closed by end
 	ending   sync.Once
 
-	drawing sync.Mutex // held across drawing and encoding, so that the order stays
-	left    int64      // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
-	ended   error      // guarded by drawing; why no session can be drawn any more; io.EOF = the dataset has ended
+	drawing sync.Mutex   // held across drawing and encoding, so that the order stays
+	using   sync.RWMutex // held while sessions are taken that may be put back
+	left    int64        // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
+	ended   error        // guarded by drawing; why no session can be drawn any more; io.EOF = the dataset has ended
 	filler  sync.WaitGroup
 }
 
@@ -72,15 +73,28 @@ func (a *lookahead) start() {
 // end ends the filling, and the wait of take for a dataset that comes slowly.
 func (a *lookahead) end() { a.ending.Do(func() { close(a.quit) }) }
 
-// close ends the filling and returns the unused sessions to the run. take must not be
-// called any more.
+// errClosed is why no session can be drawn after close.
+var errClosed = errors.New("the phase has sent everything")
+
+// close ends the filling and returns the unused sessions to the run. take returns nil
+// from then on.
 func (a *lookahead) close() {
 	a.end()
 	a.filler.Wait()
+	a.using.Lock()
+	defer a.using.Unlock()
+	w, o := a.phase.work, a.phase.open
+	if o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+	}
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
 	close(a.prepared)
-	w := a.phase.work
-	if o := a.phase.open; o != nil {
+	a.ended = errClosed
+	if o != nil {
 		w.unused = append(w.unused, o.drawn...)
+		o.drawn = nil
 	}
 	for s := range a.prepared {
 		w.unused = append(w.unused, s)
@@ -125,7 +139,7 @@ func (a *lookahead) take() *session {
 		return s
 	}
 	s := a.draw()
-	if s == nil && a.ended != nil {
+	if s == nil && a.ended != nil && a.ended != errClosed { //nolint:errorlint // close sets it
 		a.phase.dry(a.ended)
 	}
 	return s

@@ -32,12 +32,20 @@ type Phase struct {
 	closed    *closedLoop
 	prefill   *prefill // nil = without limit
 
-	stopped  *latch                         // no more may be sent, except from the backlog
-	halted   *latch                         // nothing may be sent
+	signals
 	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
 	timedOut bool                           // the grace period ended before the requests
-	warnings []bench.Warning                // only after Run
-	sessions sync.WaitGroup                 // goroutines of sessions
+	handover handover
+	warnings []bench.Warning // only after Run
+	sessions sync.WaitGroup  // goroutines of sessions
+}
+
+// signals say how far a phase is.
+type signals struct {
+	stopped *latch // no more may be sent, except from the backlog
+	halted  *latch // nothing may be sent
+	sent    *latch // nothing is left to send
+	ended   *latch // all requests have ended
 }
 
 // latch is closed once.
@@ -47,6 +55,8 @@ type latch struct {
 }
 
 func newLatch() *latch { return &latch{done: make(chan struct{})} }
+
+func (l *latch) close() { l.once.Do(func() { close(l.done) }) }
 
 // counts are the live counters of a phase that the scheduler does not keep.
 type counts struct {
@@ -68,8 +78,9 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 			requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
 			full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
 		},
-		stopped: newLatch(), halted: newLatch(),
+		signals: signals{stopped: newLatch(), halted: newLatch(), sent: newLatch(), ended: newLatch()},
 	}
+	ph.handover.phase = ph
 	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
 	switch {
 	case ph.replay != nil:
@@ -86,15 +97,20 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	if p.Shape.Concurrency.Duration > 0 {
 		ph.scheduler.slots = 1
 	}
-	ph.prefill, ph.scheduler.prefills = newPrefill(ph), p.Prefill
+	ph.prefill, ph.scheduler.fill.limit = newPrefill(ph), p.Prefill
 	if p.Shape.Prefill.Duration > 0 {
-		ph.scheduler.prefills = min(1, p.Prefill)
+		ph.scheduler.fill.limit = min(1, p.Prefill)
 	}
 	return ph
 }
 
-// Begin prepares the first sessions and starts the clock of the phase.
-func (p *Phase) Begin() {
+// Begin prepares the first sessions and starts the clock of the phase. Earlier phases may
+// still wait for answers if they have sent everything, see [Phase.Sent]: until an answer
+// is there, its session keeps its slot, which is also one of this phase.
+func (p *Phase) Begin(earlier ...*Phase) {
+	for _, e := range earlier {
+		e.yield()
+	}
 	if err := p.work.begin(p.plan); err != nil {
 		p.lookahead.ended = fmt.Errorf("read the dataset from its beginning: %w", err)
 	}
@@ -102,6 +118,7 @@ func (p *Phase) Begin() {
 		p.users.begin(p.lookahead.turns())
 	}
 	p.lookahead.start()
+	p.handover.inherit(earlier)
 	p.start = p.work.Clock.Now()
 }
 
@@ -113,17 +130,20 @@ func (p *Phase) Run(ctx context.Context) {
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
 	p.prefill.begin()
+	if p.handover.earlier != nil {
+		p.sessions.Go(func() { p.handover.takeOver(inflight) })
+	}
 	p.dispatch(inflight)
 	p.timedOut = p.drain(cut)
 	p.prefill.end()
-	p.describe()
-	p.lookahead.close()
+	p.yield()
 	unwatch()
 	if duration != nil {
 		duration.Stop()
 	}
 	p.count.requestsEnd.Store(int64(p.work.Clock.Now()))
 	p.markSent()
+	p.ended.close()
 }
 
 // durationTimer ends sending when the phase's duration is over.
@@ -153,7 +173,8 @@ func (p *Phase) endSending(how func(*scheduler)) {
 	over := decide(p, func(s *scheduler) bool { how(s); return s.exhausted() })
 	if over {
 		p.lookahead.end()
-		p.halted.once.Do(func() { close(p.halted.done) })
+		p.halted.close()
+		p.markSent()
 	}
 	p.stopped.once.Do(func() {
 		close(p.stopped.done)
@@ -290,9 +311,35 @@ func (p *Phase) inSystem() int64 {
 	return now.sent + now.queued + now.backlog - p.count.returned()
 }
 
+// Sent returns a channel that is closed when nothing is left to send: the next phase may
+// begin, while this one waits for answers. If turns that fail are sent again, this is
+// known when all answers are there.
+func (p *Phase) Sent() <-chan struct{} {
+	if p.work.Plan.Sessions.OnTurnError == plan.RetryTurn {
+		return p.ended.done
+	}
+	return p.sent.done
+}
+
+// yield leaves the dataset to the next phase. Nothing is left to send.
+func (p *Phase) yield() {
+	p.handover.yielded.Do(func() {
+		if p.replay == nil {
+			p.lookahead.end() // else [Phase.describe] reads on
+		}
+		if p.open != nil {
+			p.open.end()
+			<-p.open.watched
+		}
+		p.describe()
+		p.lookahead.close()
+	})
+}
+
 // markSent stores the time at which nothing was left to send, once.
 func (p *Phase) markSent() {
 	p.count.sentEnd.CompareAndSwap(0, int64(p.work.Clock.Now()))
+	p.sent.close()
 }
 
 // Stats returns the counters as they are now, without those of records.

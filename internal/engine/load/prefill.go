@@ -21,7 +21,7 @@ type prefill struct {
 
 // newPrefill returns the limit of a phase; nil = there is none.
 func newPrefill(p *Phase) *prefill {
-	if p.plan.Prefill == 0 {
+	if p.plan.Prefill == 0 && !p.plan.Shape.CountFills {
 		return nil
 	}
 	return &prefill{phase: p, ended: make(chan struct{})}
@@ -54,7 +54,7 @@ func (f *prefill) raise() {
 			return
 		}
 		p.mu.Lock()
-		p.scheduler.prefills = limit
+		p.scheduler.fill.limit = limit
 		f.admit()
 		p.mu.Unlock()
 	}
@@ -65,7 +65,7 @@ func (f *prefill) raise() {
 func (f *prefill) enter(ctx context.Context) bool {
 	p := f.phase
 	p.mu.Lock()
-	if p.scheduler.request() {
+	if p.scheduler.fill.request() {
 		p.mu.Unlock()
 		return true
 	}
@@ -93,13 +93,14 @@ func (f *prefill) enter(ctx context.Context) bool {
 func (f *prefill) leave() {
 	f.phase.mu.Lock()
 	defer f.phase.mu.Unlock()
-	f.phase.scheduler.prefilled()
+	f.phase.scheduler.fill.end()
+	f.phase.handover.passOn()
 	f.admit()
 }
 
 // admit lets as many requests as the limit allows go on. Call with phase.mu held.
 func (f *prefill) admit() {
-	for f.phase.scheduler.admit() {
+	for f.phase.scheduler.fill.admit() {
 		close(f.waiting[0])
 		f.waiting = f.waiting[1:]
 	}

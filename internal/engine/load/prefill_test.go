@@ -164,8 +164,8 @@ func TestPrefill(t *testing.T) {
 				if took := time.Since(began); took > 2*time.Second {
 					t.Errorf("the phase took %v", took)
 				}
-				if f := &got.phase.scheduler; f.filling != 0 || f.queued != 0 {
-					t.Errorf("%d requests without content, %d wait, want none", f.filling, f.queued)
+				if f := &got.phase.scheduler; f.fill.now != 0 || f.fill.queued != 0 {
+					t.Errorf("%d requests without content, %d wait, want none", f.fill.now, f.fill.queued)
 				}
 			})
 		})

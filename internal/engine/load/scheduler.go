@@ -21,19 +21,18 @@ type scheduler struct {
 	full               plan.Backlog
 	late               bool // arrivals of the backlog are sent after the duration, too
 
-	prefills int // requests without content at a time; 0 = without limit; changes like slots
-
 	sent, started int64           // requests and sessions that were allowed
 	stopped       bool            // nothing is allowed any more
 	expired       bool            // the duration is over: only arrivals of the backlog are allowed
 	dry           bool            // the dataset has no session any more
-	live, liveMax int             // sessions that have a slot
+	live, liveMax int             // sessions that have a slot, with those of earlier phases
 	waiting       int             // continuations that wait for an arrival
-	filling       int             // requests that were sent and have no content
-	queued        int64           // requests that were allowed and wait for the limit of prefills
 	backlog       []time.Duration // due times of arrivals that wait for a slot, oldest first
 	backlogMax    int
 	rejected      int64
+
+	fill fills // requests without content
+	lent lent  // what overlaps with other phases
 }
 
 // action is what is to be done after an event of an open loop.
@@ -120,7 +119,7 @@ func (s *scheduler) saturated() action {
 
 // ended decides on the slot of an open loop's session that has ended.
 func (s *scheduler) ended() decision {
-	s.live--
+	s.vacate()
 	d := s.next()
 	d.finished = s.finished()
 	return d
@@ -148,7 +147,7 @@ func (s *scheduler) takeSlot() bool {
 // again, unless there are fewer slots by now.
 func (s *scheduler) keepSlot() bool {
 	if s.live > s.slots {
-		s.live--
+		s.vacate()
 		return false
 	}
 	return true
@@ -186,7 +185,7 @@ func (s *scheduler) next() (d decision) {
 		d = decision{action: start, due: s.backlog[0], waited: true}
 		s.backlog = s.backlog[1:]
 		s.live++
-		s.liveMax = max(s.liveMax, s.live)
+		s.liveMax = max(s.liveMax, s.live-s.lent.carried)
 	}
 	if s.full.Saturation != plan.DropArrivals {
 		s.backlogMax = max(s.backlogMax, len(s.backlog))
@@ -216,40 +215,14 @@ func (s *scheduler) enough() bool { return s.sessions > 0 && s.started >= s.sess
 
 // finished reports whether no arrival is needed any more.
 func (s *scheduler) finished() bool {
-	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == 0)
-}
-
-// request allows a request to be sent now, or lets it wait for the limit of prefills.
-func (s *scheduler) request() bool {
-	if s.queued == 0 && s.fillable() {
-		s.filling++
-		return true
-	}
-	s.queued++
-	return false
-}
-
-// prefilled ends the prefill of a request.
-func (s *scheduler) prefilled() { s.filling-- }
-
-// admit allows the request to be sent that has waited longest for the limit of prefills,
-// if there is one and the limit permits it.
-func (s *scheduler) admit() bool {
-	if s.queued == 0 || !s.fillable() {
-		return false
-	}
-	s.queued--
-	s.filling++
-	return true
+	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == s.lent.carried)
 }
 
 // forsake takes back the permission of a request that waits for the limit of prefills.
 func (s *scheduler) forsake() {
-	s.queued--
+	s.fill.queued--
 	s.sent--
 }
-
-func (s *scheduler) fillable() bool { return s.prefills == 0 || s.filling < s.prefills }
 
 // progress is what a scheduler has allowed so far.
 type progress struct {
@@ -261,7 +234,7 @@ type progress struct {
 
 func (s *scheduler) progress() progress {
 	return progress{
-		sent: s.sent - s.queued, queued: s.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax),
+		sent: s.sent - s.fill.queued, queued: s.fill.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax),
 		liveMax: int64(s.liveMax), rejected: s.rejected,
 	}
 }

@@ -205,7 +205,8 @@ func (s *session) leave(ctx context.Context, ended time.Duration, failed bool) (
 func (s *session) countSent(turns int64) {
 	p := s.phase
 	s.unsent -= turns
-	if p.count.pendingTurns.Add(-turns) == 0 && decide(p, (*scheduler).closed) {
+	left := p.count.pendingTurns.Add(-turns)
+	if decide(p, func(s *scheduler) bool { return s.fill.queued == 0 && s.exhausted() || left == 0 && s.closed() }) {
 		p.markSent()
 	}
 }

@@ -170,16 +170,26 @@ func (o *openLoop) replace(ctx context.Context, root *session, ended time.Durati
 	}
 	due := max(ended, root.due+p.users.plan.Gap)
 	p.sessions.Go(func() {
-		if !p.wait(due-p.work.Clock.Now()) || decide(p, (*scheduler).closed) {
-			return
+		if p.wait(due-p.work.Clock.Now()) && o.drawUser() {
+			o.arrive(due).perform(ctx)
 		}
-		s := p.lookahead.take()
-		if s == nil {
-			return
-		}
-		o.mu.Lock()
-		o.drawn = append(o.drawn, s)
-		o.mu.Unlock()
-		o.arrive(due).perform(ctx)
 	})
+}
+
+// drawUser draws the session of a user that replaces another one; false = none is needed.
+func (o *openLoop) drawUser() bool {
+	p := o.phase
+	p.lookahead.using.RLock()
+	defer p.lookahead.using.RUnlock()
+	if decide(p, (*scheduler).closed) {
+		return false
+	}
+	s := p.lookahead.take()
+	if s == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drawn = append(o.drawn, s)
+	return true
 }

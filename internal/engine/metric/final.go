@@ -81,7 +81,8 @@ func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 }
 
 // ByTarget returns the metrics of finished phases together, for each target; nil unless
-// the records are divided by target. Rates are divided by the windows of the phases.
+// the records are divided by target. Rates are divided by the windows of the phases
+// together.
 func ByTarget(parts ...Part) []Results {
 	return grouped(parts, func(s *Set) []*fold { return s.targets })
 }
@@ -93,17 +94,13 @@ func grouped(parts []Part, of func(*Set) []*fold) []Results {
 		return nil
 	}
 	s := parts[0].Set
-	var w time.Duration
-	for _, p := range parts {
-		w += p.Window
-	}
 	var out []Results
 	for i := range of(s) {
 		all := newFold(s)
 		for _, p := range parts {
 			all.merge(of(p.Set)[i], s)
 		}
-		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(w)}, nil))
+		out = append(out, all.results(s, &catalogue.Totals{Window: seconds(Joint(parts...))}, nil))
 	}
 	return out
 }
@@ -148,17 +145,27 @@ func Pool(parts ...Part) (Results, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pool phases: %w", err)
 	}
-	var w time.Duration
 	var phases []bench.PhaseStats
 	for _, p := range parts {
 		if err := all.Merge(p.Set); err != nil {
 			return nil, fmt.Errorf("pool phases: %w", err)
 		}
-		w += p.Window
 		phases = append(phases, p.Phase)
 	}
-	f := finisher{set: all, totals: all.newTotals(w, phases...), parts: parts}
+	f := finisher{set: all, totals: all.newTotals(Joint(parts...), phases...), parts: parts}
 	return f.results(), nil
+}
+
+// Joint returns the length of the windows of phases together, in the order of their
+// starts. A time that belongs to several windows counts once.
+func Joint(parts ...Part) (w time.Duration) {
+	var end time.Duration
+	for _, p := range parts {
+		from := max(p.Phase.Start, p.Phase.Records.From)
+		w += max(0, min(p.Window, from+p.Window-end))
+		end = max(end, from+p.Window)
+	}
+	return w
 }
 
 // finisher turns a set into results.

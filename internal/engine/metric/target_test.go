@@ -58,6 +58,7 @@ func TestByTarget(t *testing.T) {
 	const ms = time.Millisecond
 	first := part(record(0, 100*ms, ""), record(2, 200*ms, ""), record(2, 1*ms, bench.ServerError), record(0, 50*ms, bench.CancelledByTest))
 	second := part(record(0, 300*ms, ""), record(2, 100*ms, ""))
+	second.Phase.Start = 2 * time.Second
 	want := "0: request_count=1 cancelled_by_test_count=1 request_throughput=0.5 request_latency=100 request_latency=100 slo_attainment.request_latency=1\n" +
 		"1: request_count=0 request_throughput=0\n" +
 		"2: request_count=1 error_request_count=1 request_throughput=0.5 request_latency=200 request_latency=200 slo_attainment.request_latency=0\n"
@@ -72,6 +73,10 @@ func TestByTarget(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, byTarget(first, second)); diff != "" {
 		t.Errorf("a second time: %s", diff)
+	}
+	second.Phase.Start = time.Second // their windows overlap
+	if got := byTarget(first, second); !strings.Contains(got, "0: request_count=2 cancelled_by_test_count=1 request_throughput=0.6667 ") {
+		t.Errorf("two requests in windows of 3 s together: %s", got)
 	}
 	o.Targets = 1
 	if got := byTarget(part(record(0, 100*ms, ""))); got != "" {

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,18 +28,18 @@ type Monitor struct {
 	ticker Ticker
 	ended  sync.WaitGroup
 
-	mu    sync.Mutex
-	pulse pulse        // guarded by mu
-	gauge func() int64 // guarded by mu; nil = none
+	mu     sync.Mutex
+	lag    verdict.Histogram // guarded by mu
+	gauges []*Gauge          // guarded by mu
 
 	sampling sync.Mutex
 	sums     sums // guarded by sampling
 }
 
-// pulse holds the recordings of the ticks.
-type pulse struct {
-	lag      verdict.Histogram
-	inFlight time.Duration // the gauge, integrated
+// Gauge is a number that the ticks integrate.
+type Gauge struct {
+	read func() int64
+	sum  time.Duration // guarded by Monitor.mu
 }
 
 // Start starts a monitor. The caller must call Stop.
@@ -62,12 +63,21 @@ func (m *Monitor) Stop() {
 	m.ended.Wait()
 }
 
-// Watch makes the ticks integrate a gauge, such as the number of requests in flight,
-// until the next call; nil for none. gauge must not block or call the monitor.
-func (m *Monitor) Watch(gauge func() int64) {
+// Watch makes the ticks integrate a number, such as the requests in flight, until Unwatch.
+// read must not block or call the monitor.
+func (m *Monitor) Watch(read func() int64) *Gauge {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.gauge = gauge
+	g := &Gauge{read: read}
+	m.gauges = append(m.gauges, g)
+	return g
+}
+
+// Unwatch ends the integration of a gauge. A second call does nothing.
+func (m *Monitor) Unwatch(g *Gauge) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gauges = slices.DeleteFunc(m.gauges, func(h *Gauge) bool { return g == h })
 }
 
 // tick wakes at regular instants and records how late each wake-up was. Instants
@@ -87,10 +97,10 @@ func (m *Monitor) tick() {
 		}
 		m.mu.Lock()
 		for ; !due.After(now); due = due.Add(step) {
-			m.pulse.lag.Add(now.Sub(due))
+			m.lag.Add(now.Sub(due))
 		}
-		if m.gauge != nil {
-			m.pulse.inFlight += time.Duration(m.gauge()) * now.Sub(last)
+		for _, g := range m.gauges {
+			g.sum += time.Duration(g.read()) * now.Sub(last)
 		}
 		m.mu.Unlock()
 		last = now
@@ -99,20 +109,25 @@ func (m *Monitor) tick() {
 
 // Mark is a state of a monitor; see [Monitor.Since].
 type Mark struct {
-	pulse pulse
-	sums  sums
+	lag  verdict.Histogram
+	sums sums
 }
 
 // Mark returns the present state, the beginning of a window.
 func (m *Monitor) Mark() *Mark { return m.read() }
 
-// Since returns the observations since a mark. Each call also ends an interval over
+// Since returns the observations since a mark, with the integral of a gauge; nil for none.
+// Each call also ends an interval over
 // which the use of processors is evaluated: call it about once per second.
-func (m *Monitor) Since(begin *Mark) verdict.Self {
+func (m *Monitor) Since(begin *Mark, g *Gauge) verdict.Self {
 	now := m.read()
 	s := now.sums.since(&begin.sums)
-	s.Ticks = now.pulse.lag.Since(&begin.pulse.lag)
-	s.InFlight, s.Step = now.pulse.inFlight-begin.pulse.inFlight, m.opts.Step
+	s.Ticks, s.Step = now.lag.Since(&begin.lag), m.opts.Step
+	if g != nil {
+		m.mu.Lock()
+		s.InFlight = g.sum
+		m.mu.Unlock()
+	}
 	return s
 }
 
@@ -123,7 +138,7 @@ func (m *Monitor) read() *Mark {
 	m.sums.add(m.opts.Host.Read())
 	out := &Mark{sums: m.sums}
 	m.mu.Lock()
-	out.pulse = m.pulse
+	out.lag = m.lag
 	m.mu.Unlock()
 	return out
 }

@@ -24,9 +24,9 @@ func TestTicksInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := Start(Options{Host: &script{totals: []Totals{{}}}, Ticker: NewTimer})
 		mark := m.Mark()
-		m.Watch(func() int64 { return 3 })
+		gauge := m.Watch(func() int64 { return 3 })
 		time.Sleep(2*time.Second + time.Millisecond)
-		s := m.Since(mark)
+		s := m.Since(mark, gauge)
 		m.Stop()
 		if s.Ticks.Count() != 400 || s.Ticks.Max() != 0 {
 			t.Errorf("%d ticks, the latest %v late; want 400 and 0", s.Ticks.Count(), s.Ticks.Max())
@@ -63,7 +63,7 @@ func TestMissedTicksCount(t *testing.T) {
 		}})
 		mark := m.Mark()
 		time.Sleep(501 * time.Millisecond)
-		s := m.Since(mark)
+		s := m.Since(mark, nil)
 		m.Stop()
 		if s.Ticks.Count() != 100 {
 			t.Errorf("%d ticks, want 100", s.Ticks.Count())
@@ -86,7 +86,7 @@ func TestSleepOfTheMachine(t *testing.T) {
 		}})
 		mark := m.Mark()
 		time.Sleep(5*time.Hour + 27*time.Millisecond)
-		s := m.Since(mark)
+		s := m.Since(mark, nil)
 		m.Stop()
 		if got := s.Ticks.Count(); got != 5 {
 			t.Errorf("%d ticks, want one at the end of the sleep and 4 after it", got)
@@ -114,9 +114,9 @@ func TestSince(t *testing.T) {
 		m := Start(Options{Host: host, Ticker: NewTimer})
 		defer m.Stop()
 		mark := m.Mark()
-		m.Since(mark)
-		m.Since(mark)
-		s := m.Since(mark)
+		m.Since(mark, nil)
+		m.Since(mark, nil)
+		s := m.Since(mark, nil)
 		if s.Window != 2100*time.Millisecond || s.RSS != 7 || s.Cgroup != nil {
 			t.Errorf("window %v, RSS %d, cgroup %v; want 2.1s, 7, nil (it was unknown at the mark)", s.Window, s.RSS, s.Cgroup)
 		}
@@ -149,7 +149,7 @@ func TestThisProcess(t *testing.T) {
 	if ticker.Wait(time.Now().Add(time.Hour)) {
 		t.Error("a closed ticker ticks")
 	}
-	s := m.Since(mark)
+	s := m.Since(mark, nil)
 	m.Stop()
 	if s.Window <= 0 || s.Scheduler == nil || s.Pauses == nil {
 		t.Errorf("window %v, scheduler %v, pauses %v", s.Window, s.Scheduler, s.Pauses)

@@ -220,6 +220,12 @@ func (c *compiler) phases(p *Plan) {
 		}
 		p.Phases = append(p.Phases, ph)
 	}
+	limited := false
+	for i := len(p.Phases) - 1; i >= 0; i-- {
+		ph := &p.Phases[i]
+		ph.Shape.CountFills = limited
+		limited = ph.Seamless && (limited || ph.Prefill > 0)
+	}
 }
 
 func (c *compiler) phase(i int, seed bench.Seed) Phase {
@@ -250,6 +256,7 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 		ph.Grace = d.GracePeriod.Duration()
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
+	ph.Seamless = d.Seamless
 	ph.Backlog.Saturation = Saturation(max(0, slices.Index(Saturations(), d.Saturation)))
 	if d.SaturationLimit != nil {
 		ph.Backlog.Limit = *d.SaturationLimit

@@ -245,6 +245,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.rateRamp.strategy":        ramped(func(p *config.Phase, r *config.Ramp) { p.RateRamp, r.Strategy = r, "exponential" }),
 	"phases.rateSeries.points.timeS":  series(0, 9),
 	"phases.rateSeries.points.qps":    series(1, 5),
+	"phases.seamless":                 func(d *config.Document) { d.Benchmark.Phases[0].Seamless = true },
 	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
 
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },

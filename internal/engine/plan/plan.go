@@ -131,6 +131,7 @@ type Phase struct {
 type Starts struct {
 	Replay     *Replay // the dataset says when conversations start; nil = it does not
 	Users      *Users  // users start one after the other; nil = there are none
+	Seamless   bool    // the phase starts when the one before has sent everything
 	PerSession bool    // arrivals only start sessions: later turns follow after their think time
 	Backlog    Backlog // of arrivals that find no free slot
 }

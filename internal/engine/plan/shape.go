@@ -16,6 +16,7 @@ import (
 type Shape struct {
 	Concurrency ramp.Ramp      // of the sessions at a time, from 1; needs a Concurrency
 	Prefill     ramp.Ramp      // of the requests without a first token, from 1; needs a Prefill
+	CountFills  bool           // requests without a first token are counted, because a phase that may overlap with this one limits them
 	Rate        ramp.Ramp      // of the rate; see Rates
 	Rates       *arrival.Rates // the rate in time, including its ramp; nil = constant
 	Series      bool           // Rates has no target

@@ -53,13 +53,15 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			profiling = append(profiling, part)
 			rep.Phases[i].Slices, rep.Phases[i].Windows = slicesOf(m, done.Slices, clock), windowsOf(done.Windows, clock)
 			rep.Expected += m.Plan.Requests
-			rep.Duration += part.Window
 			if rep.Start.IsZero() {
 				rep.Start = clock.Wall(from)
 			}
-			rep.End = clock.Wall(from + part.Window)
+			if end := clock.Wall(from + part.Window); end.After(rep.End) {
+				rep.End = end
+			}
 		}
 	}
+	rep.Duration = metric.Joint(profiling...)
 	rep.Complete = complete && len(profiling) > 0
 	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
 	rep.ByTarget = metric.ByTarget(profiling...)

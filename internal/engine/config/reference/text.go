@@ -270,6 +270,7 @@ func fieldTexts() []fieldText {
 		{path: p + "startOffset", text: "Timestamp at the start of the phase; earlier conversations are left out. Only for type `fixed_schedule`.", unit: "ms"},
 		{path: p + "endOffset", text: "Last timestamp that is sent; later conversations are left out. Only for type `fixed_schedule`.", unit: "ms", def: inf},
 		{path: p + "smoothness", def: "1 with type {shaped}"},
+		{path: p + "seamless", text: "Start when the phase before has sent everything, while it waits for its last answers. Until these are there, their sessions count towards the concurrency of this phase too, and their requests towards its prefill concurrency; their records belong to the phase that has sent them. Not for warm-ups, nor after one."},
 		{path: p + "concurrencyRamp", text: "Raise the concurrency from 1 to `concurrency` at the start of the phase, see docs/arrivals.md. Absent = no ramp."},
 		{path: p + "concurrencyRamp.duration", text: rampDuration},
 		{path: p + "concurrencyRamp.strategy", text: rampStrategy, def: "linear"},

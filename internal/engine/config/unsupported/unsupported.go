@@ -120,7 +120,6 @@ func promptFeatures() []Field {
 func phaseFeatures() []Field {
 	return []Field{
 		{Name: "sla", Off: `[]`, What: "in-run control"},
-		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
 		{Name: "adaptiveScale", Off: `false`, What: "in-run control"},
 		{Name: "adaptiveSustainDuration", Off: `null`, What: "in-run control"},

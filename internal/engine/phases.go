@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/run"
+)
+
+// activePhase is a phase that has begun.
+type activePhase struct {
+	plan     *plan.Phase
+	load     *load.Phase
+	recorder *collect.Recorder
+	client   *collect.Client
+	silence  *collect.Silence
+	set      *metric.Set
+
+	ended    bool          // guarded by collect.Run.Recording
+	finished finishedPhase // likewise; set once it has ended
+}
+
+// finishedPhase is a phase that has ended.
+type finishedPhase struct {
+	report.Measured
+	public run.Phase
+	live   *collect.Live
+	chunks int64 // content events of all responses
+}
+
+// performance is the part of an execution that performs the phases.
+type performance struct{ *execution }
+
+// perform performs all phases. A seamless one begins when the one before it has sent
+// everything, every other one when all before it have ended. The end of ctx aborts them at
+// once; cancel stops them gracefully. Its error is that of a call to a server between the
+// phases.
+func (x performance) perform(ctx context.Context) *run.Error {
+	ctx, force := context.WithCancelCause(ctx)
+	defer force(nil)
+	x.cancel.onForce(force)
+	all := x.plan.Phases
+	for first := 0; first < len(all); {
+		after := first + 1
+		for after < len(all) && all[after].Seamless {
+			after++
+		}
+		if x.cancel.cancelled() || ctx.Err() != nil {
+			return nil
+		}
+		if err := x.servers.ResetCaches(ctx, &all[first]); err != nil {
+			return &run.Error{Code: run.CacheReset, Phase: all[first].Name, Message: x.secrets.String(err.Error())}
+		}
+		x.warnings = append(x.warnings, x.servers.Profile(ctx, &all[first], true)...)
+		ok := x.performTogether(ctx, all[first:after])
+		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), &all[first], false)...)
+		if !ok {
+			return nil
+		}
+		first = after
+	}
+	return nil
+}
+
+// performTogether performs a phase and the seamless ones that follow it. It returns when
+// all have ended; false = the run does not go on.
+func (x performance) performTogether(ctx context.Context, together []plan.Phase) (ok bool) {
+	var working sync.WaitGroup
+	var begun []*load.Phase
+	for i := range together {
+		if i > 0 {
+			<-begun[i-1].Sent()
+			if x.cancel.stopping() || ctx.Err() != nil {
+				break
+			}
+		}
+		a := x.begin(ctx, &together[i], begun)
+		begun = append(begun, a.load)
+		working.Go(func() {
+			a.load.Run(ctx)
+			a.recorder.Close()
+			x.finish(a)
+		})
+	}
+	working.Wait()
+	return !x.cancel.stopping()
+}
+
+// begin begins a phase after those that are still waiting for answers.
+func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.Phase) *activePhase {
+	set, err := metric.NewSet(x.plan.Metrics)
+	if err != nil {
+		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
+	}
+	if !p.Seamless {
+		for _, cost := range x.preconnect(ctx, p) {
+			set.Connected(cost)
+		}
+		x.data.warming = p.Kind == bench.Warmup
+	}
+	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
+	a.client = collect.NewClient(collect.ClientOptions{
+		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
+		InFlight: func() int64 { return a.load.InFlight() },
+	})
+	a.recorder = collect.NewRecorder(collect.RecorderOptions{
+		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)},
+		Publish: func(events ...run.EventType) {
+			snap := x.shot(a)
+			for _, e := range events {
+				x.announce(e, snap, p.Index)
+			}
+		},
+	})
+	a.load = load.NewPhase(x.work, p, a.recorder)
+	x.cancel.enter(a.load)
+	x.records.Recording.Lock()
+	defer x.records.Recording.Unlock()
+	if err := x.files.Keep(set); err != nil {
+		x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
+	}
+	a.load.Begin(earlier...)
+	x.begun = append(x.begun, a)
+	a.recorder.Begin(a.load) //nolint:contextcheck // a record waits for the disk even if ctx has ended
+	return a
+}
+
+// finish keeps the measurements of a phase whose records are in. A phase that ends the run
+// stops those that have begun after it.
+func (x performance) finish(a *activePhase) {
+	x.cancel.leave(a.load)
+	x.records.Recording.Lock()
+	defer x.records.Recording.Unlock()
+	l := a.recorder.Live()
+	l.Stats.End = a.load.End()
+	x.warnings = append(x.warnings, a.load.Warnings()...)
+	m := a.measured(l)
+	a.finished = finishedPhase{Measured: *m, public: x.public(m, l), live: l, chunks: a.recorder.Chunks()}
+	a.ended = true
+	switch l.Stats.End {
+	case bench.PhaseFailed, bench.PhaseSaturated, bench.PhaseAborted:
+		x.cancel.stopPhases()
+	case bench.PhaseCompleted, bench.PhaseGraceTimeout, bench.PhaseCancelled:
+	}
+	x.announce(run.EventPhaseComplete, x.shot(a), a.plan.Index)
+}
+
+// measured returns what was measured of a phase.
+func (a *activePhase) measured(l *collect.Live) *report.Measured {
+	return &report.Measured{
+		Plan: a.plan, Set: a.set, Stats: l.Stats, Tally: &a.client.Tally,
+		Self: a.client.Self, Client: a.client.Report, Saturation: a.client.Saturation, Silence: a.silence.Text(),
+	}
+}
