@@ -2,15 +2,23 @@ package plot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot/plotter"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/columns"
+	"aiperfd/internal/engine/redact"
 )
 
 // writeRun writes the files of a run in which request i takes latency + i milliseconds.
@@ -96,6 +104,62 @@ func TestRequests(t *testing.T) {
 	}
 	if len(got) != 3 || got[2].start != 2 || got[2].end != 2.5 || got[2].latency != 102 || got[2].ttft != 20 {
 		t.Errorf("requests = %+v", got)
+	}
+}
+
+// TestParquet: records as Parquet are the same requests as records in lines.
+func TestParquet(t *testing.T) {
+	options := export.RecordOptions{
+		Clock: bench.ClockAt(time.Unix(1e9, 0)), Secrets: redact.NewSet(),
+		Phases: []export.PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
+	}
+	var lines, table bytes.Buffer
+	asLines := export.NewRecordWriter(&lines, options)
+	asTable, err := columns.NewWriter(&table, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		r := &bench.Record{Phase: min(i, 1), SessionNum: int64(i), Turns: 1, Status: 200}
+		r.Stamps.Start = time.Duration(i) * time.Millisecond
+		r.Stamps.Due, r.Stamps.Permit, r.Stamps.End = r.Stamps.Start, r.Stamps.Start, r.Stamps.Start+time.Duration(i+1)*time.Microsecond
+		if i == 500 {
+			r.Answer.Failure = &bench.Failure{Class: bench.ServerError, Status: 500, Message: "x"}
+		}
+		if err := errors.Join(asLines.Write(r), asTable.Write(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(asLines.Flush(), asTable.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var all [2][]request
+	for i, data := range [][]byte{lines.Bytes(), table.Bytes()} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, []string{recordsFile, "profile_export.parquet"}[i]), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if all[i], err = (&results{runs: []*result{{dir: dir}}}).load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(all[0]); n != 998 || all[0][997].start != 0.998 {
+		t.Errorf("%d requests, want 998; the last %+v", n, all[0][n-1])
+	}
+	if diff := cmp.Diff(all[0], all[1], cmp.AllowUnexported(request{}), cmpopts.EquateNaNs()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBrokenRecords: the error says in which line it is.
+func TestBrokenRecords(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, recordsFile), []byte("{}\n{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&results{runs: []*result{{dir: dir}}}).load()
+	if err == nil || !strings.HasSuffix(err.Error(), "line 2: unexpected end of JSON input") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -1,7 +1,7 @@
 package plot
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/export/columns"
 )
 
 // The files that are read.
@@ -22,7 +24,7 @@ const (
 	recordsFile = "profile_export.jsonl"
 	slicesFile  = "profile_export_aiperf_timeslices.json"
 	childFile   = "run_config.json"
-	maxFile     = 256 << 20 // bytes of a summary
+	maxFile     = 256 << 20 // bytes of a summary, or of a line of records
 )
 
 // results are the runs that are drawn.
@@ -259,39 +261,105 @@ func (d *results) load() ([]request, error) {
 	if d.requests != nil {
 		return d.requests, nil
 	}
-	name := filepath.Join(d.runs[0].dir, recordsFile)
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s is missing; it is written with --export-level records", errNoData, name)
-	}
+	name, err := d.read()
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(make([]byte, 0, 1<<20), maxFile)
-	first := int64(0)
-	for n := 1; lines.Scan(); n++ {
-		var r record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		if r.Metadata.Phase != "profiling" || r.Metadata.Cancelled || len(r.Error) > 0 && string(r.Error) != "null" {
-			continue
-		}
-		if first == 0 {
-			first = r.Metadata.Start
-		}
-		d.requests = append(d.requests, r.request(first))
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(d.requests) == 0 {
 		return nil, fmt.Errorf("%w: no request of %s succeeded", errNoData, name)
 	}
 	d.sort()
 	return d.requests, nil
+}
+
+// read reads the record file of the run, lines or else Parquet, and returns its name.
+func (d *results) read() (string, error) {
+	lines := filepath.Join(d.runs[0].dir, recordsFile)
+	table := strings.TrimSuffix(lines, filepath.Ext(lines)) + columns.Extension
+	name := lines
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		name = table
+		f, err = os.Open(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: there is neither %s nor %s; --export-level records writes them", errNoData, lines, filepath.Base(table))
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var first int64
+	split := &splitter{line: func(line []byte) error { return d.add(line, &first) }}
+	if name == table {
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil {
+			err = columns.WriteLines(split, f, info.Size())
+		}
+	} else {
+		_, err = io.Copy(split, f)
+	}
+	if err == nil {
+		err = split.end()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return name, nil
+}
+
+// add adds the request of a line if it succeeded. first is the start of the first one.
+func (d *results) add(line []byte, first *int64) error {
+	var r record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	if r.Metadata.Phase != "profiling" || r.Metadata.Cancelled || len(r.Error) > 0 && string(r.Error) != "null" {
+		return nil
+	}
+	if *first == 0 {
+		*first = r.Metadata.Start
+	}
+	d.requests = append(d.requests, r.request(*first))
+	return nil
+}
+
+// splitter hands over the lines of what is written to it.
+type splitter struct {
+	line func([]byte) error
+	n    int // lines handed over
+	rest []byte
+}
+
+func (s *splitter) Write(p []byte) (int, error) {
+	for from := p; ; {
+		i := bytes.IndexByte(from, '\n')
+		if i < 0 {
+			if len(s.rest)+len(from) > maxFile {
+				return 0, fmt.Errorf("line %d is longer than %d bytes", s.n+1, maxFile)
+			}
+			s.rest = append(s.rest, from...)
+			return len(p), nil
+		}
+		s.rest = append(s.rest, from[:i]...)
+		if err := s.end(); err != nil {
+			return 0, err
+		}
+		from = from[i+1:]
+	}
+}
+
+// end hands over the line that has begun.
+func (s *splitter) end() error {
+	if len(s.rest) == 0 {
+		return nil
+	}
+	s.n++
+	if err := s.line(s.rest); err != nil {
+		return fmt.Errorf("line %d: %w", s.n, err)
+	}
+	s.rest = s.rest[:0]
+	return nil
 }
 
 // sort orders the requests by their starts, the first at 0.

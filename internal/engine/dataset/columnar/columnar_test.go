@@ -172,6 +172,29 @@ func TestTruncatedTables(t *testing.T) {
 	}
 }
 
+// One damaged bit with which parquet-go would run forever or take gigabytes: zstd that
+// is said to be LZ4, and a dictionary that is said to be encoded in runs.
+func TestDamagedParquet(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		bit  int
+		want string
+	}{
+		{"scalars.zstd.parquet", 31937, "decode LZ4"},
+		{"nested.zstd.parquet", 21065, "decode LZ4"},
+		{"scalars.int96.parquet", 5604, "a dictionary encoded as RLE_DICTIONARY"},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", tt.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[tt.bit/8] ^= 1 << (tt.bit % 8)
+		if _, err := rows(data, 100); !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, bit %d: %v, want %q", tt.file, tt.bit, err, tt.want)
+		}
+	}
+}
+
 // Damaged tables end with an error or with rows that are JSON, and never with a panic.
 func FuzzTables(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.*")

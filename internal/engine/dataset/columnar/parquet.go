@@ -16,8 +16,9 @@ const parquetRows = 16
 // page of each column.
 type Parquet struct {
 	root   *parquetNode
-	groups []parquet.RowGroup // not yet read
-	rows   parquet.Rows       // of the current group; nil = none
+	file   *parquet.File
+	next   int          // the row group to read next
+	rows   parquet.Rows // of the current group; nil = none
 	buffer []parquet.Row
 	ready  []parquet.Row // of buffer, not yet returned
 	ended  bool          // rows has no more
@@ -46,7 +47,7 @@ func OpenParquet(r io.ReaderAt, size int64) (p *Parquet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Parquet{root: root, groups: f.RowGroups(), buffer: make([]parquet.Row, parquetRows)}, nil
+	return &Parquet{root: root, file: f, buffer: make([]parquet.Row, parquetRows)}, nil
 }
 
 // Next returns the next row, which is valid until the next call, and io.EOF after the
@@ -70,10 +71,15 @@ func (p *Parquet) fill() error {
 		if err := p.Close(); err != nil {
 			return err
 		}
-		if len(p.groups) == 0 {
+		groups := p.file.RowGroups()
+		if p.next == len(groups) {
 			return io.EOF
 		}
-		p.rows, p.groups, p.ended = p.groups[0].Rows(), p.groups[1:], false
+		if err := Verify(p.file, p.next); err != nil {
+			return err
+		}
+		p.rows, p.ended = groups[p.next].Rows(), false
+		p.next++
 	}
 	n, err := p.rows.ReadRows(p.buffer)
 	p.ready = p.buffer[:n]

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/columnar"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
@@ -93,9 +94,14 @@ func WriteLines(w io.Writer, file io.ReaderAt, size int64) (err error) {
 			err = fmt.Errorf("read records: the file is damaged: %v", failure)
 		}
 	}()
-	in, err := parquet.OpenFile(file, size)
+	in, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)
+	}
+	for group := range in.RowGroups() {
+		if err := columnar.Verify(in, group); err != nil {
+			return fmt.Errorf("read records: %w", err)
+		}
 	}
 	text, ok := in.Lookup(metadataKey)
 	if !ok {

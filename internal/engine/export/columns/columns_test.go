@@ -169,6 +169,17 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("the first %d of %d bytes are read without an error", n, len(file))
 		}
 	}
+	// The dictionary of the first column, which parquet-go does not check.
+	found := false
+	for i := range 100 {
+		changed := bytes.Clone(file)
+		changed[i] ^= 1
+		err := WriteLines(&bytes.Buffer{}, bytes.NewReader(changed), int64(len(file)))
+		found = found || err != nil && strings.Contains(err.Error(), "the checksum of the dictionary does not match")
+	}
+	if !found {
+		t.Error("no change in a dictionary is found by its checksum")
+	}
 	var other bytes.Buffer
 	w := parquet.NewGenericWriter[struct{ A int }](&other)
 	if err := w.Close(); err != nil {
