@@ -39,7 +39,12 @@ func (d *results) cells() []*cell {
 			all = append(all, &cell{model: r.model, name: r.cell, load: r.load})
 		}
 		all[i].runs = append(all[i].runs, r)
-		all[i].invalid = all[i].invalid || r.invalid
+	}
+	for _, c := range all {
+		sound := slices.DeleteFunc(slices.Clone(c.runs), func(r *result) bool { return r.invalid })
+		if c.invalid = len(sound) == 0; !c.invalid {
+			c.runs = sound // as in the comparison of a sweep
+		}
 	}
 	slices.SortStableFunc(all, func(a, b *cell) int {
 		return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.load, b.load))
