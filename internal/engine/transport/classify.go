@@ -115,9 +115,11 @@ func tooLarge(err error) bool {
 	}, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// isReset reports whether the peer dropped the connection.
+// isReset reports whether the peer dropped the connection. After a failed write
+// net/http closes the connection, and then its reader can be the first to report, with
+// [net.ErrClosed].
 func isReset(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		isServerClosedIdle(err)
 }
