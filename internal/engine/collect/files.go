@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
@@ -61,7 +62,7 @@ func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], err
 
 // open creates the file and starts the writer, which appends by an encoder.
 func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], error)) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
 	if err != nil {
 		return err
 	}
