@@ -168,6 +168,10 @@ func removeOthers(dir string, n Names, files []output) {
 			_ = os.Remove(name) // mostly it does not exist
 		}
 	}
+	folders, _ := filepath.Glob(filepath.Join(dir, phaseFolder, "*"))
+	for _, name := range append(folders, filepath.Join(dir, phaseFolder)) {
+		_ = os.Remove(name) // if it is empty
+	}
 }
 
 // begin makes it known that files are about to change.
