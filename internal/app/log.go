@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/redact"
 )
@@ -27,7 +28,7 @@ func openLog(d *config.Document, dir string, screen *terminal.Screen) (zerolog.L
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("make log folder: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
 	if err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
 	}

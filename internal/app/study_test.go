@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
@@ -44,7 +44,7 @@ func TestMakeStudyFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := export.WriteFile(filepath.Join(path, ".study.json"), data); err != nil {
+		if err := durable.WriteFile(filepath.Join(path, ".study.json"), durable.Private, data); err != nil {
 			t.Fatal(err)
 		}
 	}

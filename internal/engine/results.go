@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/report"
@@ -103,7 +104,7 @@ func storeSnapshot(dir string, snap *run.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("encode snapshot: %w", err)
 	}
-	return export.WriteFile(filepath.Join(dir, snapshotFile), data)
+	return durable.WriteFile(filepath.Join(dir, snapshotFile), durable.Private, data)
 }
 
 // loadSnapshot reads the last snapshot of a terminal run; if there is none, it returns

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -36,7 +36,7 @@ func writeRun(dir string, r *run.Run) error {
 	if err != nil {
 		return fmt.Errorf("encode run: %w", err)
 	}
-	return export.WriteFile(filepath.Join(dir, runFile), append(data, '\n'))
+	return durable.WriteFile(filepath.Join(dir, runFile), durable.Private, append(data, '\n'))
 }
 
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
@@ -78,5 +78,5 @@ func makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return export.SyncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }

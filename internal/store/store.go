@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/run"
 )
 
@@ -255,7 +255,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	} else if err != nil {
 		return err
 	}
-	err = errors.Join(export.SyncDir(s.trash), export.SyncDir(s.runs))
+	err = errors.Join(durable.SyncDir(s.trash), durable.SyncDir(s.runs))
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id)
 	}

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 	studyexport "aiperfd/internal/study/export"
@@ -37,7 +37,7 @@ func storePlan(dir string, s *config.Study) error {
 	if err != nil {
 		return fmt.Errorf("encode study: %w", err)
 	}
-	return export.WriteFile(filepath.Join(dir, planFile), data)
+	return durable.WriteFile(filepath.Join(dir, planFile), durable.Private, data)
 }
 
 // Stored returns the document of a study from its folder, see [config.Study.Text].

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
@@ -69,7 +70,7 @@ func (p *performance) writeConfig(r *run.Run) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", configFile, err)
 	}
-	return export.WriteArtifact(filepath.Join(dir, configFile), append(data, '\n'))
+	return durable.WriteFile(filepath.Join(dir, configFile), durable.Shared, append(data, '\n'))
 }
 
 // metricsOf returns results as plain numbers; infinities are left out.

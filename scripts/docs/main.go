@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
 	"log"
@@ -62,9 +63,10 @@ func pages() []page {
 			body: endpoints,
 		},
 		{
-			name: "formats.md", title: "Files of a run", from: "the table of formats in `internal/engine/export`",
+			name: "formats.md", title: "Files of a run", from: "the table of formats in `internal/engine/export` and `scripts/docs/formats.md`",
 			intro: "The files in the folder of a run. `artifacts.prefix` replaces the common part of their names. Files contain " +
-				"prompts and answers; they are readable by their owner only.",
+				"prompts and answers. Those of `aiperfd profile` have the permissions that the umask gives; the folders of the " +
+				"daemon are for its user only.",
 			body: formats,
 		},
 		{
@@ -235,9 +237,15 @@ func formats(w io.Writer) error {
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r[0], r[1], r[2])
 	}
+	b.WriteString("\n" + aboutFormats)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// aboutFormats describes the members of the files, with examples of a real run.
+//
+//go:embed formats.md
+var aboutFormats string
 
 // usage writes the help text of the flags.
 func usage(w io.Writer) error {

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
@@ -61,7 +64,7 @@ func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], err
 
 // open creates the file and starts the writer, which appends by an encoder.
 func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], error)) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
 	if err != nil {
 		return err
 	}
@@ -202,6 +205,7 @@ func OpenFiles(o FileOptions) (*Files, error) {
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
+	removeStale(&o, names)
 	at := func(name string) string { return filepath.Join(o.Dir, name) }
 	if files.Records {
 		if err := f.records.open(at(names.Records), lines(common, (*export.RecordWriter).Write)); err != nil {
@@ -224,6 +228,23 @@ func OpenFiles(o FileOptions) (*Files, error) {
 		return f, f.raws.open(at(names.Raw), lines(common, (*export.RecordWriter).WriteRaw))
 	}
 	return f, nil
+}
+
+// removeStale removes the files of requests that an earlier run in the folder has left
+// and this one does not write, unless they are its dataset.
+func removeStale(o *FileOptions, n export.Names) {
+	files, datasets := &o.Plan.Files, o.Plan.Document.Benchmark.Datasets
+	for name, written := range map[string]bool{n.Records: files.Records, n.Tables: files.Tables, n.Raw: files.Raw, n.Inputs: files.Inputs} {
+		path := filepath.Join(o.Dir, name)
+		old, err := os.Stat(path)
+		if written || err != nil || slices.ContainsFunc(datasets, func(d config.Dataset) bool {
+			data, err := os.Stat(d.Path)
+			return err == nil && os.SameFile(old, data)
+		}) {
+			continue
+		}
+		_ = os.Remove(path) // a file that cannot be removed is no reason to stop
+	}
 }
 
 // Keep assigns a file to the values of a metric set. After an error the values stay in

@@ -7,7 +7,11 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 )
 
 // TestValueFiles checks that no value file stays in a folder, however the process
@@ -55,5 +59,40 @@ func TestValueFiles(t *testing.T) {
 	RemoveValues(dir)
 	if left() != 0 {
 		t.Error("the file of a dead process is left")
+	}
+}
+
+// TestStaleRecords: of an earlier run in the folder nothing is left that this one does
+// not write, except its dataset.
+func TestStaleRecords(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"inputs.json", "outputs.json", "profile_export.jsonl", "profile_export.parquet", "profile_export_raw.jsonl", "mine.jsonl"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	document := &config.Document{}
+	document.Benchmark.Datasets = []config.Dataset{{Path: filepath.Join(dir, "inputs.json")}}
+	p := &plan.Plan{}
+	p.Document, p.Files.Records = document, true
+	files, err := OpenFiles(FileOptions{Dir: dir, Plan: p})
+	if err := errors.Join(err, files.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = string(data)
+	}
+	want := map[string]string{"inputs.json": "old", "mine.jsonl": "old", "profile_export.jsonl": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/inputs"
@@ -43,7 +44,7 @@ type Inputs struct {
 // OpenInputs creates the file.
 func OpenInputs(o InputOptions) (*Inputs, error) {
 	path := filepath.Join(o.Dir, export.NamesFor(o.Plan.Files.Layout.Prefix).Inputs)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 )
 
@@ -39,7 +40,7 @@ func (o *outputFiles) join() error {
 		return err
 	}
 	defer in.Close()
-	if err := export.ReplaceFile(o.outputs, func(w io.Writer) error { return writeOutputs(w, in) }); err != nil {
+	if err := durable.Write(o.outputs, durable.Shared, func(w io.Writer) error { return writeOutputs(w, in) }); err != nil {
 		return fmt.Errorf("write outputs.json: %w", err)
 	}
 	return os.Remove(o.fragments)

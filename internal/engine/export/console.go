@@ -132,7 +132,7 @@ func (p *page) head(r *Report) {
 	p.fact(bold, "Requests", requests)
 	p.fact(bold, "Tokens", cmp.Or(r.Tokenizer, "not counted"))
 	if d := r.Dataset; d.Hash != "" {
-		p.fact(bold, "Dataset", strings.TrimSpace(d.Source+" "+d.Revision)+", hash "+d.Hash)
+		p.fact(bold, "Dataset", cmp.Or(strings.TrimSpace(d.Source+" "+d.Revision), "generated")+", hash "+d.Hash)
 	}
 	if r.Client != nil {
 		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())

@@ -94,12 +94,12 @@ func TestStaleFiles(t *testing.T) {
 	}
 	var left []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && path != dir {
 			left = append(left, strings.TrimPrefix(path, dir+string(filepath.Separator)))
 		}
 		return err
 	})
-	want := []string{ReadyMarker, "phases/load/mine.json", "profile_export_aiperf.csv", "profile_export_console.txt"}
+	want := []string{ReadyMarker, "phases", "phases/load", "phases/load/mine.json", "profile_export_aiperf.csv", "profile_export_console.txt"}
 	if diff := cmp.Diff(want, left); err != nil || diff != "" {
 		t.Errorf("files (-want +got):\n%s%v", diff, err)
 	}

@@ -122,7 +122,8 @@ func failedReport(t *testing.T) *Report {
 			result(t, "error_request_count", 0, map[metric.Stat]float64{metric.Avg: 5}),
 			result(t, "request_error_rate", 0, map[metric.Stat]float64{metric.Avg: 100}),
 		},
-		Errors: []errorgroup.Group{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
+		Dataset: Dataset{Hash: "e3b0c442"},
+		Errors:  []errorgroup.Group{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
 	}
 }
 

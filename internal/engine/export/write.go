@@ -1,19 +1,16 @@
 package export
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -141,10 +138,10 @@ func writeAll(dir string, files []output) []error {
 		if problems[i] = os.MkdirAll(filepath.Dir(at), 0o777); problems[i] != nil {
 			continue
 		}
-		removeLeftovers(at)
-		problems[i] = replaceFile(at, FileMode, f.write)
+		durable.RemoveLeftovers(at)
+		problems[i] = durable.Replace(at, durable.Shared, f.write)
 		if sub := filepath.Dir(at); problems[i] == nil && sub != filepath.Clean(dir) {
-			problems[i] = errors.Join(SyncDir(sub), SyncDir(filepath.Dir(sub)))
+			problems[i] = errors.Join(durable.SyncDir(sub), durable.SyncDir(filepath.Dir(sub)))
 		}
 	}
 	return problems
@@ -171,6 +168,10 @@ func removeOthers(dir string, n Names, files []output) {
 			_ = os.Remove(name) // mostly it does not exist
 		}
 	}
+	folders, _ := filepath.Glob(filepath.Join(dir, phaseFolder, "*"))
+	for _, name := range append(folders, filepath.Join(dir, phaseFolder)) {
+		_ = os.Remove(name) // if it is empty
+	}
 }
 
 // begin makes it known that files are about to change.
@@ -178,26 +179,26 @@ func begin(dir string) error {
 	if err := os.Remove(filepath.Join(dir, ReadyMarker)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return writeFile(filepath.Join(dir, ProcessingMarker), FileMode, []byte("{\"processing\":true}\n"))
+	return durable.WriteFile(filepath.Join(dir, ProcessingMarker), durable.Shared, []byte("{\"processing\":true}\n"))
 }
 
 // finish makes it known that the files are complete. Their names are durable
 // before the marker is.
 func finish(dir string, m marker) error {
-	if err := SyncDir(dir); err != nil {
+	if err := durable.SyncDir(dir); err != nil {
 		return err
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, ReadyMarker), FileMode, append(data, '\n')); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, ReadyMarker), durable.Shared, append(data, '\n')); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(dir, ProcessingMarker)); err != nil {
 		return err
 	}
-	return SyncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // cause returns what went wrong without the path, which is of no use outside.
@@ -213,121 +214,12 @@ func cause(err error) error {
 	return err
 }
 
-// WriteFile replaces a file: whatever happens, the path holds the old content
-// or the new one, and after a return without error the new one survives a loss
-// of power. The file can be read by its owner only.
-func WriteFile(path string, data []byte) error { return writeFile(path, privateMode, data) }
-
-// WriteArtifact writes a result file like [WriteFile], and lets others read it.
-func WriteArtifact(path string, data []byte) error { return writeFile(path, FileMode, data) }
-
 // MarkReady writes the ready marker of a folder whose files are complete.
 func MarkReady(dir string, cancelled bool) error {
 	if err := begin(dir); err != nil {
 		return err
 	}
 	return finish(dir, marker{Ready: true, Cancelled: cancelled, Failed: []string{}})
-}
-
-// ReplaceFile is [WriteFile] for a result file whose content is written piece by piece.
-func ReplaceFile(path string, write func(io.Writer) error) error {
-	if err := replaceFile(path, FileMode, write); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
-}
-
-func writeFile(path string, mode fs.FileMode, data []byte) error {
-	err := replaceFile(path, mode, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	return SyncDir(filepath.Dir(path))
-}
-
-// replaceFile is [WriteFile] for content that is written piece by piece. The
-// name is durable after SyncDir only.
-func replaceFile(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
-	dir, name := filepath.Split(path)
-	file, err := createTemporary(dir, name, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, ignoreClosed(file.Close()), os.Remove(file.Name()))
-		}
-	}()
-	buffer := bufio.NewWriterSize(file, 64<<10)
-	if err := write(buffer); err != nil {
-		return err
-	}
-	if err := buffer.Flush(); err != nil {
-		return err
-	}
-	if err := file.Sync(); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
-
-// FileMode is the mode of result files before the umask: other users may have to
-// read them, and they contain no secrets. Private files are in a private folder.
-// privateMode is the mode of internal files.
-const (
-	FileMode    = 0o666
-	privateMode = 0o600
-)
-
-// createTemporary makes a file to be renamed to name. os.CreateTemp would make it
-// private for ever.
-func createTemporary(dir, name string, mode fs.FileMode) (*os.File, error) {
-	const attempts = 100
-	for n := 0; ; n++ {
-		unique := strings.Replace(temporary(name), "*", strconv.FormatUint(rand.Uint64(), 36), 1)
-		file, err := os.OpenFile(filepath.Join(dir, unique), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-		if !errors.Is(err, fs.ErrExist) || n == attempts {
-			return file, err
-		}
-	}
-}
-
-// temporary is the pattern of the names under which a file is written.
-func temporary(name string) string { return "." + name + ".*.tmp" }
-
-// removeLeftovers removes what an earlier process that was killed left of a
-// file. It is not done for files that others may be writing at the same time.
-func removeLeftovers(path string) {
-	dir, name := filepath.Split(path)
-	left, err := filepath.Glob(filepath.Join(dir, temporary(name)))
-	if err != nil {
-		return // a name with brackets; leftovers do no harm
-	}
-	for _, l := range left {
-		_ = os.Remove(l) // the same
-	}
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-// SyncDir makes the names of the files in a folder durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Abandon removes the marker of an export that was never finished, so that

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,22 +132,6 @@ func TestWriteNothing(t *testing.T) {
 	}
 }
 
-func TestWriteFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.json")
-	for _, text := range []string{"first", "2"} {
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil || string(got) != text {
-			t.Errorf("content = %q, %v, want %q", got, err, text)
-		}
-	}
-	if got := files(t, filepath.Dir(path)); len(got) != 1 {
-		t.Errorf("files = %v, want one", got)
-	}
-}
-
 // A secret in any field of a report must not reach any file, and must not break
 // the structure of one, even if it looks like a number.
 func TestWriteSecrets(t *testing.T) {
@@ -234,26 +217,5 @@ func TestNamesFor(t *testing.T) {
 		if len(slices.Compact(all)) != 7 {
 			t.Errorf("NamesFor(%q) has a name twice: %+v", prefix, n)
 		}
-	}
-}
-
-// Others than who ran the command can read the results, if the umask says so.
-func TestModeFollowsTheUmask(t *testing.T) {
-	dir := t.TempDir()
-	if err := replaceFile(filepath.Join(dir, "result"), FileMode, func(io.Writer) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	plain, err := os.Create(filepath.Join(dir, "plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain.Close()
-	want, err := os.Stat(plain.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.Stat(filepath.Join(dir, "result"))
-	if err != nil || got.Mode() != want.Mode() {
-		t.Errorf("mode %v (%v), want that of any new file, %v", got.Mode(), err, want.Mode())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
@@ -119,7 +120,7 @@ func writeAll(dir string, files map[string][]byte) error {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, export.WriteArtifact(path, data))
+		errs = append(errs, durable.WriteFile(path, durable.Shared, data))
 	}
 	return errors.Join(errs...)
 }
@@ -148,7 +149,7 @@ func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
 	if err != nil {
 		return fmt.Errorf("encode history of search: %w", err)
 	}
-	return export.WriteArtifact(filepath.Join(dir, HistoryFile), data)
+	return durable.WriteFile(filepath.Join(dir, HistoryFile), durable.Shared, data)
 }
 
 // link makes the sweep's folder also appear where AIPerf has it for sweeps that repeat

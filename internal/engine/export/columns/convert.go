@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 )
 
@@ -37,7 +38,7 @@ func Convert(path, to string) (string, error) {
 		return "", err
 	}
 	name := strings.TrimSuffix(filepath.Base(path), Extension) + filepath.Ext(export.NamesFor("").Records)
-	err = export.ReplaceFile(filepath.Join(to, name), func(w io.Writer) error {
+	err = durable.Write(filepath.Join(to, name), durable.Shared, func(w io.Writer) error {
 		buffer := bufio.NewWriter(w)
 		return errors.Join(WriteLines(buffer, in, info.Size()), buffer.Flush())
 	})

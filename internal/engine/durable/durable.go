@@ -1,0 +1,117 @@
+// Package durable replaces files so that a path holds the old content or the new one,
+// whatever happens, and the new one survives a loss of power.
+package durable
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Shared is the mode of result files before the umask: other users may have to read
+// them, and they contain no secrets. Private is the mode of internal files.
+const (
+	Shared  fs.FileMode = 0o666
+	Private fs.FileMode = 0o600
+)
+
+// WriteFile replaces a file.
+func WriteFile(path string, mode fs.FileMode, data []byte) error {
+	err := Write(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return nil
+}
+
+// Write is [WriteFile] for content that is written piece by piece.
+func Write(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	if err := Replace(path, mode, write); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Replace is [Write] for one of several files in a folder: the name is durable after
+// [SyncDir] only.
+func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	dir, name := filepath.Split(path)
+	file, err := createTemporary(dir, name, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreClosed(file.Close()), os.Remove(file.Name()))
+		}
+	}()
+	buffer := bufio.NewWriterSize(file, 64<<10)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// createTemporary makes a file to be renamed to name. os.CreateTemp would make it
+// private for ever.
+func createTemporary(dir, name string, mode fs.FileMode) (*os.File, error) {
+	const attempts = 100
+	for n := 0; ; n++ {
+		unique := strings.Replace(temporary(name), "*", strconv.FormatUint(rand.Uint64(), 36), 1)
+		file, err := os.OpenFile(filepath.Join(dir, unique), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if !errors.Is(err, fs.ErrExist) || n == attempts {
+			return file, err
+		}
+	}
+}
+
+// temporary is the pattern of the names under which a file is written.
+func temporary(name string) string { return "." + name + ".*.tmp" }
+
+// RemoveLeftovers removes what an earlier process that was killed left of a
+// file. It is not done for files that others may be writing at the same time.
+func RemoveLeftovers(path string) {
+	dir, name := filepath.Split(path)
+	left, err := filepath.Glob(filepath.Join(dir, temporary(name)))
+	if err != nil {
+		return // a name with brackets; leftovers do no harm
+	}
+	for _, l := range left {
+		_ = os.Remove(l) // the same
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// SyncDir makes the names of the files in a folder durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
