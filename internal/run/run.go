@@ -47,9 +47,10 @@ type Run struct {
 
 // Origin is where a run comes from.
 type Origin struct {
-	Via        string `json:"submitted_via"` // "api" or "cli"
-	Version    string `json:"aiperfd_version"`
-	CLICommand string `json:"cli_command,omitempty"` // redacted
+	Via         string `json:"submitted_via"`          // "api" or "cli"
+	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
+	Version     string `json:"aiperfd_version"`
+	CLICommand  string `json:"cli_command,omitempty"` // redacted
 }
 
 // Kind is what a [Run] is.
