@@ -26,6 +26,7 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	limits                                            limitFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -66,6 +67,7 @@ func newServeCommand() *cobra.Command {
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	f.limits.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }
@@ -78,13 +80,17 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
+	limits, err := f.limits.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
-		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Limits: limits, Version: version,
 		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,

@@ -66,11 +66,8 @@ const (
 	NamesAll    = "all"
 )
 
-// The defaults of Options.
-const (
-	DefaultMaxBody       = 1 << 20
-	DefaultMetricsLinger = 10 * time.Minute
-)
+// DefaultMetricsLinger is the default of Options.MetricsLinger.
+const DefaultMetricsLinger = 10 * time.Minute
 
 // Options are the parameters of a server. The fields of the first group are
 // required.
@@ -91,7 +88,7 @@ type Options struct {
 	OneShot       bool           // the process exists for one run
 	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
 	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
-	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
+	Limits        Limits
 }
 
 // Server serves the API. It is made by [New] and safe for concurrent use.
@@ -100,6 +97,7 @@ type Server struct {
 	*base
 	router *chi.Mux
 	self   *selfMetrics
+	rate   *submitRate
 }
 
 // New returns a server. Its error names the option that is missing.
@@ -122,14 +120,12 @@ func New(o Options) (*Server, error) {
 	if o.MetricsLinger == 0 {
 		o.MetricsLinger = DefaultMetricsLinger
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
+	o.Limits = o.Limits.orDefaults()
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}),
+		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate}, self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

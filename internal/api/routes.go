@@ -31,10 +31,10 @@ func none() []string { return []string{} }
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
 	files := &fileHandler{base: s.base}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, files: files}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub}
 	pages := &pageHandler{base: s.base}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
@@ -137,6 +137,11 @@ func (s *Server) allowed(path string) []string {
 // notFound handles unknown paths. If the path exists with or without a trailing
 // slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect { // it has no path
+		w.Header().Set("Allow", "GET, HEAD, POST, DELETE, OPTIONS")
+		s.writeProblem(w, r, errMethod)
+		return
+	}
 	path := r.URL.EscapedPath()
 	other, cut := strings.CutSuffix(path, "/")
 	if !cut {
@@ -158,6 +163,10 @@ func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	allowed := s.allowed(r.URL.EscapedPath())
 	if len(allowed) == 0 {
 		s.notFound(w, r)
+		return
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && !sameOrigin(r) {
+		s.writeProblem(w, r, errOrigin)
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

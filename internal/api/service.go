@@ -14,7 +14,8 @@ type serviceHandler struct {
 	*base
 	features []string
 	oneShot  bool
-	stop     func() // see Options.Shutdown
+	stop     func()                     // see Options.Shutdown
+	named    func(r *http.Request) bool // the Host header is a name of this server
 }
 
 // getQueue serves the queue.
@@ -120,7 +121,7 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad
 	}
-	if r.URL.Query().Has("verbose") && local(r) {
+	if r.URL.Query().Has("verbose") && h.trusted(r) {
 		q := h.live.Queue()
 		out := wire.Health{
 			State: health.State, Since: health.Since.UTC(), Checks: health.Checks,
@@ -135,6 +136,17 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	h.write(w, status, []byte(text))
 	return nil
+}
+
+// trusted reports whether a request may see details without asking for a run: it has a
+// token, or it comes from this machine, not through a proxy, and names this server, which
+// pages of other sites cannot do.
+func (h *serviceHandler) trusted(r *http.Request) bool {
+	if Caller(r.Context()) != "" {
+		return true
+	}
+	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
+	return !proxied && local(r) && h.named(r)
 }
 
 // local reports whether a request comes from this machine.
