@@ -27,6 +27,7 @@ type serveFlags struct {
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
 	access                                            accessFlags
+	limits                                            limitFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -67,6 +68,7 @@ func newServeCommand() *cobra.Command {
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	f.limits.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	f.access.add(fs)
 	return cmd
@@ -80,6 +82,10 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
+	limits, err := f.limits.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
@@ -91,7 +97,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
-		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Limits: limits, Version: version,
 		Log: log, Access: guard,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,

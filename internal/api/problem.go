@@ -36,6 +36,11 @@ var (
 	errUpgrade        = errors.New("upgrade required")
 	errRange          = errors.New("range not satisfiable")
 	errInternal       = errors.New("internal error")
+
+	errKeyReused          = errors.New("idempotency key reused")
+	errKeyInProgress      = errors.New("idempotency key in progress")
+	errRateLimited        = errors.New("rate limited")
+	errTooManyConnections = errors.New("too many connections")
 )
 
 // The texts of problems. The details are AIPerf's, and scripts depend on them.
@@ -85,7 +90,11 @@ func problemTable() []problemRow {
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{errRateLimited, 429, "rate-limited", "Rate limited", "Too many submissions in a short time", true},
+		{errKeyReused, 422, "idempotency-key-reused", "Idempotency key reused", "The Idempotency-Key was used with another body", false},
+		{errKeyInProgress, 409, "idempotency-in-progress", "Request in progress", "A request with this Idempotency-Key is in progress", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
+		{errTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
 		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
@@ -149,7 +158,7 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 		p.Detail = refusal.Detail
 		h.Set("WWW-Authenticate", refusal.Challenge)
 	}
-	if row.retry {
+	if row.retry && h.Get("Retry-After") == "" {
 		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))
 	}
 	for _, name := range []string{"Etag", "Last-Modified", "Content-Disposition", "X-Filename", "Content-Encoding", "Accept-Ranges"} {

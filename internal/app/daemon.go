@@ -32,6 +32,7 @@ type DaemonOptions struct {
 	MaxQueued    int      // 0 = engine.DefaultMaxQueued
 	AllowedHosts []string // further values of the Host header
 	MetricNames  string   // of /metrics; see api.Options
+	Limits       Limits
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
@@ -74,7 +75,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
-		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, version: o.Version, access: o.Access,
+		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())

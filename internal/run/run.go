@@ -51,6 +51,15 @@ type Origin struct {
 	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
 	Version     string `json:"aiperfd_version"`
 	CLICommand  string `json:"cli_command,omitempty"` // redacted
+	// Idempotency identifies the request that submitted the run; nil = it had no key.
+	Idempotency *Idempotency `json:"idempotency,omitempty"`
+}
+
+// Idempotency identifies a request to submit a run, so that its repetition is known.
+type Idempotency struct {
+	Caller string `json:"caller,omitempty"` // name of the token; empty = none
+	Key    string `json:"key"`              // chosen by the client, 1 to 255 visible ASCII characters
+	Body   string `json:"body_sha256"`      // of the document, in hexadecimal
 }
 
 // Kind is what a [Run] is.
