@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reach"
 	"aiperfd/internal/engine/config/secret"
 )
 
@@ -26,6 +27,7 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	targets                                           targetFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -65,6 +67,7 @@ func newServeCommand() *cobra.Command {
 	fs.StringVar(&f.secretsDir, "secrets-dir", "", "`folder` whose files are secrets that submitted documents may use as ${secret:NAME}")
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
+	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -82,13 +85,17 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
+	targets, err := f.targets.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
-		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, Targets: targets, MetricNames: f.names, Version: version,
 		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
-			LookupSecret: secret.Lookup(secrets, os.LookupEnv),
+			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: reach.Options{SecretHosts: secrets.Hosts},
 		},
 	})
 }

@@ -59,9 +59,21 @@ func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.D
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &failure{err: invalidity(invalid), detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
 	return nil, nil, err
+}
+
+// invalidity returns the error of the table for an invalid document: what the operator
+// forbids comes before what is wrong.
+func invalidity(e *problem.Invalid) error {
+	switch {
+	case problem.Has(e, problem.CodeTargetNotAllowed):
+		return errTarget
+	case problem.Has(e, problem.CodeSecretNotAllowed):
+		return errSecret
+	}
+	return errInvalid
 }
 
 // submit queues a run.
@@ -102,7 +114,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	var invalid *problem.Invalid
 	switch {
 	case errors.As(err, &invalid):
-		return &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
+		return &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
 	case err != nil:
 		return err
 	}
@@ -221,7 +233,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	doc, warnings, err := h.document(w, r)
 	var f *failure
 	switch {
-	case errors.Is(err, errInvalid) && errors.As(err, &f):
+	case errors.As(err, &f) && f.errors != nil:
 		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
@@ -42,6 +43,7 @@ type options struct {
 	maxQueued    int      // 0 = engine.DefaultMaxQueued
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
+	downloads    *allow.List
 	version      string
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
@@ -69,10 +71,12 @@ func newApp(o options) (*app, error) {
 		clients = feed.NewHub(maxFeedClients)
 		publisher = clients
 	}
+	files := hub.FromEnvironment(os.Getenv)
+	files.Allow = o.downloads
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
