@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
@@ -41,6 +42,7 @@ type options struct {
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
 	limits       Limits
+	downloads    *allow.List
 	version      string
 	access       *access.Guard // required with a listener
 
@@ -70,10 +72,12 @@ func newApp(o options) (*app, error) {
 		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
+	files := hub.FromEnvironment(os.Getenv)
+	files.Allow = o.downloads
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
