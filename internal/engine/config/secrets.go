@@ -21,7 +21,7 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range append([]secret.URL{e.Proxy}, e.URLs...) {
+	for _, u := range e.addresses() {
 		all = append(all, u.Secrets()...)
 	}
 	for name, value := range e.URLParams {
@@ -38,6 +38,24 @@ func (d *Document) Secrets() []string {
 	all = append(all, d.injected...)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
+}
+
+// addresses returns all URLs and paths of servers.
+func (e *Endpoint) addresses() []secret.URL {
+	all := append([]secret.URL{e.Proxy}, e.URLs...)
+	var optional []*secret.URL
+	if r := e.ResetKVCache; r != nil {
+		optional = append(optional, r.Path)
+	}
+	if p := e.ServerProfiler; p != nil {
+		optional = append(optional, p.StartPath, p.StopPath)
+	}
+	for _, u := range optional {
+		if u != nil {
+			all = append(all, *u)
+		}
+	}
+	return all
 }
 
 // Confidential returns the texts that ${secret:NAME} put into the document. No form of the
