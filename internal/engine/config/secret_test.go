@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,4 +104,31 @@ func TestProblemsDoNotQuoteSecrets(t *testing.T) {
 			t.Errorf("%s\nshows the secret: %.300s", doc, text)
 		}
 	}
+}
+
+// Metadata is stored and shown, so it holds no secret.
+func TestMetadataHidesSecrets(t *testing.T) {
+	const key = "zq7canary4kd83nX"
+	d, warnings := mustLoad(t, `{metadata: {name: "run with `+key+`", notes: "password=`+canary+` `+strings.ToUpper(key)+`",
+		labels: {api_key: `+canary+`, team: blue, copy: "`+canary+`!", `+key+`: x}},
+		benchmark: {model: m, phases: {requests: 200}, endpoint: {apiKey: `+key+`}}}`, LoadOptions{Choices: someChoices()})
+	got := fmt.Sprintf("%s|%s|%v|%v", d.Metadata.Name, d.Metadata.Notes, d.Metadata.Labels, warnings)
+	want := "run with <redacted>|password=<redacted> <redacted>|map[<redacted>:x api_key:<redacted> copy:<redacted>! team:blue]|" +
+		"[line 2: metadata/labels: api_key: the name is that of a secret; the value is shown as <redacted>]"
+	if got != want {
+		t.Errorf("metadata:\n got %s\nwant %s", got, want)
+	}
+	if !slices.Contains(d.Secrets(), canary) {
+		t.Errorf("the secrets %q do not contain the value of the label", d.Secrets())
+	}
+}
+
+// The stored text of a draft has a secret in no other place either.
+func TestDraftTextHidesCopies(t *testing.T) {
+	draft, err := Read([]byte(`{metadata: {notes: "see `+canary+`"}, benchmark: {model: m, endpoint: {apiKey: `+canary+`,
+		headers: {X-Plain: "a `+canary+`", X-Api-Key: "`+canary+`{{ x }}", X-Auth: "{{ '`+canary+`' }}"}}}}`), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows(t, "the text", string(draft.Text()))
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/redact"
 )
@@ -43,6 +45,9 @@ func (d *Document) Secrets() []string {
 // addresses returns all URLs and paths of servers.
 func (e *Endpoint) addresses() []secret.URL {
 	all := append([]secret.URL{e.Proxy}, e.URLs...)
+	if e.Path != nil {
+		all = append(all, secret.NewURL(*e.Path))
+	}
 	var optional []*secret.URL
 	if r := e.ResetKVCache; r != nil {
 		optional = append(optional, r.Path)
@@ -61,6 +66,30 @@ func (e *Endpoint) addresses() []secret.URL {
 // Confidential returns the texts that ${secret:NAME} put into the document. No form of the
 // document may show them, under any name.
 func (d *Document) Confidential() []string { return d.confidential }
+
+// hideMetadata removes secrets from the metadata, which is stored and shown as it is:
+// values of labels with sensitive names, and the secrets of the document.
+func hideMetadata(l *loader) {
+	m := &l.doc.Metadata
+	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+		value := m.Labels[name]
+		if !redact.SensitiveName(name) || value == "" || value == redact.Placeholder {
+			continue
+		}
+		l.doc.injected = append(l.doc.injected, value)
+		m.Labels[name] = redact.Placeholder
+		l.Warn(l.where("metadata.labels"), problem.CodeHidden, "%s: the name is that of a secret; the value is shown as %s",
+			problem.Clip(name), redact.Placeholder)
+	}
+	set, clean := redact.NewSet(l.doc.Secrets()...), make(Labels, len(m.Labels))
+	for name, value := range m.Labels {
+		clean[set.String(name)] = set.String(value)
+	}
+	if m.Labels != nil {
+		m.Labels = clean
+	}
+	m.Name, m.Notes = set.String(m.Name), set.String(m.Notes)
+}
 
 // objectSecrets returns the texts that redact.Value hides in an object.
 func objectSecrets(o Object) []string {
