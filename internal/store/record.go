@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 )
 
@@ -50,7 +51,7 @@ func readRun(dir string) (*run.Run, error) {
 
 // readCopy reads the copy of a run from a folder of any name.
 func readCopy(dir string) (*run.Run, error) {
-	data, err := os.ReadFile(filepath.Join(dir, runFile))
+	data, err := regular.Read(filepath.Join(dir, runFile))
 	if err != nil {
 		return nil, err
 	}
