@@ -40,6 +40,9 @@ func writeRun(dir string, r *run.Run) error {
 	return durable.WriteFile(filepath.Join(dir, runFile), durable.Private, append(data, '\n'))
 }
 
+// ReadFolder reads the copy of a run from its folder, whose name must be the run's id.
+func ReadFolder(dir string) (*run.Run, error) { return readRun(dir) }
+
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
 func readRun(dir string) (*run.Run, error) {
 	r, err := readCopy(dir)
