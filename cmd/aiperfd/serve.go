@@ -26,6 +26,7 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	store                                             storeFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -66,6 +67,7 @@ func newServeCommand() *cobra.Command {
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }
@@ -82,10 +84,15 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
+	rules, err := f.store.rules()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
-		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
+		Keep: rules,
+		Log:  terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv),

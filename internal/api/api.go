@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/feed"
@@ -84,14 +86,15 @@ type Options struct {
 	Shutdown func()
 	Version  string
 
-	Log           zerolog.Logger // the zero Logger writes nothing
-	Features      []string       // for GET /api/version; nil = none
-	Bind          string         // host that the listener is bound to; empty = loopback
-	AllowedHosts  []string       // more values for the Host header, without a port
-	OneShot       bool           // the process exists for one run
-	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
-	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
-	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
+	Log           zerolog.Logger         // the zero Logger writes nothing
+	Features      []string               // for GET /api/version; nil = none
+	Bind          string                 // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string               // more values for the Host header, without a port
+	OneShot       bool                   // the process exists for one run
+	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Collectors    []prometheus.Collector // more metrics of this process
+	MaxBody       int64                  // bytes of a request body; 0 = DefaultMaxBody
 }
 
 // Server serves the API. It is made by [New] and safe for concurrent use.
@@ -129,7 +132,7 @@ func New(o Options) (*Server, error) {
 		o.Bind = "127.0.0.1"
 	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}),
+		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub})...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

@@ -82,6 +82,7 @@ func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.D
 //	@Failure		422		{object}	wire.Problem
 //	@Failure		429		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
+//	@Failure		507		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]

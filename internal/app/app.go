@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study"
+	"aiperfd/internal/upkeep"
 )
 
 // maxFeedClients is the maximum number of concurrent WebSocket clients.
@@ -43,6 +45,8 @@ type options struct {
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
 	version      string
+	disk         upkeep.Disk  // nil = nothing is deleted, and no run is refused
+	keep         upkeep.Rules // of disk
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -53,6 +57,7 @@ type app struct {
 	engine   *engine.Engine
 	studies  *study.Service // runs and studies; performs the latter
 	server   *api.Server    // nil = no API
+	upkeep   *upkeep.Upkeep // nil = none
 	listener net.Listener   // nil = no API
 	stopped  chan struct{}  // closed by shutdown
 	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
@@ -72,7 +77,8 @@ func newApp(o options) (*app, error) {
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
+		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
@@ -90,8 +96,12 @@ func newApp(o options) (*app, error) {
 	if err != nil || o.listener == nil {
 		return a, err
 	}
+	runs, collectors, err := a.keep(&o)
+	if err != nil {
+		return nil, err
+	}
 	a.server, err = api.New(api.Options{
-		Runs: a.studies, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},
@@ -99,6 +109,32 @@ func newApp(o options) (*app, error) {
 		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,
 	})
 	return a, err
+}
+
+// keep makes the upkeep of a data directory, and returns the runs and the metrics that the
+// API has then.
+func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
+	if o.disk == nil {
+		return a.studies, nil, nil
+	}
+	var err error
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
+	return admission{a.studies, a.upkeep}, []prometheus.Collector{a.upkeep}, err
+}
+
+// admission refuses new runs while the disk is nearly full. The cells of a study that was
+// accepted are performed.
+type admission struct {
+	*study.Service
+	upkeep *upkeep.Upkeep
+}
+
+// Submit implements api.Runs.
+func (a admission) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
+	if err := a.upkeep.Admit(); err != nil {
+		return nil, err
+	}
+	return a.Service.Submit(ctx, s)
 }
 
 // loadChecked reads a document and reports its problems, including those that
@@ -146,6 +182,16 @@ func (a *app) run(ctx context.Context) error {
 			return nil
 		}
 	})
+	if a.upkeep != nil {
+		group.Go(func() error {
+			select {
+			case <-a.recover:
+				a.upkeep.Run(ctx)
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
 	if a.server != nil {
 		group.Go(func() error {
 			defer a.shutdown()

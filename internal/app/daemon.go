@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
+	"aiperfd/internal/upkeep"
 )
 
 // storeOpenLimit bounds the time to open a data directory.
@@ -28,6 +29,7 @@ type DaemonOptions struct {
 	MaxQueued    int      // 0 = engine.DefaultMaxQueued
 	AllowedHosts []string // further values of the Host header
 	MetricNames  string   // of /metrics; see api.Options
+	Keep         upkeep.Rules
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
@@ -61,6 +63,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, version: o.Version,
+		disk: db, keep: o.Keep,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())
