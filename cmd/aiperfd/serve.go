@@ -27,6 +27,7 @@ type serveFlags struct {
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
 	store                                             storeFlags
+	access                                            accessFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -55,7 +56,7 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback exposes the API to the network")
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback needs --token-file")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` for the run index and the results")
@@ -69,6 +70,7 @@ func newServeCommand() *cobra.Command {
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.access.add(fs)
 	return cmd
 }
 
@@ -88,11 +90,15 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
+	log := terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr))
+	guard, err := f.access.open(f.host, f.dataDir, log)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
-		Keep: rules,
-		Log:  terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
+		Keep: rules, Log: log, Access: guard,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv),

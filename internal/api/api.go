@@ -7,7 +7,7 @@ package api
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -95,6 +96,9 @@ type Options struct {
 	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
 	Collectors    []prometheus.Collector // more metrics of this process
 	MaxBody       int64                  // bytes of a request body; 0 = DefaultMaxBody
+	// Access decides who may do what. nil = everybody may do everything, and Bind must
+	// be a loopback address.
+	Access *access.Guard
 }
 
 // Server serves the API. It is made by [New] and safe for concurrent use.
@@ -131,27 +135,21 @@ func New(o Options) (*Server, error) {
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
+	if o.Access == nil {
+		var err error
+		if o.Access, err = access.New(access.Options{Host: o.Bind, Log: o.Log}); err != nil {
+			return nil, fmt.Errorf("make API server: %w", err)
+		}
+	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub})...),
+		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {
 		return nil, err
-	}
-	if !loopback(o.Bind) {
-		o.Log.Warn().Str("host", o.Bind).Msg("the API is reachable from other machines without authentication")
 	}
 	return s, nil
 }
 
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.router }
-
-// loopback reports whether a host is a loopback address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/klauspost/compress/gzhttp"
+
+	"aiperfd/internal/api/access"
 )
 
 // middleware is one layer around every handler.
@@ -27,12 +29,12 @@ func (s *Server) layers() ([]middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins := http.NewCrossOriginProtection()
 	return []middleware{
 		s.observe,
 		s.recover,
 		s.checkHost,
-		s.checkOrigin(origins),
+		s.Access.Identify,
+		s.checkOrigin,
 		func(next http.Handler) http.Handler {
 			compressed := compress(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +160,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 // server is reachable from other machines, hosts are checked only if AllowedHosts
 // is set. The probes are not checked.
 func (s *Server) checkHost(next http.Handler) http.Handler {
-	if !loopback(s.Bind) && len(s.AllowedHosts) == 0 {
+	if !access.Loopback(s.Bind) && len(s.AllowedHosts) == 0 {
 		return next
 	}
 	allowed := []string{"localhost", "127.0.0.1", "::1", strings.ToLower(s.Bind)}
@@ -185,15 +187,18 @@ func hostname(hostport string) string {
 	return strings.ToLower(host)
 }
 
-// checkOrigin rejects requests with side effects from pages of other sites.
-func (s *Server) checkOrigin(origins *http.CrossOriginProtection) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := origins.Check(r); err != nil {
-				s.writeProblem(w, r, errOrigin)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+// checkOrigin rejects requests with side effects from pages of other sites, and answers
+// the questions of browsers whether such a page may send a request (preflights).
+func (s *Server) checkOrigin(next http.Handler) http.Handler {
+	csrf := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.Access.CrossOrigin(w.Header(), r, csrf.Check) {
+			s.writeProblem(w, r, errOrigin)
+			return
+		}
+		if access.Preflight(r) {
+			access.AllowPreflight(w.Header(), s.allowed(r.URL.EscapedPath()))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

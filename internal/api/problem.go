@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -71,6 +72,8 @@ func problemTable() []problemRow {
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
 		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
+		{access.ErrUnauthorized, 401, "unauthorized", "Unauthorized", "A bearer token is required", false},
+		{access.ErrScope, 403, "insufficient-scope", "Insufficient scope", "The token does not permit this request", false},
 		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
 		{errHost, 421, "misdirected-host", "Misdirected request", "The Host header is not a name of this server; see --allowed-host", false},
 		{errNoRun, 404, "no-run", "No run", "No run exists yet", false},
@@ -143,6 +146,10 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 		for name, value := range maps.All(f.header) {
 			h.Set(name, value)
 		}
+	}
+	if refusal, ok := errors.AsType[*access.Refusal](err); ok {
+		p.Detail = refusal.Detail
+		h.Set("WWW-Authenticate", refusal.Challenge)
 	}
 	if row.retry {
 		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
@@ -99,7 +100,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api"})
+	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(r.Context())})
 	var invalid *problem.Invalid
 	switch {
 	case errors.As(err, &invalid):
@@ -232,27 +233,36 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 
 // deleteRun deletes a run.
 //
-//	@Summary	Delete a run and its files
-//	@Tags		runs
-//	@Param		id			path	string	true	"Run id"
-//	@Param		force		query	boolean	false	"Cancel the run first if it has not ended"
-//	@Param		If-Match	header	string	false	"ETag that the run must have"
-//	@Success	202			"The run is being stopped and will be deleted"
-//	@Success	204			"The run is gone"
-//	@Failure	400			{object}	wire.Problem
-//	@Failure	403			{object}	wire.Problem
-//	@Failure	404			{object}	wire.Problem
-//	@Failure	409			{object}	wire.Problem
-//	@Failure	412			{object}	wire.Problem
-//	@Produce	json
-//	@Router		/api/runs/{id} [delete]
+//	@Summary		Delete a run and its files
+//	@Description	Runs of other tokens, and force, need the scope admin.
+//	@Tags			runs
+//	@Param			id			path	string	true	"Run id"
+//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param			If-Match	header	string	false	"ETag that the run must have"
+//	@Success		202			"The run is being stopped and will be deleted"
+//	@Success		204			"The run is gone"
+//	@Failure		400			{object}	wire.Problem
+//	@Failure		403			{object}	wire.Problem
+//	@Failure		404			{object}	wire.Problem
+//	@Failure		409			{object}	wire.Problem
+//	@Failure		412			{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id} [delete]
 func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
+	if force {
+		if err := access.Of(r.Context()).Admit(access.Admin); err != nil {
+			return err
+		}
+	}
 	run, err := h.run(w, r)
 	if err != nil {
+		return err
+	}
+	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
 		return err
 	}
 	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !tagged(wanted, revisionTag(run)) {

@@ -32,7 +32,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
-	server.Go(func() { failed <- srv.Serve(newLimited(l, maxConnections)) })
+	server.Go(func() { failed <- srv.Serve(s.Access.Listener(newLimited(l, maxConnections))) })
 	defer server.Wait()
 	select {
 	case err := <-failed:

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
@@ -45,8 +46,9 @@ type options struct {
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
 	version      string
-	disk         upkeep.Disk  // nil = nothing is deleted, and no run is refused
-	keep         upkeep.Rules // of disk
+	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
+	keep         upkeep.Rules  // of disk
+	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -59,6 +61,7 @@ type app struct {
 	server   *api.Server    // nil = no API
 	upkeep   *upkeep.Upkeep // nil = none
 	listener net.Listener   // nil = no API
+	access   *access.Guard  // nil = no API
 	stopped  chan struct{}  // closed by shutdown
 	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
 	shutdown func()         // makes run return; safe for concurrent use, idempotent
@@ -66,7 +69,7 @@ type app struct {
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, stopped: make(chan struct{}), recover: make(chan struct{})}
+	a := &app{listener: o.listener, access: o.access, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
@@ -106,7 +109,7 @@ func newApp(o options) (*app, error) {
 			return loadChecked(data, format, o.load)
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
-		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,
+		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
 	})
 	return a, err
 }
@@ -210,7 +213,7 @@ func (a *app) url() string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return a.access.Scheme() + "://" + net.JoinHostPort(host, port)
 }
 
 // listen opens the port of the API and writes its number to portFile, if that is

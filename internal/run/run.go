@@ -47,10 +47,11 @@ type Run struct {
 
 // Origin is where a run comes from, and what repeats it.
 type Origin struct {
-	Via        string `json:"submitted_via"` // "api" or "cli"
-	Version    string `json:"aiperfd_version"`
-	CLICommand string `json:"cli_command,omitempty"` // redacted
-	Seed       int64  `json:"random_seed"`
+	Via         string `json:"submitted_via"`          // "api" or "cli"
+	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
+	Version     string `json:"aiperfd_version"`
+	CLICommand  string `json:"cli_command,omitempty"` // redacted
+	Seed        int64  `json:"random_seed"`
 }
 
 // Kind is what a [Run] is.
