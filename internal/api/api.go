@@ -67,11 +67,8 @@ const (
 	NamesAll    = "all"
 )
 
-// The defaults of Options.
-const (
-	DefaultMaxBody       = 1 << 20
-	DefaultMetricsLinger = 10 * time.Minute
-)
+// DefaultMetricsLinger is the default of Options.MetricsLinger.
+const DefaultMetricsLinger = 10 * time.Minute
 
 // Options are the parameters of a server. The fields of the first group are
 // required.
@@ -92,7 +89,7 @@ type Options struct {
 	OneShot       bool           // the process exists for one run
 	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
 	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
-	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
+	Limits        Limits
 	// Access decides who may do what. nil = everybody may do everything, and Bind must
 	// be a loopback address.
 	Access *access.Guard
@@ -104,6 +101,7 @@ type Server struct {
 	*base
 	router *chi.Mux
 	self   *selfMetrics
+	rate   *submitRate
 }
 
 // New returns a server. Its error names the option that is missing.
@@ -126,9 +124,7 @@ func New(o Options) (*Server, error) {
 	if o.MetricsLinger == 0 {
 		o.MetricsLinger = DefaultMetricsLinger
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
+	o.Limits = o.Limits.orDefaults()
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
@@ -139,7 +135,8 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}, o.Access),
+		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
+		self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}, o.Access),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {
