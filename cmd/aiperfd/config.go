@@ -163,6 +163,8 @@ func newSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of benchmark documents",
+		Long: `Print the JSON Schema (draft 2020-12) of benchmark documents, for editors and
+validators. The daemon serves it at /api/config/schema.`,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			schema, err := openapi.DocumentSchema()
