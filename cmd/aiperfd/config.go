@@ -165,7 +165,7 @@ func newSchemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of benchmark documents",
 		Long: `Print the JSON Schema (draft 2020-12) of benchmark documents, for editors and
 validators. The daemon serves it at /api/config/schema.`,
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			schema, err := openapi.DocumentSchema()
 			if err != nil {
