@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
 )
@@ -59,6 +60,9 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 		o.Log.Warn().Msg(w)
 	}
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
+	if files, ok := monitor.FileLimit(); ok {
+		o.Limits.Caps.Connections = connections(files)
+	}
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version,

@@ -6,6 +6,7 @@
 //     that is idle, that has sent no complete header, or whose body is still arriving.
 //   - If all connections are busy with responses, a few more are accepted, on which a
 //     server answers nothing but probes (see [Spare]). The oldest of them gives way.
+//   - So it is if the process can open no more files: a few descriptors are kept for that.
 //
 // A connection moves between these states by the calls of net/http to
 // [Listener.ConnState], and by [Body].
@@ -17,7 +18,12 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
+
+// retryAfter is the time between attempts to accept a connection when the process can open
+// no more files.
+const retryAfter = 10 * time.Millisecond
 
 // spares is the number of connections beyond the bound.
 const spares = 32
@@ -26,7 +32,8 @@ const spares = 32
 // Install its methods ConnState and ConnContext in the http.Server that serves it.
 type Listener struct {
 	net.Listener
-	max int
+	max  int
+	kept descriptors
 
 	mu      sync.Mutex
 	open    map[*conn]struct{} // guarded by mu; without those that are being closed
@@ -34,9 +41,12 @@ type Listener struct {
 	counter uint64             // guarded by mu; orders the changes of states
 }
 
-// New returns a listener with at most n connections, ≥ 1, and a few for probes.
+// New returns a listener with at most n connections, ≥ 1, and a few for probes. It must be
+// closed.
 func New(l net.Listener, n int) *Listener {
-	return &Listener{Listener: l, max: n, open: make(map[*conn]struct{})}
+	out := &Listener{Listener: l, max: n, open: make(map[*conn]struct{})}
+	out.kept.fill()
+	return out
 }
 
 // state is who has to act next on a connection.
@@ -61,28 +71,44 @@ type conn struct {
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
+	scarce := false
+	for exhausted(err) {
+		// Others may be faster to use the descriptor.
+		if scarce = true; !l.kept.release() {
+			<-time.After(retryAfter)
+			l.kept.fill()
+		}
+		accepted, err = l.Listener.Accept()
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: accepted, owner: l}
+	if !scarce {
+		l.kept.fill()
+	}
+	c := &conn{Conn: accepted, owner: l, spare: scarce}
 	if victim := l.admit(c); victim != nil {
 		victim.Conn.Close() // it is forgotten already; its error interests nobody
 	}
 	return c, nil
 }
 
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	l.kept.close()
+	return l.Listener.Close()
+}
+
 // admit adds a connection and returns the one that has to be closed for it, if any.
 func (l *Listener) admit(c *conn) (victim *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open)-l.spares >= l.max {
+	if !c.spare && len(l.open)-l.spares >= l.max {
 		victim = l.oldest(func(c *conn) bool { return !c.spare && c.state == waiting })
-		if victim == nil {
-			c.spare = true
-			if l.spares >= spares {
-				victim = l.oldest(func(c *conn) bool { return c.spare })
-			}
-		}
+		c.spare = victim == nil
+	}
+	if c.spare && l.spares >= spares {
+		victim = l.oldest(func(c *conn) bool { return c.spare })
 	}
 	if victim != nil {
 		l.forget(victim)
@@ -122,7 +148,11 @@ func (c *conn) Close() error {
 	c.owner.mu.Lock()
 	c.owner.forget(c)
 	c.owner.mu.Unlock()
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if c.spare {
+		c.owner.kept.fill()
+	}
+	return err
 }
 
 // enter changes the state of a connection.
