@@ -60,7 +60,7 @@ func TestLimitFlagsRefused(t *testing.T) {
 	if err == nil {
 		t.Fatal("options = nil, want an error")
 	}
-	want := `--max-body 0: must be from 1 to 67108864 bytes
+	want := `--max-body 0: must be from 1 to 8388608 bytes
 --max-header 100: must be from 1024 to 1048576 bytes
 --header-timeout 0s: must be greater than 0
 --body-timeout -1s: must be greater than 0

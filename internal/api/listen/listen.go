@@ -2,8 +2,9 @@
 // them cannot keep others out. Accepting never waits for a client to leave:
 //
 //   - Below the bound, every connection is served.
-//   - At the bound, the connection that has waited longest for its client is closed: one
-//     that is idle, that has sent no complete header, or whose body is still arriving.
+//   - At the bound, a connection that waits for its client is closed: one that is idle,
+//     that has sent no complete header, or whose body is still arriving. It is the one
+//     that has waited longest of the address with the most connections that wait.
 //   - If all connections are busy with responses, a few more are accepted, on which a
 //     server answers nothing but probes (see [Spare]). The oldest of them gives way.
 //   - So it is if the process can open no more files: a few descriptors are kept for that.
@@ -61,6 +62,7 @@ const (
 type conn struct {
 	net.Conn
 	owner *Listener
+	host  string // of the client, without its port
 	spare bool
 
 	// Guarded by the mutex of owner.
@@ -87,6 +89,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		l.kept.fill()
 	}
 	c := &conn{Conn: accepted, owner: l, spare: scarce}
+	if host, _, err := net.SplitHostPort(accepted.RemoteAddr().String()); err == nil {
+		c.host = host
+	}
 	if victim := l.admit(c); victim != nil {
 		victim.Conn.Close() // it is forgotten already; its error interests nobody
 	}
@@ -122,14 +127,32 @@ func (l *Listener) admit(c *conn) (victim *conn) {
 	return victim
 }
 
-// oldest returns the connection whose state began first among those that match.
-func (l *Listener) oldest(match func(*conn) bool) (found *conn) {
+// oldest returns the connection whose state began first among those that match, of the
+// address that has the most of these; nil if none matches.
+func (l *Listener) oldest(match func(*conn) bool) *conn {
+	type group struct {
+		size  int
+		first *conn
+	}
+	groups := make(map[string]group)
+	var most group
 	for c := range l.open {
-		if match(c) && (found == nil || c.since < found.since) {
-			found = c
+		if !match(c) {
+			continue
+		}
+		g := groups[c.host]
+		g.size++
+		if g.first == nil || c.since < g.first.since {
+			g.first = c
+		}
+		groups[c.host] = g
+	}
+	for _, g := range groups {
+		if g.size > most.size || g.size == most.size && g.first.since < most.first.since {
+			most = g
 		}
 	}
-	return found
+	return most.first
 }
 
 // forget removes a connection if it is there.

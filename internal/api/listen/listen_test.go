@@ -3,7 +3,10 @@ package listen
 import (
 	"errors"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -90,4 +93,78 @@ func TestScarceForLong(t *testing.T) {
 			t.Errorf("Accept tried for %v", took)
 		}
 	})
+}
+
+// from is a connection from an address.
+type from struct {
+	net.Conn
+	addr   string
+	closed *[]string
+}
+
+// RemoteAddr implements net.Conn.
+func (f from) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.addr)) }
+
+// Close implements net.Conn.
+func (f from) Close() error {
+	*f.closed = append(*f.closed, f.addr)
+	return nil
+}
+
+// queue is a listener that accepts connections of a list.
+type queue struct {
+	net.Listener
+	conns []net.Conn
+}
+
+// Accept implements net.Listener.
+func (q *queue) Accept() (net.Conn, error) {
+	c := q.conns[0]
+	q.conns = q.conns[1:]
+	return c, nil
+}
+
+// The connection that gives way is the oldest one of the address that has the most.
+func TestWhoGivesWay(t *testing.T) {
+	var closed []string
+	q := &queue{}
+	l := New(q, 4)
+	defer l.kept.close()
+	accept := func(addr string, s http.ConnState) net.Conn {
+		t.Helper()
+		q.conns = append(q.conns, from{addr: addr, closed: &closed})
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ConnState(c, s)
+		return c
+	}
+	accept("10.0.0.1:1", http.StateNew)
+	accept("10.0.0.2:1", http.StateNew)
+	busy := accept("10.0.0.2:2", http.StateActive)
+	accept("10.0.0.2:3", http.StateNew)
+	for i, step := range []struct {
+		addr  string
+		state http.ConnState
+		want  string // closed so far
+	}{
+		{"10.0.0.3:1", http.StateNew, "10.0.0.2:1"},               // the second address had two that waited
+		{"10.0.0.3:2", http.StateActive, "10.0.0.2:1 10.0.0.1:1"}, // each had one: the oldest
+		{"10.0.0.3:3", http.StateActive, "10.0.0.2:1 10.0.0.1:1 10.0.0.2:3"},
+	} {
+		accept(step.addr, step.state)
+		if got := strings.Join(closed, " "); got != step.want {
+			t.Errorf("step %d: closed %s, want %s", i, got, step.want)
+		}
+	}
+	l.ConnState(busy, http.StateIdle) // and now waits; the oldest waiter is 10.0.0.3:1
+	accept("10.0.0.4:1", http.StateActive)
+	if got := closed[len(closed)-1]; got != "10.0.0.3:1" {
+		t.Errorf("closed %s, want 10.0.0.3:1", got)
+	}
+	busy.Close()
+	if got := len(l.open); got != 3 {
+		t.Errorf("%d connections are open, want 3", got)
+	}
 }
