@@ -384,14 +384,16 @@ func (ts *testServer) do(method, target, body string, headers ...string) *httpte
 		r.Body = http.NoBody
 	}
 	r.RemoteAddr = "127.0.0.1:4242"
-	r.Header.Set(headerRequestID, "req-1")
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, headerRequestID+":") }) {
+		r.Header.Set(headerRequestID, "req-1")
+	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
 			r.Host = value
 			continue
 		}
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()
 	ts.Handler().ServeHTTP(w, r)

@@ -32,6 +32,7 @@ func TestConventions(t *testing.T) {
 		{"OPTIONS of a collection", "OPTIONS", "/api/runs", nil, 204, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS", "Accept-Post": acceptPost}, ""},
 		{"wrong method", "PUT", "/api/run", nil, 405, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS"}, `"detail":"Method Not Allowed"`},
 		{"unknown method", "BREW", "/api/queue", nil, 405, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, `"status":405`},
+		{"preflight of a foreign page", "OPTIONS", "/api/runs", []string{"Origin: https://evil.example", "Access-Control-Request-Method: POST"}, 403, nil, "forbidden-origin"},
 		{"delete", "DELETE", "/api/queue", nil, 405, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, ""},
 		{"unknown path", "GET", "/api/nope", nil, 404, nil, `"detail":"Not Found","instance":"/api/nope","request_id":"req-1"`},
 		{"unknown path, other method", "POST", "/api/nope", nil, 404, nil, "urn:aiperfd:problem:not-found"},
@@ -129,7 +130,8 @@ func TestProblemTable(t *testing.T) {
 	}
 	want := map[string]int{
 		"not-found": 404, "method-not-allowed": 405, "bad-parameter": 400, "malformed-body": 400,
-		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403,
+		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403, "unauthorized": 401, "insufficient-scope": 403,
+		"target-not-allowed": 403, "secret-not-allowed": 403,
 		"misdirected-host": 421, "no-run": 404, "no-active-run": 503, "results-not-ready": 404, "invalid-filename": 400, "range-not-satisfiable": 416,
 		"run-active": 409, "already-finished": 409, "precondition-failed": 412, "queue-full": 429,
 		"too-many-streams": 503, "too-many-connections": 503, "rate-limited": 429, "idempotency-key-reused": 422, "idempotency-in-progress": 409, "upgrade-required": 426, "shutting-down": 503, "store-failed": 503, "internal": 500,

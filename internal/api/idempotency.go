@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/run"
 )
@@ -59,7 +60,7 @@ func idempotency(r *http.Request, body []byte, format config.Format) (*run.Idemp
 	hash := sha256.New()
 	hash.Write([]byte(format + "\n"))
 	hash.Write(body)
-	return &run.Idempotency{Caller: Caller(r.Context()), Key: keys[0], Body: hex.EncodeToString(hash.Sum(nil))}, nil
+	return &run.Idempotency{Caller: access.Caller(r.Context()), Key: keys[0], Body: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
 // once creates a run, or returns that of an earlier request with the same key.

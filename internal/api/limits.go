@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"time"
 )
@@ -41,9 +40,6 @@ func (l Limits) orDefaults() Limits {
 		SubmitRate: l.SubmitRate, AnonymousRate: l.AnonymousRate,
 	}
 }
-
-// Caller returns the name of the token of a request; empty = it has none.
-func Caller(context.Context) string { return "" }
 
 // probe reports whether a request is for one of the probes.
 func probe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }

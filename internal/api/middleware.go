@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/klauspost/compress/gzhttp"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/listen"
 )
 
@@ -29,13 +30,13 @@ func (s *Server) layers() ([]middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins := http.NewCrossOriginProtection()
 	return []middleware{
 		s.observe,
 		s.recover,
 		s.keepRoom,
 		s.checkHost,
-		s.checkOrigin(origins),
+		s.Access.Identify,
+		s.checkOrigin,
 		func(next http.Handler) http.Handler {
 			compressed := compress(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +188,7 @@ func (s *Server) keepRoom(next http.Handler) http.Handler {
 // server is reachable from other machines, hosts are checked only if AllowedHosts
 // is set. The probes are not checked.
 func (s *Server) checkHost(next http.Handler) http.Handler {
-	if !loopback(s.Bind) && len(s.AllowedHosts) == 0 {
+	if !access.Loopback(s.Bind) && len(s.AllowedHosts) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +203,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 // named reports whether the Host header of a request is a name of this server.
 func (s *Server) named(r *http.Request) bool {
 	host := hostname(r.Host)
-	return loopback(host) || host == strings.ToLower(s.Bind) ||
+	return access.Loopback(host) || host == strings.ToLower(s.Bind) ||
 		slices.ContainsFunc(s.AllowedHosts, func(name string) bool { return strings.ToLower(name) == host })
 }
 
@@ -216,15 +217,18 @@ func hostname(hostport string) string {
 	return strings.ToLower(host)
 }
 
-// checkOrigin rejects requests with side effects from pages of other sites.
-func (s *Server) checkOrigin(origins *http.CrossOriginProtection) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := origins.Check(r); err != nil {
-				s.writeProblem(w, r, errOrigin)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+// checkOrigin rejects requests with side effects from pages of other sites, and answers
+// the questions of browsers whether such a page may send a request (preflights).
+func (s *Server) checkOrigin(next http.Handler) http.Handler {
+	csrf := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.Access.CrossOrigin(w.Header(), r, csrf.Check) {
+			s.writeProblem(w, r, errOrigin)
+			return
+		}
+		if access.Preflight(r) {
+			access.AllowPreflight(w.Header(), s.allowed(r.URL.EscapedPath()))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -23,6 +24,8 @@ var (
 	errMediaType      = errors.New("unsupported media type")
 	errTooLarge       = errors.New("body too large")
 	errInvalid        = errors.New("not valid")
+	errTarget         = errors.New("target not allowed")
+	errSecret         = errors.New("secret not allowed")
 	errOrigin         = errors.New("forbidden origin")
 	errHost           = errors.New("misdirected host")
 	errNoRun          = errors.New("no run")
@@ -75,6 +78,10 @@ func problemTable() []problemRow {
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
 		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
+		{access.ErrUnauthorized, 401, "unauthorized", "Unauthorized", "A bearer token is required", false},
+		{access.ErrScope, 403, "insufficient-scope", "Insufficient scope", "The token does not permit this request", false},
+		{errTarget, 403, "target-not-allowed", "Target not allowed", "The configuration names a server that runs must not reach; see serve --allow-target", false},
+		{errSecret, 403, "secret-not-allowed", "Secret not allowed", "The configuration would send a secret to a server that is not one of its hosts", false},
 		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
 		{errHost, 421, "misdirected-host", "Misdirected request", "The Host header is not a name of this server; see --allowed-host", false},
 		{errNoRun, 404, "no-run", "No run", "No run exists yet", false},
@@ -149,6 +156,10 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 		for name, value := range maps.All(f.header) {
 			h.Set(name, value)
 		}
+	}
+	if refusal, ok := errors.AsType[*access.Refusal](err); ok {
+		p.Detail = refusal.Detail
+		h.Set("WWW-Authenticate", refusal.Challenge)
 	}
 	if row.retry && h.Get("Retry-After") == "" {
 		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))

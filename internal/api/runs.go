@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
@@ -62,9 +63,21 @@ func (h *runHandler) document(data []byte, format config.Format) (*config.Docume
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &failure{err: invalidity(invalid), detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
 	return nil, nil, err
+}
+
+// invalidity returns the error of the table for an invalid document: what the operator
+// forbids comes before what is wrong.
+func invalidity(e *problem.Invalid) error {
+	switch {
+	case problem.Has(e, problem.CodeTargetNotAllowed):
+		return errTarget
+	case problem.Has(e, problem.CodeSecretNotAllowed):
+		return errSecret
+	}
+	return errInvalid
 }
 
 // submit queues a run.
@@ -97,7 +110,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.rate.take(Caller(r.Context()), time.Now()); err != nil {
+	if err := h.rate.take(access.Caller(r.Context()), time.Now()); err != nil {
 		return err
 	}
 	body, format, err := h.body(w, r)
@@ -137,10 +150,10 @@ func (h *runHandler) create(ctx context.Context, body []byte, format config.Form
 	for _, p := range warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", Idempotency: id})
+	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
 	var invalid *problem.Invalid
 	if errors.As(err, &invalid) {
-		return nil, &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
+		return nil, &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
 	}
 	return created, err
 }
@@ -254,7 +267,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	doc, warnings, err := h.document(body, format)
 	var f *failure
 	switch {
-	case errors.Is(err, errInvalid) && errors.As(err, &f):
+	case errors.As(err, &f) && f.errors != nil:
 		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err
@@ -264,27 +277,36 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 
 // deleteRun deletes a run.
 //
-//	@Summary	Delete a run and its files
-//	@Tags		runs
-//	@Param		id			path	string	true	"Run id"
-//	@Param		force		query	boolean	false	"Cancel the run first if it has not ended"
-//	@Param		If-Match	header	string	false	"ETag that the run must have"
-//	@Success	202			"The run is being stopped and will be deleted"
-//	@Success	204			"The run is gone"
-//	@Failure	400			{object}	wire.Problem
-//	@Failure	403			{object}	wire.Problem
-//	@Failure	404			{object}	wire.Problem
-//	@Failure	409			{object}	wire.Problem
-//	@Failure	412			{object}	wire.Problem
-//	@Produce	json
-//	@Router		/api/runs/{id} [delete]
+//	@Summary		Delete a run and its files
+//	@Description	Runs of other tokens, and force, need the scope admin.
+//	@Tags			runs
+//	@Param			id			path	string	true	"Run id"
+//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param			If-Match	header	string	false	"ETag that the run must have"
+//	@Success		202			"The run is being stopped and will be deleted"
+//	@Success		204			"The run is gone"
+//	@Failure		400			{object}	wire.Problem
+//	@Failure		403			{object}	wire.Problem
+//	@Failure		404			{object}	wire.Problem
+//	@Failure		409			{object}	wire.Problem
+//	@Failure		412			{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id} [delete]
 func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
+	if force {
+		if err := access.Of(r.Context()).Admit(access.Admin); err != nil {
+			return err
+		}
+	}
 	run, err := h.run(w, r)
 	if err != nil {
+		return err
+	}
+	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
 		return err
 	}
 	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 {

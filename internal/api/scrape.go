@@ -29,7 +29,7 @@ type selfMetrics struct {
 	requests *prometheus.CounterVec
 }
 
-func newSelfMetrics(version string, c *serviceCollector) *selfMetrics {
+func newSelfMetrics(version string, parts ...prometheus.Collector) *selfMetrics {
 	m := &selfMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -41,7 +41,8 @@ func newSelfMetrics(version string, c *serviceCollector) *selfMetrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, build, c,
+	m.registry.MustRegister(parts...)
+	m.registry.MustRegister(m.requests, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -30,7 +30,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
-	server.Go(func() { failed <- srv.Serve(bounded) })
+	server.Go(func() { failed <- srv.Serve(s.Access.Listener(bounded)) })
 	defer server.Wait()
 	select {
 	case err := <-failed:

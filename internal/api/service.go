@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/run"
 )
@@ -14,7 +15,8 @@ type serviceHandler struct {
 	*base
 	features []string
 	oneShot  bool
-	stop     func()                     // see Options.Shutdown
+	stop     func() // see Options.Shutdown
+	access   *access.Guard
 	named    func(r *http.Request) bool // the Host header is a name of this server
 }
 
@@ -35,16 +37,19 @@ func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error 
 
 // getVersion serves the version of this program.
 //
-//	@Summary	Get the version
-//	@Tags		service
-//	@Success	200	{object}	wire.Version
-//	@Produce	json
-//	@Router		/api/version [get]
-func (h *serviceHandler) getVersion(w http.ResponseWriter, _ *http.Request) error {
-	return h.writeJSON(w, http.StatusOK, wire.Version{
-		Name: "aiperfd", Version: h.version, APILevel: 1, Compat: "aiperf-0.13", Go: runtime.Version(),
-		Features: append([]string{}, h.features...),
-	})
+//	@Summary		Get the version
+//	@Description	Callers without the scope read get name and version only.
+//	@Tags			service
+//	@Success		200	{object}	wire.Version
+//	@Produce		json
+//	@Router			/api/version [get]
+func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) error {
+	out := wire.Version{Name: "aiperfd", Version: h.version}
+	if access.Of(r.Context()).Admit(access.Read) == nil {
+		out.APILevel, out.Compat, out.Go = 1, "aiperf-0.13", runtime.Version()
+		out.Features = append([]string{}, h.features...)
+	}
+	return h.writeJSON(w, http.StatusOK, out)
 }
 
 // shutdown ends the program.
@@ -91,7 +96,7 @@ func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error 
 //
 //	@Summary	Check liveness
 //	@Tags		service
-//	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
+//	@Param		verbose	query		string	false	"JSON with details, for clients with a token; without tokens, for clients on this machine"
 //	@Success	200		{object}	wire.Health	"ok"
 //	@Failure	503		{object}	wire.Health	"unhealthy"
 //	@Produce	plain,json
@@ -105,7 +110,7 @@ func (h *serviceHandler) healthz(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Check readiness
 //	@Tags		service
-//	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
+//	@Param		verbose	query		string	false	"JSON with details, for clients with a token; without tokens, for clients on this machine"
 //	@Success	200		{object}	wire.Health	"ok"
 //	@Failure	503		{object}	wire.Health	"not ready"
 //	@Produce	plain,json
@@ -121,7 +126,7 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad
 	}
-	if r.URL.Query().Has("verbose") && h.trusted(r) {
+	if r.URL.Query().Has("verbose") && h.mayInspect(r) {
 		q := h.live.Queue()
 		out := wire.Health{
 			State: health.State, Since: health.Since.UTC(), Checks: health.Checks,
@@ -138,12 +143,12 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	return nil
 }
 
-// trusted reports whether a request may see details without asking for a run: it has a
-// token, or it comes from this machine, not through a proxy, and names this server, which
-// pages of other sites cannot do.
-func (h *serviceHandler) trusted(r *http.Request) bool {
-	if Caller(r.Context()) != "" {
-		return true
+// mayInspect reports whether a request may see the details of a probe: with tokens it
+// needs one, else it must come from this machine, not through a proxy, and name this
+// server, which pages of other sites cannot do.
+func (h *serviceHandler) mayInspect(r *http.Request) bool {
+	if h.access.Tokens() {
+		return access.Of(r.Context()).Admit(access.Read) == nil
 	}
 	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
 	return !proxied && local(r) && h.named(r)
@@ -152,5 +157,5 @@ func (h *serviceHandler) trusted(r *http.Request) bool {
 // local reports whether a request comes from this machine.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && loopback(host)
+	return err == nil && access.Loopback(host)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
@@ -49,6 +50,8 @@ type Options struct {
 	Caps      quota.Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
+	// Allow decides which servers runs may connect to; nil = all.
+	Allow *allow.List
 	// Dial opens connections to targets; nil = the system's. Tests use an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -171,7 +174,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
+	j.exec.system = system{allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
 	return j, nil
 }
 

@@ -12,6 +12,7 @@ type Submission struct {
 	Document   *config.Document // loaded and without problems; owned by the engine from now on
 	Warnings   []bench.Warning  // found while loading; kept with the run
 	Via        string           // "api" or "cli"
+	By         string           // name of the token of the caller; empty = none
 	CLICommand string           // redacted; empty for runs submitted over the API
 	// Idempotency is kept with the run; nil = the request has no key.
 	Idempotency *Idempotency
