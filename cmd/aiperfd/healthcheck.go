@@ -61,7 +61,7 @@ func newHealthcheckCommand() *cobra.Command {
 }
 
 // apiFromEnv sets the flags of the daemon from its environment variables, and
-// address and port also from AIPerf's. An empty variable counts as not set.
+// those that AIPerf has also from AIPerf's. An empty variable counts as not set.
 func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	given := func(name string) (string, bool) {
 		value, ok := lookup(name)
@@ -70,9 +70,12 @@ func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	if err := flagsFromEnv(fs, "AIPERFD_", given); err != nil {
 		return err
 	}
-	for flag, name := range map[string]string{"api-host": "AIPERF_API_SERVER_HOST", "api-port": "AIPERF_API_SERVER_PORT"} {
+	for flag, name := range map[string]string{
+		"api-host": "AIPERF_API_SERVER_HOST", "api-port": "AIPERF_API_SERVER_PORT",
+		"max-websockets": "AIPERF_API_SERVER_WEBSOCKET_MAX_CONNECTIONS",
+	} {
 		value, ok := given(name)
-		if !ok || fs.Changed(flag) {
+		if !ok || fs.Lookup(flag) == nil || fs.Changed(flag) {
 			continue
 		}
 		if err := fs.Set(flag, value); err != nil {

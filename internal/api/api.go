@@ -69,11 +69,8 @@ const (
 	NamesAll    = "all"
 )
 
-// The defaults of Options.
-const (
-	DefaultMaxBody       = 1 << 20
-	DefaultMetricsLinger = 10 * time.Minute
-)
+// DefaultMetricsLinger is the default of Options.MetricsLinger.
+const DefaultMetricsLinger = 10 * time.Minute
 
 // Options are the parameters of a server. The fields of the first group are
 // required.
@@ -87,15 +84,15 @@ type Options struct {
 	Shutdown func()
 	Version  string
 
-	Log           zerolog.Logger         // the zero Logger writes nothing
-	Features      []string               // for GET /api/version; nil = none
-	Bind          string                 // host that the listener is bound to; empty = loopback
-	AllowedHosts  []string               // more values for the Host header, without a port
-	OneShot       bool                   // the process exists for one run
-	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
-	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Log           zerolog.Logger // the zero Logger writes nothing
+	Features      []string       // for GET /api/version; nil = none
+	Bind          string         // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string       // more values for the Host header, without a port
+	OneShot       bool           // the process exists for one run
+	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Limits        Limits
 	Collectors    []prometheus.Collector // more metrics of this process
-	MaxBody       int64                  // bytes of a request body; 0 = DefaultMaxBody
 	// Access decides who may do what. nil = everybody may do everything, and Bind must
 	// be a loopback address.
 	Access *access.Guard
@@ -107,6 +104,7 @@ type Server struct {
 	*base
 	router *chi.Mux
 	self   *selfMetrics
+	rate   *submitRate
 }
 
 // New returns a server. Its error names the option that is missing.
@@ -129,9 +127,7 @@ func New(o Options) (*Server, error) {
 	if o.MetricsLinger == 0 {
 		o.MetricsLinger = DefaultMetricsLinger
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
+	o.Limits = o.Limits.orDefaults()
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
@@ -142,7 +138,8 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
+		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

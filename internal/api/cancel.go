@@ -74,7 +74,7 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 // readCancel reads the optional body of a cancel.
 func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.CancelRequest, error) {
 	var out run.CancelRequest
-	data, err := readBody(w, r, h.maxBody)
+	data, err := readBody(w, r, &h.limits)
 	if err != nil || len(data) == 0 {
 		return out, err
 	}

@@ -36,10 +36,10 @@ func none() []string { return []string{} }
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
 	files := &fileHandler{base: s.base}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, files: files}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	pages := &pageHandler{base: s.base}
@@ -175,6 +175,11 @@ func (s *Server) allowed(path string) []string {
 // notFound handles unknown paths. If the path exists with or without a trailing
 // slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect { // it has no path
+		w.Header().Set("Allow", "GET, HEAD, POST, DELETE, OPTIONS")
+		s.writeProblem(w, r, errMethod)
+		return
+	}
 	path := r.URL.EscapedPath()
 	other, cut := strings.CutSuffix(path, "/")
 	if !cut {

@@ -17,6 +17,7 @@ type serviceHandler struct {
 	oneShot  bool
 	stop     func() // see Options.Shutdown
 	access   *access.Guard
+	named    func(r *http.Request) bool // the Host header is a name of this server
 }
 
 // getQueue serves the queue.
@@ -143,11 +144,18 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 }
 
 // mayInspect reports whether a request may see the details of a probe: with tokens it
-// needs one, else it must come from this machine.
+// needs one, else it must come from this machine, not through a proxy, and name this
+// server, which pages of other sites cannot do.
 func (h *serviceHandler) mayInspect(r *http.Request) bool {
 	if h.access.Tokens() {
 		return access.Of(r.Context()).Admit(access.Read) == nil
 	}
+	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
+	return !proxied && local(r) && h.named(r)
+}
+
+// local reports whether a request comes from this machine.
+func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && access.Loopback(host)
 }

@@ -40,7 +40,7 @@ func (h *feedHandler) connect(w http.ResponseWriter, r *http.Request) error {
 		return errTooManyStreams
 	}
 	upgrader := websocket.Upgrader{
-		HandshakeTimeout: bodyLimit,
+		HandshakeTimeout: stepLimit,
 		CheckOrigin:      func(*http.Request) bool { return true }, // done above
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
 			h.writeProblem(w, r, fail(errParameter, "%s", reason))

@@ -19,19 +19,17 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study"
 	"aiperfd/internal/upkeep"
 )
-
-// maxFeedClients is the maximum number of concurrent WebSocket clients.
-const maxFeedClients = 100
 
 // options are the parameters of an app. The store is required.
 type options struct {
@@ -45,6 +43,8 @@ type options struct {
 	maxQueued    int      // 0 = engine.DefaultMaxQueued
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
+	limits       Limits
+	downloads    *allow.List
 	version      string
 	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
 	keep         upkeep.Rules  // of disk
@@ -74,13 +74,15 @@ func newApp(o options) (*app, error) {
 	var clients *feed.Hub
 	var publisher run.Publisher
 	if o.listener != nil {
-		clients = feed.NewHub(maxFeedClients)
+		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
+	files := hub.FromEnvironment(os.Getenv)
+	files.Allow = o.downloads
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
+		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
 		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
@@ -88,7 +90,7 @@ func newApp(o options) (*app, error) {
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			doc, _, err := loadChecked(text, config.JSON, o.load)
+			doc, _, err := loadChecked(text, config.JSON, o.load, quota.Caps{}) // as it was accepted
 			return doc, err
 		}
 	}
@@ -106,10 +108,11 @@ func newApp(o options) (*app, error) {
 	a.server, err = api.New(api.Options{
 		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-			return loadChecked(data, format, o.load)
+			return loadChecked(data, format, o.load, o.limits.Caps)
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
 		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
+		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
 	})
 	return a, err
 }
@@ -141,12 +144,12 @@ func (a admission) Submit(ctx context.Context, s run.Submission) (*run.Run, erro
 }
 
 // loadChecked reads a document and reports its problems, including those that
-// only compiling it finds.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []problem.Problem, error) {
+// only compiling it finds, and those that exceed the caps.
+func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps quota.Caps) (*config.Document, []problem.Problem, error) {
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		_, err = plan.Compile(doc)
+		err = checkPlans(doc, caps)
 	}
 	return doc, warnings, err
 }

@@ -27,7 +27,7 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
 		Pinned: d.Metadata.Pinned && s.Cell == nil, // a study is pinned as a whole
 		State:  bench.StateQueued, CreatedAt: time.Now().UTC(),
-		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: s.CLICommand, Seed: *d.RandomSeed},
+		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: s.CLICommand, Seed: *d.RandomSeed, Idempotency: s.Idempotency},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),

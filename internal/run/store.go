@@ -32,11 +32,12 @@ type Query struct {
 	Labels        []LabelFilter
 	Model         string
 	Target        string
-	Text          string // substring of name or notes
-	Kind          Kind   // empty = all
-	Parent        string // id of a study: its cells
-	TopLevel      bool   // without the cells of studies
-	Unpinned      bool   // without pinned runs
+	Text          string       // substring of name or notes
+	Kind          Kind         // empty = all
+	Parent        string       // id of a study: its cells
+	TopLevel      bool         // without the cells of studies
+	Unpinned      bool         // without pinned runs
+	Idempotency   *Idempotency // runs that were submitted by its caller with its key; nil = all
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Sort          Sort
