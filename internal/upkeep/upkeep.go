@@ -55,7 +55,7 @@ type Disk interface {
 }
 
 // every is the time between two applications of the rules.
-const every = 10 * time.Second
+const every = time.Minute
 
 // pageSize is how many runs are considered at a time.
 const pageSize = 100
@@ -129,8 +129,9 @@ func (u *Upkeep) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for {
-		page, err := u.Runs.List(ctx, candidates())
+	q := candidates()
+	for q.Limit = 1; ; q.Limit = pageSize { // mostly nothing is to be deleted, and the oldest run shows it
+		page, err := u.Runs.List(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -146,8 +147,8 @@ func (u *Upkeep) apply(ctx context.Context) error {
 			left, bytes = left-1, bytes-u.sizes[r.ID]
 			delete(u.sizes, r.ID)
 		}
-		if len(page.Runs) < pageSize || u.deleted.Load() == before {
-			return nil
+		if u.deleted.Load() == before {
+			return nil // nothing is left, or it cannot be deleted now
 		}
 	}
 }
