@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
+	"aiperfd/internal/store/filelock"
 )
 
 // Result is what an archive holds.
@@ -209,9 +210,9 @@ func begin(dir string) (*partial, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	lock, err := store.LockFile(filepath.Join(dir, lockName))
+	lock, err := filelock.Lock(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, err
 	}
 	p := &partial{dir, lock}
 	left, err := os.ReadDir(dir)

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
+	"aiperfd/internal/store/filelock"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 987654321, time.UTC)
@@ -281,9 +282,9 @@ func TestPartial(t *testing.T) {
 	if err := os.WriteFile(p.file("archive"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var used *store.InUseError
+	var used *filelock.HeldError
 	if _, err := Create(t.Context(), dir, target, "test"); !errors.As(err, &used) {
-		t.Errorf("two backups at once: %v, want an InUseError", err)
+		t.Errorf("two backups at once: %v, want a HeldError", err)
 	}
 	if err := p.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/store"
@@ -95,7 +96,7 @@ func (f *folder) open(root *os.Root) fs.WalkDirFunc {
 			return err
 		case name == store.CopyFile:
 			return nil // see addRun
-		case strings.HasPrefix(base, ".") && (strings.HasSuffix(base, ".tmp") || strings.HasPrefix(base, ".values-")):
+		case durable.IsTemporary(base) || strings.HasPrefix(base, ".values-"):
 			return nil // being written, or left by a process that was killed
 		case !d.Type().IsRegular():
 			f.skipped = append(f.skipped, name+": it is not a regular file")

@@ -87,7 +87,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.index(ctx); err != nil {
 		return err
 	}
-	return orphans(ctx, s)
+	return tidy(ctx, s)
 }
 
 // Close closes the database and releases the folder. Calls that have not
