@@ -82,7 +82,7 @@ func addAll(ctx context.Context, w *archive.Writer, index *store.Index, dir stri
 		}
 		skipped, err := addRun(w, row, dir)
 		if errors.Is(err, errGone) {
-			out.Skipped = append(out.Skipped, fmt.Sprintf("run %s: it has no folder, or was deleted just now", id))
+			out.Skipped = append(out.Skipped, err.Error())
 			if err := index.Remove(ctx, id); err != nil {
 				return nil, err
 			}
@@ -117,9 +117,6 @@ func Export(ctx context.Context, dir, output string, ids []string, version strin
 		out := new(Result)
 		for _, row := range rows {
 			skipped, err := addRun(w, row, dir)
-			if errors.Is(err, errGone) {
-				return nil, fmt.Errorf("run %s has no folder, or was deleted just now", row.ID)
-			}
 			if err != nil {
 				return nil, err
 			}
