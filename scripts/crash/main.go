@@ -95,6 +95,9 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 		if err := t.round(ctx); err != nil {
 			return fmt.Errorf("after %d kills: %w", t.count.kills, err)
 		}
+		if t.count.kills%10 == 0 {
+			fmt.Printf("%d kills, %d submits, %s\n", t.count.kills, t.count.submits, time.Since(began).Round(time.Second))
+		}
 	}
 	if err := errors.Join(ctx.Err(), t.last(ctx)); err != nil {
 		return fmt.Errorf("at the end: %w", err)
