@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -25,7 +24,7 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Seed: *d.RandomSeed,
+		State: bench.StateQueued, Seed: *d.RandomSeed,
 		Origin:   run.Origin{Via: s.Via, CLICommand: s.CLICommand},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,

@@ -9,11 +9,9 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
@@ -62,15 +60,19 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
-	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
+	// Recovered is called when the runs of an earlier process are known; nil = nobody.
+	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// Wall reads the system clock for the times of runs; nil = [time.Now].
+	Wall func() time.Time
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
 type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
-	open chan struct{} // closed when the runs of an earlier process are recovered
+	open chan struct{} // closed when the runs of an earlier process are known
+	ids  sequence
 	// memory bounds the memory of the responses of all runs together.
 	memory *transport.Memory
 	health *health
@@ -107,18 +109,18 @@ type nobody struct{}
 func (nobody) Publish(run.Event) {}
 
 // Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] has recovered the runs of an earlier process.
+// returns. It waits until [Engine.Run] knows the runs of an earlier process.
 // The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err != nil {
-		return nil, err
-	}
 	select {
 	case <-e.open:
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	j, err := e.newJob(s)
+	if err != nil {
+		return nil, err
 	}
 	e.mu.Lock()
 	switch {
@@ -145,18 +147,18 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := uuid.NewV7()
+	id, err := e.ids.next()
 	if err != nil {
-		return nil, fmt.Errorf("make run id: %w", err)
+		return nil, err
 	}
 	j := &job{
 		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
-		secrets: redact.NewSet(s.Document.Secrets()...),
+		secrets: redact.NewSet(s.Document.Secrets()...), time: newStamps(e.opts.Wall, time.Time{}),
 	}
 	if j.run, err = describe(s, plan); err != nil {
 		return nil, err
 	}
-	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
+	j.run.ID, j.run.CreatedAt = id, j.time.now()
 	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
 	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
@@ -195,7 +197,10 @@ func (e *Engine) wakeLoop() {
 // aborts the remaining requests after ten seconds, exports the results, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := (&recovery{e}).run(ctx); err != nil {
+	past := &recovery{engine: e}
+	if err := past.begin(ctx); ctx.Err() != nil {
+		return nil // the next process begins again
+	} else if err != nil {
 		e.health.set(run.HealthFailed, "store", err.Error())
 		return err
 	}
@@ -206,6 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
+	supervisors.Go(func() { past.run(ctx) })
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
@@ -245,7 +251,7 @@ func (e *Engine) next() *job {
 		return nil
 	}
 	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.Shares(j.plan) }) {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan != nil && a.plan.Shares(j.plan) }) {
 			e.queue = slices.Delete(e.queue, i, i+1)
 			e.active = append(e.active, j)
 			return j
@@ -306,7 +312,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := j.change(ctx, func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(ctx, func(r *run.Run) { j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
 		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
@@ -393,7 +399,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
-		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false
