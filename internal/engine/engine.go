@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
@@ -21,8 +21,7 @@ import (
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -41,10 +40,13 @@ type Options struct {
 	Publisher run.Publisher // nil = events are discarded
 	Log       zerolog.Logger
 	Version   string
-	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
-	MaxQueued int // 0 = 100
+	MaxRuns   int        // runs at a time; 0 = 1, because load generators disturb each other
+	MaxQueued int        // 0 = 100
+	Caps      quota.Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
+	// Allow decides which servers runs may connect to; nil = all.
+	Allow *allow.List
 	// Dial opens connections to targets; nil = the system's. Tests use an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -80,6 +82,7 @@ type Engine struct {
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
 	queue    []*job          // guarded by mu; next first
+	storing  int             // guarded by mu; submissions that take a place in the queue once they are stored
 	active   []*job          // guarded by mu; in order of start
 	last     string          // guarded by mu; id of the run that finished last
 	stopping bool            // guarded by mu
@@ -107,83 +110,6 @@ func New(o Options) (*Engine, error) {
 type nobody struct{}
 
 func (nobody) Publish(run.Event) {}
-
-// Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] knows the runs of an earlier process.
-// The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
-// or ErrStore.
-func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
-	select {
-	case <-e.open:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	j, err := e.newJob(s)
-	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	switch {
-	case e.stopping:
-		err = run.ErrStopping
-	case s.Cell == nil && len(e.queue) >= e.opts.MaxQueued:
-		err = run.ErrQueueFull
-	}
-	e.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	created := j.view()
-	e.enqueue(j)
-	return created, nil
-}
-
-// newJob compiles a submission.
-func (e *Engine) newJob(s run.Submission) (*job, error) {
-	plan, err := plan.Compile(s.Document)
-	if err != nil {
-		return nil, err
-	}
-	id, err := e.ids.next()
-	if err != nil {
-		return nil, err
-	}
-	j := &job{
-		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
-		secrets: redact.NewSet(s.Document.Secrets()...), time: newStamps(e.opts.Wall, time.Time{}),
-	}
-	if j.run, err = describe(s, plan); err != nil {
-		return nil, err
-	}
-	j.run.ID, j.run.CreatedAt = id, j.time.now()
-	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
-	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
-	return j, nil
-}
-
-// Describe returns the run that a submission would make, with an id of its own. It is not
-// stored. The error is *config.Invalid if the document is wrong.
-func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err != nil {
-		return nil, err
-	}
-	return j.view(), nil
-}
-
-// enqueue appends a stored job to the queue.
-func (e *Engine) enqueue(j *job) {
-	e.mu.Lock()
-	e.jobs[j.run.ID] = j
-	e.queue = append(e.queue, j)
-	e.mu.Unlock()
-	j.emit(run.EventQueued, nil)
-	e.wakeLoop()
-}
 
 // wakeLoop makes the loop look at the queue.
 func (e *Engine) wakeLoop() {

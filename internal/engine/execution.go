@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/hub"
@@ -54,6 +55,7 @@ type execution struct {
 
 // system holds the options of the engine that a run uses.
 type system struct {
+	allow  *allow.List                                                       // nil = every server may be reached
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
 	memory *transport.Memory                                                 // of responses; nil = without bound
 	pacer  func() pace.Waiter

@@ -227,7 +227,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	}
 	d.RandomSeed = &r.Seed
 	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand, Cell: r.Cell})
+	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}
 		return v.refuse(ctx, r)

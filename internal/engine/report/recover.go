@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -27,7 +27,7 @@ type Recovery struct {
 // The error is that of ctx if it ends before. Memory does not grow with the file: the
 // values are on disk, or within the budget of the metrics.
 func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Recovery) (*export.Report, []run.Phase, error) {
-	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
+	file, err := regular.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}
