@@ -4,30 +4,24 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
-	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/quota"
-	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -71,15 +65,19 @@ type Options struct {
 	// DiskReserve is how many bytes of the disk the record files of a run leave free;
 	// 0 = [collect.DefaultReserve].
 	DiskReserve int64
-	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
+	// Recovered is called when the runs of an earlier process are known; nil = nobody.
+	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// Wall reads the system clock for the times of runs; nil = [time.Now].
+	Wall func() time.Time
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
 type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
-	open chan struct{} // closed when the runs of an earlier process are recovered
+	open chan struct{} // closed when the runs of an earlier process are known
+	ids  sequence
 	// memory bounds the memory of the responses of all runs together.
 	memory *transport.Memory
 	health *health
@@ -116,101 +114,6 @@ type nobody struct{}
 
 func (nobody) Publish(run.Event) {}
 
-// Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] has recovered the runs of an earlier process.
-// The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
-// or ErrStore.
-func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err == nil {
-		err = e.opts.Caps.Check(j.plan)
-	}
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-e.open:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	e.mu.Lock()
-	switch {
-	case e.stopping:
-		err = run.ErrStopping
-	case s.Cell == nil && len(e.queue)+e.storing >= e.opts.MaxQueued:
-		err = run.ErrQueueFull
-	default:
-		e.storing++
-	}
-	e.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
-		e.mu.Lock()
-		e.storing--
-		e.mu.Unlock()
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	created := j.view()
-	j.reserved = true
-	e.enqueue(j)
-	return created, nil
-}
-
-// newJob compiles a submission.
-func (e *Engine) newJob(s run.Submission) (*job, error) {
-	plan, err := plan.Compile(s.Document)
-	if err != nil {
-		return nil, err
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("make run id: %w", err)
-	}
-	j := &job{
-		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
-		secrets: redact.NewSet(s.Document.Secrets()...),
-	}
-	if j.run, err = describe(s, plan, j.secrets); err != nil {
-		return nil, err
-	}
-	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
-	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
-	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{
-		allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub,
-		reserve: cmp.Or(e.opts.DiskReserve, collect.DefaultReserve),
-	}
-	return j, nil
-}
-
-// Describe returns the run that a submission would make, with an id of its own. It is not
-// stored. The error is *config.Invalid if the document is wrong.
-func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err == nil {
-		err = e.opts.Caps.Check(j.plan)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return j.view(), nil
-}
-
-// enqueue appends a stored job to the queue.
-func (e *Engine) enqueue(j *job) {
-	e.mu.Lock()
-	if j.reserved {
-		e.storing--
-	}
-	e.jobs[j.run.ID] = j
-	e.queue = append(e.queue, j)
-	e.mu.Unlock()
-	j.emit(run.EventQueued, nil)
-	e.wakeLoop()
-}
-
 // wakeLoop makes the loop look at the queue.
 func (e *Engine) wakeLoop() {
 	select {
@@ -223,7 +126,10 @@ func (e *Engine) wakeLoop() {
 // aborts the remaining requests after ten seconds, exports the results, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := (&recovery{e}).run(ctx); err != nil {
+	past := &recovery{engine: e}
+	if err := past.begin(ctx); ctx.Err() != nil {
+		return nil // the next process begins again
+	} else if err != nil {
 		e.health.set(run.HealthFailed, checkStore, err.Error())
 		return err
 	}
@@ -235,6 +141,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	supervisors.Go(func() { storeWatch{e}.run(ctx) })
+	supervisors.Go(func() { past.run(ctx) })
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
@@ -274,7 +181,7 @@ func (e *Engine) next() *job {
 		return nil
 	}
 	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.Shares(j.plan) }) {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan != nil && a.plan.Shares(j.plan) }) {
 			e.queue = slices.Delete(e.queue, i, i+1)
 			e.active = append(e.active, j)
 			return j
@@ -333,7 +240,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := j.change(ctx, func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(ctx, func(r *run.Run) { j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
 		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
@@ -420,7 +327,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
-		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false

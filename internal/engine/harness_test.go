@@ -330,6 +330,12 @@ func (s *memStore) List(_ context.Context, q run.Query) (run.Page, error) {
 		}
 	}
 	page.Total = len(page.Runs)
+	if q.Sort == run.SortDefault { // newest first
+		slices.Reverse(page.Runs)
+	}
+	if q.Limit > 0 && len(page.Runs) > q.Limit {
+		page.Runs = page.Runs[:q.Limit]
+	}
 	return page, nil
 }
 

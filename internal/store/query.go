@@ -24,6 +24,10 @@ const (
 // absent is the sort key of a run without the value; it sorts last.
 const absent = math.MaxInt64
 
+// orderColumn sorts runs as they were submitted: ids grow even if the system clock is
+// set back, created_at does not.
+const orderColumn = "id"
+
 // query is a valid run.Query.
 type query struct {
 	run.Query
@@ -50,8 +54,10 @@ func check(q run.Query) (*query, error) {
 	out.Limit = cmp.Or(q.Limit, defaultLimit)
 	switch q.Sort {
 	case run.SortDefault:
-		out.column, out.Descending = "created_at", true
-	case run.SortCreated, run.SortStarted, run.SortEnded, run.SortDuration:
+		out.column, out.Descending = orderColumn, true
+	case run.SortCreated:
+		out.column = orderColumn
+	case run.SortStarted, run.SortEnded, run.SortDuration:
 		out.column = string(q.Sort)
 	case run.SortName:
 		out.column, out.text = string(q.Sort), true
@@ -109,8 +115,6 @@ func (q *query) next(r *run.Run) (string, error) {
 // number returns the sort key of a run, 0 if it is text.
 func (q *query) number(k keys) int64 {
 	switch q.column {
-	case "created_at":
-		return k.created
 	case "started_at":
 		return k.started
 	case "ended_at":
@@ -276,7 +280,9 @@ func (q *query) page() (string, []any) {
 	}
 	if q.after != nil {
 		cond += fmt.Sprintf(" AND (%s, id) %s (?, ?)", q.column, beyond)
-		if q.text {
+		if q.column == orderColumn {
+			args = append(args, q.after.ID, q.after.ID)
+		} else if q.text {
 			args = append(args, q.after.Text, q.after.ID)
 		} else {
 			args = append(args, q.after.Num, q.after.ID)

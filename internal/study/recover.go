@@ -131,7 +131,8 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 }
 
 // recall finds the cells that an earlier process has performed or queued. Cells that it
-// has begun and not ended are removed; they are performed again.
+// has begun and not ended are removed, without waiting for their results; they are
+// performed again.
 func (p *performance) recall(ctx context.Context) error {
 	cells, err := cellsOf(ctx, p.opts.Runner, p.run.ID)
 	if err != nil {
@@ -139,7 +140,7 @@ func (p *performance) recall(ctx context.Context) error {
 	}
 	for i := range cells {
 		c := &cells[i]
-		broken := c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
+		broken := c.State.Active() || c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
 		if broken || lost {
 			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {

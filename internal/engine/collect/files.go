@@ -180,6 +180,18 @@ func (v *valueFiles) close() {
 	v.files = nil
 }
 
+// Values store the values of the sets of a run that is recovered.
+type Values struct{ valueFiles }
+
+// NewValues returns the values of a run with a folder. They must be closed.
+func NewValues(dir string) *Values { return &Values{valueFiles{dir: dir}} }
+
+// Keep assigns a file to a set. After an error the values stay in memory.
+func (v *Values) Keep(set *metric.Set) error { return v.keep(set) }
+
+// Close removes all values.
+func (v *Values) Close() { v.close() }
+
 // RemoveValues removes the value files that a run of an earlier process has left.
 func RemoveValues(dir string) {
 	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is valid
