@@ -153,22 +153,35 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 		return nil, err
 	}
 	out := make([]wire.ResultFile, 0, len(names))
+	fresh := false
 	for _, name := range names {
 		file, err := regular.OpenIn(f.Root, name)
 		if err != nil {
 			return nil, err
 		}
-		info, sum, err := h.sums.of(f.id, name, file)
+		info, sum, computed, err := h.sums.of(f, name, file)
 		file.Close()
 		if err != nil {
 			return nil, err
 		}
+		fresh = fresh || computed
 		out = append(out, wire.ResultFile{
 			Name: name, Size: info.Size(), SHA256: sum, ModifiedAt: info.ModTime().UTC(), ContentType: contentType(name),
 			Href: "/api/runs/" + f.id + "/results/files/" + escapePath(name),
 		})
 	}
+	if fresh {
+		h.saveSums(f)
+	}
 	return out, nil
+}
+
+// saveSums keeps the checksums of a folder. Without that, they are computed again by the
+// next process.
+func (h *fileHandler) saveSums(f *folder) {
+	if err := h.sums.save(f); err != nil {
+		h.log.Debug().Err(err).Str("run", f.id).Msg("keep checksums")
+	}
 }
 
 // getFile serves one artifact.
@@ -235,9 +248,12 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 		return missing // including links, FIFOs and devices
 	}
 	defer file.Close()
-	info, sum, err := h.sums.of(f.id, name, file)
+	info, sum, computed, err := h.sums.of(f, name, file)
 	if err != nil {
 		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
+	}
+	if computed {
+		h.saveSums(f)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)

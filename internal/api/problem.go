@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -91,6 +90,8 @@ func problemTable() []problemRow {
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
 		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrPinned, 409, "run-pinned", "Run is pinned", "The run is pinned, so that it is kept", false},
+		{run.ErrDiskFull, 507, "insufficient-storage", "Insufficient storage", "Less than --min-free-disk is free on the disk of the data directory; delete runs, or free space", true},
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
@@ -141,7 +142,7 @@ func problemOf(err error) problemRow {
 // writeProblem responds with the problem of an error.
 func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	row := problemOf(err)
-	if row.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+	if row.status == http.StatusInternalServerError && r.Context().Err() == nil { // otherwise the client has left
 		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
 	}
 	p := wire.Problem{

@@ -63,6 +63,9 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
+	// DiskReserve is how many bytes of the disk the record files of a run leave free;
+	// 0 = [collect.DefaultReserve].
+	DiskReserve int64
 	// Recovered is called when the runs of an earlier process are known; nil = nobody.
 	// The results of interrupted ones may still be computed.
 	Recovered func()
@@ -128,10 +131,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := past.begin(ctx); ctx.Err() != nil {
 		return nil // the next process begins again
 	} else if err != nil {
-		e.health.set(run.HealthFailed, "store", err.Error())
+		e.health.set(run.HealthFailed, checkStore, err.Error())
 		return err
 	}
-	e.health.set(run.HealthRunning, "store", "ok")
+	e.health.set(run.HealthRunning, checkStore, "ok")
 	close(e.open)
 	if e.opts.Recovered != nil {
 		e.opts.Recovered()
@@ -139,6 +142,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	supervisors.Go(func() { past.run(ctx) })
+	supervisors.Go(func() { storeWatch{e}.run(ctx) })
 	for {
 		again := ended{e}.unstored()
 		for j := e.next(); j != nil; j = e.next() {
@@ -220,9 +224,7 @@ func (e *Engine) stop(ctx context.Context) {
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	if e.health.get().State != run.HealthFailed {
-		e.health.set(run.HealthStopping, "engine", "stopping")
-	}
+	e.health.set(run.HealthStopping, "engine", "stopping")
 	grace := shutdownGrace
 	for _, j := range active {
 		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})

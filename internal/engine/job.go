@@ -61,7 +61,7 @@ func (j *job) unstored() bool {
 func (j *job) warn(err error) {
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("store run")
-		j.health.set(run.HealthRunning, "store", err.Error())
+		j.health.store(err)
 	}
 }
 

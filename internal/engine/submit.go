@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
@@ -72,7 +74,10 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	j.run.ID, j.run.CreatedAt = id, j.time.now()
 	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
+	j.exec.system = system{
+		allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub,
+		reserve: cmp.Or(e.opts.DiskReserve, collect.DefaultReserve),
+	}
 	return j, nil
 }
 
