@@ -6,7 +6,7 @@
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm workloads browser image
+# Stages may be named: scripts/e2e.sh docs curl crash prometheus sdk vllm workloads browser image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -142,6 +142,11 @@ stage_curl() {
     -H 'Content-Type: application/yaml' --data-binary 'benchmark: {model: m, endpoint: {timout: 3}}') == "422 application/problem+json" ]] || die "a bad document is not refused"
   grep -q 'did you mean' "$work/problem.json"
   "$bin" healthcheck --url "$api/healthz" | contains ok
+}
+
+# The daemon is killed a few times; CRASH_KILLS=100 is the long form.
+stage_crash() {
+  go run ./scripts/crash -bin "$bin" -kills "${CRASH_KILLS:-10}" -seed "${CRASH_SEED:-1}" || die "the daemon does not survive kill -9"
 }
 
 # A real Prometheus scrapes the daemon.
@@ -301,7 +306,7 @@ stage_image() {
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm workloads browser image)
+  ((${#stages[@]})) || stages=(docs curl crash prometheus sdk vllm workloads browser image)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

@@ -173,7 +173,7 @@ func (s *Server) keepRoom(next http.Handler) http.Handler {
 				s.writeProblem(w, r, errTooManyConnections)
 				return
 			}
-		case r.Body != nil && r.Body != http.NoBody:
+		case r.ContentLength != 0: // with HTTP/2, requests without a body are not those with NoBody
 			if len(r.TransferEncoding) > 0 {
 				w.Header().Set("Connection", "close")
 			}

@@ -27,7 +27,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	bounded := listen.New(l, s.Limits.Connections)
 	srv := &http.Server{
 		Handler: s.router, ReadHeaderTimeout: s.Limits.HeaderTimeout, IdleTimeout: s.Limits.IdleTimeout,
-		MaxHeaderBytes: s.Limits.Header, ConnState: bounded.ConnState, ConnContext: bounded.ConnContext,
+		MaxHeaderBytes: s.Limits.Header, HTTP2: http2Limits(), ConnState: bounded.ConnState, ConnContext: bounded.ConnContext,
 		ErrorLog: log.New(serverLog{s.Log}, "", 0),
 	}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
@@ -66,6 +66,13 @@ func (l serverLog) Write(line []byte) (int, error) {
 	}
 	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
 	return len(line), nil
+}
+
+// http2Limits bounds what a connection of HTTP/2 can hold: the bound on connections would
+// otherwise allow 250 requests and 1 MiB of unread bodies on each.
+func http2Limits() *http.HTTP2Config {
+	const stream = 64 << 10 // bytes, the least of the protocol
+	return &http.HTTP2Config{MaxConcurrentStreams: 32, MaxReceiveBufferPerStream: stream, MaxReceiveBufferPerConnection: 2 * stream}
 }
 
 // closeCode returns the WebSocket close code for the end of the process.

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
+	"aiperfd/internal/store/filelock"
 )
 
 // Result is what an archive holds.
@@ -81,7 +82,7 @@ func addAll(ctx context.Context, w *archive.Writer, index *store.Index, dir stri
 		}
 		skipped, err := addRun(w, row, dir)
 		if errors.Is(err, errGone) {
-			out.Skipped = append(out.Skipped, fmt.Sprintf("run %s: it has no folder, or was deleted just now", id))
+			out.Skipped = append(out.Skipped, err.Error())
 			if err := index.Remove(ctx, id); err != nil {
 				return nil, err
 			}
@@ -116,9 +117,6 @@ func Export(ctx context.Context, dir, output string, ids []string, version strin
 		out := new(Result)
 		for _, row := range rows {
 			skipped, err := addRun(w, row, dir)
-			if errors.Is(err, errGone) {
-				return nil, fmt.Errorf("run %s has no folder, or was deleted just now", row.ID)
-			}
 			if err != nil {
 				return nil, err
 			}
@@ -209,14 +207,14 @@ func begin(dir string) (*partial, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	lock, err := store.LockFolder(dir)
+	lock, err := filelock.Lock(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, err
 	}
 	p := &partial{dir, lock}
 	left, err := os.ReadDir(dir)
 	for _, e := range left {
-		if e.Name() != store.LockFile {
+		if e.Name() != lockName {
 			err = errors.Join(err, os.RemoveAll(p.file(e.Name())))
 		}
 	}
@@ -225,6 +223,8 @@ func begin(dir string) (*partial, error) {
 	}
 	return p, nil
 }
+
+const lockName = "lock"
 
 func (p *partial) file(name string) string { return filepath.Join(p.dir, name) }
 

@@ -4,6 +4,7 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
+	"aiperfd/internal/store/filelock"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 987654321, time.UTC)
@@ -247,6 +249,39 @@ func TestBackupDuringDelete(t *testing.T) {
 	}
 }
 
+// One damaged row does not keep the other runs from being saved: the copy in the folder
+// stands in for it.
+func TestBackupOfDamagedRow(t *testing.T) {
+	s, dir := fill(t, newRun(1, bench.StateCompleted), newRun(2, bench.StateCompleted), newRun(3, bench.StateCompleted))
+	want := get(t, s, id(2))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, archive.Database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 3} {
+		if _, err := db.Exec("UPDATE runs SET run = '{' WHERE id = ?", id(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Close(), os.Remove(filepath.Join(s.Dir(id(3)), store.CopyFile))); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Create(t.Context(), dir, filepath.Join(t.TempDir(), "b.tar.gz"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Runs != 2 || len(out.Skipped) != 1 || !strings.HasPrefix(out.Skipped[0], "run "+id(3)+": its row and its copy are damaged") {
+		t.Errorf("%d runs, skipped %q", out.Runs, out.Skipped)
+	}
+	restored := t.TempDir()
+	if _, err := Restore(t.Context(), out.Path, restored, Unlimited()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.ReadFolder(filepath.Join(restored, archive.Runs, id(2))); err != nil || got.Name != want.Name {
+		t.Errorf("copy of the damaged row: %v, %v", got, err)
+	}
+}
+
 // The folder of a run that is in the trash by now counts as gone, even if its files can
 // still be read.
 func TestFolderGone(t *testing.T) {
@@ -281,9 +316,9 @@ func TestPartial(t *testing.T) {
 	if err := os.WriteFile(p.file("archive"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var used *store.InUseError
+	var used *filelock.HeldError
 	if _, err := Create(t.Context(), dir, target, "test"); !errors.As(err, &used) {
-		t.Errorf("two backups at once: %v, want an InUseError", err)
+		t.Errorf("two backups at once: %v, want a HeldError", err)
 	}
 	if err := p.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/store"
@@ -17,15 +18,23 @@ import (
 )
 
 // errGone reports a run without a folder.
-var errGone = errors.New("the folder of the run is gone")
+var errGone = errors.New("it has no folder, or was deleted just now")
 
-// addRun adds the files of a run, and returns what it left out.
+// addRun adds the files of a run, and returns what it left out. The error is errGone,
+// before anything was added, if the run has no folder or nothing that describes it.
 func addRun(w *archive.Writer, row *store.Row, dir string) (skipped []string, err error) {
 	f, err := openFolder(filepath.Join(dir, archive.Runs, row.ID))
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", row.ID, err)
 	}
 	defer f.close()
+	// The run itself is that of the index: the copy in the folder may be newer.
+	text, err := row.Document()
+	if err != nil {
+		if text, err = regular.Read(filepath.Join(dir, archive.Runs, row.ID, store.CopyFile)); err != nil {
+			return nil, fmt.Errorf("run %s: its row and its copy are damaged: %w", row.ID, errors.Join(errGone, err))
+		}
+	}
 	prefix := archive.Runs + "/" + row.ID + "/"
 	for _, file := range f.files {
 		if !row.State.Terminal() && (file.name == export.ReadyMarker || file.name == export.ProcessingMarker) {
@@ -34,11 +43,6 @@ func addRun(w *archive.Writer, row *store.Row, dir string) (skipped []string, er
 		if err := add(w, file.File, prefix+file.name); err != nil {
 			return nil, err
 		}
-	}
-	// The run itself comes last and is that of the index: the copy in the folder may be newer.
-	text, err := row.Document()
-	if err != nil {
-		return nil, err
 	}
 	for _, name := range f.skipped {
 		skipped = append(skipped, prefix+name)
@@ -95,7 +99,7 @@ func (f *folder) open(root *os.Root) fs.WalkDirFunc {
 			return err
 		case name == store.CopyFile:
 			return nil // see addRun
-		case strings.HasPrefix(base, ".") && (strings.HasSuffix(base, ".tmp") || strings.HasPrefix(base, ".values-")):
+		case durable.IsTemporary(base) || strings.HasPrefix(base, ".values-"):
 			return nil // being written, or left by a process that was killed
 		case !d.Type().IsRegular():
 			f.skipped = append(f.skipped, name+": it is not a regular file")

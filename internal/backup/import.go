@@ -27,12 +27,14 @@ type Imported struct {
 // Import adds the runs of an archive to a data folder: all of them or none. A daemon may
 // use the folder, and shows the runs at once. Runs that are there already must be the same.
 func Import(ctx context.Context, dir, file string, limits archive.Limits) (out *Imported, err error) {
-	s, err := store.Open(ctx, dir)
-	if used := new(store.InUseError); errors.As(err, &used) {
-		s, err = store.Attach(ctx, dir)
-	}
+	// A daemon may use the folder, or start meanwhile: the lock is taken only to make the
+	// database or to migrate it.
+	s, err := store.Attach(ctx, dir)
 	if err != nil {
-		return nil, err
+		var failure error
+		if s, failure = store.Open(ctx, dir); failure != nil {
+			return nil, errors.Join(err, failure)
+		}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p, err := begin(store.ImportDir(dir))

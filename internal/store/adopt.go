@@ -7,24 +7,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
+	"aiperfd/internal/store/filelock"
 )
 
 // importFolder is the folder of a data folder in which an import prepares runs.
 const importFolder = "import"
 
-// LockFolder locks a folder, by a file in it with the name [LockFile], for this process
-// until it is closed. The error is an *[InUseError] if another process has locked it.
-func LockFolder(dir string) (io.Closer, error) { return lock(dir) }
+// importLock is the file in it that a process with an import in progress has locked.
+const importLock = "lock"
 
 // Attach opens a data folder beside the process that it belongs to, so that runs can be
 // added by [Adopt]. Both must be of versions with the same database schema.
@@ -33,7 +33,7 @@ func Attach(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder)}
+	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), failures: newFailures()}
 	if err := attach(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}
@@ -121,7 +121,7 @@ func adopt(ctx context.Context, s *Store, from string, ids []string) (err error)
 	if err := durable.SyncDir(s.runs); err != nil {
 		return err
 	}
-	// After a crash here the next Open finds the folders and inserts the rows, see orphans.
+	// After a crash here the next Open finds the folders and inserts the rows, see tidy.
 	if err := tx.Commit(); err != nil {
 		return err
 	}
@@ -173,13 +173,18 @@ func complete(r *run.Run) error {
 	return nil
 }
 
-// orphans completes imports that an earlier process did not finish: it inserts the runs
-// whose folders are there without a row, and removes what was only prepared.
-func orphans(ctx context.Context, s *Store) error {
-	if held, err := lock(ImportDir(s.dir)); err == nil { // else nothing is there, or an import is in progress
+// tidy completes what an earlier process did not finish: it inserts the runs of an import
+// whose folders are there without a row, and removes what a kill has left of imports, of
+// new runs and of files that were being replaced.
+func tidy(ctx context.Context, s *Store) error {
+	if held, err := filelock.Lock(filepath.Join(ImportDir(s.dir), importLock)); err == nil { // else nothing is there, or an import is in progress
 		if err := errors.Join(os.RemoveAll(ImportDir(s.dir)), held.Close()); err != nil {
 			s.warn("the rest of an interrupted import is still on disk: %v", err)
 		}
+	}
+	states, err := states(ctx, s.write)
+	if err != nil {
+		return err
 	}
 	folders, err := os.ReadDir(s.runs)
 	if err != nil {
@@ -189,28 +194,65 @@ func orphans(ctx context.Context, s *Store) error {
 		if !usableID.MatchString(f.Name()) {
 			continue
 		}
-		var found int
-		if err := s.write.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE id = ?", f.Name()).Scan(&found); err != nil {
+		if state, found := states[f.Name()]; found {
+			removeTemporary(s.Dir(f.Name()), !state.Terminal())
+		} else if err := takeIn(ctx, s, f.Name()); err != nil {
 			return err
 		}
-		if found > 0 {
-			continue
-		}
-		r, err := readRun(s.Dir(f.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = complete(r)
-		}
-		if err != nil {
-			s.warn("the folder of run %s was not added to the list of runs: %v", f.Name(), err)
-			continue
-		}
-		if err := s.put(ctx, r); err != nil {
-			return err
-		}
-		s.warn("run %s was added to the list of runs: its folder was there", r.ID)
 	}
+	return nil
+}
+
+// states returns the states of all runs.
+func states(ctx context.Context, db *sql.DB) (_ map[string]bench.State, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT id, state FROM runs")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	all := map[string]bench.State{}
+	for rows.Next() {
+		var id string
+		var state bench.State
+		if err := rows.Scan(&id, &state); err != nil {
+			return nil, err
+		}
+		all[id] = state
+	}
+	return all, rows.Err()
+}
+
+// removeTemporary removes files that were being written: only the folder itself can have
+// any if the run has ended. What cannot be removed does no harm.
+func removeTemporary(dir string, deep bool) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir() && path != dir && !deep:
+			return fs.SkipDir
+		case d.Type().IsRegular() && durable.IsTemporary(d.Name()):
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// takeIn inserts the run of a folder that has no row.
+func takeIn(ctx context.Context, s *Store, id string) error {
+	r, err := readRun(s.Dir(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(s.Dir(id)) // a Put was interrupted; a folder with files stays
+		return nil
+	}
+	if err == nil {
+		err = complete(r)
+	}
+	if err != nil {
+		s.warn("the folder of run %s was not added to the list of runs: %v", id, err)
+		return nil
+	}
+	if err := s.put(ctx, r); err != nil {
+		return err
+	}
+	s.warn("run %s was added to the list of runs: its folder was there", id)
 	return nil
 }

@@ -23,8 +23,12 @@ type Row struct {
 	run, config string
 }
 
-// Document returns the content of the run's copy in its folder, [CopyFile].
+// Document returns the content of the run's copy in its folder, [CopyFile]. A damaged row
+// is an error.
 func (r *Row) Document() ([]byte, error) {
+	if !json.Valid([]byte(r.run)) || r.config != "" && !json.Valid([]byte(r.config)) {
+		return nil, fmt.Errorf("the row of run %s is damaged", r.ID)
+	}
 	data, err := plainjson.Marshal(struct {
 		Schema string          `json:"schema"`
 		Run    json.RawMessage `json:"run"`

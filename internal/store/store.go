@@ -45,10 +45,9 @@ func (e *InUseError) Error() string {
 // The names in a data folder.
 const (
 	databaseFile = "aiperfd.db"
-	// LockFile is the file that a locked folder contains.
-	LockFile    = "aiperfd.lock"
-	runsFolder  = "runs"
-	trashFolder = "trash"
+	lockFile     = "aiperfd.lock"
+	runsFolder   = "runs"
+	trashFolder  = "trash"
 )
 
 // Open opens a data folder and locks it for this process. It creates the folder if
@@ -88,7 +87,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.index(ctx); err != nil {
 		return err
 	}
-	return orphans(ctx, s)
+	return tidy(ctx, s)
 }
 
 // Close closes the database and releases the folder. Calls that have not

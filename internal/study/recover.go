@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -80,6 +81,9 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	p, err := s.reread(parent)
 	if err != nil {
 		fault := &run.Error{Code: run.Internal, Message: err.Error()}
+		if errors.Is(err, errNoPlan) {
+			fault = &run.Error{Code: run.Interrupted, Message: "interrupted: the process ended while the study was submitted; submit it again"}
+		}
 		var invalid *problem.Invalid
 		if errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted }) {
 			fault = &run.Error{Code: run.SecretLost, Message: "the study needs secrets, which are never stored; submit it again"}
@@ -97,9 +101,15 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	return nil
 }
 
+// errNoPlan reports that the process ended between the two steps of a submit.
+var errNoPlan = errors.New("the document of the study was not stored")
+
 // reread makes a study of its stored document.
 func (s *Service) reread(parent *run.Run) (*performance, error) {
 	text, err := Stored(s.opts.Store.Dir(parent.ID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoPlan
+	}
 	if err != nil {
 		return nil, err
 	}

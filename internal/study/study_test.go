@@ -403,6 +403,7 @@ func TestResumeFails(t *testing.T) {
 	}{
 		{&problem.Invalid{Problems: []problem.Problem{{Code: problem.CodeRedacted}}}, run.SecretLost},
 		{errors.New("torn"), run.Internal},
+		{nil, run.Interrupted},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunner(t)
@@ -416,6 +417,11 @@ func TestResumeFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
+			if c.want == run.Interrupted { // as a kill between the two steps of the submit leaves it
+				if err := os.Remove(filepath.Join(r.Store.Dir(parent.ID), planFile)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := s.recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
