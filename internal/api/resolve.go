@@ -16,7 +16,7 @@ import (
 // Aliases of runs.
 const (
 	aliasCurrent = "current" // the active run
-	aliasLatest  = "latest"  // the run that finished last
+	aliasLatest  = "latest"  // the newest run that has ended
 )
 
 // base is what the handlers of all resources share: access to runs, and the
@@ -95,10 +95,11 @@ func (b *base) find(ctx context.Context, name string) (*run.Run, error) {
 	return b.runs.Get(ctx, name)
 }
 
-// lastFinished returns the run that finished last, nil if none has.
+// lastFinished returns the newest run that has ended, nil if there is none. It is not
+// chosen by its time, which is wrong if the system clock was set back.
 func (b *base) lastFinished(ctx context.Context) (*run.Run, error) {
 	page, err := b.runs.List(ctx, run.Query{
-		Kind: run.KindRun, States: terminalStates(), Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: terminalStates(), Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err

@@ -94,6 +94,11 @@ func (o *oneShot) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if o.Folder.resumed != "" {
+			if err := reopen(ctx, tree, o.Folder.resumed); err != nil {
+				return err
+			}
+		}
 		ao.store, ao.observer = tree, cells
 		ao.study = func([]byte) (*config.Document, error) { return o.Document, nil }
 	}

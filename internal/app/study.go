@@ -22,7 +22,7 @@ import (
 )
 
 // MakeStudyFolder returns the folder of a study in the foreground. A folder with the same
-// study, if its process died, is taken over: the study goes on there. Other studies are
+// study, if its process died or it was cancelled, is taken over: the study goes on there. Other studies are
 // not overwritten: the folder gets a number.
 func MakeStudyFolder(d *config.Document, given bool) (*Folder, error) {
 	f := &Folder{Path: d.Benchmark.Artifacts.Dir}
@@ -43,12 +43,26 @@ func MakeStudyFolder(d *config.Document, given bool) (*Folder, error) {
 		switch {
 		case parent == nil && (f.named || !occupied(f.Path)):
 			return f, f.claim()
-		case parent != nil && !parent.State.Terminal() && sameStudy(f.Path, d.Study()):
+		case parent != nil && resumable(parent.State) && sameStudy(f.Path, d.Study()):
 			f.resumed = parent.ID
 			return f, f.claim()
 		}
 		f.Path = fmt.Sprintf("%s-%d", base, n)
 	}
+}
+
+// resumable reports whether a study in a state has cells left that were to be performed.
+func resumable(s bench.State) bool { return !s.Terminal() || s == bench.StateCancelled }
+
+// reopen makes a study that was cancelled one that goes on.
+func reopen(ctx context.Context, tree *store.Tree, id string) error {
+	r, err := tree.Get(ctx, id)
+	if err != nil || r.State != bench.StateCancelled {
+		return err
+	}
+	r.State, r.StateReason, r.EndedAt, r.Summary = bench.StateQueued, "", nil, nil
+	r.Revision++
+	return tree.Put(ctx, r)
 }
 
 // studyIn returns the study whose results are in a folder, or nil.

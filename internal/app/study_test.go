@@ -59,6 +59,8 @@ func TestMakeStudyFolder(t *testing.T) {
 	leave(dir, document(), bench.StateRunning)
 	check("interrupted", document(), dir, true)
 	check("interrupted, with another display", document("--ui", "none", "--log-level", "debug"), dir, true)
+	leave(dir, document(), bench.StateCancelled)
+	check("cancelled", document(), dir, true)
 	check("another load", document("--request-count", "7"), dir+"-2", false)
 	leave(dir, document(), bench.StateCompleted)
 	check("complete", document(), dir+"-2", false)

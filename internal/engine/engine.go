@@ -32,6 +32,7 @@ const (
 	DefaultMaxQueued = 100
 	shutdownGrace    = 10 * time.Second // for requests in flight when the process stops
 	storeTimeout     = 10 * time.Second
+	storeRetry       = 5 * time.Second // between attempts to store the end of a run
 )
 
 // Options configure an [Engine].
@@ -143,6 +144,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	supervisors.Go(func() { storeWatch{e}.run(ctx) })
 	supervisors.Go(func() { past.run(ctx) })
 	for {
+		again := ended{e}.unstored()
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
 				j.supervise(ctx)
@@ -151,8 +153,14 @@ func (e *Engine) Run(ctx context.Context) error {
 				e.wakeLoop()
 			})
 		}
+		var retry <-chan time.Time
+		if len(again) > 0 {
+			retry = time.After(storeRetry)
+		}
 		select {
 		case <-e.wake:
+		case <-retry:
+			ended{e}.store(ctx, again)
 		case <-ctx.Done():
 			e.stop(ctx)
 			return nil
@@ -201,13 +209,11 @@ func (e *Engine) retire(j *job) {
 			break
 		}
 	}
-	if j.exec.latest() != nil {
-		if previous := e.last; previous != "" && previous != j.run.ID {
-			delete(e.jobs, previous)
-		}
+	if previous := e.last; j.exec.latest() != nil {
 		e.last = j.run.ID
+		ended{e}.forget(previous)
 	} else {
-		delete(e.jobs, j.run.ID)
+		ended{e}.forget(j.run.ID)
 	}
 	close(j.done)
 }
@@ -279,9 +285,23 @@ func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) {
 }
 
 // List returns runs without their configurations. The state of active runs is the
-// one stored last; every change of state is stored.
+// one stored last; every change of state is stored. Of a run whose end the store has
+// refused, the list has the state in memory.
 func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
-	return e.opts.Store.List(ctx, q)
+	page, err := e.opts.Store.List(ctx, q)
+	for _, j := range (ended{e}).unstored() {
+		at := slices.IndexFunc(page.Runs, func(r run.Run) bool { return r.ID == j.run.ID })
+		if at < 0 {
+			continue
+		}
+		page.Runs[at] = *j.view()
+		page.Runs[at].Config = nil
+		if len(q.States) > 0 && !slices.Contains(q.States, page.Runs[at].State) {
+			page.Runs = slices.Delete(page.Runs, at, at+1)
+			page.Total--
+		}
+	}
+	return page, err
 }
 
 // Delete removes a terminal run and its files. With force, an active run is

@@ -37,6 +37,7 @@ type job struct {
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
 	run  run.Run // guarded by mu
+	lost bool    // guarded by mu; the store has refused the last change
 
 	report *export.Report // guarded by mu; nil before the results are computed
 }
@@ -47,6 +48,13 @@ func (j *job) view() *run.Run {
 	defer j.mu.Unlock()
 	r := j.run
 	return &r
+}
+
+// unstored reports whether the run has ended and the store does not have its end.
+func (j *job) unstored() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost && j.run.State.Terminal()
 }
 
 // warn logs an error of the store that does not stop the run.
@@ -70,6 +78,9 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	err := j.opts.Store.Put(ctx, &r)
+	j.mu.Lock()
+	j.lost = err != nil
+	j.mu.Unlock()
 	j.emit(run.EventStateChanged, j.exec.latest())
 	if err != nil {
 		return fmt.Errorf("%w: %w", run.ErrStore, err)

@@ -297,7 +297,7 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 		}
 	}
 	p.outcomes[at].Trials = append(p.outcomes[at].Trials, result)
-	if result.Failure != "" {
+	if result.Failure != "" && !p.stoppedWith(child) {
 		p.failed++
 	}
 	done := 0
@@ -309,6 +309,14 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 		p.opts.Observer.Ended(p.view(), child, &result)
 	}
 	return p.tolerated(v, &result)
+}
+
+// stoppedWith reports whether the cancel of the study ended a cell, which has not failed
+// then: the study performs it again if it goes on.
+func (p *performance) stoppedWith(child *run.Run) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.request != nil && child.State == bench.StateCancelled
 }
 
 // tolerated returns the error that ends the study if too many cells have failed.
