@@ -138,6 +138,7 @@ func admit(ctx context.Context, s *Store, tx *sql.Tx, from, id string) (*run.Run
 	if err := complete(r); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
+	r.Idempotency = nil // it identifies a request to another daemon
 	var found int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE id = ?", id).Scan(&found); err != nil {
 		return nil, err
