@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
-	"aiperfd/internal/store/filelock"
 )
 
 // Result is what an archive holds.
@@ -207,14 +206,14 @@ func begin(dir string) (*partial, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	lock, err := filelock.Lock(filepath.Join(dir, lockName))
+	lock, err := store.LockFolder(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	p := &partial{dir, lock}
 	left, err := os.ReadDir(dir)
 	for _, e := range left {
-		if e.Name() != lockName {
+		if e.Name() != store.LockFile {
 			err = errors.Join(err, os.RemoveAll(p.file(e.Name())))
 		}
 	}
@@ -223,8 +222,6 @@ func begin(dir string) (*partial, error) {
 	}
 	return p, nil
 }
-
-const lockName = "lock"
 
 func (p *partial) file(name string) string { return filepath.Join(p.dir, name) }
 

@@ -22,7 +22,6 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/store/archive"
-	"aiperfd/internal/store/filelock"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 987654321, time.UTC)
@@ -316,9 +315,9 @@ func TestPartial(t *testing.T) {
 	if err := os.WriteFile(p.file("archive"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var used *filelock.HeldError
+	var used *store.InUseError
 	if _, err := Create(t.Context(), dir, target, "test"); !errors.As(err, &used) {
-		t.Errorf("two backups at once: %v, want a HeldError", err)
+		t.Errorf("two backups at once: %v, want an InUseError", err)
 	}
 	if err := p.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)

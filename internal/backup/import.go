@@ -119,14 +119,16 @@ func same(ctx context.Context, s *store.Store, r *run.Run, dir string) (bool, er
 	return equal, err
 }
 
-// sameRun compares what two runs say of themselves.
+// sameRun compares what two runs say of themselves, without the request that submitted them.
 func sameRun(a, b *run.Run) (bool, error) {
 	var texts [2][]byte
 	for i, r := range []*run.Run{a, b} {
+		c := *r
+		c.Idempotency = nil
 		text, err := plainjson.Marshal(struct {
 			Run    *run.Run
 			Config any
-		}{r, r.Config})
+		}{&c, c.Config})
 		if err != nil {
 			return false, fmt.Errorf("encode run %s: %w", r.ID, err)
 		}

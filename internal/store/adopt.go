@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,14 +18,14 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
-	"aiperfd/internal/store/filelock"
 )
 
 // importFolder is the folder of a data folder in which an import prepares runs.
 const importFolder = "import"
 
-// importLock is the file in it that a process with an import in progress has locked.
-const importLock = "lock"
+// LockFolder locks a folder, by a file in it with the name [LockFile], for this process
+// until it is closed. The error is an *[InUseError] if another process has locked it.
+func LockFolder(dir string) (io.Closer, error) { return lock(dir) }
 
 // Attach opens a data folder beside the process that it belongs to, so that runs can be
 // added by [Adopt]. Both must be of versions with the same database schema.
@@ -73,7 +74,7 @@ func attach(ctx context.Context, s *Store) error {
 
 // ImportDir returns the folder of a data folder in which runs are prepared for [Adopt]: on
 // the same file system as the runs. It may not exist. What is left in it when the store is opened
-// is removed, unless a process holds the lock of the file "lock" in it.
+// is removed, unless a process holds the lock of that folder.
 func ImportDir(dir string) string { return filepath.Join(dir, importFolder) }
 
 // Adopt adds runs whose folders have been prepared in another folder of the data folder:
@@ -138,6 +139,7 @@ func admit(ctx context.Context, s *Store, tx *sql.Tx, from, id string) (*run.Run
 	if err := complete(r); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
+	r.Idempotency = nil // it identifies a request to another daemon
 	var found int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE id = ?", id).Scan(&found); err != nil {
 		return nil, err
@@ -177,7 +179,7 @@ func complete(r *run.Run) error {
 // whose folders are there without a row, and removes what a kill has left of imports, of
 // new runs and of files that were being replaced.
 func tidy(ctx context.Context, s *Store) error {
-	if held, err := filelock.Lock(filepath.Join(ImportDir(s.dir), importLock)); err == nil { // else nothing is there, or an import is in progress
+	if held, err := lock(ImportDir(s.dir)); err == nil { // else nothing is there, or an import is in progress
 		if err := errors.Join(os.RemoveAll(ImportDir(s.dir)), held.Close()); err != nil {
 			s.warn("the rest of an interrupted import is still on disk: %v", err)
 		}

@@ -26,7 +26,7 @@ func lock(dir string) (_ *locked, err error) {
 	if l.folder, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, lockFile)
+	path := filepath.Join(dir, LockFile)
 	if err := flock(l.folder); err != nil {
 		return nil, inUse(err, path)
 	}

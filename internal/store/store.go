@@ -45,9 +45,10 @@ func (e *InUseError) Error() string {
 // The names in a data folder.
 const (
 	databaseFile = "aiperfd.db"
-	lockFile     = "aiperfd.lock"
-	runsFolder   = "runs"
-	trashFolder  = "trash"
+	// LockFile is the file that a locked folder contains.
+	LockFile    = "aiperfd.lock"
+	runsFolder  = "runs"
+	trashFolder = "trash"
 )
 
 // Open opens a data folder and locks it for this process. It creates the folder if
