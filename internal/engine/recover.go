@@ -75,6 +75,7 @@ func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 	if err := v.engine.opts.Store.Put(ctx, r); err != nil {
 		return fmt.Errorf("store interrupted run %s: %w", r.ID, err)
 	}
+	v.engine.health.recovered()
 	v.engine.opts.Log.Warn().Str("run", r.ID).Msg("run was interrupted by the end of the process")
 	return nil
 }
