@@ -72,8 +72,8 @@ func newServeCommand() *cobra.Command {
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
-	f.store.add(fs)
 	f.limits.add(fs)
+	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	f.access.add(fs)
 	return cmd
@@ -95,11 +95,11 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
-	rules, err := f.store.rules()
+	targets, err := f.targets.options()
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
-	targets, err := f.targets.options()
+	rules, err := f.store.rules()
 	if err != nil {
 		return exitError{exitUsage, err}
 	}

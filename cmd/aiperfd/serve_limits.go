@@ -50,8 +50,8 @@ func (f *limitFlags) options() (app.Limits, error) {
 			errs = append(errs, fmt.Errorf("--%s %v: must be %s", flag, value, accepted))
 		}
 	}
-	const mostBody = 64 << 20 // the loader of documents accepts no more
-	check(l.API.Body >= 1 && l.API.Body <= mostBody, "max-body", l.API.Body, "from 1 to 67108864 bytes")
+	const mostBody = 8 << 20 // more than any document needs; several are in memory at a time
+	check(l.API.Body >= 1 && l.API.Body <= mostBody, "max-body", l.API.Body, "from 1 to 8388608 bytes")
 	check(l.API.Header >= 1<<10 && l.API.Header <= 1<<20, "max-header", l.API.Header, "from 1024 to 1048576 bytes")
 	for _, d := range []struct {
 		flag  string

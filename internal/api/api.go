@@ -84,15 +84,15 @@ type Options struct {
 	Shutdown func()
 	Version  string
 
-	Log           zerolog.Logger // the zero Logger writes nothing
-	Features      []string       // for GET /api/version; nil = none
-	Bind          string         // host that the listener is bound to; empty = loopback
-	AllowedHosts  []string       // more values for the Host header, without a port
-	OneShot       bool           // the process exists for one run
-	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
-	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
-	Limits        Limits
+	Log           zerolog.Logger         // the zero Logger writes nothing
+	Features      []string               // for GET /api/version; nil = none
+	Bind          string                 // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string               // more values for the Host header, without a port
+	OneShot       bool                   // the process exists for one run
+	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
 	Collectors    []prometheus.Collector // more metrics of this process
+	Limits        Limits
 	// Access decides who may do what. nil = everybody may do everything, and Bind must
 	// be a loopback address.
 	Access *access.Guard

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -143,7 +142,7 @@ func problemOf(err error) problemRow {
 // writeProblem responds with the problem of an error.
 func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	row := problemOf(err)
-	if row.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+	if row.status == http.StatusInternalServerError && r.Context().Err() == nil { // otherwise the client has left
 		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
 	}
 	p := wire.Problem{

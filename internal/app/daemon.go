@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
 	"aiperfd/internal/upkeep"
@@ -33,9 +34,9 @@ type DaemonOptions struct {
 	MaxQueued    int      // 0 = engine.DefaultMaxQueued
 	AllowedHosts []string // further values of the Host header
 	MetricNames  string   // of /metrics; see api.Options
-	Keep         upkeep.Rules
 	Limits       Limits
 	Targets      TargetOptions
+	Keep         upkeep.Rules
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
@@ -76,6 +77,9 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 		o.Log.Warn().Msg(w)
 	}
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
+	if files, ok := monitor.FileLimit(); ok {
+		o.Limits.Caps.Connections = connections(files)
+	}
 	o.Load.Reach.Targets = o.Targets.list(ln)
 	if o.Load.Reach.Targets.Closed() {
 		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"aiperfd/internal/api"
@@ -19,6 +20,13 @@ type Limits struct {
 	Caps          quota.Caps
 	WebSockets    int           // clients at a time; 0 = feed.DefaultMaxClients
 	MetricsLinger time.Duration // see api.Options
+}
+
+// connections returns how many connections to servers a process can have that may open so
+// many files: some are for the store, the files of a run and the clients.
+func connections(files uint64) int {
+	const others = 64
+	return int(min(max(files, others+1)-others, math.MaxInt32))
 }
 
 // checkPlans compiles a document, and each variation of a study, and checks the plans.

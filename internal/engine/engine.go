@@ -172,7 +172,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...),
 	}
-	if j.run, err = describe(s, plan); err != nil {
+	if j.run, err = describe(s, plan, j.secrets); err != nil {
 		return nil, err
 	}
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")

@@ -321,7 +321,7 @@ func TestBrokenRow(t *testing.T) {
 func TestLockWithoutFile(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
-	if err := os.Remove(filepath.Join(dir, lockFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, LockFile)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), dir)
@@ -329,7 +329,7 @@ func TestLockWithoutFile(t *testing.T) {
 	if !errors.As(err, &used) {
 		t.Fatalf("second Open = %v, want an InUseError", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, lockFile)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, LockFile)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the refused process made a lock file: %v", err)
 	}
 }

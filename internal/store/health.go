@@ -20,7 +20,8 @@ type locked struct {
 	file   *os.File
 }
 
-func (l *locked) close() error {
+// Close ends the lock.
+func (l *locked) Close() error {
 	var errs []error
 	for _, f := range []*os.File{l.file, l.folder} {
 		if f != nil {

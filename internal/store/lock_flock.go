@@ -20,13 +20,13 @@ func lock(dir string) (_ *locked, err error) {
 	l := new(locked)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.close())
+			err = errors.Join(err, l.Close())
 		}
 	}()
 	if l.folder, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, lockFile)
+	path := filepath.Join(dir, LockFile)
 	if err := flock(l.folder); err != nil {
 		return nil, inUse(err, path)
 	}

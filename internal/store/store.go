@@ -45,9 +45,10 @@ func (e *InUseError) Error() string {
 // The names in a data folder.
 const (
 	databaseFile = "aiperfd.db"
-	lockFile     = "aiperfd.lock"
-	runsFolder   = "runs"
-	trashFolder  = "trash"
+	// LockFile is the file that a locked folder contains.
+	LockFile    = "aiperfd.lock"
+	runsFolder  = "runs"
+	trashFolder = "trash"
 )
 
 // Open opens a data folder and locks it for this process. It creates the folder if
@@ -84,7 +85,10 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.emptyTrash(ctx); err != nil {
 		return err
 	}
-	return s.index(ctx)
+	if err := s.index(ctx); err != nil {
+		return err
+	}
+	return orphans(ctx, s)
 }
 
 // Close closes the database and releases the folder. Calls that have not
@@ -98,7 +102,7 @@ func (s *Store) Close() error {
 		}
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.close())
+		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
 }

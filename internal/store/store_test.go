@@ -140,7 +140,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{databaseFile, lockFile, filepath.Join(runsFolder, id(1), runFile)} {
+	for _, name := range []string{databaseFile, LockFile, filepath.Join(runsFolder, id(1), runFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}

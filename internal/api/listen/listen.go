@@ -2,10 +2,12 @@
 // them cannot keep others out. Accepting never waits for a client to leave:
 //
 //   - Below the bound, every connection is served.
-//   - At the bound, the connection that has waited longest for its client is closed: one
-//     that is idle, that has sent no complete header, or whose body is still arriving.
+//   - At the bound, a connection that waits for its client is closed: one that is idle,
+//     that has sent no complete header, or whose body is still arriving. It is the one
+//     that has waited longest of the address with the most connections that wait.
 //   - If all connections are busy with responses, a few more are accepted, on which a
 //     server answers nothing but probes (see [Spare]). The oldest of them gives way.
+//   - So it is if the process can open no more files: a few descriptors are kept for that.
 //
 // A connection moves between these states by the calls of net/http to
 // [Listener.ConnState], and by [Body].
@@ -17,7 +19,12 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
+
+// retryAfter is the time between attempts to accept a connection when the process can open
+// no more files.
+const retryAfter = 10 * time.Millisecond
 
 // spares is the number of connections beyond the bound.
 const spares = 32
@@ -26,7 +33,8 @@ const spares = 32
 // Install its methods ConnState and ConnContext in the http.Server that serves it.
 type Listener struct {
 	net.Listener
-	max int
+	max  int
+	kept descriptors
 
 	mu      sync.Mutex
 	open    map[*conn]struct{} // guarded by mu; without those that are being closed
@@ -34,9 +42,12 @@ type Listener struct {
 	counter uint64             // guarded by mu; orders the changes of states
 }
 
-// New returns a listener with at most n connections, ≥ 1, and a few for probes.
+// New returns a listener with at most n connections, ≥ 1, and a few for probes. It must be
+// closed.
 func New(l net.Listener, n int) *Listener {
-	return &Listener{Listener: l, max: n, open: make(map[*conn]struct{})}
+	out := &Listener{Listener: l, max: n, open: make(map[*conn]struct{})}
+	out.kept.fill()
+	return out
 }
 
 // state is who has to act next on a connection.
@@ -51,6 +62,7 @@ const (
 type conn struct {
 	net.Conn
 	owner *Listener
+	host  string // of the client, without its port
 	spare bool
 
 	// Guarded by the mutex of owner.
@@ -61,28 +73,47 @@ type conn struct {
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
+	scarce := false
+	for exhausted(err) {
+		// Others may be faster to use the descriptor.
+		if scarce = true; !l.kept.release() {
+			<-time.After(retryAfter)
+			l.kept.fill()
+		}
+		accepted, err = l.Listener.Accept()
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: accepted, owner: l}
+	if !scarce {
+		l.kept.fill()
+	}
+	c := &conn{Conn: accepted, owner: l, spare: scarce}
+	if host, _, err := net.SplitHostPort(accepted.RemoteAddr().String()); err == nil {
+		c.host = host
+	}
 	if victim := l.admit(c); victim != nil {
 		victim.Conn.Close() // it is forgotten already; its error interests nobody
 	}
 	return c, nil
 }
 
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	l.kept.close()
+	return l.Listener.Close()
+}
+
 // admit adds a connection and returns the one that has to be closed for it, if any.
 func (l *Listener) admit(c *conn) (victim *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open)-l.spares >= l.max {
+	if !c.spare && len(l.open)-l.spares >= l.max {
 		victim = l.oldest(func(c *conn) bool { return !c.spare && c.state == waiting })
-		if victim == nil {
-			c.spare = true
-			if l.spares >= spares {
-				victim = l.oldest(func(c *conn) bool { return c.spare })
-			}
-		}
+		c.spare = victim == nil
+	}
+	if c.spare && l.spares >= spares {
+		victim = l.oldest(func(c *conn) bool { return c.spare })
 	}
 	if victim != nil {
 		l.forget(victim)
@@ -96,14 +127,32 @@ func (l *Listener) admit(c *conn) (victim *conn) {
 	return victim
 }
 
-// oldest returns the connection whose state began first among those that match.
-func (l *Listener) oldest(match func(*conn) bool) (found *conn) {
+// oldest returns the connection whose state began first among those that match, of the
+// address that has the most of these; nil if none matches.
+func (l *Listener) oldest(match func(*conn) bool) *conn {
+	type group struct {
+		size  int
+		first *conn
+	}
+	groups := make(map[string]group)
+	var most group
 	for c := range l.open {
-		if match(c) && (found == nil || c.since < found.since) {
-			found = c
+		if !match(c) {
+			continue
+		}
+		g := groups[c.host]
+		g.size++
+		if g.first == nil || c.since < g.first.since {
+			g.first = c
+		}
+		groups[c.host] = g
+	}
+	for _, g := range groups {
+		if g.size > most.size || g.size == most.size && g.first.since < most.first.since {
+			most = g
 		}
 	}
-	return found
+	return most.first
 }
 
 // forget removes a connection if it is there.
@@ -122,7 +171,11 @@ func (c *conn) Close() error {
 	c.owner.mu.Lock()
 	c.owner.forget(c)
 	c.owner.mu.Unlock()
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if c.spare {
+		c.owner.kept.fill()
+	}
+	return err
 }
 
 // enter changes the state of a connection.
