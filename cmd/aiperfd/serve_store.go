@@ -96,10 +96,9 @@ func (d *daysOrDuration) Set(text string) error {
 	var err error
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n float64
-		if n, err = strconv.ParseFloat(days, 64); n*day < math.MaxInt64 {
+		parsed = -1
+		if n, err = strconv.ParseFloat(days, 64); n >= 0 && n*day < math.MaxInt64 {
 			parsed = time.Duration(n * day)
-		} else {
-			parsed = -1
 		}
 	} else {
 		parsed, err = time.ParseDuration(text)

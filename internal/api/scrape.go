@@ -59,21 +59,22 @@ type serviceCollector struct {
 }
 
 // serviceFamilies are the descriptions of the metrics of a serviceCollector.
-type serviceFamilies struct{ depth, runs, clients, dropped *prometheus.Desc }
+type serviceFamilies struct{ depth, runs, recovered, clients, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
-		depth:   prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
-		runs:    prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
-		clients: prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
-		dropped: prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
+		depth:     prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
+		runs:      prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
+		recovered: prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
+		clients:   prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
+		dropped:   prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 	f := newServiceFamilies()
-	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.clients, f.dropped} {
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.clients, f.dropped} {
 		out <- d
 	}
 }
@@ -84,6 +85,7 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	counts := c.hub.Counts()
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.live.Queue().IDs)))
+	out <- prometheus.MustNewConstMetric(f.recovered, counter, float64(c.live.Health().Recovered))
 	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
 	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
 	for _, state := range terminalStates() {

@@ -56,6 +56,13 @@ func (h *health) set(state, check, value string) {
 	}
 }
 
+// recovered notes that an interrupted run of an earlier process was ended.
+func (h *health) recovered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.current.Recovered++
+}
+
 // enter changes the state. Call it with mu held.
 func (h *health) enter(state string) {
 	if h.current.State != state {

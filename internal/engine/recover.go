@@ -161,6 +161,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 		*now = *r
 	}))
 	tries.end()
+	v.engine.health.recovered()
 	j.emit(run.EventComplete, j.exec.latest())
 }
 

@@ -43,6 +43,9 @@ type Health struct {
 	State  string            // one of the Health constants
 	Since  time.Time         // when State last changed
 	Checks map[string]string // by name of the part: "ok", or the fault
+	// Recovered is the number of runs that the end of an earlier process had interrupted,
+	// and that this one has ended.
+	Recovered int
 }
 
 // The states of a service.
