@@ -53,7 +53,7 @@ func newHealthcheckCommand() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		return healthcheck(ctx, cmd.OutOrStdout(), f.url)
+		return healthcheck(ctx, plainOut(cmd), f.url)
 	}
 	return cmd
 }
