@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/native"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/run"
@@ -110,7 +111,7 @@ func storeSnapshot(dir string, snap *run.Snapshot) error {
 // loadSnapshot reads the last snapshot of a terminal run; if there is none, it returns
 // an empty one.
 func loadSnapshot(dir string, state bench.State) (*run.Snapshot, error) {
-	data, err := os.ReadFile(filepath.Join(dir, snapshotFile))
+	data, err := regular.Read(filepath.Join(dir, snapshotFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return &run.Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
 	}

@@ -84,7 +84,10 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.emptyTrash(ctx); err != nil {
 		return err
 	}
-	return s.index(ctx)
+	if err := s.index(ctx); err != nil {
+		return err
+	}
+	return orphans(ctx, s)
 }
 
 // Close closes the database and releases the folder. Calls that have not

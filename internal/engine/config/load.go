@@ -162,6 +162,7 @@ func (d *Draft) Load() (*Document, []problem.Problem, error) {
 	rules.check()
 	filler{l}.fill()
 	rules.checkFilled()
+	hideMetadata(l)
 	if l.Err() == nil && unread != nil {
 		l.makeStudy(unread)
 	}

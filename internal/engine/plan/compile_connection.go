@@ -284,14 +284,14 @@ func (c *compiler) serverCalls(p *Plan) {
 		Models: e.WaitForModelMode != "inference", Inference: e.WaitForModelMode != "models",
 	}
 	if r := e.ResetKVCache; r != nil {
-		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
+		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []secret.URL{secret.NewURL("/reset_prefix_cache"), secret.NewURL("/flush_cache")}}
 		p.Reset.Run, p.Reset.Profiling = r.Before != "profiling", r.Before == "profiling" || r.Before == "both"
 		if r.Path != nil {
-			p.Reset.Paths = []string{*r.Path}
+			p.Reset.Paths = []secret.URL{*r.Path}
 		}
 	}
 	if s := e.ServerProfiler; s != nil {
-		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: "/start_profile", Stop: "/stop_profile"}
+		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: secret.NewURL("/start_profile"), Stop: secret.NewURL("/stop_profile")}
 		if s.StartPath != nil {
 			p.Profiler.Start = *s.StartPath
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // maxAliased is how many nodes aliases may add to a document.
@@ -69,7 +71,7 @@ func parseYAML(data []byte) (root *Node, duplicates []Duplicate, err error) {
 
 func malformedAt(n ast.Node, format string, args ...any) error {
 	at := nodePlace(n)
-	return &Malformed{Line: at.Line, Column: at.Column, Detail: fmt.Sprintf(format, args...)}
+	return &Malformed{Line: at.Line, Column: at.Column, Detail: redact.Misplaced(fmt.Sprintf(format, args...))}
 }
 
 // yamlMalformed takes message and position of a library error, but not the
@@ -82,7 +84,7 @@ func yamlMalformed(err error) *Malformed {
 	if !errors.As(err, &e) {
 		return &Malformed{Detail: "invalid YAML"}
 	}
-	m := &Malformed{Detail: e.GetMessage()}
+	m := &Malformed{Detail: redact.Misplaced(e.GetMessage())}
 	if tk := e.GetToken(); tk != nil && tk.Position != nil {
 		m.Line, m.Column = tk.Position.Line, tk.Position.Column
 	}
