@@ -22,7 +22,7 @@ func checkHelp(t *testing.T, cmd *cobra.Command, args []string) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if out.Len() < 150 {
+	if out.Len() < 100 {
 		t.Errorf("help of %q: %s", args, out.String())
 	}
 	for line := range strings.Lines(out.String()) {

@@ -27,6 +27,7 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	store                                             storeFlags
 	access                                            accessFlags
 	limits                                            limitFlags
 	targets                                           targetFlags
@@ -72,6 +73,7 @@ func newServeCommand() *cobra.Command {
 	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	f.limits.add(fs)
+	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	f.access.add(fs)
 	return cmd
@@ -97,6 +99,10 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
+	rules, err := f.store.rules()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	log := terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr))
 	guard, err := f.access.open(f.host, f.dataDir, log)
 	if err != nil {
@@ -105,7 +111,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, Targets: targets, MetricNames: f.names, Limits: limits, Version: version,
-		Log: log, Access: guard,
+		Keep: rules, Log: log, Access: guard,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: reach.Options{SecretHosts: secrets.Hosts},

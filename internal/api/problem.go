@@ -91,6 +91,8 @@ func problemTable() []problemRow {
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
 		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrPinned, 409, "run-pinned", "Run is pinned", "The run is pinned, so that it is kept", false},
+		{run.ErrDiskFull, 507, "insufficient-storage", "Insufficient storage", "Too little space is free on the disk of the data directory", true},
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},

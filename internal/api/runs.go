@@ -102,6 +102,7 @@ func invalidity(e *problem.Invalid) error {
 //	@Failure		422		{object}	wire.Problem
 //	@Failure		429		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
+//	@Failure		507		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]

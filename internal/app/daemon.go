@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
+	"aiperfd/internal/upkeep"
 )
 
 // storeOpenLimit bounds the time to open a data directory.
@@ -34,6 +35,7 @@ type DaemonOptions struct {
 	MetricNames  string   // of /metrics; see api.Options
 	Limits       Limits
 	Targets      TargetOptions
+	Keep         upkeep.Rules
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
@@ -81,6 +83,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
+		disk: db, keep: o.Keep,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())

@@ -209,14 +209,14 @@ func begin(dir string) (*partial, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	lock, err := store.LockFile(filepath.Join(dir, lockName))
+	lock, err := store.LockFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	p := &partial{dir, lock}
 	left, err := os.ReadDir(dir)
 	for _, e := range left {
-		if e.Name() != lockName {
+		if e.Name() != store.LockFile {
 			err = errors.Join(err, os.RemoveAll(p.file(e.Name())))
 		}
 	}
@@ -225,8 +225,6 @@ func begin(dir string) (*partial, error) {
 	}
 	return p, nil
 }
-
-const lockName = "lock"
 
 func (p *partial) file(name string) string { return filepath.Join(p.dir, name) }
 

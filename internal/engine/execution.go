@@ -60,6 +60,8 @@ type system struct {
 	memory *transport.Memory                                                 // of responses; nil = without bound
 	pacer  func() pace.Waiter
 	hub    hub.Options // locates the tokenizers of models
+	// reserve is the bytes of the disk that record files leave free.
+	reserve int64
 }
 
 // notifications are how a run reports to the engine. None blocks.

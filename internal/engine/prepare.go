@@ -150,7 +150,10 @@ func (x *preparation) openFiles(dir string) (err error) {
 	}); err != nil {
 		return err
 	}
-	x.files, err = collect.OpenFiles(collect.FileOptions{Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets})
+	x.files, err = collect.OpenFiles(collect.FileOptions{
+		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
+		Reserve: x.system.reserve, Alarm: x.notify.alarm,
+	})
 	return err
 }
 

@@ -18,13 +18,13 @@ type Run struct {
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Notes       string            `json:"notes,omitempty"`
+	Pinned      bool              `json:"pinned,omitempty"` // neither the retention rules nor DELETE remove it
 	State       bench.State       `json:"state"`
 	StateReason string            `json:"state_reason"` // for users; may be empty
 	CreatedAt   time.Time         `json:"created_at"`
 	StartedAt   *time.Time        `json:"started_at"`
 	EndedAt     *time.Time        `json:"ended_at"`
 	Origin
-	Seed        int64           `json:"random_seed"`
 	Models      []string        `json:"models"`
 	Targets     []string        `json:"targets"` // redacted base URLs
 	Endpoint    string          `json:"endpoint_type"`
@@ -45,12 +45,13 @@ type Run struct {
 	Cell  *Cell  `json:"cell,omitempty"`  // the place of the run in a study; nil = it stands alone
 }
 
-// Origin is where a run comes from.
+// Origin is where a run comes from, and what repeats it.
 type Origin struct {
 	Via         string `json:"submitted_via"`          // "api" or "cli"
 	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
 	Version     string `json:"aiperfd_version"`
 	CLICommand  string `json:"cli_command,omitempty"` // redacted
+	Seed        int64  `json:"random_seed"`
 	// Idempotency identifies the request that submitted the run; nil = it had no key.
 	Idempotency *Idempotency `json:"idempotency,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,9 +22,9 @@ import (
 // importFolder is the folder of a data folder in which an import prepares runs.
 const importFolder = "import"
 
-// LockFile locks a file for this process until it is closed. The error is an
-// *[InUseError] if another process has locked it.
-func LockFile(path string) (*os.File, error) { return lock(path) }
+// LockFolder locks a folder, by a file in it with the name [LockFile], for this process
+// until it is closed. The error is an *[InUseError] if another process has locked it.
+func LockFolder(dir string) (io.Closer, error) { return lock(dir) }
 
 // Attach opens a data folder beside the process that it belongs to, so that runs can be
 // added by [Adopt]. Both must be of versions with the same database schema.
@@ -175,7 +176,7 @@ func complete(r *run.Run) error {
 // orphans completes imports that an earlier process did not finish: it inserts the runs
 // whose folders are there without a row, and removes what was only prepared.
 func orphans(ctx context.Context, s *Store) error {
-	if held, err := lock(filepath.Join(ImportDir(s.dir), "lock")); err == nil { // else nothing is there, or an import is in progress
+	if held, err := lock(ImportDir(s.dir)); err == nil { // else nothing is there, or an import is in progress
 		if err := errors.Join(os.RemoveAll(ImportDir(s.dir)), held.Close()); err != nil {
 			s.warn("the rest of an interrupted import is still on disk: %v", err)
 		}

@@ -46,8 +46,8 @@ func (r *runner) Describe(s run.Submission) (*run.Run, error) {
 	defer r.mu.Unlock()
 	r.next++
 	return &run.Run{
-		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(), Seed: *s.Document.RandomSeed,
-		Origin: run.Origin{Via: s.Via}, Cell: s.Cell, Warnings: s.Warnings,
+		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(),
+		Origin: run.Origin{Via: s.Via, Seed: *s.Document.RandomSeed}, Cell: s.Cell, Warnings: s.Warnings,
 	}, nil
 }
 
