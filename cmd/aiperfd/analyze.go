@@ -51,13 +51,13 @@ func newAnalyzeCommand() *cobra.Command {
 			case err != nil:
 				return exitError{exitUsage, fmt.Errorf("analyze %s: %w", args[0], err)}
 			case output == "-":
-				return plainjson.WriteIndent(cmd.OutOrStdout(), report)
+				return plainjson.WriteIndent(plainOut(cmd), report)
 			case output != "":
 				if err := writeAnalysis(output, report); err != nil {
 					return err
 				}
 			}
-			return printAnalysis(cmd.OutOrStdout(), report)
+			return printAnalysis(plainOut(cmd), report)
 		},
 	}
 	fs := cmd.Flags()

@@ -52,9 +52,9 @@ func newBackupCommand() *cobra.Command {
 	}
 	cmd.RunE = interruptible(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if verify != "" {
-			return printArchive(cmd.OutOrStdout(), "verified")(backup.Verify(ctx, verify))
+			return printArchive(plainOut(cmd), "verified")(backup.Verify(ctx, verify))
 		}
-		return printArchive(cmd.OutOrStdout(), "written")(backup.Create(ctx, dir, output, version))
+		return printArchive(plainOut(cmd), "written")(backup.Create(ctx, dir, output, version))
 	})
 	return cmd
 }
@@ -76,7 +76,7 @@ func newRestoreCommand() *cobra.Command {
 	}
 	addDataDir(cmd, &dir)
 	cmd.RunE = interruptible(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		return printArchive(cmd.OutOrStdout(), "restored to "+dir)(backup.Restore(ctx, args[0], dir, backup.Unlimited()))
+		return printArchive(plainOut(cmd), "restored to "+dir)(backup.Restore(ctx, args[0], dir, backup.Unlimited()))
 	})
 	return cmd
 }

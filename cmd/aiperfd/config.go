@@ -51,7 +51,7 @@ Without a template, the list of templates is printed.`,
 		Example: `  aiperfd config init --list
   aiperfd config init --template latency_test --model m --output bench.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(plainOut(cmd)) },
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&f.template, "template", "t", "", "`name` of the template")
@@ -131,14 +131,14 @@ the reason.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return printDefaults(cmd.OutOrStdout())
+				return printDefaults(plainOut(cmd))
 			}
 			doc, _, err := loadDocument(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			for _, d := range doc.Defaulted() {
-				fmt.Fprintln(cmd.OutOrStdout(), d)
+				fmt.Fprintln(plainOut(cmd), d)
 			}
 			return nil
 		},
@@ -171,7 +171,7 @@ validators. The daemon serves it at /api/config/schema.`,
 			if err != nil {
 				return err
 			}
-			return plainjson.WriteIndent(cmd.OutOrStdout(), json.RawMessage(schema))
+			return plainjson.WriteIndent(plainOut(cmd), json.RawMessage(schema))
 		},
 	}
 }

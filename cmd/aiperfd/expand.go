@@ -51,7 +51,7 @@ a search, only the first variation is known before it runs.`,
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			return e.print(cmd.OutOrStdout(), f.format)
+			return e.print(plainOut(cmd), f.format)
 		},
 	}
 	fs := cmd.Flags()

@@ -42,7 +42,7 @@ func newExportCommand() *cobra.Command {
 			}
 			names, err := exportFiles(from, &output)
 			for _, name := range names {
-				fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(output, filepath.FromSlash(name)))
+				fmt.Fprintln(plainOut(cmd), filepath.Join(output, filepath.FromSlash(name)))
 			}
 			return err
 		},

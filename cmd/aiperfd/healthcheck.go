@@ -55,7 +55,7 @@ func newHealthcheckCommand() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		return healthcheck(ctx, cmd.OutOrStdout(), f.client(), f.url)
+		return healthcheck(ctx, plainOut(cmd), f.client(), f.url)
 	}
 	return cmd
 }

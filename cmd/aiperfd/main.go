@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -154,3 +155,10 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// plainOut returns the standard output of a command that shows text of documents, results or
+// servers.
+func plainOut(cmd *cobra.Command) io.Writer { return terminal.Plain(cmd.OutOrStdout()) }
+
+// plainErr is plainOut for the standard error.
+func plainErr(cmd *cobra.Command) io.Writer { return terminal.Plain(cmd.ErrOrStderr()) }

@@ -45,10 +45,10 @@ func newPlotCommand() *cobra.Command {
 				return err
 			}
 			if len(out.Skipped) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "left out, for lack of data: %s\n", strings.Join(out.Skipped, ", "))
+				fmt.Fprintf(plainErr(cmd), "left out, for lack of data: %s\n", strings.Join(out.Skipped, ", "))
 			}
 			for _, file := range out.Files {
-				fmt.Fprintln(cmd.OutOrStdout(), file)
+				fmt.Fprintln(plainOut(cmd), file)
 			}
 			return nil
 		},

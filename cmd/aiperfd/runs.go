@@ -44,7 +44,7 @@ func newRunsExportCommand() *cobra.Command {
 		if output == "" {
 			return exitError{exitUsage, errors.New("--output: required: the file to write")}
 		}
-		return printArchive(cmd.OutOrStdout(), "written")(backup.Export(ctx, dir, output, args, version))
+		return printArchive(plainOut(cmd), "written")(backup.Export(ctx, dir, output, args, version))
 	})
 	return cmd
 }

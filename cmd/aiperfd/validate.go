@@ -54,10 +54,10 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 			}
 			if explain {
 				for _, d := range doc.Defaulted() {
-					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
+					fmt.Fprintln(plainErr(cmd), "default:", d)
 				}
 			}
-			return plainjson.WriteIndent(cmd.OutOrStdout(), compat.Resolved(doc))
+			return plainjson.WriteIndent(plainOut(cmd), compat.Resolved(doc))
 		},
 	}
 	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id of a trace (default: that of the format)")
@@ -76,7 +76,7 @@ func loadDocument(cmd *cobra.Command, name string) (*config.Document, *plan.Plan
 		LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices(),
 	})
 	for _, w := range warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+		fmt.Fprintln(plainErr(cmd), "warning:", w)
 	}
 	if err != nil {
 		return nil, nil, exitError{exitUsage, problemList(err)}
@@ -117,7 +117,7 @@ func validateDataset(cmd *cobra.Command, format, name string, blockSize int) err
 		open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
 		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open, BlockSize: blockSize}})
 		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of format %s\n", name, terminal.Plural(int64(d.Entries), "conversation"), format)
+			fmt.Fprintf(plainOut(cmd), "%s: %s of format %s\n", name, terminal.Plural(int64(d.Entries), "conversation"), format)
 		}
 		return err
 	}
@@ -134,7 +134,7 @@ func checkDataset(cmd *cobra.Command, kind dataset.Kind, o dataset.Options) (sou
 	o.Tokenizer = tokenizer.Builtin()
 	d, err := dataset.Check(cmd.Context(), kind, o)
 	for _, w := range d.Warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+		fmt.Fprintln(plainErr(cmd), "warning:", w)
 	}
 	if err != nil {
 		return d, exitError{exitUsage, err}

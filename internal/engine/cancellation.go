@@ -63,9 +63,7 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 		p.Stop(bench.PhaseCancelled)
 	}
 	if r.Force && force != nil {
-		force(transport.CancelWith(&bench.Failure{
-			Class: bench.Cancelled, Code: load.CodeForced, Message: "run cancelled by force",
-		}))
+		force(transport.CancelWith(load.Forced()))
 	}
 	return first
 }
@@ -75,6 +73,13 @@ func (c *cancellation) cancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.request != nil
+}
+
+// forced reports whether the run was cancelled by force.
+func (c *cancellation) forced() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.request != nil && c.request.Force
 }
 
 // onCancel registers the function that stops the run while no phase is performed.

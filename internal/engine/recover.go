@@ -213,6 +213,14 @@ func (j *job) recovering(ctx context.Context) func(read, total int64) {
 	}
 }
 
+// refusal returns the code of a queued document that cannot be loaded any more.
+func refusal(err error) run.ErrorCode {
+	if problem.Has(err, problem.CodeTargetNotAllowed) { // the daemon was started with other targets
+		return run.TargetNotAllowed
+	}
+	return run.Internal
+}
+
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
 // cannot be performed, because they are never stored.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
@@ -222,7 +230,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
 		if err != nil && !r.Credentials.Any() && !problem.Has(err, problem.CodeRedacted) {
-			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
+			r.Error = &run.Error{Code: refusal(err), Message: err.Error()}
 		}
 		return v.refuse(ctx, r)
 	}

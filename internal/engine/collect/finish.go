@@ -27,6 +27,9 @@ type Run struct {
 	Tokens  *Tokens
 	Files   *Files
 
+	// Forced reports whether the run was cancelled by force; nil = it cannot be.
+	Forced func() bool
+
 	Recording sync.Mutex // held by a recorder while it measures and publishes: what it calls sees all recorders at rest
 
 	Mismatched atomic.Int64           // answers with a count_mismatch
@@ -63,6 +66,9 @@ func (r *Recorder) startFinishers() {
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		r.finishers.Go(func() {
 			for f := range r.finish {
+				if r.Run.Forced != nil && r.Run.Forced() && f.Force() {
+					r.counts.forced.Add(1)
+				}
 				raw := r.Run.decode(&f)
 				if failure := f.Record.Answer.Failure; failure != nil && !failure.Class.Cancelled() {
 					r.counts.failed.Add(1)

@@ -86,6 +86,7 @@ type RecorderOptions struct {
 // recordCounts are the live counters of records.
 type recordCounts struct {
 	failed          atomic.Int64 // requests
+	forced          atomic.Int64 // requests that had returned and were not decoded, because the run was cancelled by force
 	success, errors atomic.Int64
 	excluded        atomic.Int64
 	end             atomic.Int64 // offset
@@ -207,6 +208,8 @@ func (r *Recorder) judge() {
 func (r *Recorder) Stats() bench.PhaseStats {
 	s := r.load.Stats(r.Run.Clock.Now())
 	s.Errors = r.counts.failed.Load()
+	forced := r.counts.forced.Load()
+	s.Completed, s.Cancelled = s.Completed-forced, s.Cancelled+forced
 	s.Records = bench.RecordCounts{
 		Success: r.counts.success.Load(), Errors: r.counts.errors.Load(), Excluded: r.counts.excluded.Load(),
 		From: s.Start + r.Phase.Shape.Excluded(),

@@ -184,7 +184,7 @@ func (c *Tokens) client(f *load.Finished, tok *named) {
 		n := bench.Tokens(tok.Count(strings.Join(texts(f, &c.caps), " ")))
 		rec.ClientInput = &n
 	}
-	if compare {
+	if compare && rec.Answer.Failure == nil { // no metric covers the answers of failed requests
 		answerLengths(rec, tok)
 	}
 }

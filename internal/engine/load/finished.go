@@ -37,6 +37,23 @@ func (f *Finished) Forced() bool {
 	return failure != nil && failure.Code == CodeForced
 }
 
+// Force makes the request one that was cut by force, unless its answer has been decoded: a
+// user who forces the end does not wait for what is left to decode and count either. It
+// returns false if nothing has changed.
+func (f *Finished) Force() bool {
+	failure := f.Exchange.Response.Failure
+	if f.decoded || failure != nil && failure.Class.Cancelled() {
+		return false
+	}
+	f.Exchange.Response.Failure = Forced()
+	return true
+}
+
+// Forced returns the failure of requests that are cut by force.
+func Forced() *bench.Failure {
+	return &bench.Failure{Class: bench.Cancelled, Code: CodeForced, Message: "run cancelled by force"}
+}
+
 // Decode reads the response into the record. A second call does nothing.
 func (f *Finished) Decode(p *plan.Plan) {
 	if f.decoded {

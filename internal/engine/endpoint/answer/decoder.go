@@ -189,9 +189,7 @@ func (d *Decoder) document(resp *bench.Response, streaming bool) {
 	if streaming {
 		d.Warn(WarnNotStreamed)
 	}
-	if isReset(resp) {
-		d.Warn(warnResetAfter)
-	} else if d.FailBroken(resp) {
+	if d.FailBroken(resp) { // RFC 9112, section 8: the body is incomplete, even if it can be read
 		return
 	}
 	if !d.Answered && d.Answer.Failure == nil {
