@@ -128,7 +128,7 @@ func TestProblemTable(t *testing.T) {
 		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403,
 		"misdirected-host": 421, "no-run": 404, "no-active-run": 503, "results-not-ready": 404, "invalid-filename": 400, "range-not-satisfiable": 416,
 		"run-active": 409, "already-finished": 409, "precondition-failed": 412, "queue-full": 429,
-		"too-many-streams": 503, "upgrade-required": 426, "shutting-down": 503, "store-failed": 503, "internal": 500,
+		"too-many-streams": 503, "busy": 503, "upgrade-required": 426, "shutting-down": 503, "store-failed": 503, "internal": 500,
 	}
 	for name, status := range want {
 		if statuses[name] != status {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -83,6 +84,7 @@ func problemTable() []problemRow {
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
+		{intake.ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
 		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},

@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/engine/config"
 )
 
@@ -42,26 +42,29 @@ func boolParameter(q url.Values, name string) (bool, error) {
 // bodyLimit is the time that a client has to send a body.
 const bodyLimit = 30 * time.Second
 
-// readBody reads the whole body of a request, at most limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+// readBody reads the whole body of a request, at most limit bytes. The caller releases it.
+func readBody(w http.ResponseWriter, r *http.Request, gate *intake.Gate, limit int64) (*intake.Body, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &failure{
 			err: errMediaType, detail: fmt.Sprintf("Content-Encoding %q is not supported", coding),
 			header: map[string]string{"Accept-Encoding": "identity"},
 		}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	body, err := gate.Read(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, fail(errTooLarge, "The body is larger than %d bytes", limit)
+	case errors.Is(err, intake.ErrBusy):
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		return nil, err
 	case err != nil:
 		return nil, fail(errMalformed, "The body could not be read")
 	}
 	// The deadline was for the body only. The error is that of a ResponseWriter
 	// without deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return data, nil
+	return body, nil
 }
 
 // formats returns the formats of documents by media type.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/api/intake"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -31,7 +33,7 @@ func none() []string { return []string{} }
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
 	files := &fileHandler{base: s.base}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, files: files}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, gate: intake.New(), orders: intake.New(), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
 	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown}

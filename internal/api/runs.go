@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -31,37 +32,62 @@ type runHandler struct {
 	load    LoadFunc
 	compat  func(*config.Document) any
 	maxBody int64
+	gate    *intake.Gate // of documents
+	orders  *intake.Gate // of the bodies of other requests, which documents cannot delay
 	files   *fileHandler
 }
 
+// received is the document of a request. It holds the memory of its body until it is
+// released, so that the answers to large documents are bounded with them.
+type received struct {
+	*intake.Body
+	doc      *config.Document
+	warnings []problem.Problem
+}
+
 // document reads the document of a request. An invalid document is a *failure with
-// the problems.
-func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.Document, []problem.Problem, error) {
+// the problems. The context of the load ends when the client leaves.
+func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*received, error) {
 	format, err := documentFormat(r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	data, err := readBody(w, r, h.maxBody)
+	body, err := readBody(w, r, h.gate, h.maxBody)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	doc, warnings, err := h.load(data, format)
+	ctx, leave, err := h.gate.Enter(r.Context(), len(body.Data))
+	if err != nil {
+		body.Release()
+		return nil, err
+	}
+	defer leave()
+	doc, warnings, err := h.load(ctx, body.Data, format)
+	if err != nil {
+		body.Release()
+		return nil, loadFailure(err, warnings)
+	}
+	return &received{Body: body, doc: doc, warnings: warnings}, nil
+}
+
+// loadFailure turns an error of [LoadFunc] into one of the table.
+func loadFailure(err error, warnings []problem.Problem) error {
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
 	switch {
-	case err == nil:
-		return doc, warnings, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
 	case errors.As(err, &malformed):
-		return nil, nil, &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
+		return &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
 	case errors.As(err, &invalid):
 		n := len(invalid.Problems)
 		detail := fmt.Sprintf("%d problems in the submitted configuration", n)
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
-	return nil, nil, err
+	return err
 }
 
 // submit queues a run.
@@ -90,19 +116,21 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, warnings, err := h.document(w, r)
+	in, err := h.document(w, r)
 	if err != nil {
 		return err
 	}
-	accepted := make([]bench.Warning, 0, len(warnings))
-	for _, p := range warnings {
+	defer in.Release()
+	accepted := make([]bench.Warning, 0, len(in.warnings))
+	for _, p := range in.warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api"})
+	run, err := h.runs.Submit(r.Context(), run.Submission{Document: in.doc, Warnings: accepted, Via: "api"})
+	in.Release()
 	var invalid *problem.Invalid
 	switch {
 	case errors.As(err, &invalid):
-		return &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
+		return &failure{err: errInvalid, errors: invalid.Problems, warnings: in.warnings}
 	case err != nil:
 		return err
 	}
@@ -215,10 +243,11 @@ func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Failure		403		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
+//	@Failure		503		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/validate [post]
 func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
-	doc, warnings, err := h.document(w, r)
+	in, err := h.document(w, r)
 	var f *failure
 	switch {
 	case errors.Is(err, errInvalid) && errors.As(err, &f):
@@ -226,7 +255,8 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
+	defer in.Release()
+	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(in.doc), nil, in.warnings, in.doc.Defaulted()))
 }
 
 // deleteRun deletes a run.

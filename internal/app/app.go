@@ -92,8 +92,14 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Runs: a.studies, Live: a.engine, Hub: clients, Compat: compat.Resolved,
-		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-			return loadChecked(data, format, o.load)
+		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+			load := o.load
+			load.Done = ctx.Done()
+			doc, warnings, err := loadChecked(data, format, load)
+			if ctx.Err() != nil {
+				return nil, nil, fmt.Errorf("read document: %w", ctx.Err())
+			}
+			return doc, warnings, err
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
 		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,

@@ -68,7 +68,7 @@ type Models struct {
 
 // Model is one model name.
 type Model struct {
-	Name   string   `json:"name" validate:"min=1"`
+	Name   string   `json:"name" validate:"min=1" size:"name"`
 	Weight *float64 `json:"weight" validate:"gte=0"` // strategy weighted only; all together 1 ± 0.01
 }
 
@@ -139,8 +139,8 @@ type Jobs struct {
 
 // Template describes an API: endpoint type template.
 type Template struct {
-	Body          string `json:"body" validate:"min=1"` // in Jinja's language, or the file that holds it; must make a JSON object
-	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
+	Body          string `json:"body" validate:"min=1" size:"prompt"` // in Jinja's language, or the file that holds it; must make a JSON object
+	ResponseField string `json:"responseField"`                       // JMESPath, or JSONPath with $; default text: found by itself
 }
 
 // TLS configures connections to https URLs. The zero value takes the
@@ -169,12 +169,12 @@ type ServerProfiler struct {
 
 // Dataset is the content of the requests.
 type Dataset struct {
-	Name             string        `json:"name" validate:"min=1"`                       // "main" when implicit
+	Name             string        `json:"name" validate:"min=1" size:"name"`           // "main" when implicit
 	Type             string        `json:"type" validate:"oneof=synthetic file public"` // synthetic (default), file, public
 	Entries          int           `json:"entries" validate:"gte=1"`                    // distinct conversations, ≥ 1; type file: 0 = all of the file
 	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
 	Sampling         string        `json:"sampling" choices:"samplings"` // sequential (default), random, shuffle
-	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1"`
+	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1" size:"prompt"`
 	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
 	Prompts          Prompts       `json:"prompts"`
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
@@ -186,12 +186,12 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`         // type file
-	Format           string        `json:"format,omitempty" choices:"formats"`      // type file; default: what the first record looks like
-	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"` // type file: records with problems that are skipped; default 0
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`      // type file: inline instead of path
-	Columns          Columns       `json:"columns,omitzero"`                        // format columns, or a public dataset of the hub
-	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`      // type public: its name, or hf:ORG/NAME
+	Path             string        `json:"path,omitempty" validate:"min=1"`                   // type file
+	Format           string        `json:"format,omitempty" choices:"formats"`                // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"`           // type file: records with problems that are skipped; default 0
+	Records          []Object      `json:"records,omitempty" validate:"min=1" size:"records"` // type file: inline instead of path
+	Columns          Columns       `json:"columns,omitzero"`                                  // format columns, or a public dataset of the hub
+	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`                // type public: its name, or hf:ORG/NAME
 	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
 	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
 	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"`             // branch, tag or commit; default main

@@ -1,11 +1,13 @@
 package reference
 
 import (
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/value"
 )
 
@@ -37,6 +39,15 @@ func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
 		default:
 			panic("rule " + rule + " of " + f.Path + " is unknown to the reference") // a test reads every tag
 		}
+	}
+	if f.MaxLength > 0 {
+		return
+	}
+	switch most := bound.ListOf(tag); {
+	case f.Kind == KindString && f.Choices == nil:
+		f.MaxLength = bound.TextOf(tag)
+	case f.Kind == KindList && most < math.MaxInt:
+		f.MaxLength = most
 	}
 }
 
