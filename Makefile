@@ -14,7 +14,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e fuzz bench bench-limits docker clean
+.PHONY: help build install demo test race lint generate check-generated e2e soak fuzz bench bench-limits docker clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,6 +46,9 @@ check-generated: generate ## fail if generated files are not up to date
 
 e2e: build ## drive the built binary: scripts, real Prometheus, a browser, official SDKs
 	scripts/e2e.sh
+
+soak: build ## an hour of short runs and feed clients; fails if the daemon grows (FOR=1h)
+	go run ./scripts/soak -bin $(BIN) -for $${FOR:-1h}
 
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 	scripts/fuzz.sh $${FUZZTIME:-20s}

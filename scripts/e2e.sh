@@ -277,9 +277,12 @@ stage_image() {
   [[ -s $root/out/artifacts/m-openai-chat-concurrency1/profile_export_aiperf.json ]] || die "no artifacts in the working directory"
 
   # The check of the image follows another port.
+  (inside token new --name e2e --scope admin) >"$work/image-token"
   background image-serve inside serve --api-port 0
   eventually 10 "${as[@]}" test -s "$root/data/aiperfd.port"
   eventually 10 bash -c "$(declare -f inside die); work=$work; inside healthcheck"
+  curl -fsS --max-time 5 -H "Authorization: Bearer $(<"$work/image-token")" \
+    "http://127.0.0.1:$("${as[@]}" cat "$root/data/aiperfd.port")/api/queue" | contains '"queued":' || die "the token does not open the API"
   (inside demo --once) >"$work/image-demo.log" 2>&1
 }
 

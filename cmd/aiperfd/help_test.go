@@ -8,7 +8,7 @@ import (
 
 // The help of every command fits a terminal of 80 columns.
 func TestHelpWidth(t *testing.T) {
-	for _, args := range [][]string{{}, {"serve"}, {"profile"}, {"mock"}, {"demo"}, {"certify"}, {"validate"}, {"healthcheck"}, {"version"}, {"completion"}, {"config"}, {"config", "init"}, {"config", "expand"}, {"config", "show-defaults"}, {"plot"}, {"export"}, {"analyze-trace"}} {
+	for _, args := range [][]string{{}, {"serve"}, {"token"}, {"token", "new"}, {"token", "list"}, {"token", "remove"}, {"profile"}, {"mock"}, {"demo"}, {"certify"}, {"validate"}, {"healthcheck"}, {"version"}, {"completion"}, {"config"}, {"config", "init"}, {"config", "expand"}, {"config", "show-defaults"}, {"plot"}, {"export"}, {"analyze-trace"}} {
 		root := newRootCommand()
 		var out bytes.Buffer
 		root.SetOut(&out)

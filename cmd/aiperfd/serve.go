@@ -26,6 +26,8 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	access                                            accessFlags
+	limits                                            limitFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -54,7 +56,7 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback exposes the API to the network")
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback needs --token-file")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` for the run index and the results")
@@ -66,7 +68,9 @@ func newServeCommand() *cobra.Command {
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	f.limits.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.access.add(fs)
 	return cmd
 }
 
@@ -78,14 +82,23 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
+	limits, err := f.limits.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
+	log := terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr))
+	guard, err := f.access.open(f.host, f.dataDir, log)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
-		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
-		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Limits: limits, Version: version,
+		Log: log, Access: guard,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv),

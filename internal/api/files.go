@@ -290,7 +290,7 @@ func (p *fileWriter) Write(b []byte) (int, error) {
 	if p.refused != nil {
 		return len(b), nil
 	}
-	_ = p.control.SetWriteDeadline(time.Now().Add(bodyLimit)) // unsupported by the ResponseWriter of tests
+	_ = p.control.SetWriteDeadline(time.Now().Add(stepLimit)) // unsupported by the ResponseWriter of tests
 	return p.ResponseWriter.Write(b)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
@@ -36,6 +37,11 @@ var (
 	errUpgrade        = errors.New("upgrade required")
 	errRange          = errors.New("range not satisfiable")
 	errInternal       = errors.New("internal error")
+
+	errKeyReused          = errors.New("idempotency key reused")
+	errKeyInProgress      = errors.New("idempotency key in progress")
+	errRateLimited        = errors.New("rate limited")
+	errTooManyConnections = errors.New("too many connections")
 )
 
 // The texts of problems. The details are AIPerf's, and scripts depend on them.
@@ -72,6 +78,8 @@ func problemTable() []problemRow {
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
 		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
+		{access.ErrUnauthorized, 401, "unauthorized", "Unauthorized", "A bearer token is required", false},
+		{access.ErrScope, 403, "insufficient-scope", "Insufficient scope", "The token does not permit this request", false},
 		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
 		{errHost, 421, "misdirected-host", "Misdirected request", "The Host header is not a name of this server; see --allowed-host", false},
 		{errNoRun, 404, "no-run", "No run", "No run exists yet", false},
@@ -83,7 +91,11 @@ func problemTable() []problemRow {
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{errRateLimited, 429, "rate-limited", "Rate limited", "Too many submissions in a short time", true},
+		{errKeyReused, 422, "idempotency-key-reused", "Idempotency key reused", "The Idempotency-Key was used with another body", false},
+		{errKeyInProgress, 409, "idempotency-in-progress", "Request in progress", "A request with this Idempotency-Key is in progress", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
+		{errTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
 		{intake.ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
@@ -144,7 +156,11 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 			h.Set(name, value)
 		}
 	}
-	if row.retry {
+	if refusal, ok := errors.AsType[*access.Refusal](err); ok {
+		p.Detail = refusal.Detail
+		h.Set("WWW-Authenticate", refusal.Challenge)
+	}
+	if row.retry && h.Get("Retry-After") == "" {
 		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))
 	}
 	for _, name := range []string{"Etag", "Last-Modified", "Content-Disposition", "X-Filename", "Content-Encoding", "Accept-Ranges"} {

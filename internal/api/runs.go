@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
@@ -28,66 +29,56 @@ const (
 // runHandler handles the routes of the collection of runs.
 type runHandler struct {
 	*base
-	hub     *feed.Hub
-	load    LoadFunc
-	compat  func(*config.Document) any
-	maxBody int64
-	gate    *intake.Gate // of documents
-	orders  *intake.Gate // of the bodies of other requests, which documents cannot delay
-	files   *fileHandler
+	hub    *feed.Hub
+	load   LoadFunc
+	compat func(*config.Document) any
+	limits Limits
+	files  *fileHandler
+	rate   *submitRate
+	keys   *inProgress
+	gate   *intake.Gate // of documents
+	orders *intake.Gate // of the bodies of other requests, which documents cannot delay
 }
 
-// received is the document of a request. It holds the memory of its body until it is
-// released, so that the answers to large documents are bounded with them.
-type received struct {
-	*intake.Body
-	doc      *config.Document
-	warnings []problem.Problem
-}
-
-// document reads the document of a request. An invalid document is a *failure with
-// the problems. The context of the load ends when the client leaves.
-func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*received, error) {
+// body reads the text of a document from a request. The caller releases it when the
+// document is not needed any more, so that the memory of documents and of the answers to
+// them is bounded.
+func (h *runHandler) body(w http.ResponseWriter, r *http.Request) (*intake.Body, config.Format, error) {
 	format, err := documentFormat(r)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	body, err := readBody(w, r, h.gate, h.maxBody)
-	if err != nil {
-		return nil, err
-	}
-	ctx, leave, err := h.gate.Enter(r.Context(), len(body.Data))
-	if err != nil {
-		body.Release()
-		return nil, err
-	}
-	defer leave()
-	doc, warnings, err := h.load(ctx, body.Data, format)
-	if err != nil {
-		body.Release()
-		return nil, loadFailure(err, warnings)
-	}
-	return &received{Body: body, doc: doc, warnings: warnings}, nil
+	body, err := readBody(w, r, h.gate, &h.limits)
+	return body, format, err
 }
 
-// loadFailure turns an error of [LoadFunc] into one of the table.
-func loadFailure(err error, warnings []problem.Problem) error {
+// document reads a document when it is its turn, until the client leaves. An invalid one
+// is a *failure with the problems.
+func (h *runHandler) document(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+	ctx, leave, err := h.gate.Enter(ctx, len(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	doc, warnings, err := h.load(ctx, data, format)
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
 	switch {
+	case err == nil:
+		return doc, warnings, nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
+		return nil, nil, fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
 	case errors.As(err, &malformed):
-		return &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
+		return nil, nil, &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
 	case errors.As(err, &invalid):
 		n := len(invalid.Problems)
 		detail := fmt.Sprintf("%d problems in the submitted configuration", n)
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
-	return err
+	return nil, nil, err
 }
 
 // submit queues a run.
@@ -98,11 +89,15 @@ func loadFailure(err error, warnings []problem.Problem) error {
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
 //	@Param			Prefer	header		string	false	"wait=N"
+//	@Param			Idempotency-Key	header	string	false	"Makes it safe to repeat the request: for 24 hours, the same key with the same body returns the run of the first request"	minlength(1)	maxlength(255)
+//	@Success		200		{object}	wire.Run	"The run of an earlier request with the same Idempotency-Key"
+//	@Header			200		{string}	Idempotency-Replayed	"true"
 //	@Success		201		{object}	wire.Run
 //	@Header			201		{string}	Location	"Address of the run"
 //	@Header			201		{string}	ETag		"Revision of the run"
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		403		{object}	wire.Problem
+//	@Failure		409		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
 //	@Failure		422		{object}	wire.Problem
@@ -116,23 +111,27 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := h.document(w, r)
+	if err := h.rate.take(access.Caller(r.Context()), time.Now()); err != nil {
+		return err
+	}
+	body, format, err := h.body(w, r)
 	if err != nil {
 		return err
 	}
-	defer in.Release()
-	accepted := make([]bench.Warning, 0, len(in.warnings))
-	for _, p := range in.warnings {
-		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
-	}
-	run, err := h.runs.Submit(r.Context(), run.Submission{Document: in.doc, Warnings: accepted, Via: "api"})
-	in.Release()
-	var invalid *problem.Invalid
-	switch {
-	case errors.As(err, &invalid):
-		return &failure{err: errInvalid, errors: invalid.Problems, warnings: in.warnings}
-	case err != nil:
+	defer body.Release()
+	id, err := idempotency(r, body.Data, format)
+	if err != nil {
 		return err
+	}
+	run, created, err := h.once(r.Context(), id, func() (*run.Run, error) { return h.create(r.Context(), body.Data, format, id) })
+	if err != nil {
+		return err
+	}
+	body.Release()
+	status := http.StatusCreated
+	if !created {
+		status = http.StatusOK
+		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	if wait > 0 {
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
@@ -141,7 +140,25 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w.Header().Set("Location", "/api/runs/"+run.ID)
-	return h.writeRun(w, r, http.StatusCreated, run)
+	return h.writeRun(w, r, status, run)
+}
+
+// create submits a document.
+func (h *runHandler) create(ctx context.Context, body []byte, format config.Format, id *run.Idempotency) (*run.Run, error) {
+	doc, warnings, err := h.document(ctx, body, format)
+	if err != nil {
+		return nil, err
+	}
+	accepted := make([]bench.Warning, 0, len(warnings))
+	for _, p := range warnings {
+		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
+	}
+	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
+	var invalid *problem.Invalid
+	if errors.As(err, &invalid) {
+		return nil, &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
+	}
+	return created, err
 }
 
 // preferWait returns the preference wait=N (RFC 7240), 0 if there is none.
@@ -247,7 +264,12 @@ func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Produce		json
 //	@Router			/api/validate [post]
 func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
-	in, err := h.document(w, r)
+	body, format, err := h.body(w, r)
+	if err != nil {
+		return err
+	}
+	defer body.Release()
+	doc, warnings, err := h.document(r.Context(), body.Data, format)
 	var f *failure
 	switch {
 	case errors.Is(err, errInvalid) && errors.As(err, &f):
@@ -255,37 +277,50 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	defer in.Release()
-	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(in.doc), nil, in.warnings, in.doc.Defaulted()))
+	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
 }
 
 // deleteRun deletes a run.
 //
-//	@Summary	Delete a run and its files
-//	@Tags		runs
-//	@Param		id			path	string	true	"Run id"
-//	@Param		force		query	boolean	false	"Cancel the run first if it has not ended"
-//	@Param		If-Match	header	string	false	"ETag that the run must have"
-//	@Success	202			"The run is being stopped and will be deleted"
-//	@Success	204			"The run is gone"
-//	@Failure	400			{object}	wire.Problem
-//	@Failure	403			{object}	wire.Problem
-//	@Failure	404			{object}	wire.Problem
-//	@Failure	409			{object}	wire.Problem
-//	@Failure	412			{object}	wire.Problem
-//	@Produce	json
-//	@Router		/api/runs/{id} [delete]
+//	@Summary		Delete a run and its files
+//	@Description	Runs of other tokens, and force, need the scope admin.
+//	@Tags			runs
+//	@Param			id			path	string	true	"Run id"
+//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param			If-Match	header	string	false	"ETag that the run must have"
+//	@Success		202			"The run is being stopped and will be deleted"
+//	@Success		204			"The run is gone"
+//	@Failure		400			{object}	wire.Problem
+//	@Failure		403			{object}	wire.Problem
+//	@Failure		404			{object}	wire.Problem
+//	@Failure		409			{object}	wire.Problem
+//	@Failure		412			{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id} [delete]
 func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
+	if force {
+		if err := access.Of(r.Context()).Admit(access.Admin); err != nil {
+			return err
+		}
+	}
 	run, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !tagged(wanted, revisionTag(run)) {
-		return errPrecondition
+	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
+		return err
+	}
+	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 {
+		if slices.Contains(wanted, "") {
+			return fail(errParameter, "If-Match is empty; it needs an ETag or *")
+		}
+		if !tagged(wanted, revisionTag(run)) {
+			return errPrecondition
+		}
 	}
 	if err := h.runs.Delete(r.Context(), run.ID, force); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
@@ -22,13 +23,10 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study"
 )
-
-// maxFeedClients is the maximum number of concurrent WebSocket clients.
-const maxFeedClients = 100
 
 // options are the parameters of an app. The store is required.
 type options struct {
@@ -42,7 +40,9 @@ type options struct {
 	maxQueued    int      // 0 = engine.DefaultMaxQueued
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
+	limits       Limits
 	version      string
+	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -54,6 +54,7 @@ type app struct {
 	studies  *study.Service // runs and studies; performs the latter
 	server   *api.Server    // nil = no API
 	listener net.Listener   // nil = no API
+	access   *access.Guard  // nil = no API
 	stopped  chan struct{}  // closed by shutdown
 	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
 	shutdown func()         // makes run return; safe for concurrent use, idempotent
@@ -61,25 +62,25 @@ type app struct {
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, stopped: make(chan struct{}), recover: make(chan struct{})}
+	a := &app{listener: o.listener, access: o.access, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
 	if o.listener != nil {
-		clients = feed.NewHub(maxFeedClients)
+		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			doc, _, err := loadChecked(text, config.JSON, o.load)
+			doc, _, err := loadChecked(text, config.JSON, o.load, quota.Caps{}) // as it was accepted
 			return doc, err
 		}
 	}
@@ -95,25 +96,26 @@ func newApp(o options) (*app, error) {
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()
-			doc, warnings, err := loadChecked(data, format, load)
+			doc, warnings, err := loadChecked(data, format, load, o.limits.Caps)
 			if ctx.Err() != nil {
 				return nil, nil, fmt.Errorf("read document: %w", ctx.Err())
 			}
 			return doc, warnings, err
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
-		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,
+		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
+		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
 	})
 	return a, err
 }
 
 // loadChecked reads a document and reports its problems, including those that
-// only compiling it finds.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []problem.Problem, error) {
+// only compiling it finds, and those that exceed the caps.
+func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps quota.Caps) (*config.Document, []problem.Problem, error) {
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		_, err = plan.Compile(doc)
+		err = checkPlans(doc, caps)
 	}
 	return doc, warnings, err
 }
@@ -170,7 +172,7 @@ func (a *app) url() string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return a.access.Scheme() + "://" + net.JoinHostPort(host, port)
 }
 
 // listen opens the port of the API and writes its number to portFile, if that is

@@ -26,7 +26,7 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
 		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Seed: *d.RandomSeed,
-		Origin:   run.Origin{Via: s.Via, CLICommand: s.CLICommand},
+		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: s.CLICommand, Idempotency: s.Idempotency},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),

@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
@@ -43,8 +44,9 @@ type Options struct {
 	Publisher run.Publisher // nil = events are discarded
 	Log       zerolog.Logger
 	Version   string
-	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
-	MaxQueued int // 0 = 100
+	MaxRuns   int        // runs at a time; 0 = 1, because load generators disturb each other
+	MaxQueued int        // 0 = 100
+	Caps      quota.Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
 	// Dial opens connections to targets; nil = the system's. Tests use an
@@ -78,6 +80,7 @@ type Engine struct {
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
 	queue    []*job          // guarded by mu; next first
+	storing  int             // guarded by mu; submissions that take a place in the queue once they are stored
 	active   []*job          // guarded by mu; in order of start
 	last     string          // guarded by mu; id of the run that finished last
 	stopping bool            // guarded by mu
@@ -112,6 +115,9 @@ func (nobody) Publish(run.Event) {}
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
 	j, err := e.newJob(s)
+	if err == nil {
+		err = e.opts.Caps.Check(j.plan)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,17 +130,23 @@ func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 	switch {
 	case e.stopping:
 		err = run.ErrStopping
-	case s.Cell == nil && len(e.queue) >= e.opts.MaxQueued:
+	case s.Cell == nil && len(e.queue)+e.storing >= e.opts.MaxQueued:
 		err = run.ErrQueueFull
+	default:
+		e.storing++
 	}
 	e.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
+		e.mu.Lock()
+		e.storing--
+		e.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	created := j.view()
+	j.reserved = true
 	e.enqueue(j)
 	return created, nil
 }
@@ -167,6 +179,9 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 // stored. The error is *config.Invalid if the document is wrong.
 func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
 	j, err := e.newJob(s)
+	if err == nil {
+		err = e.opts.Caps.Check(j.plan)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +191,9 @@ func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
 // enqueue appends a stored job to the queue.
 func (e *Engine) enqueue(j *job) {
 	e.mu.Lock()
+	if j.reserved {
+		e.storing--
+	}
 	e.jobs[j.run.ID] = j
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()

@@ -31,6 +31,8 @@ type job struct {
 	exec    *execution
 	done    chan struct{} // closed when the run is terminal and durable
 
+	reserved bool // it takes the place of a submission that was being stored
+
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
 	run  run.Run // guarded by mu

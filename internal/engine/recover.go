@@ -124,7 +124,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	}
 	d.RandomSeed = &r.Seed
 	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand, Cell: r.Cell})
+	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		return fmt.Errorf("compile queued run %s: %w", r.ID, err)
 	}

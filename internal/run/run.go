@@ -47,9 +47,19 @@ type Run struct {
 
 // Origin is where a run comes from.
 type Origin struct {
-	Via        string `json:"submitted_via"` // "api" or "cli"
-	Version    string `json:"aiperfd_version"`
-	CLICommand string `json:"cli_command,omitempty"` // redacted
+	Via         string `json:"submitted_via"`          // "api" or "cli"
+	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
+	Version     string `json:"aiperfd_version"`
+	CLICommand  string `json:"cli_command,omitempty"` // redacted
+	// Idempotency identifies the request that submitted the run; nil = it had no key.
+	Idempotency *Idempotency `json:"idempotency,omitempty"`
+}
+
+// Idempotency identifies a request to submit a run, so that its repetition is known.
+type Idempotency struct {
+	Caller string `json:"caller,omitempty"` // name of the token; empty = none
+	Key    string `json:"key"`              // chosen by the client, 1 to 255 visible ASCII characters
+	Body   string `json:"body_sha256"`      // of the document, in hexadecimal
 }
 
 // Kind is what a [Run] is.

@@ -32,10 +32,11 @@ type Query struct {
 	Labels        []LabelFilter
 	Model         string
 	Target        string
-	Text          string // substring of name or notes
-	Kind          Kind   // empty = all
-	Parent        string // id of a study: its cells
-	TopLevel      bool   // without the cells of studies
+	Text          string       // substring of name or notes
+	Kind          Kind         // empty = all
+	Parent        string       // id of a study: its cells
+	TopLevel      bool         // without the cells of studies
+	Idempotency   *Idempotency // runs that were submitted by its caller with its key; nil = all
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Sort          Sort

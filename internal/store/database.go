@@ -193,6 +193,12 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 			return err
 		}
 	}
+	if id := r.Idempotency; id != nil {
+		const statement = "INSERT INTO idempotency_keys (caller, key, run_id) VALUES (?, ?, ?)"
+		if _, err := tx.ExecContext(ctx, statement, id.Caller, id.Key, r.ID); err != nil {
+			return err
+		}
+	}
 	for _, list := range []struct {
 		statement string
 		values    []string

@@ -161,6 +161,7 @@ func (q *query) matches(r *run.Run) bool {
 		q.Kind != "" && q.Kind != r.Kind(),
 		q.Parent != "" && q.Parent != r.ParentID(),
 		q.TopLevel && r.ParentID() != "",
+		q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Caller != q.Idempotency.Caller || r.Idempotency.Key != q.Idempotency.Key),
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
@@ -237,6 +238,9 @@ func (q *query) where() (string, []any) {
 	}
 	if q.Parent != "" {
 		add("parent_id = ?", q.Parent)
+	}
+	if id := q.Idempotency; id != nil {
+		add("id IN (SELECT run_id FROM idempotency_keys WHERE caller = ? AND key = ?)", id.Caller, id.Key)
 	}
 	if q.TopLevel {
 		add("parent_id = ''")

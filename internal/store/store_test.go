@@ -170,8 +170,8 @@ func TestNewerSchema(t *testing.T) {
 		t.Errorf("warnings of a new store: %q", s.Warnings())
 	}
 	var version int
-	if err := s.write.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil || version != 2 {
-		t.Errorf("schema version = %d, %v; want 2", version, err)
+	if err := s.write.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil || version != 6 {
+		t.Errorf("schema version = %d, %v; want 6", version, err)
 	}
 	if _, err := s.write.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"); err != nil {
 		t.Fatal(err)

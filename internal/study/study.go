@@ -80,6 +80,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	studies map[string]*performance // guarded by mu; not terminal
+	storing int                     // guarded by mu; submissions that become studies once they are stored
 	ctx     context.Context         //nolint:containedctx // of Run: studies outlive the requests that submit them; guarded by mu
 	last    *performance            // guarded by mu; that ended last
 	all     sync.WaitGroup          // of performances; Add under mu
@@ -128,15 +129,10 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 		return nil, ctx.Err()
 	}
 	p := s.newPerformance(parent, sub.Document)
-	s.mu.Lock()
-	queued := len(s.studies)
-	s.mu.Unlock()
-	switch {
-	case s.ctx.Err() != nil:
-		return nil, run.ErrStopping
-	case queued >= s.opts.MaxQueued:
-		return nil, run.ErrQueueFull
+	if err := s.reserve(); err != nil {
+		return nil, err
 	}
+	defer s.release()
 	if err := s.opts.Store.Put(ctx, parent); err != nil {
 		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
@@ -145,6 +141,27 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 	}
 	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return p.view(), nil
+}
+
+// reserve takes a place in the queue for a submission that is being stored.
+func (s *Service) reserve() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx.Err() != nil:
+		return run.ErrStopping
+	case len(s.studies)+s.storing >= s.opts.MaxQueued:
+		return run.ErrQueueFull
+	}
+	s.storing++
+	return nil
+}
+
+// release gives the place back, to the study or to others.
+func (s *Service) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storing--
 }
 
 // start performs a study as soon as those before it are complete.

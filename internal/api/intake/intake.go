@@ -14,8 +14,10 @@ import (
 
 // The limits of a gate.
 const (
-	// Bodies is the memory for bodies of all requests together in bytes.
-	Bodies = 32 << 20
+	// bodies is the memory for bodies of all requests together in bytes, at least.
+	bodies = 32 << 20
+	// perBody is the memory that the receipt of one body takes, in bodies.
+	perBody = 8
 	// Small documents have places of their own, so that large ones, which take up to a
 	// second each, do not delay them.
 	small       = 32 << 10 // bytes
@@ -36,10 +38,10 @@ type Gate struct {
 	bodies, small, large *semaphore.Weighted
 }
 
-// New returns a gate that admits nobody yet.
-func New() *Gate {
+// New returns a gate for bodies of at most the given bytes.
+func New(largest int64) *Gate {
 	return &Gate{
-		bodies: semaphore.NewWeighted(Bodies), small: semaphore.NewWeighted(smallPlaces), large: semaphore.NewWeighted(largePlaces),
+		bodies: semaphore.NewWeighted(max(bodies, perBody*largest)), small: semaphore.NewWeighted(smallPlaces), large: semaphore.NewWeighted(largePlaces),
 	}
 }
 

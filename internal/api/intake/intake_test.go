@@ -12,7 +12,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	g := New()
+	g := New(1 << 20)
 	for _, size := range []int{0, 1, piece - 1, piece, piece + 1, 1 << 20} {
 		want := bytes.Repeat([]byte("x"), size)
 		b, err := g.Read(bytes.NewReader(want))
@@ -22,14 +22,14 @@ func TestRead(t *testing.T) {
 		b.Release()
 		b.Release()
 	}
-	if !g.bodies.TryAcquire(Bodies) {
+	if !g.bodies.TryAcquire(bodies) {
 		t.Error("memory is still reserved after all bodies were released")
 	}
 }
 
 // Bodies of 1 MiB are refused when their memory is used up, and accepted again afterwards.
 func TestBodiesTogether(t *testing.T) {
-	g := New()
+	g := New(1 << 20)
 	var held []*Body
 	for {
 		b, err := g.Read(strings.NewReader(strings.Repeat("x", 1<<20)))
@@ -65,7 +65,7 @@ func (failing) Read([]byte) (int, error) { return 0, errFailing }
 
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New()
+		g := New(1 << 20)
 		work, leave, err := g.Enter(t.Context(), 1<<20)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
+	"aiperfd/internal/study/postprocess"
 )
 
 // Print writes a line above the status, or logs it if nothing is drawn.
@@ -248,6 +249,9 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		e := cells[best.BestLatency].Find(best.LatencyTag, aggregate.LatencyStat)
 		name := map[string]string{"time_to_first_token": "TTFT", "request_latency": "latency"}[best.LatencyTag]
 		add("Best %s p99: %s (%s ms)", name, title(&cells[best.BestLatency]), export.Figure(e.Mean))
+	}
+	if r.Study.Sweep != nil {
+		notes = append(notes, postprocess.Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
 	}
 	if len(best.Pareto) > 0 && r.Study.Sweep != nil {
 		add("* Pareto set: no other variation has both more requests per second and a lower latency.")

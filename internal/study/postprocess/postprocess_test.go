@@ -111,7 +111,7 @@ func TestContent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "== %s\n%s\n", c.p.Handler, text)
+		fmt.Fprintf(&out, "== %s\n%s\n%s\n", c.p.Handler, text, Findings(&c.p, c.done))
 		c.p.OutputFilename = "x.json"
 		if c.p.Handler != sweep.SLABreach {
 			if _, err := Content(&c.p, nil); err == nil || !strings.HasPrefix(err.Error(), "derive x.json: ") {

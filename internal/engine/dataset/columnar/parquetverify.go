@@ -109,7 +109,7 @@ func check(h *format.PageHeader, left int64) error {
 		return errors.New("the levels of a page are longer than the page")
 	case dictionary.NumValues > h.UncompressedPageSize:
 		return fmt.Errorf("a dictionary of %d values in %d bytes", dictionary.NumValues, h.UncompressedPageSize)
-	case dictionary.Encoding != format.Plain && dictionary.Encoding != format.PlainDictionary:
+	case dictionary.Encoding != format.Plain && dictionary.Encoding != format.PlainDictionary: //nolint:staticcheck // old writers use it
 		return fmt.Errorf("a dictionary encoded as %s", dictionary.Encoding)
 	}
 	return nil
