@@ -115,7 +115,7 @@ func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps q
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		err = checkPlans(doc, caps)
+		err = checkPlans(doc, caps, o.Done)
 	}
 	return doc, warnings, err
 }

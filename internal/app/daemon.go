@@ -72,6 +72,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	for _, w := range db.Warnings() {
 		o.Log.Warn().Msg(w)
 	}
+	o.Limits.Caps.Memory = requestMemory()
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,

@@ -39,6 +39,8 @@ const (
 	Secret = 64 << 10
 	// List is the number of elements of a list that has no limit of its own.
 	List = 1000
+	// Labels is the length of the labels of all variations of a sweep together.
+	Labels = 4 << 20
 	// Members is the number of headers and of URL parameters.
 	Members = 200
 )
