@@ -26,7 +26,7 @@ const (
 	// waitLimit is how long a document waits for a place.
 	waitLimit = 5 * time.Second
 	// WorkLimit is how long a document may be worked on.
-	WorkLimit = 10 * time.Second
+	WorkLimit = 20 * time.Second
 	piece     = 32 << 10 // bytes of a body that are reserved at a time
 )
 

@@ -171,7 +171,7 @@ type ServerProfiler struct {
 type Dataset struct {
 	Name             string        `json:"name" validate:"min=1" size:"name"`           // "main" when implicit
 	Type             string        `json:"type" validate:"oneof=synthetic file public"` // synthetic (default), file, public
-	Entries          int           `json:"entries" validate:"gte=1"`                    // distinct conversations, ≥ 1; type file: 0 = all of the file
+	Entries          int           `json:"entries" validate:"gte=1,lte=10000000"`       // distinct conversations, ≥ 1; type file: 0 = all of the file
 	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
 	Sampling         string        `json:"sampling" choices:"samplings"` // sequential (default), random, shuffle
 	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1" size:"prompt"`
@@ -227,9 +227,9 @@ func (d *Dataset) Decode(f decode.Field, n *tree.Node) bool {
 
 // Prompts are the lengths and the text source of synthetic prompts.
 type Prompts struct {
-	ISL       Distribution `json:"isl" least:"1"`              // tokens; default 550
-	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
-	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
+	ISL       Distribution `json:"isl" least:"1"`                        // tokens; default 550
+	OSL       Distribution `json:"osl" least:"1"`                        // tokens; zero value = no cap is sent
+	BatchSize int          `json:"batchSize" validate:"gte=1,lte=10000"` // texts per request; default 1
 	CacheBust CacheBust    `json:"cacheBust"`
 	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
 	// SequenceDistribution draws both lengths of a turn together, in place of ISL and
@@ -262,10 +262,10 @@ type CacheBust struct {
 
 // PrefixPrompts are texts that conversations share.
 type PrefixPrompts struct {
-	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
-	Length             int  `json:"length" validate:"gte=0"`             // tokens each
-	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
-	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
+	PoolSize           int  `json:"poolSize" validate:"gte=0,lte=1000000"`            // number of prefixes to draw from; 0 = none
+	Length             int  `json:"length" validate:"gte=0,lte=16777216"`             // tokens each
+	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1,lte=16777216"` // one system message for all conversations, tokens
+	UserContextLength  *int `json:"userContextLength" validate:"gte=1,lte=16777216"`  // one context per conversation, tokens
 }
 
 // Seconds is a length of time, see [seconds.Seconds].

@@ -186,7 +186,11 @@ func (p *yamlParser) mapping(n *Node, values []*ast.MappingValueNode, depth int)
 			merged = append(merged, value)
 			continue
 		}
-		key, ok := v.Key.(*ast.StringNode)
+		name := ast.Node(v.Key)
+		if explicit, ok := name.(*ast.MappingKeyNode); ok { // ? name
+			name = explicit.Value
+		}
+		key, ok := name.(*ast.StringNode)
 		if !ok {
 			return malformedAt(v.Key, "keys must be strings; put this one in quotes")
 		}
