@@ -247,6 +247,18 @@ stage_browser() {
   id=$(submit 8)
   timeout 90 node "$work/browser/e2e_browser.mjs" "$api" "$id" "$chromium" "$work/live.png"
   [[ -s $work/live.png ]] || die "no screenshot"
+
+  # With tokens and TLS.
+  command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }
+  local TOKEN
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
+    -keyout "$work/key.pem" -out "$work/cert.pem" 2>"$work/openssl.log"
+  TOKEN=$("$bin" token new --name e2e --scope admin --file "$work/tokens" 2>"$work/token.log")
+  background guarded "$bin" serve --api-host 0.0.0.0 --api-port 0 --port-file "$work/guarded.port" --data-dir "$work/guarded" \
+    --token-file "$work/tokens" --tls-cert "$work/cert.pem" --tls-key "$work/key.pem"
+  eventually 20 "$bin" healthcheck --port-file "$work/guarded.port" --tls-cert "$work/cert.pem"
+  cp "$here/e2e_login.mjs" "$work/browser/"
+  TOKEN=$TOKEN timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
 }
 
 # inside ARGS…: the program in the file tree of the container image, as the image's

@@ -93,6 +93,7 @@ HTTP, shows them live and stores their results.`,
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(),
+		newBackupCommand(), newRestoreCommand(), newRunsCommand(),
 		newHealthcheckCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/transport/testcert"
@@ -529,4 +530,18 @@ func TestAccessOverTLS(t *testing.T) {
 			t.Errorf("answer %s, %v", answer, err)
 		}
 	})
+}
+
+// A client that speaks no TLS leaves no line in the log; other messages of net/http do.
+func TestServerLog(t *testing.T) {
+	var out bytes.Buffer
+	log := serverLog{zerolog.New(&out).Level(zerolog.InfoLevel)}
+	for _, line := range []string{"http: TLS handshake error from 127.0.0.1:1: EOF\n", "http: Accept error: too many open files\n"} {
+		if n, err := log.Write([]byte(line)); n != len(line) || err != nil {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+	}
+	if want := `{"level":"warn","message":"http: Accept error: too many open files"}` + "\n"; out.String() != want {
+		t.Errorf("log = %s, want %s", out.String(), want)
+	}
 }

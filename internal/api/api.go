@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/access"
@@ -82,13 +84,14 @@ type Options struct {
 	Shutdown func()
 	Version  string
 
-	Log           zerolog.Logger // the zero Logger writes nothing
-	Features      []string       // for GET /api/version; nil = none
-	Bind          string         // host that the listener is bound to; empty = loopback
-	AllowedHosts  []string       // more values for the Host header, without a port
-	OneShot       bool           // the process exists for one run
-	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
-	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Log           zerolog.Logger         // the zero Logger writes nothing
+	Features      []string               // for GET /api/version; nil = none
+	Bind          string                 // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string               // more values for the Host header, without a port
+	OneShot       bool                   // the process exists for one run
+	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Collectors    []prometheus.Collector // more metrics of this process
 	Limits        Limits
 	// Access decides who may do what. nil = everybody may do everything, and Bind must
 	// be a loopback address.
@@ -136,7 +139,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
-		self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}, o.Access),
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

@@ -200,7 +200,7 @@ func (f *fakeEngine) Health() run.Health { return f.health }
 func testRun(id string, state bench.State) *run.Run {
 	r := &run.Run{
 		ID: id, Name: "qwen nightly", Labels: map[string]string{"gpu": "h100"}, State: state,
-		CreatedAt: epoch, Origin: run.Origin{Via: "api", Version: "0.1.0"}, Seed: 7, Models: []string{"qwen-7b"},
+		CreatedAt: epoch, Origin: run.Origin{Via: "api", Version: "0.1.0", Seed: 7}, Models: []string{"qwen-7b"},
 		Targets: []string{"https://<redacted>@gw.lab:8443"}, Endpoint: "chat", Streaming: true,
 		Concurrency: new(64), Rate: new(30.0), Credentials: run.Credentials{APIKey: true, Headers: []string{"Authorization"}},
 		Revision: 3, Config: json.RawMessage(`{"endpoint":{"urls":["https://<redacted>@gw.lab:8443"],"headers":{"Authorization":"<redacted>"}},"phases":[{"gracePeriod":null}]}`),

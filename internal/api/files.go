@@ -18,6 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 )
 
@@ -56,11 +57,11 @@ func (h *fileHandler) openFolder(id string) (*folder, error) {
 		return nil, err
 	}
 	f := &folder{Root: root, id: id}
-	if data, err := root.ReadFile(markerReady); err == nil {
+	if data, err := regular.ReadIn(root, markerReady); err == nil {
 		// A marker that cannot be decoded counts as missing.
 		_ = json.Unmarshal(data, &f.marker)
 	}
-	_, err = root.Stat(markerProcessing)
+	_, err = root.Lstat(markerProcessing)
 	f.processing = err == nil
 	return f, nil
 }
@@ -100,7 +101,7 @@ func (h *fileHandler) artifacts(id string) wire.Artifacts {
 	}
 	out := wire.Artifacts{Ready: true, Count: len(names)}
 	for _, name := range names {
-		if info, err := f.Stat(name); err == nil {
+		if info, err := f.Lstat(name); err == nil {
 			out.Bytes += info.Size()
 		}
 	}
@@ -153,7 +154,7 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 	}
 	out := make([]wire.ResultFile, 0, len(names))
 	for _, name := range names {
-		file, err := f.Open(name)
+		file, err := regular.OpenIn(f.Root, name)
 		if err != nil {
 			return nil, err
 		}
@@ -229,14 +230,11 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 	if name == "" || hidden(name) {
 		return missing
 	}
-	file, err := f.Open(name)
+	file, err := regular.OpenIn(f.Root, name)
 	if err != nil {
-		return missing // including links that lead out of the folder
+		return missing // including links, FIFOs and devices
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return missing
-	}
 	info, sum, err := h.sums.of(f.id, name, file)
 	if err != nil {
 		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)

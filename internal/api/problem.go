@@ -26,6 +26,8 @@ var (
 	errMediaType      = errors.New("unsupported media type")
 	errTooLarge       = errors.New("body too large")
 	errInvalid        = errors.New("not valid")
+	errTarget         = errors.New("target not allowed")
+	errSecret         = errors.New("secret not allowed")
 	errOrigin         = errors.New("forbidden origin")
 	errHost           = errors.New("misdirected host")
 	errNoRun          = errors.New("no run")
@@ -80,6 +82,8 @@ func problemTable() []problemRow {
 		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
 		{access.ErrUnauthorized, 401, "unauthorized", "Unauthorized", "A bearer token is required", false},
 		{access.ErrScope, 403, "insufficient-scope", "Insufficient scope", "The token does not permit this request", false},
+		{errTarget, 403, "target-not-allowed", "Target not allowed", "The configuration names a server that runs must not reach; see serve --allow-target", false},
+		{errSecret, 403, "secret-not-allowed", "Secret not allowed", "The configuration would send a secret to a server that is not one of its hosts", false},
 		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
 		{errHost, 421, "misdirected-host", "Misdirected request", "The Host header is not a name of this server; see --allowed-host", false},
 		{errNoRun, 404, "no-run", "No run", "No run exists yet", false},
@@ -88,6 +92,8 @@ func problemTable() []problemRow {
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
 		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrPinned, 409, "run-pinned", "Run is pinned", "The run is pinned, so that it is kept", false},
+		{run.ErrDiskFull, 507, "insufficient-storage", "Insufficient storage", "Too little space is free on the disk of the data directory", true},
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},

@@ -76,9 +76,21 @@ func (h *runHandler) document(ctx context.Context, data []byte, format config.Fo
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &failure{err: invalidity(invalid), detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
 	return nil, nil, err
+}
+
+// invalidity returns the error of the table for an invalid document: what the operator
+// forbids comes before what is wrong.
+func invalidity(e *problem.Invalid) error {
+	switch {
+	case problem.Has(e, problem.CodeTargetNotAllowed):
+		return errTarget
+	case problem.Has(e, problem.CodeSecretNotAllowed):
+		return errSecret
+	}
+	return errInvalid
 }
 
 // submit queues a run.
@@ -103,6 +115,7 @@ func (h *runHandler) document(ctx context.Context, data []byte, format config.Fo
 //	@Failure		422		{object}	wire.Problem
 //	@Failure		429		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
+//	@Failure		507		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]
@@ -156,7 +169,7 @@ func (h *runHandler) create(ctx context.Context, body []byte, format config.Form
 	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
 	var invalid *problem.Invalid
 	if errors.As(err, &invalid) {
-		return nil, &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
+		return nil, &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
 	}
 	return created, err
 }
@@ -272,7 +285,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	doc, warnings, err := h.document(r.Context(), body.Data, format)
 	var f *failure
 	switch {
-	case errors.Is(err, errInvalid) && errors.As(err, &f):
+	case errors.As(err, &f) && f.errors != nil:
 		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/listen"
 )
@@ -26,7 +28,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler: s.router, ReadHeaderTimeout: s.Limits.HeaderTimeout, IdleTimeout: s.Limits.IdleTimeout,
 		MaxHeaderBytes: s.Limits.Header, ConnState: bounded.ConnState, ConnContext: bounded.ConnContext,
-		ErrorLog: log.New(s.Log, "", 0),
+		ErrorLog: log.New(serverLog{s.Log}, "", 0),
 	}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
@@ -50,6 +52,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("stop API on %s: %w", l.Addr(), err)
 	}
 	return nil
+}
+
+// serverLog takes the messages of net/http. Everybody who can reach the listener can cause
+// failed handshakes, so they are not worth more than a line for debugging.
+type serverLog struct{ log zerolog.Logger }
+
+// Write implements io.Writer.
+func (l serverLog) Write(line []byte) (int, error) {
+	level := zerolog.WarnLevel
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 // closeCode returns the WebSocket close code for the end of the process.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +19,7 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
@@ -26,6 +28,7 @@ import (
 	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study"
+	"aiperfd/internal/upkeep"
 )
 
 // options are the parameters of an app. The store is required.
@@ -41,7 +44,10 @@ type options struct {
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
 	limits       Limits
+	downloads    *allow.List
 	version      string
+	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
+	keep         upkeep.Rules  // of disk
 	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
@@ -53,6 +59,7 @@ type app struct {
 	engine   *engine.Engine
 	studies  *study.Service // runs and studies; performs the latter
 	server   *api.Server    // nil = no API
+	upkeep   *upkeep.Upkeep // nil = none
 	listener net.Listener   // nil = no API
 	access   *access.Guard  // nil = no API
 	stopped  chan struct{}  // closed by shutdown
@@ -70,10 +77,13 @@ func newApp(o options) (*app, error) {
 		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
+	files := hub.FromEnvironment(os.Getenv)
+	files.Allow = o.downloads
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
+		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
@@ -91,8 +101,12 @@ func newApp(o options) (*app, error) {
 	if err != nil || o.listener == nil {
 		return a, err
 	}
+	runs, collectors, err := a.keep(&o)
+	if err != nil {
+		return nil, err
+	}
 	a.server, err = api.New(api.Options{
-		Runs: a.studies, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()
@@ -107,6 +121,32 @@ func newApp(o options) (*app, error) {
 		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
 	})
 	return a, err
+}
+
+// keep makes the upkeep of a data directory, and returns the runs and the metrics that the
+// API has then.
+func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
+	if o.disk == nil {
+		return a.studies, nil, nil
+	}
+	var err error
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
+	return admission{a.studies, a.upkeep}, []prometheus.Collector{a.upkeep}, err
+}
+
+// admission refuses new runs while the disk is nearly full. The cells of a study that was
+// accepted are performed.
+type admission struct {
+	*study.Service
+	upkeep *upkeep.Upkeep
+}
+
+// Submit implements api.Runs.
+func (a admission) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
+	if err := a.upkeep.Admit(); err != nil {
+		return nil, err
+	}
+	return a.Service.Submit(ctx, s)
 }
 
 // loadChecked reads a document and reports its problems, including those that
@@ -154,6 +194,16 @@ func (a *app) run(ctx context.Context) error {
 			return nil
 		}
 	})
+	if a.upkeep != nil {
+		group.Go(func() error {
+			select {
+			case <-a.recover:
+				a.upkeep.Run(ctx)
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
 	if a.server != nil {
 		group.Go(func() error {
 			defer a.shutdown()

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
+	"aiperfd/internal/upkeep"
 )
 
 // storeOpenLimit bounds the time to open a data directory.
@@ -33,6 +34,8 @@ type DaemonOptions struct {
 	AllowedHosts []string // further values of the Host header
 	MetricNames  string   // of /metrics; see api.Options
 	Limits       Limits
+	Targets      TargetOptions
+	Keep         upkeep.Rules
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
@@ -74,9 +77,14 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	}
 	o.Limits.Caps.Memory = requestMemory()
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
+	o.Load.Reach.Targets = o.Targets.list(ln)
+	if o.Load.Reach.Targets.Closed() {
+		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
+	}
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
-		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access,
+		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
+		disk: db, keep: o.Keep,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())

@@ -16,7 +16,7 @@ import (
 )
 
 // describe returns the public description of a submission, redacted.
-func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
+func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark
 	shown, err := plainjson.Marshal(compat.Resolved(d))
@@ -25,8 +25,9 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Seed: *d.RandomSeed,
-		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: s.CLICommand, Idempotency: s.Idempotency},
+		Pinned: d.Metadata.Pinned && s.Cell == nil, // a study is pinned as a whole
+		State:  bench.StateQueued, CreatedAt: time.Now().UTC(),
+		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: secrets.Exact(s.CLICommand), Idempotency: s.Idempotency, Seed: *d.RandomSeed},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),

@@ -16,8 +16,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
@@ -49,6 +51,8 @@ type Options struct {
 	Caps      quota.Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
+	// Allow decides which servers runs may connect to; nil = all.
+	Allow *allow.List
 	// Dial opens connections to targets; nil = the system's. Tests use an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -64,6 +68,9 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
+	// DiskReserve is how many bytes of the disk the record files of a run leave free;
+	// 0 = [collect.DefaultReserve].
+	DiskReserve int64
 	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
 	Recovered func()
 }
@@ -165,13 +172,16 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...),
 	}
-	if j.run, err = describe(s, plan); err != nil {
+	if j.run, err = describe(s, plan, j.secrets); err != nil {
 		return nil, err
 	}
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
+	j.exec.system = system{
+		allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub,
+		reserve: cmp.Or(e.opts.DiskReserve, collect.DefaultReserve),
+	}
 	return j, nil
 }
 
@@ -214,16 +224,17 @@ func (e *Engine) wakeLoop() {
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
 	if err := (&recovery{e}).run(ctx); err != nil {
-		e.health.set(run.HealthFailed, "store", err.Error())
+		e.health.set(run.HealthFailed, checkStore, err.Error())
 		return err
 	}
-	e.health.set(run.HealthRunning, "store", "ok")
+	e.health.set(run.HealthRunning, checkStore, "ok")
 	close(e.open)
 	if e.opts.Recovered != nil {
 		e.opts.Recovered()
 	}
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
+	supervisors.Go(func() { storeWatch{e}.run(ctx) })
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
@@ -300,9 +311,7 @@ func (e *Engine) stop(ctx context.Context) {
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	if e.health.get().State != run.HealthFailed {
-		e.health.set(run.HealthStopping, "engine", "stopping")
-	}
+	e.health.set(run.HealthStopping, "engine", "stopping")
 	grace := shutdownGrace
 	for _, j := range active {
 		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})

@@ -52,7 +52,7 @@ func (j *job) view() *run.Run {
 func (j *job) warn(err error) {
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("store run")
-		j.health.set(run.HealthRunning, "store", err.Error())
+		j.health.store(err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		return v.engine.opts.Store.Put(ctx, r)
 	}
 	d.RandomSeed = &r.Seed
-	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
+	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes, Pinned: r.Pinned}
 	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		return fmt.Errorf("compile queued run %s: %w", r.ID, err)

@@ -162,6 +162,7 @@ func (q *query) matches(r *run.Run) bool {
 		q.Parent != "" && q.Parent != r.ParentID(),
 		q.TopLevel && r.ParentID() != "",
 		q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Caller != q.Idempotency.Caller || r.Idempotency.Key != q.Idempotency.Key),
+		q.Unpinned && r.Pinned,
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
@@ -245,6 +246,9 @@ func (q *query) where() (string, []any) {
 	if q.TopLevel {
 		add("parent_id = ''")
 	}
+	if q.Unpinned {
+		add("pinned = 0")
+	}
 	if q.Model != "" {
 		add("EXISTS (SELECT 1 FROM models WHERE run_id = runs.id AND model = ?)", q.Model)
 	}
@@ -278,7 +282,7 @@ func (q *query) page() (string, []any) {
 			args = append(args, q.after.Num, q.after.ID)
 		}
 	}
-	return fmt.Sprintf("SELECT run FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
+	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
 		cond, q.column, direction, q.Limit+1), args
 }
 

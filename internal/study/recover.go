@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 	studyexport "aiperfd/internal/study/export"
 )
@@ -42,7 +42,7 @@ func storePlan(dir string, s *config.Study) error {
 
 // Stored returns the document of a study from its folder, see [config.Study.Text].
 func Stored(dir string) (json.RawMessage, error) {
-	data, err := os.ReadFile(filepath.Join(dir, planFile))
+	data, err := regular.Read(filepath.Join(dir, planFile))
 	if err != nil {
 		return nil, fmt.Errorf("read study: %w", err)
 	}

@@ -252,8 +252,15 @@ func (s *Service) Cancel(ctx context.Context, id string, c run.CancelRequest) (*
 }
 
 // Delete removes a run or a study with its cells, and their files. With force, an active
-// one is cancelled first. A cell of an active study cannot be deleted.
+// one is cancelled first. A cell of an active study cannot be deleted, nor what is pinned.
 func (s *Service) Delete(ctx context.Context, id string, force bool) error {
+	r, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.pinned(ctx, r) {
+		return run.ErrPinned
+	}
 	if p := s.find(id); p != nil {
 		if !force {
 			return run.ErrActive
@@ -265,10 +272,7 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 			return ctx.Err()
 		}
 	}
-	r, err := s.Runner.Get(ctx, id)
 	switch {
-	case err != nil:
-		return err
 	case r.Cell != nil && s.find(r.Cell.ParentID) != nil:
 		return fmt.Errorf("%w: its study is active", run.ErrActive)
 	case r.Study != nil:
@@ -283,6 +287,15 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 		}
 	}
 	return s.Runner.Delete(ctx, id, force)
+}
+
+// pinned reports whether a run or the study that it belongs to is pinned.
+func (s *Service) pinned(ctx context.Context, r *run.Run) bool {
+	if r.Cell == nil || r.Pinned {
+		return r.Pinned
+	}
+	parent, err := s.Get(ctx, r.Cell.ParentID)
+	return err == nil && parent.Pinned
 }
 
 // cellsOf returns the cells of a study, oldest first.

@@ -28,10 +28,10 @@ func securitySchemes() openapi3.SecuritySchemes {
 
 // protect says which scope an operation needs, and which answers follow from that.
 func protect(op *openapi3.Operation, scope access.Scope) error {
-	switch scope {
-	case 0:
+	if scope == 0 {
 		return errors.New(op.OperationID + " has no scope")
-	case access.Open:
+	}
+	if scope == access.Open {
 		op.Security = &openapi3.SecurityRequirements{}
 		return nil
 	}

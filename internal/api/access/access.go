@@ -107,7 +107,7 @@ func (id Identity) AdmitOwner(submittedBy string) error {
 	}
 	err := id.Admit(Admin)
 	var refusal *Refusal
-	if errors.As(err, &refusal) && refusal.Reason == ErrScope {
+	if errors.As(err, &refusal) && errors.Is(err, ErrScope) {
 		refusal.Detail += "; the scope submit is enough for runs that the same token has submitted"
 	}
 	return err

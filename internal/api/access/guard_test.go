@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -358,4 +359,36 @@ func (o only) Collect(out chan<- prometheus.Metric) {
 			out <- m
 		}
 	}
+}
+
+// FuzzIdentify: no header gives access but that with the token, and none of them lets
+// a foreign page connect.
+func FuzzIdentify(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte("ci:submit:"+sum+"\n"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	g, err := New(Options{TokenFile: path, Origins: []string{"https://dash.example"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"Bearer test", "bearer  test", "Bearer test, test", "Basic dGVzdA==", "Bearer\ttest", "", "Bearer " + sum} {
+		f.Add(seed, CookieName+"="+sum, "https://dash.example.evil.example", "localhost")
+	}
+	f.Fuzz(func(t *testing.T, authorization, cookies, origin, host string) {
+		r := &http.Request{Method: http.MethodPost, Host: host, Header: http.Header{
+			"Authorization": {authorization}, "Cookie": {cookies}, "Origin": {origin},
+		}}
+		id := g.identify(r)
+		scheme, text, _ := strings.Cut(authorization, " ")
+		if want := strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(text, " ") == "test"; (id.Admit(Read) == nil) != want || id.Admit(Admin) == nil {
+			t.Errorf("%q: %+v", authorization, id)
+		}
+		r = r.WithContext(context.WithValue(t.Context(), key{}, Identity{scope: Admin, token: digest{1}, session: digest{1}}))
+		u, err := url.Parse(origin)
+		ours := err == nil && strings.EqualFold(u.Host, host)
+		if g.AdmitsHandshake(r) && !ours && !strings.EqualFold(origin, "https://dash.example") {
+			t.Errorf("origin %q may connect to %q", origin, host)
+		}
+	})
 }

@@ -118,7 +118,7 @@ func (g *Guard) Logout(r *http.Request) *http.Cookie {
 // cookie returns the cookie of a session. No script can read it, and no request from
 // another site carries it.
 func cookie(r *http.Request, value string, life time.Duration) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure as the connection is; without TLS there is no other way
 		Name: CookieName, Value: value, Path: "/", MaxAge: int(life.Seconds()),
 		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	}

@@ -85,13 +85,14 @@ type Run struct {
 	Revision    int64              `json:"revision"`
 }
 
-// RunState is how far a run has come, and how it ended.
+// RunState is how far a run has come, how it ended, and whether it is kept.
 type RunState struct {
 	State       bench.State `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
 	StateReason string      `json:"state_reason"`
 	// Verdict is whether the run met its objectives, whatever its state; null without
 	// objectives, and until the run is terminal.
 	Verdict *string `json:"verdict" enums:"pass,fail"`
+	Pinned  bool    `json:"pinned"` // kept: neither the rules of retention nor DELETE remove it
 }
 
 // RunOrigin is where a run comes from.
@@ -187,7 +188,7 @@ type Queue struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState:   RunState{r.State, r.StateReason, objectivesVerdict(r.Summary)},
+		RunState:   RunState{r.State, r.StateReason, objectivesVerdict(r.Summary), r.Pinned},
 		RunTimes:   RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,

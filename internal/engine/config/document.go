@@ -40,6 +40,7 @@ type Metadata struct {
 	Name   string `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
 	Labels Labels `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
 	Notes  string `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
+	Pinned bool   `json:"pinned,omitempty"`                    // the daemon keeps the run
 }
 
 // Benchmark is AIPerf's benchmark section.
@@ -155,16 +156,16 @@ type TLS struct {
 
 // ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
-	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"`                       // default 5
-	Path    *string  `json:"path" validate:"min=1"`                                // default: vLLM's, then SGLang's
-	Before  string   `json:"before,omitempty" validate:"oneof=run profiling both"` // what the reset precedes: run (default), profiling (each phase of that kind), both
+	Timeout *Seconds    `json:"timeoutSeconds" validate:"gt=0"`                       // default 5
+	Path    *secret.URL `json:"path" form:"path"`                                     // default: vLLM's, then SGLang's
+	Before  string      `json:"before,omitempty" validate:"oneof=run profiling both"` // what the reset precedes: run (default), profiling (each phase of that kind), both
 }
 
 // ServerProfiler starts the server's profiler for each profiling phase.
 type ServerProfiler struct {
-	Timeout   *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
-	StartPath *string  `json:"startPath" validate:"min=1"`     // default /start_profile
-	StopPath  *string  `json:"stopPath" validate:"min=1"`      // default /stop_profile
+	Timeout   *Seconds    `json:"timeoutSeconds" validate:"gt=0"` // default 5
+	StartPath *secret.URL `json:"startPath" form:"path"`          // default /start_profile
+	StopPath  *secret.URL `json:"stopPath" form:"path"`           // default /stop_profile
 }
 
 // Dataset is the content of the requests.

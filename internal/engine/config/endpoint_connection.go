@@ -202,7 +202,7 @@ func (c endpointRules) environmentProxies() {
 	}
 }
 
-// checkServerCalls checks waiting, cache reset and profiler.
+// checkServerCalls checks waiting.
 func (c endpointRules) checkServerCalls() {
 	e := c.endpoint
 	if e.WaitForModelTimeout == 0 {
@@ -211,18 +211,6 @@ func (c endpointRules) checkServerCalls() {
 		}
 		if e.WaitForModelMode != "inference" && c.has(endpointPath+".waitForModelMode") {
 			c.conflict(endpointPath+".waitForModelMode", "needs a waitForModelTimeout above 0")
-		}
-	}
-	paths := map[string]*string{}
-	if r := e.ResetKVCache; r != nil {
-		paths[".resetKvCache.path"] = r.Path
-	}
-	if p := e.ServerProfiler; p != nil {
-		paths[".serverProfiler.startPath"], paths[".serverProfiler.stopPath"] = p.StartPath, p.StopPath
-	}
-	for name, path := range paths {
-		if path != nil && (strings.Contains(*path, "://") || strings.ContainsAny(*path, " \t\r\n#")) {
-			c.FailValue(c.at(endpointPath+name), problem.CodeOutOfRange, "must be a path on the server, without spaces or fragment")
 		}
 	}
 }

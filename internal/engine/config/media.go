@@ -111,16 +111,14 @@ const (
 
 // The limits of generated media.
 const (
-	MaxSide = 16_384      // pixels
-	MaxClip = 4 * 60 * 60 // seconds
-	// maxPixels is the area of an image; maxPassages the number of passages of a request,
-	// maxTurns that of turns of a conversation, maxTokens the length of one text.
-	maxPixels   = 64 << 20
-	maxPassages = 10_000
-	maxTurns    = 100_000
-	maxTokens   = 1 << 24
-	minRate     = 1000    // Hz
-	MaxRate     = 384_000 // Hz
+	MaxSide     = 16_384      // pixels
+	MaxClip     = 4 * 60 * 60 // seconds
+	maxPixels   = 64 << 20    // of an image
+	MaxPassages = 10_000      // of a request
+	MaxTurns    = 100_000     // of a conversation
+	MaxTokens   = 1 << 24     // of one text
+	minRate     = 1000        // Hz
+	MaxRate     = 384_000     // Hz
 
 	minVideoRate = 8000   // Hz, of audio tracks
 	MaxVideoRate = 96_000 // Hz, of audio tracks

@@ -14,12 +14,12 @@ import (
 // checkMedia checks the images, audio and rankings of a synthetic dataset.
 func (c datasetRules) checkMedia() {
 	d, path := c.dataset, c.path
-	c.atMost(path+".turns", d.Turns, maxTurns, "turns")
-	c.atMost(path+".prompts.isl", d.Prompts.ISL, maxTokens, "tokens")
+	c.atMost(path+".turns", d.Turns, MaxTurns, "turns")
+	c.atMost(path+".prompts.isl", d.Prompts.ISL, MaxTokens, "tokens")
 	if r := d.Rankings; r != nil {
-		c.atMost(path+".rankings.passages", r.Passages, maxPassages, "passages")
-		c.atMost(path+".rankings.passageTokens", r.PassageTokens, maxTokens, "tokens")
-		c.atMost(path+".rankings.queryTokens", r.QueryTokens, maxTokens, "tokens")
+		c.atMost(path+".rankings.passages", r.Passages, MaxPassages, "passages")
+		c.atMost(path+".rankings.passageTokens", r.PassageTokens, MaxTokens, "tokens")
+		c.atMost(path+".rankings.queryTokens", r.QueryTokens, MaxTokens, "tokens")
 	}
 	if d.Images != nil {
 		c.checkImages(d.Images, path+".images")

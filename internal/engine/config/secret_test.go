@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ const canary = "sk-canary-0123456789"
 // No verb, no encoder and no log shows a secret, alone or inside of a document.
 func TestSecretsAreNeverShown(t *testing.T) {
 	d, _ := mustLoad(t, `benchmark: {model: m, phases: {requests: 200}, endpoint: {url: "http://user:`+canary+`@h/?token=`+canary+`",
-		apiKey: `+canary+`, headers: {Authorization: Bearer `+canary+`}}}`, LoadOptions{Choices: someChoices()})
+		apiKey: `+canary+`, headers: {Authorization: Bearer `+canary+`}, resetKvCache: {path: "/reset?api_key=`+canary+`"},
+		serverProfiler: {startPath: "/start;token=`+canary+`", stopPath: "//user:`+canary+`@h/stop"}}}`, LoadOptions{Choices: someChoices()})
 	e := d.Benchmark.Endpoint
 	values := map[string]any{"secret": e.APIKey, "pointer": &e.APIKey, "url": e.URLs[0], "headers": e.Headers, "endpoint": e, "document": d}
 	for name, v := range values {
@@ -54,9 +56,29 @@ func shows(t *testing.T, where, text string) {
 	}
 }
 
-// Problems about secret places do not quote them.
+// Problems do not quote secrets, in their own places or in wrong ones.
 func TestProblemsDoNotQuoteSecrets(t *testing.T) {
+	const canary = "zq7canary4kd83nX" // has no prefix that would give it away
 	docs := []string{
+		`benchmark: {models: [m], endpoint: {authStyle: ` + canary + `}}`,
+		`benchmark: {models: [m], endpoint: {authStyle: hunter2}}`,
+		`benchmark: {models: [m], endpoint: {apiKeyFile: hunter2}}`,
+		`benchmark: {models: [m], endpoint: {headers: {"Authorization: Bearer ` + canary + `": x}}}`,
+		`benchmark: {models: [m], endpoint: {headers: {"X-Key ` + canary + `": x}}}`,
+		`benchmark: {models: [m], endpoint: {url: [http://h, "::::` + canary + `"]}}`,
+		`benchmark: {models: [m], endpoint: {url: [http://h, "` + canary + `:x:y"]}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: "${` + canary + `}"}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: "${secret:` + canary + `}"}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: "${` + canary + `-x}"}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: *` + canary + `}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: &` + canary + ` *` + canary + `}}`,
+		`benchmark: {models: [m], endpoint: {apiKey: !` + canary + ` x}}`,
+		`benchmark: {models: [m], endpoint: {type: ` + canary + `, timeout: ` + canary + `, streaming: ` + canary + `, ` + canary + `: 1}}`,
+		`benchmark: {models: [m], endpoint: ` + canary + `}`,
+		`benchmark: {models: [m], endpoint: {url: "http://h/{{ ` + canary + ` }}"}}`,
+		`benchmark: {models: [m], endpoint: {resetKvCache: {path: "http://u:` + canary + `@h/x"}, serverProfiler: {startPath: "/x y?token=` + canary + `"}}}`,
+		`{benchmark: {models: [m], endpoint: {apiKey: ` + canary + `, apiKey: ` + canary + `}}, metadata: {name: [` + canary + `], labels: {` + canary + `: 3}}}`,
+		`benchmark: {models: [m], slos: {` + canary + `: 3}, phases: [{concurrency: "` + canary + `"}], tokenizer: {name: 3, revision: [` + canary + `]}}`,
 		`benchmark: {models: [m], endpoint: {apiKey: [` + canary + `]}}`,
 		`benchmark: {models: [m], endpoint: {apiKey: "` + canary + `\n"}}`,
 		`benchmark: {models: [m], endpoint: {headers: {A: {x: ` + canary + `}}}}`,
@@ -78,5 +100,35 @@ func TestProblemsDoNotQuoteSecrets(t *testing.T) {
 		shows(t, doc, fmt.Sprint(warnings))
 		b, _ := json.Marshal(err)
 		shows(t, doc, string(b))
+		if text := fmt.Sprint(err, warnings, string(b)); strings.Contains(text, canary[:9]) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s\nshows the secret: %.300s", doc, text)
+		}
 	}
+}
+
+// Metadata is stored and shown, so it holds no secret.
+func TestMetadataHidesSecrets(t *testing.T) {
+	const key = "zq7canary4kd83nX"
+	d, warnings := mustLoad(t, `{metadata: {name: "run with `+key+`", notes: "password=`+canary+` `+strings.ToUpper(key)+`",
+		labels: {api_key: `+canary+`, team: blue, copy: "`+canary+`!", `+key+`: x}},
+		benchmark: {model: m, phases: {requests: 200}, endpoint: {apiKey: `+key+`}}}`, LoadOptions{Choices: someChoices()})
+	got := fmt.Sprintf("%s|%s|%v|%v", d.Metadata.Name, d.Metadata.Notes, d.Metadata.Labels, warnings)
+	want := "run with <redacted>|password=<redacted> <redacted>|map[<redacted>:x api_key:<redacted> copy:<redacted>! team:blue]|" +
+		"[line 2: metadata/labels: api_key: the name is that of a secret; the value is shown as <redacted>]"
+	if got != want {
+		t.Errorf("metadata:\n got %s\nwant %s", got, want)
+	}
+	if !slices.Contains(d.Secrets(), canary) {
+		t.Errorf("the secrets %q do not contain the value of the label", d.Secrets())
+	}
+}
+
+// The stored text of a draft has a secret in no other place either.
+func TestDraftTextHidesCopies(t *testing.T) {
+	draft, err := Read([]byte(`{metadata: {notes: "see `+canary+`"}, benchmark: {model: m, endpoint: {apiKey: `+canary+`,
+		headers: {X-Plain: "a `+canary+`", X-Api-Key: "`+canary+`{{ x }}", X-Auth: "{{ '`+canary+`' }}"}}}}`), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows(t, "the text", string(draft.Text()))
 }

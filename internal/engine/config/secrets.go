@@ -1,8 +1,10 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/redact"
 )
@@ -21,7 +23,7 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range append([]secret.URL{e.Proxy}, e.URLs...) {
+	for _, u := range e.addresses() {
 		all = append(all, u.Secrets()...)
 	}
 	for name, value := range e.URLParams {
@@ -40,9 +42,54 @@ func (d *Document) Secrets() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
 
+// addresses returns all URLs and paths of servers.
+func (e *Endpoint) addresses() []secret.URL {
+	all := append([]secret.URL{e.Proxy}, e.URLs...)
+	if e.Path != nil {
+		all = append(all, secret.NewURL(*e.Path))
+	}
+	var optional []*secret.URL
+	if r := e.ResetKVCache; r != nil {
+		optional = append(optional, r.Path)
+	}
+	if p := e.ServerProfiler; p != nil {
+		optional = append(optional, p.StartPath, p.StopPath)
+	}
+	for _, u := range optional {
+		if u != nil {
+			all = append(all, *u)
+		}
+	}
+	return all
+}
+
 // Confidential returns the texts that ${secret:NAME} put into the document. No form of the
 // document may show them, under any name.
 func (d *Document) Confidential() []string { return d.confidential }
+
+// hideMetadata removes secrets from the metadata, which is stored and shown as it is:
+// values of labels with sensitive names, and the secrets of the document.
+func hideMetadata(l *loader) {
+	m := &l.doc.Metadata
+	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+		value := m.Labels[name]
+		if !redact.SensitiveName(name) || value == "" || value == redact.Placeholder {
+			continue
+		}
+		l.doc.injected = append(l.doc.injected, value)
+		m.Labels[name] = redact.Placeholder
+		l.Warn(l.where("metadata.labels"), problem.CodeHidden, "%s: the name is that of a secret; the value is shown as %s",
+			problem.Clip(name), redact.Placeholder)
+	}
+	set, clean := redact.NewSet(l.doc.Secrets()...), make(Labels, len(m.Labels))
+	for name, value := range m.Labels {
+		clean[set.String(name)] = set.String(value)
+	}
+	if m.Labels != nil {
+		m.Labels = clean
+	}
+	m.Name, m.Notes = set.String(m.Name), set.String(m.Notes)
+}
 
 // objectSecrets returns the texts that redact.Value hides in an object.
 func objectSecrets(o Object) []string {

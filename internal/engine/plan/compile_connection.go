@@ -224,6 +224,7 @@ func (c *compiler) headers(p *Plan) {
 	if p.Settings.Streaming {
 		h.Set("Accept", cmp.Or(p.Kind.StreamAccept, "text/event-stream"))
 	}
+	p.Transport.Policy.Foreign = h.Clone()
 	authorize(h, p.Kind, e.AuthStyle, e.APIKey.Reveal(), p.hosts())
 	for name, value := range e.Headers {
 		h.Set(name, value.Reveal())
@@ -283,14 +284,14 @@ func (c *compiler) serverCalls(p *Plan) {
 		Models: e.WaitForModelMode != "inference", Inference: e.WaitForModelMode != "models",
 	}
 	if r := e.ResetKVCache; r != nil {
-		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
+		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []secret.URL{secret.NewURL("/reset_prefix_cache"), secret.NewURL("/flush_cache")}}
 		p.Reset.Run, p.Reset.Profiling = r.Before != "profiling", r.Before == "profiling" || r.Before == "both"
 		if r.Path != nil {
-			p.Reset.Paths = []string{*r.Path}
+			p.Reset.Paths = []secret.URL{*r.Path}
 		}
 	}
 	if s := e.ServerProfiler; s != nil {
-		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: "/start_profile", Stop: "/stop_profile"}
+		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: secret.NewURL("/start_profile"), Stop: secret.NewURL("/stop_profile")}
 		if s.StartPath != nil {
 			p.Profiler.Start = *s.StartPath
 		}

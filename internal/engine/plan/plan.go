@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
@@ -80,7 +81,7 @@ type Readiness struct {
 // CacheReset describes how the cache of a server is emptied.
 type CacheReset struct {
 	Timeout   time.Duration // of one attempt
-	Paths     []string      // tried in order until the server knows one
+	Paths     []secret.URL  // tried in order until the server knows one
 	Run       bool          // before the run
 	Profiling bool          // before each profiling phase
 }
@@ -88,7 +89,7 @@ type CacheReset struct {
 // Profiler describes how the profiler of a server is started and stopped.
 type Profiler struct {
 	Timeout     time.Duration // of one attempt
-	Start, Stop string        // paths
+	Start, Stop secret.URL    // paths
 }
 
 // Files selects the artifacts of a run.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -13,18 +14,19 @@ import (
 // once built.
 type automaton struct {
 	column [256]uint16
-	width  int
+	shift  int        // a row has 1<<shift columns, so that its number costs no division
 	first  [256]int32 // the row that a byte leads to from the start; saves a look-up
-	next   []int32    // row*width + column → row offset (row*width)
+	next   []int32    // row + column → row, both offsets in next
 	out    []match    // by row
 
-	shortest, longest int       // pattern, in bytes
-	digits            [256]int8 // of base64
+	shortest, longest int // pattern, in bytes
+	numerals          [2]numeral
 	searches          sync.Pool // of *search; their buffers are worth keeping
 }
 
 // match is what ends in a row.
 type match struct {
+	depth  int32 // the length of the longest start of a pattern
 	length int32 // of the longest pattern; 0: none
 	begun  int32 // of the longest start of a pattern that counts when the text is cut behind it
 	digits bool  // the pattern has digits only; see isNumber
@@ -32,28 +34,34 @@ type match struct {
 
 // newAutomaton builds the automaton of patterns, none of them empty; the value
 // says whether the start of a pattern counts by itself. It returns nil for no
-// patterns. A blank and a plus are the same to it, because they are in a query.
+// patterns. A blank and a plus are the same to it, because they are in a query, and
+// so are upper and lower case letters of ASCII.
 func newAutomaton(patterns map[string]bool) *automaton {
 	if len(patterns) == 0 {
 		return nil
 	}
-	a := &automaton{width: 1, digits: base64Digits()}
+	a := &automaton{numerals: numerals()}
 	a.searches.New = func() any { return &search{a: a} }
 	sorted := slices.Sorted(maps.Keys(patterns)) // equal sets make equal automata
+	columns := 1
 	for _, p := range sorted {
 		if a.shortest == 0 || len(p) < a.shortest {
 			a.shortest = len(p)
 		}
 		a.longest = max(a.longest, len(p))
 		for i := range len(p) {
-			if a.column[p[i]] == 0 {
-				a.column[p[i]] = uint16(a.width)
-				a.width++
+			if c := lower(p[i]); a.column[c] == 0 {
+				a.column[c] = uint16(columns)
+				columns++
 			}
 			a.column[' '] = max(a.column[' '], a.column['+'])
 			a.column['+'] = a.column[' ']
 		}
 	}
+	for c := 'A'; c <= 'Z'; c++ {
+		a.column[c] = a.column[lower(byte(c))]
+	}
+	a.shift = bits.Len(uint(columns - 1))
 	a.addRow()
 	for _, p := range sorted {
 		a.insert(p, patterns[p])
@@ -67,7 +75,7 @@ func newAutomaton(patterns map[string]bool) *automaton {
 
 func (a *automaton) addRow() int32 {
 	row := int32(len(a.next))
-	a.next = append(a.next, make([]int32, a.width)...)
+	a.next = append(a.next, make([]int32, 1<<a.shift)...)
 	a.out = append(a.out, match{})
 	return row
 }
@@ -81,11 +89,12 @@ func (a *automaton) insert(pattern string, starts bool) {
 			a.next[cell] = child
 		}
 		row = a.next[cell]
+		a.out[row>>a.shift].depth = int32(i + 1)
 		if starts {
-			a.out[int(row)/a.width].begun = int32(i + 1)
+			a.out[row>>a.shift].begun = int32(i + 1)
 		}
 	}
-	end := &a.out[int(row)/a.width]
+	end := &a.out[row>>a.shift]
 	end.length, end.digits = int32(len(pattern)), allDigits(pattern)
 }
 
@@ -94,7 +103,7 @@ func (a *automaton) insert(pattern string, starts bool) {
 func (a *automaton) link() {
 	fail := make([]int32, len(a.out))
 	var queue []int32
-	for _, child := range a.next[:a.width] {
+	for _, child := range a.next[:1<<a.shift] {
 		if child != 0 {
 			queue = append(queue, child)
 		}
@@ -102,21 +111,21 @@ func (a *automaton) link() {
 	for len(queue) > 0 {
 		row := queue[0]
 		queue = queue[1:]
-		suffix := fail[int(row)/a.width]
-		out, shorter := &a.out[int(row)/a.width], a.out[int(suffix)/a.width]
+		suffix := fail[row>>a.shift]
+		out, shorter := &a.out[row>>a.shift], a.out[suffix>>a.shift]
 		if out.length == 0 {
 			out.length, out.digits = shorter.length, shorter.digits
 		}
 		if out.begun == 0 {
 			out.begun = shorter.begun
 		}
-		for c := range a.width {
+		for c := range 1 << a.shift {
 			child := a.next[int(row)+c]
 			if child == 0 {
 				a.next[int(row)+c] = a.next[int(suffix)+c]
 				continue
 			}
-			fail[int(child)/a.width] = a.next[int(suffix)+c]
+			fail[child>>a.shift] = a.next[int(suffix)+c]
 			queue = append(queue, child)
 		}
 	}
@@ -136,8 +145,12 @@ func (a *automaton) find(l layer, found []span) []span {
 			row = a.first[c] // no pattern is one byte long
 			continue
 		}
+		before := row
 		row = a.next[row+int32(a.column[c])]
-		m := a.out[int(row)/a.width]
+		if (row == 0 || c == '\\') && breakLength(text[i:]) > 0 {
+			found = a.across(l, i, before, found)
+		}
+		m := &a.out[row>>a.shift]
 		if m.length == 0 {
 			continue
 		}
@@ -145,9 +158,30 @@ func (a *automaton) find(l layer, found []span) []span {
 		if m.digits && isNumber(text, sp) {
 			continue
 		}
-		found = append(found, span{l.start(sp.from), l.start(sp.to)})
+		found = append(found, span{l.start(sp.from), l.end(sp.to)})
 	}
 	return found
+}
+
+// across appends the places where a pattern goes on behind the line break at i, in front
+// of which the automaton was in row. Digits are not joined: they may be numbers.
+func (a *automaton) across(l layer, i int, row int32, found []span) []span {
+	text, first := l.text, i
+	for n := int32(1); ; n++ {
+		i = skipBreaks(text, i)
+		if i >= len(text) {
+			return found
+		}
+		row = a.next[row+int32(a.column[text[i]])]
+		m := a.out[row>>a.shift]
+		i++
+		if m.depth <= n {
+			return found // all that began in front of the break has ended
+		}
+		if m.length > n && !m.digits {
+			found = append(found, span{l.start(first - int(m.length-n)), l.end(i)})
+		}
+	}
 }
 
 // begun returns how many bytes at the end of text are the start of a pattern.
@@ -160,7 +194,7 @@ func (a *automaton) begun(text string) int {
 		}
 		row = a.next[row+int32(a.column[text[i]])]
 	}
-	n := int(a.out[int(row)/a.width].begun)
+	n := int(a.out[row>>a.shift].begun)
 	if sp := (span{len(text) - n, len(text)}); allDigits(text[sp.from:]) && isNumber(text, sp) {
 		return 0
 	}

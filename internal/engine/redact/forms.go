@@ -20,6 +20,16 @@ const maxEscapes = 3
 // too: a stray mark in front of them, as in 100%ab%21, would make them read
 // differently. It may repeat itself.
 func forms(secret string) []string {
+	out := formsOf(secret)
+	if strings.ContainsFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		// The automaton ignores the case of the letters of ASCII only.
+		out = append(append(out, formsOf(strings.ToUpper(secret))...), formsOf(strings.ToLower(secret))...)
+	}
+	return out
+}
+
+// formsOf is [forms] for one spelling of the letters beyond ASCII.
+func formsOf(secret string) []string {
 	out := append([]string{secret}, jsonForms(secret)...)
 	out = append(out, urlForms(secret)...)
 	plain := []string{secret}

@@ -7,12 +7,14 @@ import (
 )
 
 // layer is a text with one or more encodings undone. Byte i of it is what the
-// source holds in [start(i), start(i+1)).
+// source holds in [start(i), end(i+1)).
 type layer struct {
 	text    string
 	at      []int32 // len(text)+1 offsets in the source, ascending; nil: it is the source
+	until   []int32 // where the source of each byte ends; nil: where that of the next begins
 	tail    bool    // it reaches the end of the source
-	decoded bool    // from base64
+	decoded bool    // from digits
+	joined  bool    // without line breaks
 }
 
 // start returns where the source of byte i begins.
@@ -23,13 +25,22 @@ func (l layer) start(i int) int {
 	return int(l.at[i])
 }
 
-// buffer is the memory of one layer, used again and again.
-type buffer struct {
-	text []byte
-	at   []int32
+// end returns where the source of the bytes in front of i ends.
+func (l layer) end(i int) int {
+	if l.until == nil || i == 0 {
+		return l.start(i)
+	}
+	return int(l.until[i-1])
 }
 
-func (b *buffer) reset() { b.text, b.at = b.text[:0], b.at[:0] }
+// buffer is the memory of one layer, used again and again.
+type buffer struct {
+	text  []byte
+	at    []int32
+	until []int32 // of joined layers
+}
+
+func (b *buffer) reset() { b.text, b.at, b.until = b.text[:0], b.at[:0], b.until[:0] }
 
 // layer returns what was written, whose source ends at end. It is valid until
 // the buffer is reset.
@@ -83,6 +94,59 @@ func (b *buffer) copy(l layer, from, to int) {
 	}
 }
 
+// join removes the line breaks from l.text[from:to], written as such or as \n, with the
+// blanks behind them.
+func (b *buffer) join(l layer, from, to int) layer {
+	b.reset()
+	for done := from; done < to; {
+		at := nextBreak(l.text[:to], done)
+		b.copy(l, done, at)
+		for ; done < at; done++ {
+			b.until = append(b.until, int32(l.end(done+1)))
+		}
+		done = skipBreaks(l.text, at)
+	}
+	out := b.layer(l.start(to), l.tail && to == len(l.text))
+	out.until, out.joined, out.decoded = b.until, true, l.decoded
+	return out
+}
+
+// hasBreak reports whether s has a line break. It is quick.
+func hasBreak(s string) bool {
+	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\r') >= 0 ||
+		strings.Contains(s, `\n`) || strings.Contains(s, `\r`)
+}
+
+// nextBreak returns the index of the first line break from i on, or the length of s.
+func nextBreak(s string, i int) int {
+	for ; i < len(s); i++ {
+		if c := s[i]; (c == '\n' || c == '\r' || c == '\\') && breakLength(s[i:]) > 0 {
+			break
+		}
+	}
+	return i
+}
+
+// skipBreaks returns the index behind the line breaks at i, and behind the blanks that
+// follow each.
+func skipBreaks(s string, i int) int {
+	for i < len(s) && breakLength(s[i:]) > 0 {
+		i = skipBlanks(s, i+breakLength(s[i:]))
+	}
+	return i
+}
+
+// breakLength returns the length of the line break at the start of s, or 0.
+func breakLength(s string) int {
+	switch {
+	case s[0] == '\n' || s[0] == '\r':
+		return 1
+	case s[0] == '\\' && len(s) > 1 && (s[1] == 'n' || s[1] == 'r'):
+		return 2
+	}
+	return 0
+}
+
 // firstEscape is the index of the first byte that may begin an escape, or the
 // length of s.
 func firstEscape(s string) int {
@@ -109,8 +173,13 @@ func escape(s string) (c rune, n int) {
 		return 0, -1
 	}
 	switch s[1] {
-	case 'x':
+	case 'x', 'X':
 		return hexEscape(s, 2, 2)
+	case 'U':
+		if c, n := hexDigits(s, 2, 8); n > 0 {
+			return c, n
+		}
+		return unicodeEscape(s)
 	case 'u':
 		return unicodeEscape(s)
 	}
@@ -156,7 +225,7 @@ func unicodeEscape(s string) (c rune, n int) {
 	if rest == "" || rest == `\` {
 		return 0, -1
 	}
-	if !strings.HasPrefix(rest, `\u`) {
+	if !strings.HasPrefix(rest, `\u`) && !strings.HasPrefix(rest, `\U`) {
 		return utf8.RuneError, n
 	}
 	low, m := hexDigits(rest, 2, 4)
@@ -175,11 +244,13 @@ func entity(s string) (c rune, n int) {
 		name string
 		c    rune
 	}{{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}} {
-		if strings.HasPrefix(s, known.name) {
-			return known.c, len(known.name)
-		}
-		if strings.HasPrefix(known.name, s) {
+		n := min(len(s), len(known.name))
+		switch {
+		case !strings.EqualFold(s[:n], known.name[:n]):
+		case n < len(known.name):
 			return 0, -1
+		default:
+			return known.c, n
 		}
 	}
 	if len(s) > 1 && s[1] == '#' {

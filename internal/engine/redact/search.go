@@ -8,8 +8,8 @@ import (
 const (
 	// maxSteps is how many encodings, one around the other, are undone.
 	maxSteps = 4
-	// maxBase64 is how many of these may be base64.
-	maxBase64 = 2
+	// maxNumerals is how many of these may be base64 or hexadecimal.
+	maxNumerals = 2
 	// minCut is the shortest text that may be the start of a longer one.
 	minCut = 256
 	// minStart is the shortest start of a secret that is taken for one, in bytes.
@@ -59,93 +59,96 @@ func (s *search) end(text string) {
 	}
 }
 
-// read searches a layer, made in so many steps, and all that can be made of it.
-func (s *search) read(l layer, step, base64 int) {
+// read searches a layer, made in so many steps, and all that can be made of it. So
+// many of the steps decoded numerals.
+func (s *search) read(l layer, step, decoded int) {
+	s.find(l)
+	if step == maxSteps {
+		return
+	}
+	if decoded < maxNumerals {
+		s.decode(l, step, decoded)
+		s.broken(l, step, decoded)
+	}
+	if next, ok := s.steps[step].unescape(l); ok {
+		s.read(next, step+1, decoded)
+	}
+}
+
+// find searches one layer.
+func (s *search) find(l layer) {
 	if !s.cut {
 		s.found = s.a.find(l, s.found)
 	} else if n := s.a.begun(l.text); l.tail && n >= minStart {
 		s.found = append(s.found, span{from: l.start(len(l.text) - n)})
 	}
-	if step == maxSteps {
+}
+
+// broken decodes the runs of digits that line breaks interrupt. Where the start of a
+// pattern is searched for, it does so for the whole text.
+func (s *search) broken(l layer, step, decoded int) {
+	base64 := &s.a.numerals[0] // its digits include those of the other
+	if step+1 == maxSteps || !hasBreak(l.text) {
 		return
 	}
-	if base64 < maxBase64 {
-		s.base64(l, step, base64)
-	}
-	if next, ok := s.steps[step].unescape(l); ok {
-		s.read(next, step+1, base64)
+	for i := nextBreak(l.text, 0); i < len(l.text); i = nextBreak(l.text, i) {
+		from, to := base64.begin(l.text[:i]), i
+		for next := skipBreaks(l.text, i); from < i && next > to; next = skipBreaks(l.text, to) {
+			end := base64.end(l.text, next)
+			if end == next {
+				break
+			}
+			to = end
+		}
+		if s.cut {
+			from, to = 0, len(l.text)
+		}
+		if to > i {
+			joined := s.steps[step].join(l, from, to)
+			if s.cut {
+				s.find(joined)
+			}
+			s.decode(joined, step+1, decoded)
+		}
+		i = max(to, skipBreaks(l.text, i))
 	}
 }
 
-// base64 reads every run of base64 digits. Where in it an encoded text begins
-// cannot be known, because the run may go on from a word or a path, so it is
-// decoded from each of the first four digits.
-func (s *search) base64(l layer, step, base64 int) {
-	least := (s.a.shortest*8 + 5) / 6
+// decode reads every run of base64 digits, and those of hexadecimal digits in it. Where
+// in a run an encoded text begins cannot be known, because it may go on from a word or a
+// path, so it is decoded from each digit at which it may begin.
+func (s *search) decode(l layer, step, decoded int) {
+	base64, hex := &s.a.numerals[0], &s.a.numerals[1]
+	shortest, from := s.a.shortest, 0
 	if s.cut {
-		least = (minStart*8 + 5) / 6
+		shortest, from = minStart, base64.begin(l.text) // the other runs are whole
 	}
-	digits := &s.a.digits
-	// A run that is long enough has a digit at one of these places.
-	for i := least - 1; i < len(l.text); i += least {
-		if digits[l.text[i]] < 0 {
-			continue
-		}
-		from := i
-		for from > 0 && digits[l.text[from-1]] >= 0 {
-			from--
-		}
-		for i < len(l.text) && digits[l.text[i]] >= 0 {
-			i++
-		}
-		if i-from < least || l.isOld(from, i) || s.cut && i < len(l.text) {
-			continue
-		}
-		for first := from; first < from+4; first++ {
-			s.read(s.steps[step].base64(l, span{first, i}, digits), step+1, base64+1)
+	least := base64.length(shortest)
+	for run := base64.run(l.text, from, least); run.from < run.to; run = base64.run(l.text, run.to, least) {
+		s.digits(l, run, base64, step, decoded)
+		least := hex.length(shortest)
+		text := l.text[:run.to]
+		for sub := hex.run(text, run.from, least); sub.from < sub.to; sub = hex.run(text, sub.to, least) {
+			s.digits(l, sub, hex, step, decoded)
 		}
 	}
 }
 
-// isOld reports whether an unescaped layer has in [from, to) what was there
-// before, and was searched then.
-func (l layer) isOld(from, to int) bool {
-	return l.at != nil && !l.decoded && l.start(to)-l.start(from) == to-from
+// digits decodes a run of digits from each at which a text may begin.
+func (s *search) digits(l layer, run span, n *numeral, step, decoded int) {
+	if l.isOld(run) || s.cut && run.to < len(l.text) {
+		return
+	}
+	for range n.starts {
+		s.read(s.steps[step].decode(l, run, n), step+1, decoded+1)
+		run.from++
+	}
 }
 
-// base64 decodes the digits at a place of a layer.
-func (b *buffer) base64(l layer, run span, digits *[256]int8) layer {
-	b.reset()
-	var bits uint32
-	for i := run.from; i < run.to; i++ {
-		bits = bits<<6 | uint32(digits[l.text[i]])
-		if n := i - run.from; n%4 != 0 {
-			// The digit that a byte shares with the one before it is a part of both.
-			b.text = append(b.text, byte(bits>>(6-n%4*2)))
-			b.at = append(b.at, int32(l.start(i-1)))
-		}
-	}
-	end := run.to
-	for end < len(l.text) && end < run.to+2 && l.text[end] == '=' {
-		end++
-	}
-	out := b.layer(l.start(end), l.tail && end == len(l.text))
-	out.decoded = true
-	return out
-}
-
-// base64Digits returns the values of the digits in both alphabets of RFC 4648;
-// -1 is no digit.
-func base64Digits() (digits [256]int8) {
-	for c := range digits {
-		digits[c] = -1
-	}
-	for _, last := range [...]string{"+/", "-_"} {
-		for value, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + last) {
-			digits[c] = int8(value)
-		}
-	}
-	return digits
+// isOld reports whether an unescaped layer has in run what was there before, and was
+// searched then.
+func (l layer) isOld(run span) bool {
+	return l.at != nil && !l.decoded && l.end(run.to)-l.start(run.from) == run.to-run.from
 }
 
 // union orders spans and joins those that overlap.

@@ -2,12 +2,14 @@ package redact_test
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -32,6 +34,17 @@ func encoders() []encoder {
 		}},
 		{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
 		{"base64 for URLs", func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }},
+		{"base64 in lines", func(s string) string { return inLines(base64.StdEncoding.EncodeToString([]byte(s)), "\n") }},
+		{"base64 in indented lines", func(s string) string { return inLines(base64.StdEncoding.EncodeToString([]byte(s)), "\r\n    ") }},
+		{"hexadecimal", func(s string) string { return everyByte(s, "%02x") }},
+		{"hexadecimal in capitals", func(s string) string { return everyByte(s, "%02X") }},
+		{"hexadecimal in lines", func(s string) string { return inLines(everyByte(s, "%02x"), "\n") }},
+		{"capitals", strings.ToUpper},
+		{"small letters", strings.ToLower},
+		{"lines", func(s string) string { return inLines(s, "\n") }},
+		{"decimal entities", func(s string) string { return everyCharacter(s, "&#%d;") }},
+		{"hexadecimal entities", func(s string) string { return everyCharacter(s, "&#x%x;") }},
+		{"code units", func(s string) string { return everyCharacter(s, `\u%04X`) }},
 		{"base64 inside", func(s string) string { return base64.StdEncoding.EncodeToString([]byte("name:" + s + "\n")) }},
 	}
 }
@@ -54,6 +67,40 @@ func everyByte(s, format string) string {
 	return b.String()
 }
 
+// lossy reports whether a text in one encoding cannot be read back from another: the
+// digits of base64 depend on their case, and no reader joins lines within an escape.
+func lossy(inner, outer string) bool {
+	switch outer {
+	case "capitals", "small letters":
+		return strings.HasPrefix(inner, "base64")
+	case "lines":
+		return !strings.HasPrefix(inner, "base64") && !strings.HasPrefix(inner, "hexadecimal") || strings.HasSuffix(inner, "entities")
+	case "query":
+		return inner == "base64 in indented lines" // the indentation becomes digits
+	}
+	return false
+}
+
+func everyCharacter(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		fmt.Fprintf(&b, format, r)
+	}
+	return b.String()
+}
+
+// inLines breaks a text into lines of seven bytes.
+func inLines(s, end string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if i > 0 && i%7 == 0 && utf8.RuneStart(s[i]) {
+			b.WriteString(end)
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 // TestSetEncoded encodes a secret in every way, and in every way inside every
 // other, with text around it at each level.
 func TestSetEncoded(t *testing.T) {
@@ -63,6 +110,9 @@ func TestSetEncoded(t *testing.T) {
 	around := func(s string) string { return "a=" + s + " of 2" }
 	for _, inner := range encoders() {
 		for _, outer := range encoders() {
+			if lossy(inner.name, outer.name) {
+				continue
+			}
 			t.Run(inner.name+" in "+outer.name, func(t *testing.T) {
 				for pad := range 3 { // moves base64
 					once := "start" + strings.Repeat("-", pad) + around(inner.encode(secret))
@@ -82,10 +132,13 @@ func TestSetEncoded(t *testing.T) {
 	}
 }
 
-// readable reports whether a word can be read in text, plain or in base64, one
-// inside the other.
+// readable reports whether a word of small letters can be read in text, in any case,
+// plain or in base64 or hexadecimal, one inside the other, and over line breaks.
 func readable(text, word string) bool {
-	if strings.Contains(text, word) {
+	text = strings.NewReplacer("\n", "", "\r", "", " ", "", `\n`, "", `\r`, "").Replace(text)
+	word = strings.ReplaceAll(word, " ", "")
+	if strings.Contains(strings.ToLower(text), word) || strings.Contains(strings.ToLower(text), hex.EncodeToString([]byte(word))) ||
+		strings.Contains(strings.ToLower(text), hex.EncodeToString([]byte(strings.ToUpper(word)))) {
 		return true
 	}
 	for run := range strings.FieldsFuncSeq(strings.NewReplacer("-", "+", "_", "/").Replace(text), func(r rune) bool {
@@ -96,7 +149,7 @@ func readable(text, word string) bool {
 			if len(run)-len(whole) > 1 {
 				whole = run
 			}
-			if plain, err := base64.RawStdEncoding.DecodeString(whole); err == nil && strings.Contains(string(plain), word) {
+			if plain, err := base64.RawStdEncoding.DecodeString(whole); err == nil && strings.Contains(strings.ToLower(string(plain)), word) {
 				return true
 			}
 			run = run[1:]
@@ -129,6 +182,16 @@ func TestSetEncodings(t *testing.T) {
 		{"joined blanks", "one  two", "one two", "R"},
 		{"repaired", "one\xfftwo", `one\ufffdtwo`, "R"},
 		{"entities", `one<"&'>two`, "one&lt;&#34;&amp;&#39;&gt;two one&lt;&quot;&amp;&apos;&gt;two one&#60;&#x22;&#x26;&#x27;&#x3E;two", "R R R"},
+		{"capitals", "key-ÿ-one", "KEY-Ÿ-ONE Key-ÿ-One", "R R"},
+		{"hexadecimal", "secret+value", "7365637265742b76616c7565 0x7365637265742B76616C7565 a7365637265742b76616c7565", "R 0xR aR"},
+		{"hexadecimal in a path", secret, "/debug/78223c63616e617279263e2f2b5c78/x", "/debug/R/x"},
+		{"broken lines", "secret-value", "a sec\nret-\r\n  value\nb", "a R\nb"},
+		{"broken lines in JSON", "secret-value", `{"a":"sec\nret-\r\nvalue\n"}`, `{"a":"R\n"}`},
+		{"base64 in lines", "secret-value", "c2VjcmV0\nLXZhbHVl\nend", "R\nend"},
+		{"base64 in lines in JSON", "secret-value", `{"a":"c2VjcmV0\r\nLXZhbHVl\r\n"}`, `{"a":"R\r\n"}`},
+		{"base64 in lines in a query", "secret-value", "c2VjcmV0%0ALXZhbHVl%0A", "R%0A"},
+		{"a number in two lines", "12345678", "took 1234\n5678 ms", "took 1234\n5678 ms"},
+		{"escapes in capitals", secret, `X\U0022&LT;CANARY&AMP;&GT;/+\X5Cx`, "R"},
 		{"escaped secret", "p%40ssword", "p%40ssword p@ssword p%2540ssword", "R R R"},
 		{"an escape in front", "secret%21", `\secret%2521 \\secret%2521 \nsecret%2521`, `\R \\R \nR`},
 		{"no escape", "secret%21", "secret%zz 100% &amp &#xyz; &nothing; \\q \\u12 \\ud8 %", "secret%zz 100% &amp &#xyz; &nothing; \\q \\u12 \\ud8 %"},

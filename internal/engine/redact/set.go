@@ -41,9 +41,9 @@ func NewSet(secrets ...string) *Set {
 }
 
 // Add adds a secret and its parts: what stands behind Bearer or Basic, user and
-// password of a Basic token, the values of cookies. All are found as they are
-// and escaped for JSON, URLs or HTML, in base64, and in one of these inside
-// another. Those shorter than 6 bytes are left out, because they occur by chance.
+// password of a Basic token, the values of cookies. All are found in upper and lower
+// case, with line breaks in them, escaped for JSON, URLs or HTML, in base64 or
+// hexadecimal digits, and in one of these inside another. Those shorter than 6 bytes are left out, because they occur by chance.
 func (s *Set) Add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

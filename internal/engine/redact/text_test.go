@@ -132,7 +132,7 @@ func TestTextLinear(t *testing.T) {
 	for _, unit := range []string{
 		"a", "=", "token=", "token:", `token="`, `token='`, "key=a1/", "Bearer ", "basic a", "http://", "http://a:b/", "u:p@", `\"`, `\`,
 		"?token=", "&a;", "sk-", "password", "authorization:[", `"password":["`, "password='", "<redacted>", "a.", "-", "api key:", "eyJ.",
-		"http%3A%2F%2F", ",a:", "?a=http%253A//", "://@",
+		"http%3A%2F%2F", ",a:", "?a=http%253A//", "://@", "ab\n", `\n`, "0123456789abcdef\n", "passw\n", "aaaa\n    ",
 	} {
 		ratio := math.Inf(1)
 		for range 50 {

@@ -23,6 +23,30 @@ func URL(raw string) string {
 	return replaceSpans(raw, spans)
 }
 
+// URLSecrets returns the texts of raw that [URL] replaces, as they stand there and
+// decoded, and user and password of user info. None is empty.
+func URLSecrets(raw string) []string {
+	spans, ok := urlSecrets(raw, 0)
+	if !ok {
+		return []string{raw}
+	}
+	var all []string
+	for _, sp := range spans {
+		text := raw[sp.from:sp.to]
+		user, password, _ := strings.Cut(text, ":")
+		for _, part := range [...]string{text, user, password} {
+			if part != text && (sp.to == len(raw) || raw[sp.to] != '@') {
+				continue // no user info
+			}
+			all = append(all, part)
+			if plain, err := url.PathUnescape(part); err == nil && plain != part {
+				all = append(all, plain)
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
 // urlList redacts a comma list of URLs. A comma separates if a scheme
 // follows, and elsewhere only when no '@' or '?' makes it part of a secret.
 func urlList(list string) string {

@@ -174,12 +174,12 @@ func isToken(name string) bool {
 }
 
 // isURL reports whether a string as a whole looks like a URL or like a path
-// with a query.
+// with parameters.
 func isURL(s string) bool {
 	if strings.ContainsAny(s, " \t\r\n") {
 		return false
 	}
-	return schemeEnd(s) > 0 || strings.HasPrefix(s, "/") && strings.Contains(s, "?")
+	return schemeEnd(s) > 0 || strings.HasPrefix(s, "/") && strings.ContainsAny(s, "?;")
 }
 
 // lenientURL redacts a string that looks like a URL without being known to be

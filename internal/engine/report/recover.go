@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -17,7 +17,7 @@ import (
 // Recover computes the results of an interrupted run from the record file in its
 // folder, and the phases as the API shows them. The run has its final state already.
 func Recover(dir string, m *plan.Measure, r *run.Run) (*export.Report, []run.Phase, error) {
-	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
+	file, err := regular.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}

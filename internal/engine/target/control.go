@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -44,10 +45,10 @@ func (s *Servers) resetCache(ctx context.Context, t *plan.Target) error {
 			return err
 		}
 		if r.ok() {
-			s.opts.Log.Info().Str("server", t.Shown).Str("path", path).Msg("the prefix cache was reset")
+			s.opts.Log.Info().Str("server", t.Shown).Stringer("path", path).Msg("the prefix cache was reset")
 			return nil
 		}
-		tried = append(tried, "POST "+path+": "+r.reason)
+		tried = append(tried, "POST "+path.String()+": "+r.reason)
 		if r.status != http.StatusNotFound && r.status != http.StatusMethodNotAllowed {
 			break
 		}
@@ -84,8 +85,8 @@ func (s *Servers) Profile(ctx context.Context, phase *plan.Phase, start bool) (w
 }
 
 // post calls a function of a server without arguments.
-func (s *Servers) post(ctx context.Context, t *plan.Target, path string, timeout time.Duration) (*reply, error) {
-	u, err := functionURL(t, path, true)
+func (s *Servers) post(ctx context.Context, t *plan.Target, path secret.URL, timeout time.Duration) (*reply, error) {
+	u, err := functionURL(t, path.Reveal(), true)
 	if err != nil {
 		return nil, err
 	}

@@ -71,24 +71,29 @@ const (
 // marshals to JSON (encode without HTML escaping to keep "<redacted>" readable)
 // and, without secrets, loads again to the same benchmark. A dataset without a
 // seed shows the seed of the run.
-func Resolved(d *config.Document) any { return without(resolved(d), d.Confidential()) }
+func Resolved(d *config.Document) any { return value.ObjectOf(hidden(d)) }
 
-// without hides exact secrets in the texts of an object.
-func without(o config.Object, secrets []string) config.Object {
-	if len(secrets) == 0 {
-		return o
-	}
-	set, root := redact.NewSet(secrets...), reread(o)
+// hidden returns the resolved section without the secrets of the document, wherever
+// they are in it.
+func hidden(d *config.Document) *tree.Node {
+	set, root := redact.NewSet(d.Secrets()...), reread(resolved(d))
 	root.Walk(func(n *tree.Node) {
 		switch {
 		case n.Shape != tree.Text:
-		case slices.Contains(secrets, n.Scalar): // also a short one
+		case slices.Contains(d.Confidential(), n.Scalar): // also a short one
 			n.Scalar = redact.Placeholder
+		case isWord(n.Scalar): // a key that is called like a value of ours hides only itself
 		default:
-			n.Scalar = set.Exact(n.Scalar)
+			clean, _ := redact.Value(set.Exact(n.Scalar)).(string)
+			n.Scalar = clean
 		}
 	})
-	return value.ObjectOf(root)
+	return root
+}
+
+// isWord reports whether a text has only small letters, as the words of closed lists do.
+func isWord(text string) bool {
+	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
 func resolved(d *config.Document) config.Object {

@@ -215,3 +215,17 @@ func FuzzResolved(f *testing.F) {
 		}
 	})
 }
+
+// A secret is hidden wherever it stands, but not where a word of ours is meant.
+func TestResolvedHidesCopies(t *testing.T) {
+	const key = "zq7canary4kd83nX"
+	d, _ := mustLoad(t, `{benchmark: {model: m-`+key+`, phases: [{requests: 200}], endpoint: {apiKey: `+key+`, path: "/v1/`+key+`;token=abcdef12",
+		headers: {X-Plain: "a `+key+`", X-Token: concurrency}}}}`, config.LoadOptions{Choices: someChoices()})
+	text := string(encode(Resolved(d))) + string(encode(Input(d)))
+	if strings.Contains(text, key) || strings.Contains(text, "abcdef12") {
+		t.Errorf("the section shows a secret: %s", text)
+	}
+	if !strings.Contains(text, `"type":"concurrency"`) {
+		t.Errorf("the type of the phase is hidden: %s", text)
+	}
+}

@@ -16,7 +16,7 @@ const alwaysShown = " name type kind urls entries concurrency enabled otel mlflo
 // input_config: snake_case keys, without the values that are defaults, redacted
 // like [Resolved].
 func Input(d *config.Document) any {
-	full, base := reread(without(resolved(d), d.Confidential())), reread(resolved(defaults()))
+	full, base := hidden(d), reread(resolved(defaults()))
 	for _, name := range []string{"datasets", "phases"} {
 		// Every dataset and phase is compared with the plain one.
 		want := base.Get(name).Items[0]

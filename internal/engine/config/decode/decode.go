@@ -288,7 +288,7 @@ func (f Field) secret(n *tree.Node, to *secret.Text) bool {
 	return ok
 }
 
-// url reads a base URL, or the URL of a proxy if that is the form of the field.
+// url reads a base URL, or the URL of a proxy or a path if that is the form of the field.
 func (f Field) url(n *tree.Node, to *secret.URL) bool {
 	confidential := n.Confidential
 	raw, ok := f.SecretText(n, f.Path)
@@ -299,8 +299,11 @@ func (f Field) url(n *tree.Node, to *secret.URL) bool {
 		return f.Invalid(n, fmt.Sprintf("must have at most %d bytes, not %d", bound.Text, len(raw)))
 	}
 	parse := secret.ParseURL
-	if f.Tag.Get("form") == "proxy" {
+	switch f.Tag.Get("form") {
+	case "proxy":
 		parse = secret.ParseProxy
+	case "path":
+		parse = secret.ParsePath
 	}
 	u, requirement := parse(raw)
 	if requirement == "" && slices.ContainsFunc(n.Secrets, func(s string) bool { return confidential && strings.Contains(u.String(), s) }) {

@@ -205,7 +205,7 @@ func TestFlagProblems(t *testing.T) {
 		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without spaces or fragment"},
 		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin, random or least_inflight; did you mean \"least_inflight\"?"},
 		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
-		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
+		{"auth style", []string{"--auth-style", "basic"}, "--auth-style: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
 		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
 		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
@@ -658,7 +658,7 @@ func TestConnectionFlags(t *testing.T) {
 	got := []any{
 		e.URLStrategy, e.URLAffinity, e.URLParams["api-version"].Reveal(), e.URLParams["sig"].Reveal(), *e.UnixSocket, e.AuthStyle,
 		e.AffinityHeaders, *e.TLS.ServerName, e.TLS.MinVersion, e.HTTPVersion, e.WaitForModelTimeout, e.WaitForModelMode,
-		e.WaitForModelInterval, *e.ResetKVCache.Timeout, e.ResetKVCache.Path == nil, *e.ServerProfiler.StartPath, *e.ServerProfiler.StopPath,
+		e.WaitForModelInterval, *e.ResetKVCache.Timeout, e.ResetKVCache.Path == nil, e.ServerProfiler.StartPath.String(), e.ServerProfiler.StopPath.String(),
 	}
 	want := []any{
 		"random", "request", "2024-10-21", "a=b", "/run/vllm.sock", "api-key",

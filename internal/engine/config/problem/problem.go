@@ -30,8 +30,12 @@ const (
 	CodeSecretNotFound = "secret-not-found"
 	CodeUnsupported    = "unsupported-feature"
 
+	CodeTargetNotAllowed = "target-not-allowed" // a server that submitted documents must not reach
+	CodeSecretNotAllowed = "secret-not-allowed" // a secret that must not be sent to this server
+
 	CodeServerOwned = "server-owned"     // warning: the daemon decides this, the value is ignored
 	CodeDeprecated  = "deprecated-field" // warning: an old spelling or layout
+	CodeHidden      = "secret-hidden"    // warning: a label whose name is that of a secret
 	CodeNoEffect    = "no-effect"        // warning: AIPerf's field or flag that means nothing here
 	CodeShortRun    = "short-run"        // warning: too few requests for some statistics
 )
@@ -128,7 +132,7 @@ func newFound(at tree.Place, code, detail string, value any) found {
 	}
 	return found{
 		Problem: Problem{
-			Pointer: pointer, Flag: at.Flag, Code: code, Detail: detail,
+			Pointer: shownPointer(pointer), Flag: at.Flag, Code: code, Detail: redact.Generated(detail),
 			Value: value, Line: at.Line, Column: at.Column,
 		},
 		order: at.Order,
@@ -202,7 +206,7 @@ func inOrder(all []found) []Problem {
 // empty for lists, objects, null, and for values from outside of the document
 // or under a sensitive name.
 func shownValue(n *tree.Node) (string, any) {
-	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || redact.SensitiveName(strings.TrimLeft(Label(n.Place), "-")) {
+	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || isNearSecret(Label(n.Place)) {
 		return "", nil
 	}
 	switch n.Shape {
@@ -211,16 +215,35 @@ func shownValue(n *tree.Node) (string, any) {
 	case tree.Boolean:
 		return n.Scalar, n.Scalar == "true"
 	}
-	shown := Clip(redact.Text(redact.URL(n.Scalar)))
+	shown := Clip(redact.URL(n.Scalar))
 	if n.Flag != "" && !strings.ContainsAny(shown, " \t\n") && shown != "" {
 		return shown, shown
 	}
 	return strconv.Quote(shown), shown
 }
 
-// Clip shortens a user's text for a message.
+// isNearSecret reports whether a field or flag holds a secret or is easily confused with
+// one that does, as authStyle and apiKeyFile with apiKey.
+func isNearSecret(label string) bool {
+	label = strings.ToLower(strings.TrimLeft(label, "-"))
+	label = strings.NewReplacer("apikey", "api-key").Replace(label)
+	label = strings.TrimRight(strings.TrimSuffix(label, "file"), "-_")
+	return redact.SensitiveName(label) || strings.HasPrefix(label, "auth")
+}
+
+// shownPointer returns a pointer without secrets that stand in place of names.
+func shownPointer(pointer string) string {
+	names := strings.Split(pointer, "/")
+	for i := range names {
+		names[i] = redact.Misplaced(names[i])
+	}
+	return strings.Join(names, "/")
+}
+
+// Clip shortens a user's text for a message, and removes what may be a secret.
 func Clip(s string) string {
-	const most = 64
+	const most, enough = 64, 1024
+	s = redact.Misplaced(s[:min(len(s), enough)])
 	if len(s) <= most {
 		return s
 	}

@@ -60,6 +60,12 @@ func checkedLimits(f *Field) {
 		f.MaxLength = value.MaxLabelValue
 	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
 		f.Most = new(float64(config.MaxSide))
+	case "benchmark.datasets.*.turns":
+		f.Most = new(float64(config.MaxTurns))
+	case "benchmark.datasets.*.prompts.isl", "benchmark.datasets.*.rankings.passageTokens", "benchmark.datasets.*.rankings.queryTokens":
+		f.Most = new(float64(config.MaxTokens))
+	case "benchmark.datasets.*.rankings.passages":
+		f.Most = new(float64(config.MaxPassages))
 	case "benchmark.datasets.*.audio.length":
 		f.Most = new(float64(config.MaxClip))
 	case "benchmark.datasets.*.audio.depths.*":

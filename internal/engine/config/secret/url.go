@@ -10,8 +10,8 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// URL is a base URL of a server. User information and key-like query values in
-// it are secret: it formats redacted under every verb and in JSON.
+// URL is the URL of a server, or a path on one. User information and key-like query
+// values in it are secret: it formats redacted under every verb and in JSON.
 type URL struct{ raw Text }
 
 // NewURL wraps a URL as the user wrote it.
@@ -42,25 +42,7 @@ func (u *URL) UnmarshalText(b []byte) error {
 }
 
 // Secrets returns the texts that [URL.String] hides.
-func (u URL) Secrets() []string {
-	parts, err := url.Parse(u.Reveal())
-	if err != nil {
-		return []string{u.Reveal()}
-	}
-	var all []string
-	if parts.User != nil {
-		password, _ := parts.User.Password()
-		all = append(all, parts.User.String(), parts.User.Username(), password)
-	}
-	for name, values := range parts.Query() {
-		for _, value := range values {
-			if SensitiveParam(name, value) {
-				all = append(all, value)
-			}
-		}
-	}
-	return all
-}
+func (u URL) Secrets() []string { return redact.URLSecrets(u.Reveal()) }
 
 // ParseURL returns a base URL, or what is required of one if raw is none. A URL without a
 // scheme gets http.
@@ -68,6 +50,17 @@ func ParseURL(raw string) (u URL, requirement string) { return parsed(raw, check
 
 // ParseProxy is [ParseURL] for the URL of a proxy.
 func ParseProxy(raw string) (u URL, requirement string) { return parsed(raw, checkProxy) }
+
+// ParsePath returns a path on a server, possibly with a query, or what is required of one.
+func ParsePath(raw string) (u URL, requirement string) {
+	if raw == "" {
+		return URL{}, "must not be empty"
+	}
+	if strings.Contains(raw, "://") || strings.ContainsAny(raw, " \t\r\n#") {
+		return URL{}, "must be a path on the server, without spaces or fragment"
+	}
+	return NewURL(raw), ""
+}
 
 func parsed(raw string, check func(raw string) string) (URL, string) {
 	if !schemed(raw) {

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"aiperfd/internal/engine/config/bound"
+	"aiperfd/internal/engine/redact"
 )
 
 // yamlParser turns a YAML syntax tree into nodes.
@@ -74,7 +75,7 @@ func parseYAML(data []byte, values int) (root *Node, duplicates []Duplicate, err
 
 func malformedAt(n ast.Node, format string, args ...any) error {
 	at := nodePlace(n)
-	return &Malformed{Line: at.Line, Column: at.Column, Detail: fmt.Sprintf(format, args...)}
+	return &Malformed{Line: at.Line, Column: at.Column, Detail: redact.Misplaced(fmt.Sprintf(format, args...))}
 }
 
 // yamlMalformed takes message and position of a library error, but not the
@@ -87,7 +88,7 @@ func yamlMalformed(err error) *Malformed {
 	if !errors.As(err, &e) {
 		return &Malformed{Detail: "invalid YAML"}
 	}
-	m := &Malformed{Detail: e.GetMessage()}
+	m := &Malformed{Detail: redact.Misplaced(e.GetMessage())}
 	if tk := e.GetToken(); tk != nil && tk.Position != nil {
 		m.Line, m.Column = tk.Position.Line, tk.Position.Column
 	}
