@@ -58,9 +58,9 @@ type Live interface {
 	Health() run.Health
 }
 
-// LoadFunc reads a document from the network. Its errors are *config.Invalid
-// and *config.Malformed.
-type LoadFunc func(data []byte, format config.Format) (*config.Document, []problem.Problem, error)
+// LoadFunc reads a document from the network. Its errors are *problem.Invalid,
+// *config.Malformed and that of ctx.
+type LoadFunc func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error)
 
 // The names of metrics that /metrics serves.
 const (

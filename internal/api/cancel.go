@@ -74,15 +74,19 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 // readCancel reads the optional body of a cancel.
 func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.CancelRequest, error) {
 	var out run.CancelRequest
-	data, err := readBody(w, r, &h.limits)
-	if err != nil || len(data) == 0 {
+	received, err := readBody(w, r, h.orders, &h.limits)
+	if err != nil {
 		return out, err
+	}
+	defer received.Release()
+	if len(received.Data) == 0 {
+		return out, nil
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return out, fail(errMediaType, "Content-Type %q is not supported; send application/json", r.Header.Get("Content-Type"))
 	}
 	var body wire.Cancel
-	dec := json.NewDecoder(bytes.NewReader(data))
+	dec := json.NewDecoder(bytes.NewReader(received.Data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&body); err != nil {
 		return out, cancelFault(err)

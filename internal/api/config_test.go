@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,7 +19,7 @@ import (
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
-	o.Load = func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+	o.Load = func(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
 	}
 	o.Compat = compat.Resolved

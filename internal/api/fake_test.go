@@ -329,7 +329,7 @@ func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]st
 }
 
 // fakeLoad loads three documents.
-func fakeLoad(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+func fakeLoad(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 	switch text := string(data); {
 	case strings.Contains(text, "[:"):
 		return nil, nil, &config.Malformed{Line: 1, Column: 2, Detail: "unexpected token"}

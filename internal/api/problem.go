@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -100,6 +101,7 @@ func problemTable() []problemRow {
 		{errKeyInProgress, 409, "idempotency-in-progress", "Request in progress", "A request with this Idempotency-Key is in progress", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
 		{errTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
+		{intake.ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
 		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},

@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/engine/config"
 )
 
@@ -43,19 +43,22 @@ func boolParameter(q url.Values, name string) (bool, error) {
 	return false, fail(errParameter, "Parameter %q must be true or false", name)
 }
 
-// readBody reads the whole body of a request.
-func readBody(w http.ResponseWriter, r *http.Request, limits *Limits) ([]byte, error) {
+// readBody reads the whole body of a request. The caller releases it.
+func readBody(w http.ResponseWriter, r *http.Request, gate *intake.Gate, limits *Limits) (*intake.Body, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &failure{
 			err: errMediaType, detail: fmt.Sprintf("Content-Encoding %q is not supported", coding),
 			header: map[string]string{"Accept-Encoding": "identity"},
 		}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limits.Body))
+	body, err := gate.Read(http.MaxBytesReader(w, r.Body, limits.Body))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, fail(errTooLarge, "The body is larger than %d bytes", limits.Body)
+	case errors.Is(err, intake.ErrBusy):
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fail(errMalformed, "The body was not complete after %v", limits.BodyTimeout)
 	case err != nil:
@@ -64,7 +67,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limits *Limits) ([]byte, e
 	// The deadline was for the body only. The error is that of a ResponseWriter
 	// without deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return data, nil
+	return body, nil
 }
 
 // formats returns the formats of documents by media type.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/intake"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -36,7 +37,7 @@ func none() []string { return []string{} }
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
 	files := &fileHandler{base: s.base}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), files: files}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
 	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}

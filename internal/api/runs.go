@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -35,26 +36,38 @@ type runHandler struct {
 	files  *fileHandler
 	rate   *submitRate
 	keys   *inProgress
+	gate   *intake.Gate // of documents
+	orders *intake.Gate // of the bodies of other requests, which documents cannot delay
 }
 
-// body reads the text of a document from a request.
-func (h *runHandler) body(w http.ResponseWriter, r *http.Request) ([]byte, config.Format, error) {
+// body reads the text of a document from a request. The caller releases it when the
+// document is not needed any more, so that the memory of documents and of the answers to
+// them is bounded.
+func (h *runHandler) body(w http.ResponseWriter, r *http.Request) (*intake.Body, config.Format, error) {
 	format, err := documentFormat(r)
 	if err != nil {
 		return nil, "", err
 	}
-	data, err := readBody(w, r, &h.limits)
-	return data, format, err
+	body, err := readBody(w, r, h.gate, &h.limits)
+	return body, format, err
 }
 
-// document reads a document. An invalid one is a *failure with the problems.
-func (h *runHandler) document(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-	doc, warnings, err := h.load(data, format)
+// document reads a document when it is its turn, until the client leaves. An invalid one
+// is a *failure with the problems.
+func (h *runHandler) document(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+	ctx, leave, err := h.gate.Enter(ctx, len(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	doc, warnings, err := h.load(ctx, data, format)
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
 	switch {
 	case err == nil:
 		return doc, warnings, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, nil, fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
 	case errors.As(err, &malformed):
 		return nil, nil, &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
 	case errors.As(err, &invalid):
@@ -118,14 +131,16 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := idempotency(r, body, format)
+	defer body.Release()
+	id, err := idempotency(r, body.Data, format)
 	if err != nil {
 		return err
 	}
-	run, created, err := h.once(r.Context(), id, func() (*run.Run, error) { return h.create(r.Context(), body, format, id) })
+	run, created, err := h.once(r.Context(), id, func() (*run.Run, error) { return h.create(r.Context(), body.Data, format, id) })
 	if err != nil {
 		return err
 	}
+	body.Release()
 	status := http.StatusCreated
 	if !created {
 		status = http.StatusOK
@@ -143,7 +158,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 
 // create submits a document.
 func (h *runHandler) create(ctx context.Context, body []byte, format config.Format, id *run.Idempotency) (*run.Run, error) {
-	doc, warnings, err := h.document(body, format)
+	doc, warnings, err := h.document(ctx, body, format)
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +273,7 @@ func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Failure		403		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
+//	@Failure		503		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/validate [post]
 func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
@@ -265,7 +281,8 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, warnings, err := h.document(body, format)
+	defer body.Release()
+	doc, warnings, err := h.document(r.Context(), body.Data, format)
 	var f *failure
 	switch {
 	case errors.As(err, &f) && f.errors != nil:

@@ -107,8 +107,14 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
-		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-			return loadChecked(data, format, o.load, o.limits.Caps)
+		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+			load := o.load
+			load.Done = ctx.Done()
+			doc, warnings, err := loadChecked(data, format, load, o.limits.Caps)
+			if ctx.Err() != nil {
+				return nil, nil, fmt.Errorf("read document: %w", ctx.Err())
+			}
+			return doc, warnings, err
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
 		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
@@ -149,7 +155,7 @@ func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps q
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		err = checkPlans(doc, caps)
+		err = checkPlans(doc, caps, o.Done)
 	}
 	return doc, warnings, err
 }

@@ -76,6 +76,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	for _, w := range db.Warnings() {
 		o.Log.Warn().Msg(w)
 	}
+	o.Limits.Caps.Memory = requestMemory()
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
 	if files, ok := monitor.FileLimit(); ok {
 		o.Limits.Caps.Connections = connections(files)

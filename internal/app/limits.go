@@ -1,13 +1,18 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/study/cell"
@@ -29,10 +34,23 @@ func connections(files uint64) int {
 	return int(min(max(files, others+1)-others, math.MaxInt32))
 }
 
+// requestMemory returns the cap on the memory of the requests of a run: half of what this
+// process may use; 0 = no limit is known.
+func requestMemory() int64 {
+	limit := debug.SetMemoryLimit(-1) // only read
+	if system, ok := monitor.MemoryLimit(os.DirFS("/")); ok {
+		limit = min(limit, system)
+	}
+	if limit == math.MaxInt64 {
+		return 0
+	}
+	return limit / 2
+}
+
 // checkPlans compiles a document, and each variation of a study, and checks the plans.
 // Of a search, whose variations follow from results, it checks the lowest and the highest
 // values; the engine checks every cell again.
-func checkPlans(doc *config.Document, caps quota.Caps) error {
+func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) error {
 	p, err := plan.Compile(doc)
 	if err != nil {
 		return err
@@ -48,6 +66,11 @@ func checkPlans(doc *config.Document, caps quota.Caps) error {
 	var found problem.Invalid
 	seen := make(map[string]bool)
 	for i := range variations {
+		select {
+		case <-done:
+			return fmt.Errorf("check variation %d of %d: %w", i+1, len(variations), context.Canceled)
+		default:
+		}
 		cell, _, err := s.Cell(&variations[i], 0)
 		if err != nil {
 			return err

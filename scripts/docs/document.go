@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/reference"
 	"aiperfd/internal/engine/plan"
 )
@@ -37,6 +38,26 @@ const distributions = `
 | ` + "`{points: [{value: 128, weight: 1}, {value: 1024, weight: 1}]}`" + ` | empirical: one of the values |
 
 ` + "`min` and `max`" + ` may be added to the objects; draws are clamped to them. Lengths in tokens and counts are rounded to whole numbers, at least 1.
+`
+
+// limits describes the limits of documents.
+const limits = `
+## Limits
+
+| what | at most |
+|---|---|
+| nesting of lists and objects | %d levels |
+| names of members | %d bytes on average, counted once for every value below them |
+| values of a document | %d for the daemon, %d in a file of your own; each sign of YAML (` + "`: , - [ {`" + `, quotes) counts as one, also in texts |
+| values that YAML aliases add | %d |
+| string | %d bytes |
+| ` + "`systemPrompt`" + `, body of a request template | %d MiB |
+| name of a model or a dataset | %d bytes |
+| API key, header, URL parameter | %d KiB each |
+| list | %d elements; inline records have no limit of their own |
+| headers, URL parameters | %d each |
+
+The tables of the fields show other limits if a field has one. An error names the value and the limit.
 `
 
 // templates describes the expressions of documents.
@@ -81,6 +102,8 @@ func document(w io.Writer) error {
 	root.Walk(func(f *reference.Field) { object(&b, f) })
 	b.WriteString(distributions)
 	b.WriteString(templates)
+	fmt.Fprintf(&b, limits, bound.Depth, bound.Pointer, bound.Values, bound.OwnValues, bound.Aliased, bound.Text, bound.Prompt>>20, bound.Name,
+		bound.Secret>>10, bound.List, bound.Members)
 	unsupported(&b, &root)
 	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
 	_, err = io.WriteString(w, b.String())
@@ -193,17 +216,19 @@ func accepts(f *reference.Field) string {
 	if of.Infinite {
 		parts = append(parts, "`inf`")
 	}
+	usual := f.Kind == reference.KindString && f.MaxLength == bound.Text || f.Kind == reference.KindList && f.MaxLength == bound.List
 	switch {
 	case f.Kind == reference.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
 		parts = append(parts, fmt.Sprintf("exactly %d", f.MinLength))
 	case f.Kind == reference.KindString && f.MinLength > 0:
 		parts = append(parts, "not empty")
-	case f.MinLength > 0 && f.MaxLength > 0:
+	case f.MinLength > 0 && f.MaxLength > 0 && !usual:
 		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
 	case f.MinLength == 1:
 		parts = append(parts, "at least 1 element")
 	}
 	switch {
+	case usual: // see the limits
 	case f.Kind == reference.KindString && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("at most %d characters", f.MaxLength))
 	case f.MinLength == 0 && f.MaxLength > 0:

@@ -103,9 +103,15 @@ func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 // VersionText returns the version in fields in which AIPerf has its own.
 func VersionText(version string) string { return "aiperfd/" + version }
 
-// ModelText joins the sorted model names of a run by commas.
+// ModelText joins the sorted model names of a run by commas. It is a label of hundreds of
+// samples, so that only the beginning of a long one is there.
 func ModelText(r *run.Run) string {
-	return strings.Join(slices.Sorted(slices.Values(r.Models)), ",")
+	const most = 1024 // bytes
+	text := strings.Join(slices.Sorted(slices.Values(r.Models)), ",")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // Shown reports whether users see a metric.

@@ -69,7 +69,7 @@ type Models struct {
 
 // Model is one model name.
 type Model struct {
-	Name   string   `json:"name" validate:"min=1"`
+	Name   string   `json:"name" validate:"min=1" size:"name"`
 	Weight *float64 `json:"weight" validate:"gte=0"` // strategy weighted only; all together 1 ± 0.01
 }
 
@@ -140,8 +140,8 @@ type Jobs struct {
 
 // Template describes an API: endpoint type template.
 type Template struct {
-	Body          string `json:"body" validate:"min=1"` // in Jinja's language, or the file that holds it; must make a JSON object
-	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
+	Body          string `json:"body" validate:"min=1" size:"prompt"` // in Jinja's language, or the file that holds it; must make a JSON object
+	ResponseField string `json:"responseField"`                       // JMESPath, or JSONPath with $; default text: found by itself
 }
 
 // TLS configures connections to https URLs. The zero value takes the
@@ -170,12 +170,12 @@ type ServerProfiler struct {
 
 // Dataset is the content of the requests.
 type Dataset struct {
-	Name             string        `json:"name" validate:"min=1"`                       // "main" when implicit
+	Name             string        `json:"name" validate:"min=1" size:"name"`           // "main" when implicit
 	Type             string        `json:"type" validate:"oneof=synthetic file public"` // synthetic (default), file, public
-	Entries          int           `json:"entries" validate:"gte=1"`                    // distinct conversations, ≥ 1; type file: 0 = all of the file
+	Entries          int           `json:"entries" validate:"gte=1,lte=10000000"`       // distinct conversations, ≥ 1; type file: 0 = all of the file
 	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
 	Sampling         string        `json:"sampling" choices:"samplings"` // sequential (default), random, shuffle
-	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1"`
+	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1" size:"prompt"`
 	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
 	Prompts          Prompts       `json:"prompts"`
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
@@ -187,12 +187,12 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`         // type file
-	Format           string        `json:"format,omitempty" choices:"formats"`      // type file; default: what the first record looks like
-	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"` // type file: records with problems that are skipped; default 0
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`      // type file: inline instead of path
-	Columns          Columns       `json:"columns,omitzero"`                        // format columns, or a public dataset of the hub
-	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`      // type public: its name, or hf:ORG/NAME
+	Path             string        `json:"path,omitempty" validate:"min=1"`                   // type file
+	Format           string        `json:"format,omitempty" choices:"formats"`                // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"`           // type file: records with problems that are skipped; default 0
+	Records          []Object      `json:"records,omitempty" validate:"min=1" size:"records"` // type file: inline instead of path
+	Columns          Columns       `json:"columns,omitzero"`                                  // format columns, or a public dataset of the hub
+	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`                // type public: its name, or hf:ORG/NAME
 	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
 	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
 	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"`             // branch, tag or commit; default main
@@ -228,9 +228,9 @@ func (d *Dataset) Decode(f decode.Field, n *tree.Node) bool {
 
 // Prompts are the lengths and the text source of synthetic prompts.
 type Prompts struct {
-	ISL       Distribution `json:"isl" least:"1"`              // tokens; default 550
-	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
-	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
+	ISL       Distribution `json:"isl" least:"1"`                        // tokens; default 550
+	OSL       Distribution `json:"osl" least:"1"`                        // tokens; zero value = no cap is sent
+	BatchSize int          `json:"batchSize" validate:"gte=1,lte=10000"` // texts per request; default 1
 	CacheBust CacheBust    `json:"cacheBust"`
 	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
 	// SequenceDistribution draws both lengths of a turn together, in place of ISL and
@@ -263,10 +263,10 @@ type CacheBust struct {
 
 // PrefixPrompts are texts that conversations share.
 type PrefixPrompts struct {
-	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
-	Length             int  `json:"length" validate:"gte=0"`             // tokens each
-	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
-	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
+	PoolSize           int  `json:"poolSize" validate:"gte=0,lte=1000000"`            // number of prefixes to draw from; 0 = none
+	Length             int  `json:"length" validate:"gte=0,lte=16777216"`             // tokens each
+	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1,lte=16777216"` // one system message for all conversations, tokens
+	UserContextLength  *int `json:"userContextLength" validate:"gte=1,lte=16777216"`  // one context per conversation, tokens
 }
 
 // Seconds is a length of time, see [seconds.Seconds].

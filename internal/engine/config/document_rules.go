@@ -128,8 +128,8 @@ func (c documentRules) checkArtifacts() {
 		at := c.where(path + ".trace")
 		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))
 	}
-	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
-		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, "must be a file name prefix")
+	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsFunc(*p, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) {
+		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, `must be the beginning of a file name, without \ : * ? " < > | and control characters`)
 	}
 }
 

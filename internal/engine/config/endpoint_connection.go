@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/secret"
@@ -63,10 +64,6 @@ func (c endpointRules) checkCredentials() {
 	}
 }
 
-// maxKey bounds the file of an API key: no key is longer, and no file without end
-// is read.
-const maxKey = 64 << 10
-
 // readKey takes the API key out of its file.
 func (c endpointRules) readKey() {
 	const path = endpointPath + ".apiKeyFile"
@@ -96,8 +93,8 @@ func KeyFrom(name string, roots []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxKey+1))
-	if err == nil && len(data) > maxKey {
+	data, err := io.ReadAll(io.LimitReader(f, bound.Secret+1))
+	if err == nil && len(data) > bound.Secret {
 		err = errors.New("too long for a key")
 	}
 	return strings.TrimSpace(string(data)), errors.Join(err, f.Close())

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
 )
-
-// maxTemplate bounds the file of a body template.
-const maxTemplate = 1 << 20
 
 // readTemplate takes the body of a template out of the file that it names, as
 // AIPerf does. A body in place makes a JSON object, so it has a brace; what has
@@ -19,7 +17,7 @@ func (c endpointRules) readTemplate() {
 	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || c.options.Stored {
 		return
 	}
-	body, ok := c.whole(path, t.Body, maxTemplate)
+	body, ok := c.whole(path, t.Body, bound.Prompt)
 	switch {
 	case !ok:
 	case !bytes.Contains(body, []byte("{")):

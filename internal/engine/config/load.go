@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/reach"
@@ -28,10 +29,6 @@ const (
 
 // Malformed is the error for text that is not a document at all.
 type Malformed = tree.Malformed
-
-// DefaultMaxBytes bounds a document for which no bound is given: enough for
-// thousands of inline records.
-const DefaultMaxBytes = 64 << 20
 
 // LoadOptions are the bounds and the surroundings of a document. The zero
 // value is for a user's own file, without an environment.
@@ -60,6 +57,9 @@ type LoadOptions struct {
 	Reach reach.Options
 	// Choices are the closed lists of values.
 	Choices Choices
+	// Done ends the checks of the variations of a study early, with a problem: closed
+	// when nobody waits for them; nil = never.
+	Done <-chan struct{}
 }
 
 // Default is a value that the loader chose because of other values.
@@ -108,7 +108,7 @@ type Draft struct {
 // NewDraft returns a draft with an empty benchmark section.
 func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
+		o.MaxBytes = bound.Bytes
 	}
 	return &Draft{options: o, Root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
 }
@@ -120,7 +120,11 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if len(data) > d.options.MaxBytes {
 		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
-	root, duplicates, err := tree.Parse(data, o.Format)
+	values := bound.OwnValues
+	if o.Untrusted && !o.Resolved { // a stored document is in its long form
+		values = bound.Values
+	}
+	root, duplicates, err := tree.Parse(data, o.Format, values)
 	d.Duplicates(duplicates)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 
 // Images are the generated images of a synthetic dataset.
 type Images struct {
-	BatchSize      *int         `json:"batchSize" validate:"gte=0"` // images per request; 0 = none; 1 if anything else is given
-	Width          Distribution `json:"width"`                      // pixels; 0 = not given; default 512
+	BatchSize      *int         `json:"batchSize" validate:"gte=0,lte=10000"` // images per request; 0 = none; 1 if anything else is given
+	Width          Distribution `json:"width"`                                // pixels; 0 = not given; default 512
 	Height         Distribution `json:"height"`
 	Format         string       `json:"format" validate:"oneof=jpeg png random"`                                                // jpeg (default), png, random
 	Source         string       `json:"source" validate:"min=1"`                                                                // noise (default), noise-smooth, assets, or a directory
@@ -31,12 +31,12 @@ func madeSources() []string { return []string{"noise", "noise-smooth", "assets"}
 
 // Audio are the generated audio clips of a synthetic dataset.
 type Audio struct {
-	BatchSize   *int         `json:"batchSize" validate:"gte=0"`      // clips per request; 0 = none; 1 if anything else is given
-	Length      Distribution `json:"length"`                          // seconds; 0 = not given; default 10
-	Format      string       `json:"format" validate:"oneof=wav"`     // wav
-	Depths      []int        `json:"depths" validate:"min=1"`         // bits: 8, 16, 24, 32; default 16
-	SampleRates []float64    `json:"sampleRates" validate:"min=1"`    // kHz, above 96 Hz; default 16
-	Channels    int          `json:"channels" validate:"gte=1,lte=2"` // 1 (default) or 2
+	BatchSize   *int         `json:"batchSize" validate:"gte=0,lte=10000"` // clips per request; 0 = none; 1 if anything else is given
+	Length      Distribution `json:"length"`                               // seconds; 0 = not given; default 10
+	Format      string       `json:"format" validate:"oneof=wav"`          // wav
+	Depths      []int        `json:"depths" validate:"min=1"`              // bits: 8, 16, 24, 32; default 16
+	SampleRates []float64    `json:"sampleRates" validate:"min=1"`         // kHz, above 96 Hz; default 16
+	Channels    int          `json:"channels" validate:"gte=1,lte=2"`      // 1 (default) or 2
 }
 
 // On reports whether there are audio clips to make.
@@ -44,7 +44,7 @@ func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSiz
 
 // Video are the generated videos of a synthetic dataset.
 type Video struct {
-	BatchSize *int       `json:"batchSize" validate:"gte=0"`                                // videos per request; 0 = none; 1 if anything else is given
+	BatchSize *int       `json:"batchSize" validate:"gte=0,lte=10000"`                      // videos per request; 0 = none; 1 if anything else is given
 	Duration  Seconds    `json:"duration" validate:"gt=0"`                                  // default 1
 	FPS       int        `json:"fps" validate:"gte=1,lte=240"`                              // frames per second; default 4
 	Width     *int       `json:"width" validate:"gte=1,lte=8192"`                           // pixels; required
@@ -111,10 +111,14 @@ const (
 
 // The limits of generated media.
 const (
-	MaxSide = 16_384      // pixels
-	MaxClip = 4 * 60 * 60 // seconds
-	minRate = 1000        // Hz
-	MaxRate = 384_000     // Hz
+	MaxSide     = 16_384      // pixels
+	MaxClip     = 4 * 60 * 60 // seconds
+	maxPixels   = 64 << 20    // of an image
+	MaxPassages = 10_000      // of a request
+	MaxTurns    = 100_000     // of a conversation
+	MaxTokens   = 1 << 24     // of one text
+	minRate     = 1000        // Hz
+	MaxRate     = 384_000     // Hz
 
 	minVideoRate = 8000   // Hz, of audio tracks
 	MaxVideoRate = 96_000 // Hz, of audio tracks

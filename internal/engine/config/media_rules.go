@@ -14,6 +14,13 @@ import (
 // checkMedia checks the images, audio and rankings of a synthetic dataset.
 func (c datasetRules) checkMedia() {
 	d, path := c.dataset, c.path
+	c.atMost(path+".turns", d.Turns, MaxTurns, "turns")
+	c.atMost(path+".prompts.isl", d.Prompts.ISL, MaxTokens, "tokens")
+	if r := d.Rankings; r != nil {
+		c.atMost(path+".rankings.passages", r.Passages, MaxPassages, "passages")
+		c.atMost(path+".rankings.passageTokens", r.PassageTokens, MaxTokens, "tokens")
+		c.atMost(path+".rankings.queryTokens", r.QueryTokens, MaxTokens, "tokens")
+	}
 	if d.Images != nil {
 		c.checkImages(d.Images, path+".images")
 	}
@@ -52,6 +59,9 @@ func (c datasetRules) checkImages(i *Images, path string) {
 	}
 	c.atMost(path+".width", i.Width, MaxSide, "pixels")
 	c.atMost(path+".height", i.Height, MaxSide, "pixels")
+	if w, h := i.Width.Mean, i.Height.Mean; w != nil && h != nil && *w <= MaxSide && *h <= MaxSide && *w**h > maxPixels && c.has(path) {
+		c.FailValue(c.at(path), problem.CodeOutOfRange, fmt.Sprintf("an image of %s × %s pixels; at most %d are accepted in total", value.FormatNumber(*w), value.FormatNumber(*h), maxPixels))
+	}
 }
 
 func (c datasetRules) checkAudio(a *Audio, path string) {

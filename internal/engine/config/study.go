@@ -199,6 +199,16 @@ func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Sce
 	return raw.Sweep.Runs
 }
 
+// stopped reports whether nobody waits for the document any more.
+func (l *loader) stopped() bool {
+	select {
+	case <-l.options.Done:
+		return true
+	default:
+		return false
+	}
+}
+
 // makeStudy expands a valid document that asks for several runs, and checks each.
 func (l *loader) makeStudy(draft *Draft) {
 	d := l.doc
@@ -231,6 +241,10 @@ func (l *loader) makeStudy(draft *Draft) {
 	}
 	seen := make(map[string]bool)
 	for i := range checked {
+		if l.stopped() {
+			l.Fail(at, problem.CodeOutOfRange, "the check of the variations was ended after %d of %d", i, len(checked))
+			return
+		}
 		doc, _, err := s.Cell(&checked[i], 0)
 		if err == nil && showsSecret(doc, &checked[i]) {
 			l.Fail(at, problem.CodeNotAllowed, "a secret cannot vary: the values of variations are stored and shown")

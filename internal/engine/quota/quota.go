@@ -28,6 +28,7 @@ type Caps struct {
 	Duration    time.Duration // of all phases together
 	Requests    int64         // of all phases together
 	Tokens      int64         // of all requests together, sent and received, on average
+	Memory      int64         // bytes of the requests that exist at a time, of one phase, estimated from their lengths
 	// Connections are those that the process can have open to servers, because it may
 	// not open more files. A closed loop of HTTP/1.1 needs one per session.
 	Connections int
@@ -57,6 +58,7 @@ func (c Caps) Check(p *plan.Plan) error {
 	if c.Tokens > 0 && tokens > float64(c.Tokens) {
 		k.fail("datasets/0/prompts", tokens, "the requests have about %.0f tokens, the daemon allows %d (--max-tokens)", tokens, c.Tokens)
 	}
+	k.memory()
 	if len(k.problems) == 0 {
 		return nil
 	}

@@ -12,6 +12,61 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
+// compile returns the plan of phases and the members of a dataset, synthetic unless they say
+// otherwise.
+func compile(t *testing.T, phases, dataset string) *plan.Plan {
+	t.Helper()
+	if !strings.Contains(dataset, "type:") {
+		dataset = "type: synthetic, entries: 10, " + dataset
+	}
+	text := fmt.Sprintf("benchmark:\n  model: m\n  endpoint: {url: \"http://h:1\", streaming: true}\n"+
+		"  datasets: [{%s}]\n  phases: [%s]\n", dataset, phases)
+	doc, _, err := config.Load([]byte(text), config.LoadOptions{Choices: plan.Choices()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What a document asks for in memory is known before the run, for every generator.
+func TestMemory(t *testing.T) {
+	caps := Caps{Memory: 256 << 20}
+	tests := []struct {
+		name, dataset, phase string
+		refused              bool
+	}{
+		{"chat", "prompts: {isl: {mean: 550, median: 400}}", "concurrency: 100, requests: 1000", false},
+		{"long prompts", "prompts: {isl: 128000}", "concurrency: 16, requests: 1000", false},
+		{"long prompts, many at a time", "prompts: {isl: 128000}", "concurrency: 1000, requests: 10000", true},
+		{"few long prompts", "prompts: {isl: 1000000}", "concurrency: 1000, requests: 5", false},
+		{"a huge prompt", "prompts: {isl: 16000000}", "concurrency: 1, requests: 10", true},
+		{"a rare huge prompt", "prompts: {isl: {points: [{value: 1, weight: 1000000}, {value: 16000000, weight: 1}]}}", "concurrency: 1, requests: 10", true},
+		{"pairs", "prompts: {sequenceDistribution: [{isl: 16000000, osl: 1, probability: 100}]}", "concurrency: 1, requests: 10", true},
+		{"many texts", "prompts: {isl: 10000, batchSize: 10000}", "concurrency: 1, requests: 10", true},
+		{"prefixes", "prefixPrompts: {poolSize: 100000, length: 10000}", "concurrency: 1, requests: 10", true},
+		{"a long history", "turns: 100000", "concurrency: 1, sessions: 10", true},
+		{"images", "images: {width: 512, height: 512}", "concurrency: 20, requests: 1000", false},
+		{"huge images", "images: {width: 8000, height: 8000, batchSize: 50}", "concurrency: 1, requests: 10", true},
+		{"audio", "audio: {length: 10}", "concurrency: 20, requests: 1000", false},
+		{"four hours of audio", "audio: {length: {mean: 14400}}", "concurrency: 1, requests: 10", true},
+		{"audio in many bits", "audio: {length: 600, sampleRates: [8, 384000], depths: [32], channels: 2}", "concurrency: 1, requests: 10", true},
+		{"a long system prompt", "systemPrompt: " + strings.Repeat("x", 900_000), "concurrency: 200, requests: 1000", true},
+		{"a long record", "type: file, format: single_turn, records: [{text: " + strings.Repeat("x", 900_000) + "}]", "concurrency: 200, requests: 1000", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := caps.Check(compile(t, "{type: concurrency, "+tt.phase+"}", tt.dataset))
+			if refused := problem.Has(err, problem.CodeOutOfRange); refused != tt.refused {
+				t.Errorf("Check = %v, want it to be refused: %v", err, tt.refused)
+			}
+		})
+	}
+}
+
 func TestCheck(t *testing.T) {
 	caps := Caps{Concurrency: 100, Rate: 1000, Duration: time.Hour, Requests: 10_000, Tokens: 1_000_000, Connections: 50}
 	const small = "prompts: {isl: 100, osl: 10}"
@@ -46,20 +101,11 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			text := fmt.Sprintf("benchmark:\n  model: m\n  endpoint: {url: \"http://h:1\", streaming: true}\n"+
-				"  datasets: [{type: synthetic, entries: 10, %s}]\n  phases: [%s]\n", tt.dataset, tt.phases)
-			doc, _, err := config.Load([]byte(text), config.LoadOptions{Choices: plan.Choices()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := plan.Compile(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := compile(t, tt.phases, tt.dataset)
 			if err := (Caps{}).Check(p); err != nil {
 				t.Errorf("without caps: %v", err)
 			}
-			err = caps.Check(p)
+			err := caps.Check(p)
 			var invalid problem.Invalid
 			if found, ok := errors.AsType[*problem.Invalid](err); ok {
 				invalid = *found

@@ -3,6 +3,7 @@
 package decode
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
@@ -51,6 +53,7 @@ type Options struct {
 //	         proxy: the URL of a proxy
 //	choices  a closed list, see [Options]
 //	least    the smallest value of a distribution
+//	size     of a text: prompt or name; of a list: records; see [bound.TextOf] and [bound.ListOf]
 //
 // Decodable values may read and change its fields.
 type Decoder struct {
@@ -254,6 +257,9 @@ func (f Field) plain(n *tree.Node, v reflect.Value) bool {
 		if !n.IsText() && !(n.Shape == tree.Number && f.Tag.Get("form") == "version") {
 			return f.WrongType(n, f.Path, "a string")
 		}
+		if most := bound.TextOf(f.Tag); len(n.Scalar) > most && !f.Options.Stored {
+			return f.Invalid(n, fmt.Sprintf("must have at most %d bytes, not %d", most, len(n.Scalar)))
+		}
 		v.SetString(n.Scalar)
 	}
 	return true
@@ -262,6 +268,9 @@ func (f Field) plain(n *tree.Node, v reflect.Value) bool {
 func (f Field) list(n *tree.Node, v reflect.Value) bool {
 	if n.Shape != tree.List {
 		return f.WrongType(n, f.Path, "a list")
+	}
+	if most := bound.ListOf(f.Tag); len(n.Items) > most && !f.Options.Stored {
+		return f.Invalid(n, fmt.Sprintf("takes at most %d elements, not %d", most, len(n.Items)))
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 	for i, item := range n.Items {
@@ -286,6 +295,9 @@ func (f Field) url(n *tree.Node, to *secret.URL) bool {
 	if !ok {
 		return false
 	}
+	if len(raw) > bound.Text {
+		return f.Invalid(n, fmt.Sprintf("must have at most %d bytes, not %d", bound.Text, len(raw)))
+	}
 	parse := secret.ParseURL
 	switch f.Tag.Get("form") {
 	case "proxy":
@@ -309,6 +321,11 @@ func (d *Decoder) SecretText(n *tree.Node, path string) (string, bool) {
 	if !n.IsText() {
 		d.Failed[path] = true
 		d.Fail(n.Place, problem.CodeWrongType, "%s: must be a string", problem.Label(n.Place))
+		return "", false
+	}
+	if len(n.Scalar) > bound.Secret && !d.Options.Stored {
+		d.Failed[path] = true
+		d.Fail(n.Place, problem.CodeOutOfRange, "%s: must have at most %d bytes, not %d", problem.Label(n.Place), bound.Secret, len(n.Scalar))
 		return "", false
 	}
 	if d.Options.Stored {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
@@ -62,7 +63,7 @@ func (f *Flags) newOverlay() (*overlay, error) {
 		b.draft = config.NewDraft(f.Options)
 		b.draft.FlagFor = flagFor
 	} else {
-		data, err := readFile(file.values[0], cmp.Or(max(f.Options.MaxBytes, 0), config.DefaultMaxBytes))
+		data, err := readFile(file.values[0], cmp.Or(max(f.Options.MaxBytes, 0), bound.Bytes))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file.values[0], err)
 		}

@@ -122,10 +122,17 @@ func (r *Report) Clone() Report {
 // Full reports whether no more problems are collected.
 func (r *Report) Full() bool { return len(r.problems) >= maxProblems }
 
+// maxPointer bounds the pointers of problems in bytes: they repeat the names of a document.
+const maxPointer = 2048
+
 func newFound(at tree.Place, code, detail string, value any) found {
+	pointer := cmp.Or(at.Pointer, "#")
+	if len(pointer) > maxPointer {
+		pointer = pointer[:maxPointer] + "…"
+	}
 	return found{
 		Problem: Problem{
-			Pointer: shownPointer(cmp.Or(at.Pointer, "#")), Flag: at.Flag, Code: code, Detail: redact.Generated(detail),
+			Pointer: shownPointer(pointer), Flag: at.Flag, Code: code, Detail: redact.Generated(detail),
 			Value: value, Line: at.Line, Column: at.Column,
 		},
 		order: at.Order,
@@ -157,7 +164,7 @@ func (r *Report) FailValue(n *tree.Node, code, requirement string) {
 func (r *Report) Duplicates(list []tree.Duplicate) {
 	for _, d := range list {
 		d.Pointer = "#"
-		r.Fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", d.Name, d.First)
+		r.Fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", Clip(d.Name), d.First)
 	}
 }
 

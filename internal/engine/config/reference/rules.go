@@ -1,11 +1,13 @@
 package reference
 
 import (
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/value"
 )
 
@@ -38,6 +40,15 @@ func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
 			panic("rule " + rule + " of " + f.Path + " is unknown to the reference") // a test reads every tag
 		}
 	}
+	if f.MaxLength > 0 {
+		return
+	}
+	switch most := bound.ListOf(tag); {
+	case f.Kind == KindString && f.Choices == nil:
+		f.MaxLength = bound.TextOf(tag)
+	case f.Kind == KindList && most < math.MaxInt:
+		f.MaxLength = most
+	}
 }
 
 // checkedLimits adds the limits that are no tags.
@@ -49,6 +60,12 @@ func checkedLimits(f *Field) {
 		f.MaxLength = value.MaxLabelValue
 	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
 		f.Most = new(float64(config.MaxSide))
+	case "benchmark.datasets.*.turns":
+		f.Most = new(float64(config.MaxTurns))
+	case "benchmark.datasets.*.prompts.isl", "benchmark.datasets.*.rankings.passageTokens", "benchmark.datasets.*.rankings.queryTokens":
+		f.Most = new(float64(config.MaxTokens))
+	case "benchmark.datasets.*.rankings.passages":
+		f.Most = new(float64(config.MaxPassages))
 	case "benchmark.datasets.*.audio.length":
 		f.Most = new(float64(config.MaxClip))
 	case "benchmark.datasets.*.audio.depths.*":

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
@@ -124,6 +125,18 @@ func (b *Block) checkParameters(r rules, path string) {
 	}
 	if total > MaxVariations {
 		r.Fail(r.place(path), problem.CodeOutOfRange, "parameters: a sweep can have at most %d variations", MaxVariations)
+	}
+	longest := 0
+	for _, p := range b.Parameters {
+		most := 0
+		for _, v := range p.Values {
+			most = max(most, len(Text(v)))
+		}
+		longest += len(p.Path) + most
+	}
+	if longest*total > bound.Labels {
+		r.Fail(r.place(path), problem.CodeOutOfRange,
+			"parameters: the labels of the variations have up to %d bytes each, at most %d KiB are accepted together; use runs, which have names", longest, bound.Labels>>10)
 	}
 	if b.Type == Zip {
 		b.distinctRows(r, path)

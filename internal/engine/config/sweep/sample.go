@@ -136,12 +136,13 @@ func discrepancy(points [][]float64) float64 {
 // lloyd moves every point to the mean of the random places that are nearest to it, ten
 // times, which makes the distances between points even.
 func lloyd(points [][]float64, r *rand.Rand) {
-	const rounds, perPoint = 10, 64
+	const rounds, perPoint, most = 10, 64, 200_000_000 // distances along one axis, about a second
 	dims := len(points[0])
 	place := make([]float64, dims)
+	places := min(perPoint*len(points), most/(rounds*len(points)*dims))
 	for range rounds {
 		sums, counts := matrix(len(points), dims), make([]float64, len(points))
-		for range perPoint * len(points) {
+		for range places {
 			for j := range place {
 				place[j] = r.Float64()
 			}

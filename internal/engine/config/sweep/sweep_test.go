@@ -17,7 +17,7 @@ import (
 // read decodes a document with the blocks of this package and checks them.
 func read(t *testing.T, text string) (Block, MultiRun, error) {
 	t.Helper()
-	root, _, err := tree.Parse([]byte(text), tree.YAML)
+	root, _, err := tree.Parse([]byte(text), tree.YAML, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

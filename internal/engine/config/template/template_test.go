@@ -11,7 +11,7 @@ import (
 // rendered evaluates a document and returns its member x as JSON, or its problems.
 func rendered(t *testing.T, document string) string {
 	t.Helper()
-	root, _, err := tree.Parse([]byte(document), tree.YAML)
+	root, _, err := tree.Parse([]byte(document), tree.YAML, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestNotRendered(t *testing.T) {
 benchmark:
   endpoint: {template: {body: "{{ texts }}"}, extra: {payload_template: "{{ x }}"}}
   artifacts: {user_files: [{path: a, content: "{{ epoch }}"}]}
-`), tree.YAML)
+`), tree.YAML, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func FuzzRender(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, document string) {
-		root, _, err := tree.Parse([]byte(document), tree.Auto)
+		root, _, err := tree.Parse([]byte(document), tree.Auto, 1000)
 		if err != nil || len(document) > 1<<16 {
 			return
 		}

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
-)
 
-// maxDepth is how deep a document may nest.
-const maxDepth = 64
+	"aiperfd/internal/engine/config/bound"
+)
 
 // Format is the notation of a text.
 type Format string
@@ -44,24 +43,27 @@ type Duplicate struct {
 	First int // line of the member that has the name
 }
 
-// Parse reads a text into nodes. Errors are *Malformed.
-func Parse(data []byte, format Format) (*Node, []Duplicate, error) {
+// Parse reads a text with at most the given number of values into nodes; JSON is read as
+// JSON if the format is YAML too. Errors are *Malformed.
+func Parse(data []byte, format Format, values int) (*Node, []Duplicate, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
 		return nil, nil, &Malformed{Detail: "not UTF-8 text"}
 	}
 	looksJSON := bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
-	if format == YAML || format == Auto && !looksJSON {
-		return parseYAML(data)
+	if format != JSON && !looksJSON {
+		return parseYAML(data, values)
 	}
-	root, duplicates, err := ParseJSON(data)
-	if err != nil && format == Auto {
-		// YAML's flow style also begins with a brace.
-		if root, duplicates, yamlErr := parseYAML(data); yamlErr == nil {
-			return root, duplicates, nil
-		}
+	root, duplicates, err := parseJSON(data, values)
+	if err == nil || format == JSON {
+		return root, duplicates, err
 	}
-	return root, duplicates, err
+	// YAML's flow style also begins with a brace.
+	root, duplicates, yamlErr := parseYAML(data, values)
+	if yamlErr == nil || format == YAML {
+		return root, duplicates, yamlErr
+	}
+	return nil, nil, err
 }
 
 // jsonParser turns the tokens of encoding/json into nodes with positions.
@@ -70,11 +72,14 @@ type jsonParser struct {
 	dec        *json.Decoder
 	lines      lineIndex
 	duplicates []Duplicate
+	count      counter
 }
 
 // ParseJSON reads JSON into nodes. Errors are *Malformed.
-func ParseJSON(data []byte) (*Node, []Duplicate, error) {
-	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), lines: newLineIndex(data)}
+func ParseJSON(data []byte) (*Node, []Duplicate, error) { return parseJSON(data, bound.OwnValues) }
+
+func parseJSON(data []byte, values int) (*Node, []Duplicate, error) {
+	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), lines: newLineIndex(data), count: counter{most: values}}
 	p.dec.UseNumber()
 	root, err := p.value(0)
 	if err != nil {
@@ -85,7 +90,9 @@ func ParseJSON(data []byte) (*Node, []Duplicate, error) {
 		line, col := p.lines.position(at)
 		return nil, p.duplicates, &Malformed{Line: line, Column: col, Detail: "unexpected text after the document"}
 	}
-	root.Locate("#")
+	if err := root.locate(values); err != nil {
+		return nil, p.duplicates, err
+	}
 	return root, p.duplicates, nil
 }
 
@@ -121,8 +128,8 @@ func (p *jsonParser) value(depth int) (*Node, error) {
 	}
 	n := &Node{}
 	n.Line, n.Column = p.lines.position(at)
-	if depth > maxDepth {
-		return nil, &Malformed{Line: n.Line, Column: n.Column, Detail: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+	if detail := p.count.add(depth); detail != "" {
+		return nil, &Malformed{Line: n.Line, Column: n.Column, Detail: detail}
 	}
 	switch token := token.(type) {
 	case bool:

@@ -13,28 +13,30 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/redact"
 )
-
-// maxAliased is how many nodes aliases may add to a document.
-const maxAliased = 10_000
 
 // yamlParser turns a YAML syntax tree into nodes.
 type yamlParser struct {
 	anchors    map[string]*Node
 	aliased    int
 	duplicates []Duplicate
+	count      counter
 }
 
 // parseYAML reads one YAML 1.2 document (core schema). The library's parser is
-// recursive and has panicked on odd input before, so depth is bounded on the
-// tokens first and a panic counts as a syntax error.
-func parseYAML(data []byte) (root *Node, duplicates []Duplicate, err error) {
+// recursive and has panicked on odd input before, so a scan of the bytes bounds the
+// tokens, the tokens bound the depth, and a panic counts as a syntax error.
+func parseYAML(data []byte, values int) (root *Node, duplicates []Duplicate, err error) {
 	defer func() {
 		if recover() != nil {
 			root, duplicates, err = nil, nil, &Malformed{Detail: "invalid YAML"}
 		}
 	}()
+	if err := boundSigns(data, values); err != nil {
+		return nil, nil, err
+	}
 	tokens := lexer.Tokenize(string(data))
 	if err := boundTokens(tokens); err != nil {
 		return nil, nil, err
@@ -60,12 +62,14 @@ func parseYAML(data []byte) (root *Node, duplicates []Duplicate, err error) {
 	if body == nil {
 		return nil, nil, &Malformed{Detail: "the document is empty"}
 	}
-	p := &yamlParser{anchors: make(map[string]*Node)}
+	p := &yamlParser{anchors: make(map[string]*Node), count: counter{most: values}}
 	root, err = p.node(body, 0)
 	if err != nil {
 		return nil, p.duplicates, err
 	}
-	root.Locate("#")
+	if err := root.locate(values); err != nil {
+		return nil, p.duplicates, err
+	}
 	return root, p.duplicates, nil
 }
 
@@ -106,8 +110,8 @@ func nodePlace(n ast.Node) Place {
 }
 
 func (p *yamlParser) node(y ast.Node, depth int) (*Node, error) {
-	if depth > maxDepth {
-		return nil, malformedAt(y, "nested deeper than %d levels", maxDepth)
+	if detail := p.count.add(depth); detail != "" {
+		return nil, malformedAt(y, "%s", detail)
 	}
 	n := &Node{Place: nodePlace(y)}
 	switch y := y.(type) {
@@ -183,7 +187,11 @@ func (p *yamlParser) mapping(n *Node, values []*ast.MappingValueNode, depth int)
 			merged = append(merged, value)
 			continue
 		}
-		key, ok := v.Key.(*ast.StringNode)
+		name := ast.Node(v.Key)
+		if explicit, ok := name.(*ast.MappingKeyNode); ok { // ? name
+			name = explicit.Value
+		}
+		key, ok := name.(*ast.StringNode)
 		if !ok {
 			return malformedAt(v.Key, "keys must be strings; put this one in quotes")
 		}
@@ -198,16 +206,17 @@ func (p *yamlParser) mapping(n *Node, values []*ast.MappingValueNode, depth int)
 			if s.Shape != Object {
 				return &Malformed{Line: m.Line, Column: m.Column, Detail: "only objects can be merged"}
 			}
-			n.merge(s)
+			n.merge(s, seen)
 		}
 	}
 	return nil
 }
 
-// merge takes over the members of s whose names are free.
-func (n *Node) merge(s *Node) {
+// merge takes over the members of s whose names are free; seen has those that are taken.
+func (n *Node) merge(s *Node, seen map[string]int) {
 	for _, m := range s.Members {
-		if _, taken := n.Named(m.Name); !taken {
+		if _, taken := seen[m.Name]; !taken {
+			seen[m.Name] = m.Line
 			n.Members = append(n.Members, m)
 		}
 	}
@@ -242,14 +251,14 @@ func (p *yamlParser) alias(y *ast.AliasNode) (*Node, error) {
 	}
 	n := p.copy(source, nodePlace(y))
 	if n == nil {
-		return nil, malformedAt(y, "aliases expand to more than %d values", maxAliased)
+		return nil, malformedAt(y, "aliases expand to more than %d values", bound.Aliased)
 	}
 	return n, nil
 }
 
 // copy returns a deep copy at another place, or nil when aliases add too much.
 func (p *yamlParser) copy(source *Node, at Place) *Node {
-	if p.aliased++; p.aliased > maxAliased {
+	if p.aliased++; p.aliased > bound.Aliased {
 		return nil
 	}
 	n := &Node{Place: at, Shape: source.Shape, Scalar: source.Scalar}

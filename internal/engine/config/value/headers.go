@@ -1,9 +1,11 @@
 package value
 
 import (
+	"fmt"
 	"net/textproto"
 	"strings"
 
+	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
@@ -18,6 +20,9 @@ func (h *Headers) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object with header names and values")
 	}
+	if len(n.Members) > bound.Members {
+		return f.Invalid(n, fmt.Sprintf("takes at most %d members, not %d", bound.Members, len(n.Members)))
+	}
 	*h = make(Headers, len(n.Members))
 	seen := make(map[string]bool)
 	for _, m := range n.Members {
@@ -27,8 +32,8 @@ func (h *Headers) Decode(f decode.Field, n *tree.Node) bool {
 		name := textproto.CanonicalMIMEHeaderKey(m.Name)
 		switch {
 		case !ok:
-		case !IsHeaderName(m.Name):
-			f.Fail(m.Place, problem.CodeOutOfRange, "%q is not a header name", problem.Clip(m.Name))
+		case !IsHeaderName(m.Name) || len(m.Name) > bound.Name:
+			f.Fail(m.Place, problem.CodeOutOfRange, "%q is not a header name; it has letters, digits and !#$%%&'*+-.^_`|~, at most %d", problem.Clip(m.Name), bound.Name)
 		case !IsHeaderValue(value):
 			f.Fail(m.Place, problem.CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
@@ -66,6 +71,9 @@ func (p *Params) Decode(f decode.Field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object with string values")
 	}
+	if len(n.Members) > bound.Members {
+		return f.Invalid(n, fmt.Sprintf("takes at most %d members, not %d", bound.Members, len(n.Members)))
+	}
 	*p = make(Params, len(n.Members))
 	for _, m := range n.Members {
 		at := decode.Join(f.Path, m.Name)
@@ -76,8 +84,8 @@ func (p *Params) Decode(f decode.Field, n *tree.Node) bool {
 		}
 		switch {
 		case !ok:
-		case m.Name == "":
-			f.Fail(m.Place, problem.CodeOutOfRange, "a URL parameter needs a name")
+		case m.Name == "" || len(m.Name) > bound.Text:
+			f.Fail(m.Place, problem.CodeOutOfRange, "%q: the name of a URL parameter has 1 to %d bytes", problem.Clip(m.Name), bound.Text)
 		case value == "":
 			(*p)[m.Name] = secret.Text{} // "name=" is sent
 		default:

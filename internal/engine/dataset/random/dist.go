@@ -265,3 +265,29 @@ func (d Dist) Constant() int {
 	}
 	return d.DrawInt(nil)
 }
+
+// High returns a value that draws hardly ever exceed: the largest one of a distribution
+// that has one, else that of four standard deviations. It is 0 for the zero value.
+func (d Dist) High() float64 {
+	const deviations = 4 // one draw in 30,000 is above
+	high := 0.0
+	switch d.kind {
+	case distNone:
+		return 0
+	case distConstant:
+		high = d.a
+	case distNormal:
+		high = d.a + float64(deviations*d.b)
+	case distLogNormal:
+		high = math.Exp(d.a + float64(deviations*d.b))
+	case distMixture:
+		for i := range d.parts {
+			high = max(high, d.parts[i].High())
+		}
+	case distEmpirical:
+		for _, v := range d.values {
+			high = max(high, v)
+		}
+	}
+	return min(max(high, d.min), d.max, MaxValue)
+}

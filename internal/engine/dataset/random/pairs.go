@@ -55,6 +55,15 @@ func (p Pairs) Mean() (input, output float64) {
 	return input, output
 }
 
+// High returns an input length that draws hardly ever exceed, see [Dist.High].
+func (p Pairs) High() float64 {
+	high := 0.0
+	for _, pair := range p.pairs {
+		high = max(high, pair.Input.High())
+	}
+	return high
+}
+
 // Draw draws a pair by its probability, and then both lengths, each at least 1.
 func (p Pairs) Draw(r *rand.Rand) (input, output int) {
 	pair := &p.pairs[p.which.pick(r)]

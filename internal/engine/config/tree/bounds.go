@@ -1,0 +1,52 @@
+package tree
+
+import (
+	"fmt"
+
+	"aiperfd/internal/engine/config/bound"
+)
+
+// counter counts the values of a document.
+type counter struct{ values, most int }
+
+// add counts a value at a depth. It returns what is too much, or "".
+func (c *counter) add(depth int) string {
+	if depth > bound.Depth {
+		return fmt.Sprintf("nested deeper than %d levels", bound.Depth)
+	}
+	if c.values++; c.values > c.most {
+		return fmt.Sprintf("more than %d values", c.most)
+	}
+	return ""
+}
+
+const longNames = "the names of members are too long for the number of values below them"
+
+// locate is [Node.Locate] for the root of a document that may have that many values.
+func (n *Node) locate(values int) error {
+	if left := values * bound.Pointer; !n.fits(1, &left) {
+		return &Malformed{Detail: longNames}
+	}
+	n.Locate("#")
+	return nil
+}
+
+// fits subtracts the lengths of the pointers of n and of the values below it. It reports
+// whether something is left. length is that of n's pointer.
+func (n *Node) fits(length int, left *int) bool {
+	const index = 6 // bytes of an index, on average
+	if *left -= length; *left < 0 {
+		return false
+	}
+	for _, m := range n.Members {
+		if !m.Value.fits(length+1+len(EscapePointer(m.Name)), left) {
+			return false
+		}
+	}
+	for _, item := range n.Items {
+		if !item.fits(length+index, left) {
+			return false
+		}
+	}
+	return true
+}
