@@ -32,17 +32,25 @@ type search struct {
 
 // redact returns text without the patterns, or text itself.
 func (a *automaton) redact(text string) string {
-	s := a.searches.Get().(*search) //nolint:forcetypeassert // the pool has nothing else
+	s := a.acquire()
 	defer a.searches.Put(s)
+	return replaceSpans(text, s.all(text))
+}
+
+// acquire returns a search, to be put back.
+func (a *automaton) acquire() *search {
+	return a.searches.Get().(*search) //nolint:forcetypeassert // the pool has nothing else
+}
+
+// all returns the places of patterns in a text, ordered and without overlap. They are valid
+// until the next use of s.
+func (s *search) all(text string) []span {
 	s.found, s.cut = s.found[:0], false
 	s.read(layer{text: text}, 0, 0)
 	if len(text) >= minCut {
 		s.end(text)
 	}
-	if len(s.found) == 0 {
-		return text
-	}
-	return replaceSpans(text, union(s.found))
+	return union(s.found)
 }
 
 // end searches for the start of a pattern at the end of text, or in front of
