@@ -92,33 +92,43 @@ func (s *search) find(l layer) {
 	}
 }
 
-// broken decodes the runs of digits that line breaks interrupt. Where the start of a
-// pattern is searched for, it does so for the whole text.
+// minLine is the shortest line of digits, but for the first and the last one.
+const minLine = 16
+
+// broken decodes the runs of digits that line breaks, or blanks in place of them,
+// interrupt. Where the start of a pattern is searched for, it joins all lines.
 func (s *search) broken(l layer, step, decoded int) {
-	base64 := &s.a.numerals[0] // its digits include those of the other
-	if step+1 == maxSteps || !hasBreak(l.text) {
+	if step+1 == maxSteps {
 		return
 	}
-	for i := nextBreak(l.text, 0); i < len(l.text); i = nextBreak(l.text, i) {
-		from, to := base64.begin(l.text[:i]), i
-		for next := skipBreaks(l.text, i); from < i && next > to; next = skipBreaks(l.text, to) {
+	if s.cut {
+		if hasBreak(l.text) {
+			joined := s.steps[step].join(l, span{0, len(l.text)}, breakLength)
+			s.find(joined)
+			s.decode(joined, step+1, decoded)
+		}
+		return
+	}
+	base64 := &s.a.numerals[0] // its digits include those of the other
+	for run := base64.run(l.text, 0, minLine); run.from < run.to; run = base64.run(l.text, run.to, minLine) {
+		line := run
+		if at := len(strings.TrimRight(l.text[:run.from], " \t\r\n\\")); at < run.from && skipBreaks(l.text, at, spaceLength) >= run.from {
+			run.from = base64.begin(l.text[:at])
+		}
+		for next := skipBreaks(l.text, run.to, spaceLength); next > run.to; next = skipBreaks(l.text, run.to, spaceLength) {
 			end := base64.end(l.text, next)
 			if end == next {
 				break
 			}
-			to = end
-		}
-		if s.cut {
-			from, to = 0, len(l.text)
-		}
-		if to > i {
-			joined := s.steps[step].join(l, from, to)
-			if s.cut {
-				s.find(joined)
+			run.to = end
+			if end-next < minLine {
+				break // the last line
 			}
-			s.decode(joined, step+1, decoded)
 		}
-		i = max(to, skipBreaks(l.text, i))
+		if run != line {
+			whole := span{run.from, run.to + len(padding(l.text[run.to:]))}
+			s.decode(s.steps[step].join(l, whole, spaceLength), step+1, decoded)
+		}
 	}
 }
 
@@ -144,7 +154,7 @@ func (s *search) decode(l layer, step, decoded int) {
 
 // digits decodes a run of digits from each at which a text may begin.
 func (s *search) digits(l layer, run span, n *numeral, step, decoded int) {
-	if l.isOld(run) || s.cut && run.to < len(l.text) {
+	if l.isOld(run) && !(s.cut && l.joined) || s.cut && run.to < len(l.text) {
 		return
 	}
 	for range n.starts {
