@@ -101,15 +101,19 @@ func (s *search) broken(l layer, step, decoded int) {
 	if step+1 == maxSteps {
 		return
 	}
+	base64 := &s.a.numerals[0] // its digits include those of the other
 	if s.cut {
-		if hasBreak(l.text) {
-			joined := s.steps[step].join(l, span{0, len(l.text)}, breakLength)
+		length := breakLength
+		if !hasBreak(l.text) {
+			length = spaceLength
+		}
+		if line := base64.run(l.text, 0, minLine); hasBreak(l.text) || line.from < line.to && line.to < len(l.text) {
+			joined := s.steps[step].join(l, span{0, len(l.text)}, length)
 			s.find(joined)
 			s.decode(joined, step+1, decoded)
 		}
 		return
 	}
-	base64 := &s.a.numerals[0] // its digits include those of the other
 	for run := base64.run(l.text, 0, minLine); run.from < run.to; run = base64.run(l.text, run.to, minLine) {
 		line := run
 		if at := len(strings.TrimRight(l.text[:run.from], " \t\r\n\\")); at < run.from && skipBreaks(l.text, at, spaceLength) >= run.from {

@@ -35,6 +35,7 @@ func encoders() []encoder {
 		{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
 		{"base64 for URLs", func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }},
 		{"base64 in lines", func(s string) string { return inLines(base64.StdEncoding.EncodeToString([]byte(s)), 20, "\n") }},
+		{"base64 in a header", func(s string) string { return inLines(base64.StdEncoding.EncodeToString([]byte(s)), 16, " ") }},
 		{"base64 in indented lines", func(s string) string { return inLines(base64.StdEncoding.EncodeToString([]byte(s)), 16, "\r\n    ") }},
 		{"hexadecimal", func(s string) string { return everyByte(s, "%02x") }},
 		{"hexadecimal in capitals", func(s string) string { return everyByte(s, "%02X") }},
@@ -74,10 +75,10 @@ func lossy(inner, outer string) bool {
 	case "capitals", "small letters":
 		return strings.HasPrefix(inner, "base64")
 	case "lines":
-		return strings.Contains(inner, "lines") ||
+		return strings.Contains(inner, "lines") || inner == "base64 in a header" ||
 			!strings.HasPrefix(inner, "base64") && !strings.HasPrefix(inner, "hexadecimal") || strings.HasSuffix(inner, "entities")
 	case "query":
-		return inner == "base64 in indented lines" // the indentation becomes digits
+		return inner == "base64 in indented lines" || inner == "base64 in a header" // the indentation becomes digits
 	}
 	return false
 }
