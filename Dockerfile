@@ -22,8 +22,10 @@ LABEL org.opencontainers.image.title="aiperfd" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.created="$COMMIT_DATE"
-# serve and healthcheck read these, so that the check follows --api-port, too.
-ENV AIPERFD_API_HOST=0.0.0.0 AIPERFD_DATA_DIR=/data AIPERFD_PORT_FILE=/data/aiperfd.port HOME=/tmp
+# serve, token and healthcheck read these, so that the check follows --api-port, too.
+# The daemon listens on all addresses of the container, so it needs tokens: make one with
+# "token new", or set AIPERFD_TOKEN_FILE= and pass --insecure-no-auth.
+ENV AIPERFD_API_HOST=0.0.0.0 AIPERFD_DATA_DIR=/data AIPERFD_PORT_FILE=/data/aiperfd.port AIPERFD_TOKEN_FILE=/data/tokens HOME=/tmp
 USER 65534:65534
 VOLUME /data
 # Where profile writes its artifacts folder.

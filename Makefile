@@ -14,7 +14,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e soak fuzz bench bench-limits docker clean
+.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,9 @@ e2e: build ## drive the built binary: scripts, real Prometheus, a browser, offic
 
 soak: build ## an hour of short runs and feed clients; fails if the daemon grows (FOR=1h)
 	go run ./scripts/soak -bin $(BIN) -for $${FOR:-1h}
+
+crash: build ## kill the daemon 100 times while it works; fails if anything is lost, torn or left (KILLS=100, SEED=)
+	go run ./scripts/crash -bin $(BIN) -kills $${KILLS:-100} $${SEED:+-seed $$SEED}
 
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 	scripts/fuzz.sh $${FUZZTIME:-20s}

@@ -6,7 +6,7 @@
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm workloads browser image
+# Stages may be named: scripts/e2e.sh docs curl crash prometheus sdk vllm workloads browser image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -144,6 +144,11 @@ stage_curl() {
   "$bin" healthcheck --url "$api/healthz" | contains ok
 }
 
+# The daemon is killed a few times; CRASH_KILLS=100 is the long form.
+stage_crash() {
+  go run ./scripts/crash -bin "$bin" -kills "${CRASH_KILLS:-10}" -seed "${CRASH_SEED:-1}" || die "the daemon does not survive kill -9"
+}
+
 # A real Prometheus scrapes the daemon.
 stage_prometheus() {
   local id port query quantile tools=$PATH
@@ -247,6 +252,18 @@ stage_browser() {
   id=$(submit 8)
   timeout 90 node "$work/browser/e2e_browser.mjs" "$api" "$id" "$chromium" "$work/live.png"
   [[ -s $work/live.png ]] || die "no screenshot"
+
+  # With tokens and TLS.
+  command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }
+  local TOKEN
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
+    -keyout "$work/key.pem" -out "$work/cert.pem" 2>"$work/openssl.log"
+  TOKEN=$("$bin" token new --name e2e --scope admin --file "$work/tokens" 2>"$work/token.log")
+  background guarded "$bin" serve --api-host 0.0.0.0 --api-port 0 --port-file "$work/guarded.port" --data-dir "$work/guarded" \
+    --token-file "$work/tokens" --tls-cert "$work/cert.pem" --tls-key "$work/key.pem"
+  eventually 20 "$bin" healthcheck --port-file "$work/guarded.port" --tls-cert "$work/cert.pem"
+  cp "$here/e2e_login.mjs" "$work/browser/"
+  TOKEN=$TOKEN timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
 }
 
 # inside ARGS…: the program in the file tree of the container image, as the image's
@@ -277,16 +294,19 @@ stage_image() {
   [[ -s $root/out/artifacts/m-openai-chat-concurrency1/profile_export_aiperf.json ]] || die "no artifacts in the working directory"
 
   # The check of the image follows another port.
+  (inside token new --name e2e --scope admin) >"$work/image-token"
   background image-serve inside serve --api-port 0
   eventually 10 "${as[@]}" test -s "$root/data/aiperfd.port"
   eventually 10 bash -c "$(declare -f inside die); work=$work; inside healthcheck"
+  curl -fsS --max-time 5 -H "Authorization: Bearer $(<"$work/image-token")" \
+    "http://127.0.0.1:$("${as[@]}" cat "$root/data/aiperfd.port")/api/queue" | contains '"queued":' || die "the token does not open the API"
   (inside demo --once) >"$work/image-demo.log" 2>&1
 }
 
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm workloads browser image)
+  ((${#stages[@]})) || stages=(docs curl crash prometheus sdk vllm workloads browser image)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

@@ -163,7 +163,9 @@ func newSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of benchmark documents",
-		Args:  cobra.NoArgs,
+		Long: `Print the JSON Schema (draft 2020-12) of benchmark documents, for editors and
+validators. The daemon serves it at /api/config/schema.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			schema, err := openapi.DocumentSchema()
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -18,9 +19,9 @@ import (
 
 // probeFlags are the address of the daemon, with the names of the flags of serve.
 type probeFlags struct {
-	url, host, portFile string
-	port                int
-	typed               bool // --api-port was given and --port-file was not
+	url, host, portFile, cert string
+	port                      int
+	typed                     bool // --api-port was given and --port-file was not
 }
 
 func newHealthcheckCommand() *cobra.Command {
@@ -37,6 +38,7 @@ func newHealthcheckCommand() *cobra.Command {
 	api.StringVar(&f.host, "api-host", "127.0.0.1", "`address` on which the daemon listens")
 	api.IntVar(&f.port, "api-port", defaultPort, "`port` of the daemon")
 	api.StringVar(&f.portFile, "port-file", "", "`file` with the port number, as written by serve --port-file")
+	api.StringVar(&f.cert, "tls-cert", "", "use HTTPS, as serve does with this `file`; the certificate is not verified, as the check sends no secret")
 	cmd.Flags().AddFlagSet(api)
 	cmd.Flags().StringVar(&f.url, "url", "", "`URL` of the probe, instead of host and port")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "timeout")
@@ -53,13 +55,13 @@ func newHealthcheckCommand() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		return healthcheck(ctx, cmd.OutOrStdout(), f.url)
+		return healthcheck(ctx, cmd.OutOrStdout(), f.client(), f.url)
 	}
 	return cmd
 }
 
 // apiFromEnv sets the flags of the daemon from its environment variables, and
-// address and port also from AIPerf's. An empty variable counts as not set.
+// those that AIPerf has also from AIPerf's. An empty variable counts as not set.
 func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	given := func(name string) (string, bool) {
 		value, ok := lookup(name)
@@ -68,9 +70,12 @@ func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	if err := flagsFromEnv(fs, "AIPERFD_", given); err != nil {
 		return err
 	}
-	for flag, name := range map[string]string{"api-host": "AIPERF_API_SERVER_HOST", "api-port": "AIPERF_API_SERVER_PORT"} {
+	for flag, name := range map[string]string{
+		"api-host": "AIPERF_API_SERVER_HOST", "api-port": "AIPERF_API_SERVER_PORT",
+		"max-websockets": "AIPERF_API_SERVER_WEBSOCKET_MAX_CONNECTIONS",
+	} {
 		value, ok := given(name)
-		if !ok || fs.Changed(flag) {
+		if !ok || fs.Lookup(flag) == nil || fs.Changed(flag) {
 			continue
 		}
 		if err := fs.Set(flag, value); err != nil {
@@ -101,17 +106,30 @@ func (f *probeFlags) resolve() error {
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	f.url = "http://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/healthz"
+	scheme := "http"
+	if f.cert != "" {
+		scheme = "https"
+	}
+	f.url = scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/healthz"
 	return nil
 }
 
+// client returns a client that trusts the certificate of the daemon, whose name is
+// seldom that of a loopback address.
+func (f *probeFlags) client() *http.Client {
+	if f.cert == "" {
+		return http.DefaultClient
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
+}
+
 // healthcheck requests the probe and prints the response.
-func healthcheck(ctx context.Context, out io.Writer, url string) error {
+func healthcheck(ctx context.Context, out io.Writer, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("query %s: %w", url, err)
 	}

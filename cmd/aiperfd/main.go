@@ -91,8 +91,9 @@ HTTP, shows them live and stores their results.`,
 	root.SetVersionTemplate("aiperfd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitError{exitUsage, suggestFlag(cmd, err)} })
 	root.AddCommand(
-		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
+		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(),
+		newBackupCommand(), newRestoreCommand(), newRunsCommand(),
 		newHealthcheckCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -58,6 +58,7 @@ func TestScript(t *testing.T) {
 			"capture":  scriptCapture,
 			"grown":    scriptGrown,
 			"envsubst": scriptEnvsubst,
+			"word":     scriptWord,
 		},
 	})
 }
@@ -113,18 +114,21 @@ func scriptAddress(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0]+"_PORT", port)
 }
 
-// scriptHTTP is "http [-code N] [-until REGEXP] METHOD URL [FILE]": one request,
-// or with -until requests until the response matches. The body of the
+// scriptHTTP is "http [-code N] [-until REGEXP] [-token TOKEN] METHOD URL [FILE]": one
+// request, or with -until requests until the response matches. The body of the
 // answer becomes the standard output. FILE is the body of the request.
 func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	code, until := http.StatusOK, (*regexp.Regexp)(nil)
 	var err error
+	token := ""
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
 		switch args[0] {
 		case "-code":
 			code, err = strconv.Atoi(args[1])
 		case "-until":
 			until, err = regexp.Compile(args[1])
+		case "-token":
+			token = args[1]
 		default:
 			ts.Fatalf("http: unknown option %s", args[0])
 		}
@@ -132,7 +136,7 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 		args = args[2:]
 	}
 	if len(args) < 2 || len(args) > 3 || neg {
-		ts.Fatalf("usage: http [-code N] [-until REGEXP] METHOD URL [FILE]")
+		ts.Fatalf("usage: http [-code N] [-until REGEXP] [-token TOKEN] METHOD URL [FILE]")
 	}
 	var body []byte
 	if len(args) == 3 {
@@ -140,7 +144,7 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var got string
 	poll(ts, args[1], patience, func() bool {
-		status, answer, err := exchange(args[0], args[1], body)
+		status, answer, err := exchange(args[0], args[1], token, body)
 		if err != nil && until != nil {
 			return false // the server may be starting
 		}
@@ -155,7 +159,7 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-func exchange(method, url string, body []byte) (status int, answer string, err error) {
+func exchange(method, url, token string, body []byte) (status int, answer string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
@@ -164,6 +168,9 @@ func exchange(method, url string, body []byte) (status int, answer string, err e
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/yaml")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -188,12 +195,12 @@ func poll(ts *testscript.TestScript, what string, limit time.Duration, done func
 	}
 }
 
-// scriptSignal is "signal WORD INT|TERM|KILL": it signals the one background
+// scriptSignal is "signal WORD INT|TERM|HUP|KILL": it signals the one background
 // command that has the word in its command line.
 func scriptSignal(ts *testscript.TestScript, _ bool, args []string) {
-	known := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+	known := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	if len(args) != 2 || known[args[1]] == 0 {
-		ts.Fatalf("usage: signal WORD INT|TERM|KILL")
+		ts.Fatalf("usage: signal WORD INT|TERM|HUP|KILL")
 	}
 	ts.Check(background(ts, args[0]).Signal(known[args[1]]))
 }
@@ -301,4 +308,14 @@ func scriptEnvsubst(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// scriptWord is "word NAME": it sets a variable to the standard output, which is one
+// word.
+func scriptWord(ts *testscript.TestScript, _ bool, args []string) {
+	words := strings.Fields(ts.ReadFile("stdout"))
+	if len(args) != 1 || len(words) != 1 {
+		ts.Fatalf("usage: word NAME, with one word on the standard output, not %q", words)
+	}
+	ts.Setenv(args[0], words[0])
 }

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reach"
 	"aiperfd/internal/engine/config/secret"
 )
 
@@ -26,6 +27,10 @@ type serveFlags struct {
 	port, maxRuns, maxQueued                          int
 	dataRoots, allowEnv, hosts                        []string
 	allowDownload                                     bool
+	store                                             storeFlags
+	access                                            accessFlags
+	limits                                            limitFlags
+	targets                                           targetFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -54,7 +59,7 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback exposes the API to the network")
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback needs --token-file")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` for the run index and the results")
@@ -65,8 +70,12 @@ func newServeCommand() *cobra.Command {
 	fs.StringVar(&f.secretsDir, "secrets-dir", "", "`folder` whose files are secrets that submitted documents may use as ${secret:NAME}")
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
+	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	f.limits.add(fs)
+	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.access.add(fs)
 	return cmd
 }
 
@@ -78,17 +87,34 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
+	limits, err := f.limits.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
 	}
+	targets, err := f.targets.options()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	rules, err := f.store.rules()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	log := terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr))
+	guard, err := f.access.open(f.host, f.dataDir, log)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
 	return app.Serve(ctx, app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
-		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
-		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, Targets: targets, MetricNames: f.names, Limits: limits, Version: version,
+		Keep: rules, Log: log, Access: guard,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
-			LookupSecret: secret.Lookup(secrets, os.LookupEnv),
+			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: reach.Options{SecretHosts: secrets.Hosts},
 		},
 	})
 }

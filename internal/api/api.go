@@ -7,14 +7,17 @@ package api
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -66,11 +69,8 @@ const (
 	NamesAll    = "all"
 )
 
-// The defaults of Options.
-const (
-	DefaultMaxBody       = 1 << 20
-	DefaultMetricsLinger = 10 * time.Minute
-)
+// DefaultMetricsLinger is the default of Options.MetricsLinger.
+const DefaultMetricsLinger = 10 * time.Minute
 
 // Options are the parameters of a server. The fields of the first group are
 // required.
@@ -84,14 +84,18 @@ type Options struct {
 	Shutdown func()
 	Version  string
 
-	Log           zerolog.Logger // the zero Logger writes nothing
-	Features      []string       // for GET /api/version; nil = none
-	Bind          string         // host that the listener is bound to; empty = loopback
-	AllowedHosts  []string       // more values for the Host header, without a port
-	OneShot       bool           // the process exists for one run
-	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
-	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
-	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
+	Log           zerolog.Logger         // the zero Logger writes nothing
+	Features      []string               // for GET /api/version; nil = none
+	Bind          string                 // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string               // more values for the Host header, without a port
+	OneShot       bool                   // the process exists for one run
+	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	Collectors    []prometheus.Collector // more metrics of this process
+	Limits        Limits
+	// Access decides who may do what. nil = everybody may do everything, and Bind must
+	// be a loopback address.
+	Access *access.Guard
 }
 
 // Server serves the API. It is made by [New] and safe for concurrent use.
@@ -100,6 +104,7 @@ type Server struct {
 	*base
 	router *chi.Mux
 	self   *selfMetrics
+	rate   *submitRate
 }
 
 // New returns a server. Its error names the option that is missing.
@@ -122,33 +127,26 @@ func New(o Options) (*Server, error) {
 	if o.MetricsLinger == 0 {
 		o.MetricsLinger = DefaultMetricsLinger
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
+	o.Limits = o.Limits.orDefaults()
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
+	if o.Access == nil {
+		var err error
+		if o.Access, err = access.New(access.Options{Host: o.Bind, Log: o.Log}); err != nil {
+			return nil, fmt.Errorf("make API server: %w", err)
+		}
+	}
 	s := &Server{
-		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}),
+		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {
 		return nil, err
-	}
-	if !loopback(o.Bind) {
-		o.Log.Warn().Str("host", o.Bind).Msg("the API is reachable from other machines without authentication")
 	}
 	return s, nil
 }
 
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.router }
-
-// loopback reports whether a host is a loopback address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}

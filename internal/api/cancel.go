@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -19,7 +20,7 @@ import (
 // cancel stops a run.
 //
 //	@Summary		Cancel a run
-//	@Description	A graceful cancel waits for requests in flight; a forced one aborts them. Everything that was recorded is exported.
+//	@Description	A graceful cancel waits for requests in flight; a forced one aborts them. Everything that was recorded is exported. Runs of other tokens need the scope admin.
 //	@Tags			runs
 //	@Accept			json
 //	@Param			id		path		string		true	"Run id or current"
@@ -51,6 +52,9 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
+		return err
+	}
 	run, changed, err := h.runs.Cancel(r.Context(), run.ID, request)
 	if err != nil {
 		return err
@@ -70,7 +74,7 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 // readCancel reads the optional body of a cancel.
 func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.CancelRequest, error) {
 	var out run.CancelRequest
-	data, err := readBody(w, r, h.maxBody)
+	data, err := readBody(w, r, &h.limits)
 	if err != nil || len(data) == 0 {
 		return out, err
 	}

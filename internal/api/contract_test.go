@@ -87,6 +87,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},
 		{"POST", "/api/runs/" + idRunning + "/cancel", "", nil}, {"POST", "/api/runs/" + idDone + "/cancel", "", nil},
+		{"POST", "/api/session", "", nil}, {"DELETE", "/api/session", "", nil}, {"POST", "/api/session?x=1", "", nil},
 		{"POST", "/api/shutdown", "", nil}, {"POST", "/api/shutdown?force=true", "", nil},
 		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
 	}

@@ -50,6 +50,7 @@ type fakeEngine struct {
 	cancelled []run.CancelRequest
 	err       error // of every method that has one
 	next      string
+	hold      func() // called by List, unless nil
 }
 
 var (
@@ -73,7 +74,7 @@ func (f *fakeEngine) Submit(_ context.Context, s run.Submission) (*run.Run, erro
 	}
 	f.submitted = append(f.submitted, s)
 	r := testRun("01990f2c7d3e7a10b1c2d3e4f5a6b7d0", bench.StateQueued)
-	r.Warnings = s.Warnings
+	r.Warnings, r.Idempotency, r.CreatedAt = s.Warnings, s.Idempotency, time.Now()
 	f.runs = append(f.runs, r)
 	f.queue.IDs = append(f.queue.IDs, r.ID)
 	return r, nil
@@ -92,6 +93,9 @@ func (f *fakeEngine) Get(_ context.Context, id string) (*run.Run, error) {
 }
 
 func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
+	if f.hold != nil {
+		f.hold()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -103,6 +107,9 @@ func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 	var page run.Page
 	for _, r := range slices.Backward(f.runs) {
 		if q.Kind != "" && q.Kind != r.Kind() || q.Parent != "" && q.Parent != r.ParentID() {
+			continue
+		}
+		if q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Key != q.Idempotency.Key || !r.CreatedAt.After(q.CreatedAfter)) {
 			continue
 		}
 		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
@@ -193,7 +200,7 @@ func (f *fakeEngine) Health() run.Health { return f.health }
 func testRun(id string, state bench.State) *run.Run {
 	r := &run.Run{
 		ID: id, Name: "qwen nightly", Labels: map[string]string{"gpu": "h100"}, State: state,
-		CreatedAt: epoch, Origin: run.Origin{Via: "api", Version: "0.1.0"}, Seed: 7, Models: []string{"qwen-7b"},
+		CreatedAt: epoch, Origin: run.Origin{Via: "api", Version: "0.1.0", Seed: 7}, Models: []string{"qwen-7b"},
 		Targets: []string{"https://<redacted>@gw.lab:8443"}, Endpoint: "chat", Streaming: true,
 		Concurrency: new(64), Rate: new(30.0), Credentials: run.Credentials{APIKey: true, Headers: []string{"Authorization"}},
 		Revision: 3, Config: json.RawMessage(`{"endpoint":{"urls":["https://<redacted>@gw.lab:8443"],"headers":{"Authorization":"<redacted>"}},"phases":[{"gracePeriod":null}]}`),
@@ -377,14 +384,16 @@ func (ts *testServer) do(method, target, body string, headers ...string) *httpte
 		r.Body = http.NoBody
 	}
 	r.RemoteAddr = "127.0.0.1:4242"
-	r.Header.Set(headerRequestID, "req-1")
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, headerRequestID+":") }) {
+		r.Header.Set(headerRequestID, "req-1")
+	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
 			r.Host = value
 			continue
 		}
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()
 	ts.Handler().ServeHTTP(w, r)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 )
 
@@ -56,11 +57,11 @@ func (h *fileHandler) openFolder(id string) (*folder, error) {
 		return nil, err
 	}
 	f := &folder{Root: root, id: id}
-	if data, err := root.ReadFile(markerReady); err == nil {
+	if data, err := regular.ReadIn(root, markerReady); err == nil {
 		// A marker that cannot be decoded counts as missing.
 		_ = json.Unmarshal(data, &f.marker)
 	}
-	_, err = root.Stat(markerProcessing)
+	_, err = root.Lstat(markerProcessing)
 	f.processing = err == nil
 	return f, nil
 }
@@ -100,7 +101,7 @@ func (h *fileHandler) artifacts(id string) wire.Artifacts {
 	}
 	out := wire.Artifacts{Ready: true, Count: len(names)}
 	for _, name := range names {
-		if info, err := f.Stat(name); err == nil {
+		if info, err := f.Lstat(name); err == nil {
 			out.Bytes += info.Size()
 		}
 	}
@@ -152,22 +153,35 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 		return nil, err
 	}
 	out := make([]wire.ResultFile, 0, len(names))
+	fresh := false
 	for _, name := range names {
-		file, err := f.Open(name)
+		file, err := regular.OpenIn(f.Root, name)
 		if err != nil {
 			return nil, err
 		}
-		info, sum, err := h.sums.of(f.id, name, file)
+		info, sum, computed, err := h.sums.of(f, name, file)
 		file.Close()
 		if err != nil {
 			return nil, err
 		}
+		fresh = fresh || computed
 		out = append(out, wire.ResultFile{
 			Name: name, Size: info.Size(), SHA256: sum, ModifiedAt: info.ModTime().UTC(), ContentType: contentType(name),
 			Href: "/api/runs/" + f.id + "/results/files/" + escapePath(name),
 		})
 	}
+	if fresh {
+		h.saveSums(f)
+	}
 	return out, nil
+}
+
+// saveSums keeps the checksums of a folder. Without that, they are computed again by the
+// next process.
+func (h *fileHandler) saveSums(f *folder) {
+	if err := h.sums.save(f); err != nil {
+		h.log.Debug().Err(err).Str("run", f.id).Msg("keep checksums")
+	}
 }
 
 // getFile serves one artifact.
@@ -229,17 +243,17 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 	if name == "" || hidden(name) {
 		return missing
 	}
-	file, err := f.Open(name)
+	file, err := regular.OpenIn(f.Root, name)
 	if err != nil {
-		return missing // including links that lead out of the folder
+		return missing // including links, FIFOs and devices
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return missing
-	}
-	info, sum, err := h.sums.of(f.id, name, file)
+	info, sum, computed, err := h.sums.of(f, name, file)
 	if err != nil {
 		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
+	}
+	if computed {
+		h.saveSums(f)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
@@ -290,7 +304,7 @@ func (p *fileWriter) Write(b []byte) (int, error) {
 	if p.refused != nil {
 		return len(b), nil
 	}
-	_ = p.control.SetWriteDeadline(time.Now().Add(bodyLimit)) // unsupported by the ResponseWriter of tests
+	_ = p.control.SetWriteDeadline(time.Now().Add(stepLimit)) // unsupported by the ResponseWriter of tests
 	return p.ResponseWriter.Write(b)
 }
 

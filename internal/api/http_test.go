@@ -32,6 +32,7 @@ func TestConventions(t *testing.T) {
 		{"OPTIONS of a collection", "OPTIONS", "/api/runs", nil, 204, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS", "Accept-Post": acceptPost}, ""},
 		{"wrong method", "PUT", "/api/run", nil, 405, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS"}, `"detail":"Method Not Allowed"`},
 		{"unknown method", "BREW", "/api/queue", nil, 405, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, `"status":405`},
+		{"preflight of a foreign page", "OPTIONS", "/api/runs", []string{"Origin: https://evil.example", "Access-Control-Request-Method: POST"}, 403, nil, "forbidden-origin"},
 		{"delete", "DELETE", "/api/queue", nil, 405, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, ""},
 		{"unknown path", "GET", "/api/nope", nil, 404, nil, `"detail":"Not Found","instance":"/api/nope","request_id":"req-1"`},
 		{"unknown path, other method", "POST", "/api/nope", nil, 404, nil, "urn:aiperfd:problem:not-found"},
@@ -43,6 +44,10 @@ func TestConventions(t *testing.T) {
 		{"unknown parameter on AIPerf's route", "GET", "/api/run?x=1", nil, 200, nil, "benchmark_id"},
 		{"unknown parameter on our route", "GET", "/api/queue?x=1", nil, 400, nil, `Unknown parameter \"x\"`},
 		{"repeated parameter", "GET", "/api/runs?limit=1&limit=2", nil, 400, nil, "more than once"},
+		{"empty parameter", "GET", "/api/runs?created_before=", nil, 400, nil, `Parameter \"created_before\" has no value`},
+		{"empty names", "GET", "/metrics?names=", nil, 400, nil, `not \"\"`},
+		{"foreign preflight", "OPTIONS", "/api/runs", []string{"Origin: https://evil.example", "Access-Control-Request-Method: POST"}, 403, nil, "forbidden-origin"},
+		{"own preflight", "OPTIONS", "/api/queue", []string{"Origin: http://localhost", "Host: localhost", "Access-Control-Request-Method: GET"}, 204, nil, ""},
 		{"redoc", "GET", "/redoc", nil, 308, map[string]string{"Location": "/docs"}, ""},
 		{"own request id", "GET", "/healthz", nil, 200, map[string]string{headerRequestID: "req-1", "X-Content-Type-Options": "nosniff"}, "ok"},
 		{"alias", "GET", "/api/runs/latest", nil, 200, map[string]string{"Content-Location": "/api/runs/" + idDone, "Cache-Control": noStore}, idDone},
@@ -125,10 +130,11 @@ func TestProblemTable(t *testing.T) {
 	}
 	want := map[string]int{
 		"not-found": 404, "method-not-allowed": 405, "bad-parameter": 400, "malformed-body": 400,
-		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403,
+		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403, "unauthorized": 401, "insufficient-scope": 403,
+		"target-not-allowed": 403, "secret-not-allowed": 403,
 		"misdirected-host": 421, "no-run": 404, "no-active-run": 503, "results-not-ready": 404, "invalid-filename": 400, "range-not-satisfiable": 416,
-		"run-active": 409, "already-finished": 409, "precondition-failed": 412, "queue-full": 429,
-		"too-many-streams": 503, "upgrade-required": 426, "shutting-down": 503, "store-failed": 503, "internal": 500,
+		"run-active": 409, "run-pinned": 409, "insufficient-storage": 507, "already-finished": 409, "precondition-failed": 412, "queue-full": 429,
+		"too-many-streams": 503, "too-many-connections": 503, "rate-limited": 429, "idempotency-key-reused": 422, "idempotency-in-progress": 409, "upgrade-required": 426, "shutting-down": 503, "store-failed": 503, "internal": 500,
 	}
 	for name, status := range want {
 		if statuses[name] != status {
@@ -251,6 +257,18 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// Details are for clients of this machine that name the server.
+func TestVerboseProbe(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for name, header := range map[string]string{
+		"foreign host": "Host: evil.example", "proxy": "X-Forwarded-For: 10.0.0.1", "standard proxy": "Forwarded: for=10.0.0.1",
+	} {
+		if w := ts.do("GET", "/healthz?verbose", "", header); w.Code != 200 || w.Body.String() != "ok" {
+			t.Errorf("%s: %d %s, want 200 ok", name, w.Code, w.Body)
+		}
+	}
+}
+
 func TestShutdown(t *testing.T) {
 	daemon := newTestServer(t, nil)
 	if w := daemon.do("POST", "/api/shutdown", ""); w.Code != 409 || !strings.Contains(w.Body.String(), detailStillRunning) || daemon.shutdowns != 0 {
@@ -272,52 +290,6 @@ func TestShutdown(t *testing.T) {
 func TestNewNeedsItsParts(t *testing.T) {
 	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "Runs") {
 		t.Errorf("New without Runs: %v", err)
-	}
-}
-
-// The limited listener accepts no more connections than it has slots.
-func TestLimitedListener(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLimited(inner, 1)
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
-	dial()
-	first, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dial()
-	second := make(chan error, 1)
-	go func() {
-		_, err := l.Accept()
-		second <- err
-	}()
-	select {
-	case err := <-second:
-		t.Fatalf("a second connection was accepted: %v", err)
-	default:
-	}
-	first.Close()
-	first.Close() // a second close does not return a second slot
-	if err := <-second; err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_, err := l.Accept()
-		second <- err
-	}()
-	l.Close()
-	if err := <-second; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Accept after Close = %v", err)
 	}
 }
 

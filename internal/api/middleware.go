@@ -13,6 +13,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/klauspost/compress/gzhttp"
+
+	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/listen"
 )
 
 // middleware is one layer around every handler.
@@ -27,12 +30,13 @@ func (s *Server) layers() ([]middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins := http.NewCrossOriginProtection()
 	return []middleware{
 		s.observe,
 		s.recover,
+		s.keepRoom,
 		s.checkHost,
-		s.checkOrigin(origins),
+		s.Access.Identify,
+		s.checkOrigin,
 		func(next http.Handler) http.Handler {
 			compressed := compress(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,6 +89,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const (
 	maxRequestID = 128
 	writeLimit   = 90 * time.Second // longer than any handler waits
+	stepLimit    = 30 * time.Second // of one write of a file, and of a WebSocket handshake
 )
 
 // observe sets the headers of every response, counts requests and logs them.
@@ -92,7 +97,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		id := r.Header.Get(headerRequestID)
-		if !sane(id) {
+		if !visible(id, maxRequestID) {
 			id = strings.ToLower(rand.Text())
 		}
 		h := w.Header()
@@ -102,7 +107,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(start.Add(writeLimit))
 		if r.Body != nil && r.Body != http.NoBody {
-			_ = control.SetReadDeadline(start.Add(bodyLimit))
+			_ = control.SetReadDeadline(start.Add(s.Limits.BodyTimeout))
 		}
 		recorded := &response{ResponseWriter: w}
 		routing := chi.RouteContext(r.Context()) // the router fills it in
@@ -119,12 +124,13 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// sane reports whether a request id may be copied to headers and logs.
-func sane(id string) bool {
-	if id == "" || len(id) > maxRequestID {
+// visible reports whether a text has 1 to most characters, all of them visible ASCII, so
+// that it may be copied to headers and logs.
+func visible(text string, most int) bool {
+	if text == "" || len(text) > most {
 		return false
 	}
-	for _, c := range []byte(id) {
+	for _, c := range []byte(text) {
 		if c <= ' ' || c > '~' {
 			return false
 		}
@@ -153,26 +159,52 @@ func (s *Server) recover(next http.Handler) http.Handler {
 	})
 }
 
+// keepRoom answers nothing but probes on the connections that are kept for them, and
+// closes these connections after the response. Bodies of the others are tracked, so
+// that a connection that waits for one can give way. It also closes the connections of
+// requests in chunks: net/http does not tell which of them had a Content-Length, too, so
+// that a proxy may see another end of the request (RFC 9112 section 6.1).
+func (s *Server) keepRoom(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case listen.Spare(r.Context()):
+			w.Header().Set("Connection", "close")
+			if !probe(r) {
+				s.writeProblem(w, r, errTooManyConnections)
+				return
+			}
+		case r.ContentLength != 0: // with HTTP/2, requests without a body are not those with NoBody
+			if len(r.TransferEncoding) > 0 {
+				w.Header().Set("Connection", "close")
+			}
+			r.Body = listen.Body(r.Context(), r.Body)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // checkHost rejects requests for other hosts, so that a page of another site cannot
 // reach a loopback server through a name that it controls (DNS rebinding). If the
 // server is reachable from other machines, hosts are checked only if AllowedHosts
 // is set. The probes are not checked.
 func (s *Server) checkHost(next http.Handler) http.Handler {
-	if !loopback(s.Bind) && len(s.AllowedHosts) == 0 {
+	if !access.Loopback(s.Bind) && len(s.AllowedHosts) == 0 {
 		return next
 	}
-	allowed := []string{"localhost", "127.0.0.1", "::1", strings.ToLower(s.Bind)}
-	for _, h := range s.AllowedHosts {
-		allowed = append(allowed, strings.ToLower(h))
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		if !probe && !slices.Contains(allowed, hostname(r.Host)) {
+		if !probe(r) && !s.named(r) {
 			s.writeProblem(w, r, errHost)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// named reports whether the Host header of a request is a name of this server.
+func (s *Server) named(r *http.Request) bool {
+	host := hostname(r.Host)
+	return access.Loopback(host) || host == strings.ToLower(s.Bind) ||
+		slices.ContainsFunc(s.AllowedHosts, func(name string) bool { return strings.ToLower(name) == host })
 }
 
 // hostname returns the host of a Host header, without port and brackets, in lower
@@ -185,15 +217,18 @@ func hostname(hostport string) string {
 	return strings.ToLower(host)
 }
 
-// checkOrigin rejects requests with side effects from pages of other sites.
-func (s *Server) checkOrigin(origins *http.CrossOriginProtection) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := origins.Check(r); err != nil {
-				s.writeProblem(w, r, errOrigin)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+// checkOrigin rejects requests with side effects from pages of other sites, and answers
+// the questions of browsers whether such a page may send a request (preflights).
+func (s *Server) checkOrigin(next http.Handler) http.Handler {
+	csrf := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.Access.CrossOrigin(w.Header(), r, csrf.Check) {
+			s.writeProblem(w, r, errOrigin)
+			return
+		}
+		if access.Preflight(r) {
+			access.AllowPreflight(w.Header(), s.allowed(r.URL.EscapedPath()))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

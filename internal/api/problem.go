@@ -1,13 +1,13 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -24,6 +24,8 @@ var (
 	errMediaType      = errors.New("unsupported media type")
 	errTooLarge       = errors.New("body too large")
 	errInvalid        = errors.New("not valid")
+	errTarget         = errors.New("target not allowed")
+	errSecret         = errors.New("secret not allowed")
 	errOrigin         = errors.New("forbidden origin")
 	errHost           = errors.New("misdirected host")
 	errNoRun          = errors.New("no run")
@@ -35,6 +37,11 @@ var (
 	errUpgrade        = errors.New("upgrade required")
 	errRange          = errors.New("range not satisfiable")
 	errInternal       = errors.New("internal error")
+
+	errKeyReused          = errors.New("idempotency key reused")
+	errKeyInProgress      = errors.New("idempotency key in progress")
+	errRateLimited        = errors.New("rate limited")
+	errTooManyConnections = errors.New("too many connections")
 )
 
 // The texts of problems. The details are AIPerf's, and scripts depend on them.
@@ -71,6 +78,10 @@ func problemTable() []problemRow {
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
 		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
+		{access.ErrUnauthorized, 401, "unauthorized", "Unauthorized", "A bearer token is required", false},
+		{access.ErrScope, 403, "insufficient-scope", "Insufficient scope", "The token does not permit this request", false},
+		{errTarget, 403, "target-not-allowed", "Target not allowed", "The configuration names a server that runs must not reach; see serve --allow-target", false},
+		{errSecret, 403, "secret-not-allowed", "Secret not allowed", "The configuration would send a secret to a server that is not one of its hosts", false},
 		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
 		{errHost, 421, "misdirected-host", "Misdirected request", "The Host header is not a name of this server; see --allowed-host", false},
 		{errNoRun, 404, "no-run", "No run", "No run exists yet", false},
@@ -79,10 +90,16 @@ func problemTable() []problemRow {
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
 		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrPinned, 409, "run-pinned", "Run is pinned", "The run is pinned, so that it is kept", false},
+		{run.ErrDiskFull, 507, "insufficient-storage", "Insufficient storage", "Less than --min-free-disk is free on the disk of the data directory; delete runs, or free space", true},
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{errRateLimited, 429, "rate-limited", "Rate limited", "Too many submissions in a short time", true},
+		{errKeyReused, 422, "idempotency-key-reused", "Idempotency key reused", "The Idempotency-Key was used with another body", false},
+		{errKeyInProgress, 409, "idempotency-in-progress", "Request in progress", "A request with this Idempotency-Key is in progress", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
+		{errTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
 		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
@@ -125,7 +142,7 @@ func problemOf(err error) problemRow {
 // writeProblem responds with the problem of an error.
 func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	row := problemOf(err)
-	if row.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+	if row.status == http.StatusInternalServerError && r.Context().Err() == nil { // otherwise the client has left
 		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
 	}
 	p := wire.Problem{
@@ -142,7 +159,11 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 			h.Set(name, value)
 		}
 	}
-	if row.retry {
+	if refusal, ok := errors.AsType[*access.Refusal](err); ok {
+		p.Detail = refusal.Detail
+		h.Set("WWW-Authenticate", refusal.Challenge)
+	}
+	if row.retry && h.Get("Retry-After") == "" {
 		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))
 	}
 	for _, name := range []string{"Etag", "Last-Modified", "Content-Disposition", "X-Filename", "Content-Encoding", "Accept-Ranges"} {

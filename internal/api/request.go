@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +15,8 @@ import (
 	"aiperfd/internal/engine/config"
 )
 
-// strictQuery rejects unknown parameters, and those that are given more than once
-// unless they are repeatable.
+// strictQuery rejects unknown parameters, those without a value, and those that are given
+// more than once unless they are repeatable.
 func strictQuery(q url.Values, known []string, repeatable ...string) error {
 	for name, values := range q {
 		if !slices.Contains(known, name) {
@@ -23,6 +24,9 @@ func strictQuery(q url.Values, known []string, repeatable ...string) error {
 		}
 		if len(values) > 1 && !slices.Contains(repeatable, name) {
 			return fail(errParameter, "Parameter %q is given more than once", name)
+		}
+		if slices.Contains(values, "") {
+			return fail(errParameter, "Parameter %q has no value", name)
 		}
 	}
 	return nil
@@ -39,22 +43,21 @@ func boolParameter(q url.Values, name string) (bool, error) {
 	return false, fail(errParameter, "Parameter %q must be true or false", name)
 }
 
-// bodyLimit is the time that a client has to send a body.
-const bodyLimit = 30 * time.Second
-
-// readBody reads the whole body of a request, at most limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+// readBody reads the whole body of a request.
+func readBody(w http.ResponseWriter, r *http.Request, limits *Limits) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &failure{
 			err: errMediaType, detail: fmt.Sprintf("Content-Encoding %q is not supported", coding),
 			header: map[string]string{"Accept-Encoding": "identity"},
 		}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limits.Body))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, fail(errTooLarge, "The body is larger than %d bytes", limit)
+		return nil, fail(errTooLarge, "The body is larger than %d bytes", limits.Body)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, fail(errMalformed, "The body was not complete after %v", limits.BodyTimeout)
 	case err != nil:
 		return nil, fail(errMalformed, "The body could not be read")
 	}

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/api/access"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -15,7 +18,9 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // route is one path with one method. GET includes HEAD.
 type route struct {
 	method, pattern string
+	scope           access.Scope // that a caller needs
 	handle          handler
+	action          string // name in the audit log; empty = not there
 	// query are the parameters of the route; others are rejected. nil means that
 	// the route is AIPerf's and ignores unknown parameters.
 	query  []string
@@ -31,57 +36,60 @@ func none() []string { return []string{} }
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
 	files := &fileHandler{base: s.base}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, files: files}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown}
-	live := &feedHandler{base: s.base, hub: s.Hub}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
+	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
+	session := &sessionHandler{base: s.base, access: s.Access}
 	pages := &pageHandler{base: s.base}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
-		{method: get, pattern: "/api/config", handle: data.getConfig},
-		{method: get, pattern: "/api/run", handle: data.getRunInfo},
-		{method: get, pattern: "/api/metrics", handle: data.getMetrics},
-		{method: get, pattern: "/api/progress", handle: data.getProgress},
-		{method: get, pattern: "/api/workers", handle: data.getWorkers},
-		{method: get, pattern: "/api/server-metrics", handle: data.getServerMetrics},
-		{method: get, pattern: "/api/results", handle: data.getResults},
-		{method: get, pattern: "/api/results/list", handle: files.listFiles},
-		{method: get, pattern: "/api/results/files/*", handle: files.getFile},
-		{method: get, pattern: "/metrics", handle: metrics.scrape},
-		{method: get, pattern: "/healthz", handle: service.healthz},
-		{method: get, pattern: "/readyz", handle: service.readyz},
-		{method: post, pattern: "/api/shutdown", handle: service.shutdown, query: []string{"force"}},
-		{method: get, pattern: feedPath, handle: live.connect},
+		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
+		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
+		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
+		{method: get, pattern: "/api/progress", scope: access.Read, handle: data.getProgress},
+		{method: get, pattern: "/api/workers", scope: access.Read, handle: data.getWorkers},
+		{method: get, pattern: "/api/server-metrics", scope: access.Read, handle: data.getServerMetrics},
+		{method: get, pattern: "/api/results", scope: access.Read, handle: data.getResults},
+		{method: get, pattern: "/api/results/list", scope: access.Read, handle: files.listFiles},
+		{method: get, pattern: "/api/results/files/*", scope: access.Read, handle: files.getFile},
+		{method: get, pattern: "/metrics", scope: s.Access.MetricsScope(), handle: metrics.scrape},
+		{method: get, pattern: "/healthz", scope: access.Open, handle: service.healthz},
+		{method: get, pattern: "/readyz", scope: access.Open, handle: service.readyz},
+		{method: post, pattern: "/api/shutdown", scope: access.Admin, handle: service.shutdown, query: []string{"force"}, action: "shutdown"},
+		{method: get, pattern: feedPath, scope: access.Read, handle: live.connect},
 
-		{method: post, pattern: "/api/runs", handle: runs.submit, query: none()},
-		{method: post, pattern: "/api/run", handle: runs.submit, query: none()},
-		{method: post, pattern: "/api/validate", handle: runs.validate, query: none()},
-		{method: get, pattern: "/api/runs", handle: runs.listRuns, query: listParameters()},
-		{method: get, pattern: "/api/runs/{id}", handle: runs.getRun, query: none()},
-		{method: del, pattern: "/api/runs/{id}", handle: runs.deleteRun, query: []string{"force"}},
-		{method: post, pattern: "/api/runs/{id}/cancel", handle: runs.cancel, query: []string{"wait"}},
-		{method: get, pattern: "/api/runs/{id}/children", handle: runs.listChildren, query: []string{"limit", "cursor"}},
-		{method: get, pattern: "/api/runs/{id}/config", handle: data.getConfig, query: none()},
-		{method: get, pattern: "/api/runs/{id}/run", handle: data.getRunInfo, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics", handle: data.getMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/progress", handle: data.getProgress, query: none()},
-		{method: get, pattern: "/api/runs/{id}/workers", handle: data.getWorkers, query: none()},
-		{method: get, pattern: "/api/runs/{id}/server-metrics", handle: data.getServerMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results", handle: data.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/list", handle: files.listFiles, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/files/*", handle: files.getFile, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics.prom", handle: metrics.scrapeRun, query: none()},
-		{method: get, pattern: "/api/queue", handle: service.getQueue, query: none()},
-		{method: get, pattern: "/api/version", handle: service.getVersion, query: none()},
-		{method: get, pattern: "/api/config/schema", handle: pages.getDocumentSchema, query: none()},
-		{method: get, pattern: "/openapi.json", handle: pages.getDocument},
+		{method: post, pattern: "/api/runs", scope: access.Submit, handle: runs.submit, query: none(), action: "submit"},
+		{method: post, pattern: "/api/run", scope: access.Submit, handle: runs.submit, query: none(), action: "submit"},
+		{method: post, pattern: "/api/validate", scope: access.Submit, handle: runs.validate, query: none()},
+		{method: get, pattern: "/api/runs", scope: access.Read, handle: runs.listRuns, query: listParameters()},
+		{method: get, pattern: "/api/runs/{id}", scope: access.Read, handle: runs.getRun, query: none()},
+		{method: del, pattern: "/api/runs/{id}", scope: access.Submit, handle: runs.deleteRun, query: []string{"force"}, action: "delete"},
+		{method: post, pattern: "/api/runs/{id}/cancel", scope: access.Submit, handle: runs.cancel, query: []string{"wait"}, action: "cancel"},
+		{method: get, pattern: "/api/runs/{id}/children", scope: access.Read, handle: runs.listChildren, query: []string{"limit", "cursor"}},
+		{method: get, pattern: "/api/runs/{id}/config", scope: access.Read, handle: data.getConfig, query: none()},
+		{method: get, pattern: "/api/runs/{id}/run", scope: access.Read, handle: data.getRunInfo, query: none()},
+		{method: get, pattern: "/api/runs/{id}/metrics", scope: access.Read, handle: data.getMetrics, query: none()},
+		{method: get, pattern: "/api/runs/{id}/progress", scope: access.Read, handle: data.getProgress, query: none()},
+		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
+		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
+		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
+		{method: get, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
+		{method: get, pattern: "/api/version", scope: access.Open, handle: service.getVersion, query: none()},
+		{method: post, pattern: "/api/session", scope: access.Read, handle: session.begin, query: none(), action: "begin-session"},
+		{method: del, pattern: "/api/session", scope: access.Open, handle: session.end, query: none(), action: "end-session"},
+		{method: get, pattern: "/api/config/schema", scope: access.Open, handle: pages.getDocumentSchema, query: none()},
+		{method: get, pattern: "/openapi.json", scope: access.Open, handle: pages.getDocument},
 
-		{method: get, pattern: "/", handle: pages.page("index.html"), hidden: true},
-		{method: get, pattern: "/dashboard", handle: pages.page("index.html"), hidden: true},
-		{method: get, pattern: "/docs", handle: pages.page("docs.html"), hidden: true},
-		{method: get, pattern: "/redoc", handle: redirect("/docs"), hidden: true},
-		{method: get, pattern: "/static/{file}", handle: pages.getStatic, hidden: true},
+		{method: get, pattern: "/", scope: access.Open, handle: pages.page("index.html"), hidden: true},
+		{method: get, pattern: "/dashboard", scope: access.Open, handle: pages.page("index.html"), hidden: true},
+		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
+		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
+		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
 	}
 }
 
@@ -107,17 +115,47 @@ func (s *Server) mount() error {
 // adapt turns a route into a handler of net/http.
 func (s *Server) adapt(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := error(nil)
-		if rt.query != nil {
+		err := access.Of(r.Context()).Admit(rt.scope)
+		if err == nil && rt.query != nil {
 			err = strictQuery(r.URL.Query(), rt.query, "label")
 		}
 		if err == nil {
 			err = rt.handle(w, r)
 		}
+		if rt.action != "" {
+			s.audit(w, r, rt.action, err)
+		}
 		if err != nil {
 			s.writeProblem(w, r, err)
 		}
 	})
+}
+
+// audit records an action and its result. Requests without a valid token are counted by
+// the metrics only, so that they cannot push others out of the audit log.
+func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, err error) {
+	if errors.Is(err, access.ErrUnauthorized) {
+		return
+	}
+	e := access.Entry{
+		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(headerRequestID),
+		Action: action, RunID: w.Header().Get(headerRunID), Result: "ok",
+	}
+	if err != nil {
+		e.Result = problemOf(err).name
+	}
+	s.Access.Audit(e)
+}
+
+// Scopes returns the scope that each route needs, by method and pattern such as
+// "GET /api/runs". /metrics needs none if the daemon says so.
+func Scopes() map[string]access.Scope {
+	s := &Server{base: new(base), Options: Options{Access: new(access.Guard)}}
+	out := map[string]access.Scope{}
+	for _, rt := range s.routes() {
+		out[rt.method+" "+rt.pattern] = rt.scope
+	}
+	return out
 }
 
 // allowed returns the methods of a path, in the order of the Allow header.
@@ -137,6 +175,11 @@ func (s *Server) allowed(path string) []string {
 // notFound handles unknown paths. If the path exists with or without a trailing
 // slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect { // it has no path
+		w.Header().Set("Allow", "GET, HEAD, POST, DELETE, OPTIONS")
+		s.writeProblem(w, r, errMethod)
+		return
+	}
 	path := r.URL.EscapedPath()
 	other, cut := strings.CutSuffix(path, "/")
 	if !cut {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
@@ -27,24 +28,27 @@ const (
 // runHandler handles the routes of the collection of runs.
 type runHandler struct {
 	*base
-	hub     *feed.Hub
-	load    LoadFunc
-	compat  func(*config.Document) any
-	maxBody int64
-	files   *fileHandler
+	hub    *feed.Hub
+	load   LoadFunc
+	compat func(*config.Document) any
+	limits Limits
+	files  *fileHandler
+	rate   *submitRate
+	keys   *inProgress
 }
 
-// document reads the document of a request. An invalid document is a *failure with
-// the problems.
-func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.Document, []problem.Problem, error) {
+// body reads the text of a document from a request.
+func (h *runHandler) body(w http.ResponseWriter, r *http.Request) ([]byte, config.Format, error) {
 	format, err := documentFormat(r)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
-	data, err := readBody(w, r, h.maxBody)
-	if err != nil {
-		return nil, nil, err
-	}
+	data, err := readBody(w, r, &h.limits)
+	return data, format, err
+}
+
+// document reads a document. An invalid one is a *failure with the problems.
+func (h *runHandler) document(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 	doc, warnings, err := h.load(data, format)
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
@@ -59,9 +63,21 @@ func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.D
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: errInvalid, detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &failure{err: invalidity(invalid), detail: detail, errors: invalid.Problems, warnings: warnings}
 	}
 	return nil, nil, err
+}
+
+// invalidity returns the error of the table for an invalid document: what the operator
+// forbids comes before what is wrong.
+func invalidity(e *problem.Invalid) error {
+	switch {
+	case problem.Has(e, problem.CodeTargetNotAllowed):
+		return errTarget
+	case problem.Has(e, problem.CodeSecretNotAllowed):
+		return errSecret
+	}
+	return errInvalid
 }
 
 // submit queues a run.
@@ -72,16 +88,21 @@ func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.D
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
 //	@Param			Prefer	header		string	false	"wait=N"
+//	@Param			Idempotency-Key	header	string	false	"Makes it safe to repeat the request: for 24 hours, the same key with the same body returns the run of the first request"	minlength(1)	maxlength(255)
+//	@Success		200		{object}	wire.Run	"The run of an earlier request with the same Idempotency-Key"
+//	@Header			200		{string}	Idempotency-Replayed	"true"
 //	@Success		201		{object}	wire.Run
 //	@Header			201		{string}	Location	"Address of the run"
 //	@Header			201		{string}	ETag		"Revision of the run"
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		403		{object}	wire.Problem
+//	@Failure		409		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
 //	@Failure		422		{object}	wire.Problem
 //	@Failure		429		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
+//	@Failure		507		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]
@@ -90,21 +111,25 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, warnings, err := h.document(w, r)
+	if err := h.rate.take(access.Caller(r.Context()), time.Now()); err != nil {
+		return err
+	}
+	body, format, err := h.body(w, r)
 	if err != nil {
 		return err
 	}
-	accepted := make([]bench.Warning, 0, len(warnings))
-	for _, p := range warnings {
-		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
-	}
-	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api"})
-	var invalid *problem.Invalid
-	switch {
-	case errors.As(err, &invalid):
-		return &failure{err: errInvalid, errors: invalid.Problems, warnings: warnings}
-	case err != nil:
+	id, err := idempotency(r, body, format)
+	if err != nil {
 		return err
+	}
+	run, created, err := h.once(r.Context(), id, func() (*run.Run, error) { return h.create(r.Context(), body, format, id) })
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	if !created {
+		status = http.StatusOK
+		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	if wait > 0 {
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
@@ -113,7 +138,25 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w.Header().Set("Location", "/api/runs/"+run.ID)
-	return h.writeRun(w, r, http.StatusCreated, run)
+	return h.writeRun(w, r, status, run)
+}
+
+// create submits a document.
+func (h *runHandler) create(ctx context.Context, body []byte, format config.Format, id *run.Idempotency) (*run.Run, error) {
+	doc, warnings, err := h.document(body, format)
+	if err != nil {
+		return nil, err
+	}
+	accepted := make([]bench.Warning, 0, len(warnings))
+	for _, p := range warnings {
+		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
+	}
+	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
+	var invalid *problem.Invalid
+	if errors.As(err, &invalid) {
+		return nil, &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
+	}
+	return created, err
 }
 
 // preferWait returns the preference wait=N (RFC 7240), 0 if there is none.
@@ -218,10 +261,14 @@ func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Produce		json
 //	@Router			/api/validate [post]
 func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
-	doc, warnings, err := h.document(w, r)
+	body, format, err := h.body(w, r)
+	if err != nil {
+		return err
+	}
+	doc, warnings, err := h.document(body, format)
 	var f *failure
 	switch {
-	case errors.Is(err, errInvalid) && errors.As(err, &f):
+	case errors.As(err, &f) && f.errors != nil:
 		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err
@@ -231,31 +278,45 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 
 // deleteRun deletes a run.
 //
-//	@Summary	Delete a run and its files
-//	@Tags		runs
-//	@Param		id			path	string	true	"Run id"
-//	@Param		force		query	boolean	false	"Cancel the run first if it has not ended"
-//	@Param		If-Match	header	string	false	"ETag that the run must have"
-//	@Success	202			"The run is being stopped and will be deleted"
-//	@Success	204			"The run is gone"
-//	@Failure	400			{object}	wire.Problem
-//	@Failure	403			{object}	wire.Problem
-//	@Failure	404			{object}	wire.Problem
-//	@Failure	409			{object}	wire.Problem
-//	@Failure	412			{object}	wire.Problem
-//	@Produce	json
-//	@Router		/api/runs/{id} [delete]
+//	@Summary		Delete a run and its files
+//	@Description	Runs of other tokens, and force, need the scope admin.
+//	@Tags			runs
+//	@Param			id			path	string	true	"Run id"
+//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param			If-Match	header	string	false	"ETag that the run must have"
+//	@Success		202			"The run is being stopped and will be deleted"
+//	@Success		204			"The run is gone"
+//	@Failure		400			{object}	wire.Problem
+//	@Failure		403			{object}	wire.Problem
+//	@Failure		404			{object}	wire.Problem
+//	@Failure		409			{object}	wire.Problem
+//	@Failure		412			{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id} [delete]
 func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
+	if force {
+		if err := access.Of(r.Context()).Admit(access.Admin); err != nil {
+			return err
+		}
+	}
 	run, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !tagged(wanted, revisionTag(run)) {
-		return errPrecondition
+	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
+		return err
+	}
+	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 {
+		if slices.Contains(wanted, "") {
+			return fail(errParameter, "If-Match is empty; it needs an ETag or *")
+		}
+		if !tagged(wanted, revisionTag(run)) {
+			return errPrecondition
+		}
 	}
 	if err := h.runs.Delete(r.Context(), run.ID, force); err != nil {
 		return err

@@ -204,6 +204,7 @@ func TestDelete(t *testing.T) {
 		{"/api/runs/" + idRunning, nil, 409},
 		{"/api/runs/" + idDone, []string{`If-Match: "r2"`}, 412},
 		{"/api/runs/" + idDone + "?force=maybe", nil, 400},
+		{"/api/runs/" + idDone, []string{"If-Match: "}, 400},
 		{"/api/runs/" + idDone, []string{`If-Match: "r3"`}, 204},
 		{"/api/runs/" + idDone, nil, 404},
 		{"/api/runs/" + idRunning + "?force=true", nil, 202},

@@ -29,7 +29,7 @@ type selfMetrics struct {
 	requests *prometheus.CounterVec
 }
 
-func newSelfMetrics(version string, c *serviceCollector) *selfMetrics {
+func newSelfMetrics(version string, parts ...prometheus.Collector) *selfMetrics {
 	m := &selfMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -41,7 +41,8 @@ func newSelfMetrics(version string, c *serviceCollector) *selfMetrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, build, c,
+	m.registry.MustRegister(parts...)
+	m.registry.MustRegister(m.requests, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -101,7 +102,7 @@ type metricsHandler struct {
 // scrape serves Prometheus metrics.
 //
 //	@Summary		Get Prometheus metrics
-//	@Description	names=compat has AIPerf's names for the selected run; names=native has base units and proper types for the active runs and the run that ended last; names=all has both.
+//	@Description	names=compat has AIPerf's names for the run that the parameter run names, otherwise for the selected run until some time after its end; names=native has base units and proper types for the active runs and the run that ended last; names=all has both.
 //	@Tags			aiperf
 //	@Param			names	query		string	false	"Metric names"	Enums(compat, native, all)
 //	@Param			run		query		string	false	"Run of the compat names: id, current or latest"
@@ -111,16 +112,21 @@ type metricsHandler struct {
 //	@Produce		plain
 //	@Router			/metrics [get]
 func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
-	names := r.URL.Query().Get("names")
-	if names == "" {
-		names = h.names
+	names := h.names
+	if query := r.URL.Query(); query.Has("names") {
+		names = query.Get("names")
 	}
 	if !slices.Contains([]string{NamesCompat, NamesNative, NamesAll}, names) {
 		return fail(errParameter, "names must be compat, native or all, not %q", names)
 	}
+	now := time.Now()
 	found, err := h.run(w, r)
 	if err != nil {
 		return err
+	}
+	if found != nil && !r.URL.Query().Has("run") && !h.lingers(found, now) {
+		w.Header().Del(headerRunID)
+		found = nil
 	}
 	if names == NamesCompat {
 		body, err := h.compatText(r.Context(), found)
@@ -130,7 +136,7 @@ func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 		h.writeText(w, body)
 		return nil
 	}
-	runs, err := h.scraped(r.Context(), time.Now())
+	runs, err := h.scraped(r.Context(), now)
 	if err != nil {
 		return err
 	}
@@ -212,6 +218,12 @@ func (h *metricsHandler) compatText(ctx context.Context, run *run.Run) ([]byte, 
 	return prom.Compat(h.version, run, snap), nil
 }
 
+// lingers reports whether a scrape includes a run that it does not name: it has not
+// ended, or not long ago.
+func (h *metricsHandler) lingers(r *run.Run, now time.Time) bool {
+	return r.EndedAt == nil || now.Sub(*r.EndedAt) <= h.linger
+}
+
 // scraped returns the runs that a scrape includes: the active ones, or else the one
 // that finished last, for the duration of linger, so that every scraper sees the
 // final values.
@@ -232,7 +244,7 @@ func (h *metricsHandler) scraped(ctx context.Context, now time.Time) ([]prom.Run
 		if err != nil {
 			return nil, err
 		}
-		if last != nil && last.EndedAt != nil && now.Sub(*last.EndedAt) <= h.linger {
+		if last != nil && h.lingers(last, now) {
 			runs = append(runs, last)
 		}
 	}

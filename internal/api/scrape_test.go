@@ -25,6 +25,33 @@ func TestScrapeCompat(t *testing.T) {
 	golden(t, "compat.prom", w.Body.Bytes())
 }
 
+// AIPerf's names of a run vanish some time after its end, unless the scrape names it.
+func TestScrapeLinger(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		ago    time.Duration
+		want   bool
+	}{
+		{"/metrics?names=compat", 9 * time.Minute, true},
+		{"/metrics?names=compat", 11 * time.Minute, false},
+		{"/metrics", 11 * time.Minute, false},
+		{"/metrics?names=compat&run=latest", 11 * time.Minute, true},
+	} {
+		ts := newTestServer(t, nil)
+		ts.fake.queue.Running = nil
+		for _, r := range ts.fake.runs {
+			if r.State.Terminal() {
+				r.EndedAt = new(time.Now().Add(-tt.ago))
+			}
+		}
+		w := ts.do("GET", tt.target, "")
+		has := strings.Contains(w.Body.String(), "aiperf_request_count")
+		if w.Code != 200 || has != tt.want || (w.Header().Get(headerRunID) != "") != tt.want {
+			t.Errorf("GET %s %v after the end: %d, metrics %v of run %q, want %v", tt.target, tt.ago, w.Code, has, w.Header().Get(headerRunID), tt.want)
+		}
+	}
+}
+
 // Both name spaces together are one valid exposition, each family once.
 func TestScrapeAll(t *testing.T) {
 	ts := newTestServer(t, nil)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,28 +12,27 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/api/listen"
 )
 
-// The limits of a listener.
-const (
-	headerLimit    = 10 * time.Second
-	idleLimit      = 120 * time.Second
-	maxHeader      = 16 << 10
-	maxConnections = 512
-	shutdownLimit  = 10 * time.Second
-)
+// shutdownLimit is the time that responses in progress have when the server stops.
+const shutdownLimit = 10 * time.Second
 
 // Serve serves on a listener until ctx ends or the listener fails, and closes it.
 // When ctx ends, responses in progress are completed and feed clients receive a
 // close frame, for at most ten seconds. It must be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	bounded := listen.New(l, s.Limits.Connections)
 	srv := &http.Server{
-		Handler: s.router, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(s.Log, "", 0),
+		Handler: s.router, ReadHeaderTimeout: s.Limits.HeaderTimeout, IdleTimeout: s.Limits.IdleTimeout,
+		MaxHeaderBytes: s.Limits.Header, HTTP2: http2Limits(), ConnState: bounded.ConnState, ConnContext: bounded.ConnContext,
+		ErrorLog: log.New(serverLog{s.Log}, "", 0),
 	}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
-	server.Go(func() { failed <- srv.Serve(newLimited(l, maxConnections)) })
+	server.Go(func() { failed <- srv.Serve(s.Access.Listener(bounded)) })
 	defer server.Wait()
 	select {
 	case err := <-failed:
@@ -54,6 +54,27 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// serverLog takes the messages of net/http. Everybody who can reach the listener can cause
+// failed handshakes, so they are not worth more than a line for debugging.
+type serverLog struct{ log zerolog.Logger }
+
+// Write implements io.Writer.
+func (l serverLog) Write(line []byte) (int, error) {
+	level := zerolog.WarnLevel
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
+// http2Limits bounds what a connection of HTTP/2 can hold: the bound on connections would
+// otherwise allow 250 requests and 1 MiB of unread bodies on each.
+func http2Limits() *http.HTTP2Config {
+	const stream = 64 << 10 // bytes, the least of the protocol
+	return &http.HTTP2Config{MaxConcurrentStreams: 32, MaxReceiveBufferPerStream: stream, MaxReceiveBufferPerConnection: 2 * stream}
+}
+
 // closeCode returns the WebSocket close code for the end of the process.
 func (s *Server) closeCode(ctx context.Context) (int, string) {
 	if s.OneShot {
@@ -64,49 +85,4 @@ func (s *Server) closeCode(ctx context.Context) (int, string) {
 		}
 	}
 	return websocket.CloseGoingAway, "shutting down"
-}
-
-// limited is a listener with a bounded number of open connections.
-type limited struct {
-	net.Listener
-	slots  chan struct{} // one value per open connection
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newLimited(l net.Listener, n int) *limited {
-	return &limited{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-// Accept waits for a slot and then for a connection.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// Close implements net.Listener.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// slotConn returns its slot when it is closed.
-type slotConn struct {
-	net.Conn
-	release func()
-}
-
-// Close implements net.Conn.
-func (c *slotConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

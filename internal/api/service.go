@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/run"
 )
@@ -15,6 +16,8 @@ type serviceHandler struct {
 	features []string
 	oneShot  bool
 	stop     func() // see Options.Shutdown
+	access   *access.Guard
+	named    func(r *http.Request) bool // the Host header is a name of this server
 }
 
 // getQueue serves the queue.
@@ -34,16 +37,19 @@ func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error 
 
 // getVersion serves the version of this program.
 //
-//	@Summary	Get the version
-//	@Tags		service
-//	@Success	200	{object}	wire.Version
-//	@Produce	json
-//	@Router		/api/version [get]
-func (h *serviceHandler) getVersion(w http.ResponseWriter, _ *http.Request) error {
-	return h.writeJSON(w, http.StatusOK, wire.Version{
-		Name: "aiperfd", Version: h.version, APILevel: 1, Compat: "aiperf-0.13", Go: runtime.Version(),
-		Features: append([]string{}, h.features...),
-	})
+//	@Summary		Get the version
+//	@Description	Callers without the scope read get name and version only.
+//	@Tags			service
+//	@Success		200	{object}	wire.Version
+//	@Produce		json
+//	@Router			/api/version [get]
+func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) error {
+	out := wire.Version{Name: "aiperfd", Version: h.version}
+	if access.Of(r.Context()).Admit(access.Read) == nil {
+		out.APILevel, out.Compat, out.Go = 1, "aiperf-0.13", runtime.Version()
+		out.Features = append([]string{}, h.features...)
+	}
+	return h.writeJSON(w, http.StatusOK, out)
 }
 
 // shutdown ends the program.
@@ -90,7 +96,7 @@ func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error 
 //
 //	@Summary	Check liveness
 //	@Tags		service
-//	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
+//	@Param		verbose	query		string	false	"JSON with details, for clients with a token; without tokens, for clients on this machine"
 //	@Success	200		{object}	wire.Health	"ok"
 //	@Failure	503		{object}	wire.Health	"unhealthy"
 //	@Produce	plain,json
@@ -104,7 +110,7 @@ func (h *serviceHandler) healthz(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Check readiness
 //	@Tags		service
-//	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
+//	@Param		verbose	query		string	false	"JSON with details, for clients with a token; without tokens, for clients on this machine"
 //	@Success	200		{object}	wire.Health	"ok"
 //	@Failure	503		{object}	wire.Health	"not ready"
 //	@Produce	plain,json
@@ -120,7 +126,7 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad
 	}
-	if r.URL.Query().Has("verbose") && local(r) {
+	if r.URL.Query().Has("verbose") && h.mayInspect(r) {
 		q := h.live.Queue()
 		out := wire.Health{
 			State: health.State, Since: health.Since.UTC(), Checks: health.Checks,
@@ -137,8 +143,19 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 	return nil
 }
 
+// mayInspect reports whether a request may see the details of a probe: with tokens it
+// needs one, else it must come from this machine, not through a proxy, and name this
+// server, which pages of other sites cannot do.
+func (h *serviceHandler) mayInspect(r *http.Request) bool {
+	if h.access.Tokens() {
+		return access.Of(r.Context()).Admit(access.Read) == nil
+	}
+	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
+	return !proxied && local(r) && h.named(r)
+}
+
 // local reports whether a request comes from this machine.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && loopback(host)
+	return err == nil && access.Loopback(host)
 }

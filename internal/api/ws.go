@@ -3,11 +3,10 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/gorilla/websocket"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/run"
 )
@@ -15,7 +14,8 @@ import (
 // feedHandler handles the route of the WebSocket feed.
 type feedHandler struct {
 	*base
-	hub *feed.Hub
+	hub    *feed.Hub
+	access *access.Guard
 }
 
 // connect is the WebSocket feed.
@@ -33,14 +33,14 @@ func (h *feedHandler) connect(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return &failure{err: errUpgrade, header: map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}}
 	}
-	if !sameOrigin(r) {
+	if !h.access.AdmitsHandshake(r) {
 		return errOrigin
 	}
 	if !h.hub.Reserve() {
 		return errTooManyStreams
 	}
 	upgrader := websocket.Upgrader{
-		HandshakeTimeout: bodyLimit,
+		HandshakeTimeout: stepLimit,
 		CheckOrigin:      func(*http.Request) bool { return true }, // done above
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
 			h.writeProblem(w, r, fail(errParameter, "%s", reason))
@@ -51,19 +51,10 @@ func (h *feedHandler) connect(w http.ResponseWriter, r *http.Request) error {
 		h.hub.Release()
 		return nil // the upgrader has responded
 	}
-	h.hub.Serve(r.Context(), conn, feedSource{h.base}, h.version)
+	ctx, release := h.access.Lease(r.Context())
+	defer release()
+	h.hub.Serve(ctx, conn, feedSource{h.base}, h.version)
 	return nil
-}
-
-// sameOrigin reports whether a handshake comes from our own page, or from a client
-// that sends no Origin, which browsers always do.
-func sameOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, r.Host)
 }
 
 // feedSource gives the hub access to runs.

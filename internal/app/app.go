@@ -11,24 +11,25 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study"
+	"aiperfd/internal/upkeep"
 )
-
-// maxFeedClients is the maximum number of concurrent WebSocket clients.
-const maxFeedClients = 100
 
 // options are the parameters of an app. The store is required.
 type options struct {
@@ -42,7 +43,12 @@ type options struct {
 	maxQueued    int      // 0 = engine.DefaultMaxQueued
 	allowedHosts []string // see api.Options
 	metricNames  string   // see api.Options
+	limits       Limits
+	downloads    *allow.List
 	version      string
+	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
+	keep         upkeep.Rules  // of disk
+	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -53,7 +59,9 @@ type app struct {
 	engine   *engine.Engine
 	studies  *study.Service // runs and studies; performs the latter
 	server   *api.Server    // nil = no API
+	upkeep   *upkeep.Upkeep // nil = none
 	listener net.Listener   // nil = no API
+	access   *access.Guard  // nil = no API
 	stopped  chan struct{}  // closed by shutdown
 	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
 	shutdown func()         // makes run return; safe for concurrent use, idempotent
@@ -61,25 +69,28 @@ type app struct {
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, stopped: make(chan struct{}), recover: make(chan struct{})}
+	a := &app{listener: o.listener, access: o.access, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
 	if o.listener != nil {
-		clients = feed.NewHub(maxFeedClients)
+		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
+	files := hub.FromEnvironment(os.Getenv)
+	files.Allow = o.downloads
 	var err error
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv), Recovered: func() { close(a.recover) },
+		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
+		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			doc, _, err := loadChecked(text, config.JSON, o.load)
+			doc, _, err := loadChecked(text, config.JSON, o.load, quota.Caps{}) // as it was accepted
 			return doc, err
 		}
 	}
@@ -90,24 +101,55 @@ func newApp(o options) (*app, error) {
 	if err != nil || o.listener == nil {
 		return a, err
 	}
+	runs, collectors, err := a.keep(&o)
+	if err != nil {
+		return nil, err
+	}
 	a.server, err = api.New(api.Options{
-		Runs: a.studies, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-			return loadChecked(data, format, o.load)
+			return loadChecked(data, format, o.load, o.limits.Caps)
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
-		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,
+		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
+		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
 	})
 	return a, err
 }
 
+// keep makes the upkeep of a data directory, and returns the runs and the metrics that the
+// API has then.
+func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
+	if o.disk == nil {
+		return a.studies, nil, nil
+	}
+	var err error
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
+	return admission{a.studies, a.upkeep}, []prometheus.Collector{a.upkeep}, err
+}
+
+// admission refuses new runs while the disk is nearly full. The cells of a study that was
+// accepted are performed.
+type admission struct {
+	*study.Service
+	upkeep *upkeep.Upkeep
+}
+
+// Submit implements api.Runs.
+func (a admission) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
+	if err := a.upkeep.Admit(); err != nil {
+		return nil, err
+	}
+	return a.Service.Submit(ctx, s)
+}
+
 // loadChecked reads a document and reports its problems, including those that
-// only compiling it finds.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []problem.Problem, error) {
+// only compiling it finds, and those that exceed the caps.
+func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps quota.Caps) (*config.Document, []problem.Problem, error) {
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		_, err = plan.Compile(doc)
+		err = checkPlans(doc, caps)
 	}
 	return doc, warnings, err
 }
@@ -146,6 +188,16 @@ func (a *app) run(ctx context.Context) error {
 			return nil
 		}
 	})
+	if a.upkeep != nil {
+		group.Go(func() error {
+			select {
+			case <-a.recover:
+				a.upkeep.Run(ctx)
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
 	if a.server != nil {
 		group.Go(func() error {
 			defer a.shutdown()
@@ -164,7 +216,7 @@ func (a *app) url() string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return a.access.Scheme() + "://" + net.JoinHostPort(host, port)
 }
 
 // listen opens the port of the API and writes its number to portFile, if that is

@@ -5,13 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
+	"aiperfd/internal/upkeep"
 )
 
 // storeOpenLimit bounds the time to open a data directory.
@@ -28,22 +34,35 @@ type DaemonOptions struct {
 	MaxQueued    int      // 0 = engine.DefaultMaxQueued
 	AllowedHosts []string // further values of the Host header
 	MetricNames  string   // of /metrics; see api.Options
+	Limits       Limits
+	Targets      TargetOptions
+	Keep         upkeep.Rules
 	// Load are the limits on submitted documents. They are untrusted in any case.
 	Load    config.LoadOptions
 	Version string
 	Log     zerolog.Logger
+	// Access decides who may use the API. nil = everybody may, and Host must be a
+	// loopback address.
+	Access *access.Guard
 }
 
 // Daemon is the service behind serve and demo: an engine, its API and a data
 // directory. Make one with [OpenDaemon].
 type Daemon struct {
 	*app
-	db *store.Store
+	db     *store.Store
+	reload chan os.Signal // makes the guard read its files again
 }
 
 // OpenDaemon opens the port and the data directory of a daemon. The caller must
 // call [Daemon.Run], which closes both.
 func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
+	if o.Access == nil {
+		var err error
+		if o.Access, err = access.New(access.Options{Host: o.Host, Log: o.Log}); err != nil {
+			return nil, err
+		}
+	}
 	ln, err := listen(ctx, o.Host, o.Port, o.PortFile)
 	if err != nil {
 		return nil, err
@@ -58,14 +77,22 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 		o.Log.Warn().Msg(w)
 	}
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
+	if files, ok := monitor.FileLimit(); ok {
+		o.Limits.Caps.Connections = connections(files)
+	}
+	o.Load.Reach.Targets = o.Targets.list(ln)
+	if o.Load.Reach.Targets.Closed() {
+		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
+	}
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
-		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, version: o.Version,
+		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
+		disk: db, keep: o.Keep,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())
 	}
-	return &Daemon{app: a, db: db}, nil
+	return &Daemon{app: a, db: db, reload: make(chan os.Signal, 1)}, nil
 }
 
 // URL returns the address of the API.
@@ -74,11 +101,18 @@ func (d *Daemon) URL() string { return d.url() }
 // Run serves until ctx ends or a client shuts the daemon down, then ends the
 // active run and closes the data directory. It must be called once.
 func (d *Daemon) Run(ctx context.Context) error {
-	return errors.Join(d.run(ctx), d.db.Close())
+	watched, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { d.access.Watch(watched, d.reload) })
+	err := d.run(ctx)
+	stop()
+	watch.Wait()
+	return errors.Join(err, d.db.Close())
 }
 
 // Serve runs a daemon until the first signal, which stops it gracefully. The
-// second signal cancels all runs.
+// second signal cancels all runs. If there are files of access, SIGHUP makes the daemon
+// read them again.
 func Serve(ctx context.Context, o DaemonOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +120,13 @@ func Serve(ctx context.Context, o DaemonOptions) error {
 	if err != nil {
 		return err
 	}
-	defer onSignals(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })() //nolint:contextcheck // a signal has no context
+	on := onSignals
+	if d.access.Reloads() {
+		on = onStops
+		signal.Notify(d.reload, syscall.SIGHUP)
+		defer signal.Stop(d.reload)
+	}
+	defer on(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })() //nolint:contextcheck // a signal has no context
 	o.Log.Info().Str("url", d.url()).Str("data", o.DataDir).Str("version", o.Version).Msg("serving")
 	return d.Run(ctx)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -84,16 +85,8 @@ func (o *oneShot) run(ctx context.Context) error {
 		store: store.NewSingle(o.Folder.Path), log: o.log, oneShot: true, version: o.Version,
 		load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
 	}
-	if rt.APIPort != nil {
-		ao.host = "127.0.0.1"
-		if rt.APIHost != nil {
-			ao.host = *rt.APIHost
-		}
-		ln, err := listen(ctx, ao.host, *rt.APIPort, "")
-		if err != nil {
-			return err
-		}
-		ao.listener = ln
+	if err := o.listen(ctx, &ao); err != nil {
+		return err
 	}
 	cells := &follower{progress: o.progress(), quiet: o.Document.NoSweepTable}
 	if o.Document.Study() != nil {
@@ -132,6 +125,32 @@ func (o *oneShot) run(ctx context.Context) error {
 	}
 	cancel()
 	return errors.Join(err, <-stopped)
+}
+
+// listen opens the port of the API, if the run has one. Other machines may only read,
+// because there are no tokens.
+func (o *oneShot) listen(ctx context.Context, ao *options) error {
+	rt := o.Document.Benchmark.Runtime
+	if rt.APIPort == nil {
+		return nil
+	}
+	ao.host = "127.0.0.1"
+	if rt.APIHost != nil {
+		ao.host = *rt.APIHost
+	}
+	origins, err := access.OriginsFromEnv(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	ao.access, err = access.New(access.Options{Host: ao.host, ReadOnly: true, Origins: origins, Log: o.log})
+	if err != nil {
+		return err
+	}
+	if ao.access.Exposed() {
+		o.log.Warn().Str("host", ao.host).Msg("other machines can read the API without a token; it starts, cancels and deletes nothing")
+	}
+	ao.listener, err = listen(ctx, ao.host, *rt.APIPort, "")
+	return err
 }
 
 // measure submits the run and waits for its end.

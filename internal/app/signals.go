@@ -16,11 +16,20 @@ const ExitInterrupted = 130
 // (nohup) stays ignored. The returned function restores the default behaviour and
 // waits until a function that is being called has returned.
 func onSignals(on ...func(os.Signal)) (stop func()) {
-	signals := make(chan os.Signal, len(on)+1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
+	if signal.Ignored(syscall.SIGHUP) {
+		return onStops(on...)
 	}
+	return onThese([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, on...)
+}
+
+// onStops is [onSignals] without SIGHUP, for processes in which it has another meaning.
+func onStops(on ...func(os.Signal)) (stop func()) {
+	return onThese([]os.Signal{os.Interrupt, syscall.SIGTERM}, on...)
+}
+
+func onThese(which []os.Signal, on ...func(os.Signal)) (stop func()) {
+	signals := make(chan os.Signal, len(on)+1)
+	signal.Notify(signals, which...)
 	done := make(chan struct{})
 	var handler sync.WaitGroup
 	handler.Go(func() {

@@ -57,6 +57,7 @@ func (x *certification) reference() certify.Options {
 	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.Indirect()) {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // a target like this one is reached over net/http
 	}
+	o.Transport.Policy.Allow = nil                                                                       // the reference server is our own
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the path to the server is not part of the client
 	o.Transport.Version = transport.HTTP1
 	var chunks, received int64

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -25,8 +24,9 @@ func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, 
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Seed: *d.RandomSeed,
-		Origin:   run.Origin{Via: s.Via, CLICommand: secrets.Exact(s.CLICommand)},
+		Pinned:   d.Metadata.Pinned && s.Cell == nil, // a study is pinned as a whole
+		State:    bench.StateQueued,
+		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: secrets.Exact(s.CLICommand), Idempotency: s.Idempotency, Seed: *d.RandomSeed},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),

@@ -4,18 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
@@ -23,8 +21,7 @@ import (
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -43,10 +40,13 @@ type Options struct {
 	Publisher run.Publisher // nil = events are discarded
 	Log       zerolog.Logger
 	Version   string
-	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
-	MaxQueued int // 0 = 100
+	MaxRuns   int        // runs at a time; 0 = 1, because load generators disturb each other
+	MaxQueued int        // 0 = 100
+	Caps      quota.Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
+	// Allow decides which servers runs may connect to; nil = all.
+	Allow *allow.List
 	// Dial opens connections to targets; nil = the system's. Tests use an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -62,15 +62,22 @@ type Options struct {
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.
 	Monitor monitor.Options
-	// Recovered is called when the runs of an earlier process are recovered; nil = nobody.
+	// DiskReserve is how many bytes of the disk the record files of a run leave free;
+	// 0 = [collect.DefaultReserve].
+	DiskReserve int64
+	// Recovered is called when the runs of an earlier process are known; nil = nobody.
+	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// Wall reads the system clock for the times of runs; nil = [time.Now].
+	Wall func() time.Time
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
 type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
-	open chan struct{} // closed when the runs of an earlier process are recovered
+	open chan struct{} // closed when the runs of an earlier process are known
+	ids  sequence
 	// memory bounds the memory of the responses of all runs together.
 	memory *transport.Memory
 	health *health
@@ -78,6 +85,7 @@ type Engine struct {
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
 	queue    []*job          // guarded by mu; next first
+	storing  int             // guarded by mu; submissions that take a place in the queue once they are stored
 	active   []*job          // guarded by mu; in order of start
 	last     string          // guarded by mu; id of the run that finished last
 	stopping bool            // guarded by mu
@@ -106,83 +114,6 @@ type nobody struct{}
 
 func (nobody) Publish(run.Event) {}
 
-// Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] has recovered the runs of an earlier process.
-// The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
-// or ErrStore.
-func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-e.open:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	e.mu.Lock()
-	switch {
-	case e.stopping:
-		err = run.ErrStopping
-	case s.Cell == nil && len(e.queue) >= e.opts.MaxQueued:
-		err = run.ErrQueueFull
-	}
-	e.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	created := j.view()
-	e.enqueue(j)
-	return created, nil
-}
-
-// newJob compiles a submission.
-func (e *Engine) newJob(s run.Submission) (*job, error) {
-	plan, err := plan.Compile(s.Document)
-	if err != nil {
-		return nil, err
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("make run id: %w", err)
-	}
-	j := &job{
-		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
-		secrets: redact.NewSet(s.Document.Secrets()...),
-	}
-	if j.run, err = describe(s, plan, j.secrets); err != nil {
-		return nil, err
-	}
-	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
-	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
-	j.exec = newExecution(plan, j.secrets)
-	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
-	return j, nil
-}
-
-// Describe returns the run that a submission would make, with an id of its own. It is not
-// stored. The error is *config.Invalid if the document is wrong.
-func (e *Engine) Describe(s run.Submission) (*run.Run, error) {
-	j, err := e.newJob(s)
-	if err != nil {
-		return nil, err
-	}
-	return j.view(), nil
-}
-
-// enqueue appends a stored job to the queue.
-func (e *Engine) enqueue(j *job) {
-	e.mu.Lock()
-	e.jobs[j.run.ID] = j
-	e.queue = append(e.queue, j)
-	e.mu.Unlock()
-	j.emit(run.EventQueued, nil)
-	e.wakeLoop()
-}
-
 // wakeLoop makes the loop look at the queue.
 func (e *Engine) wakeLoop() {
 	select {
@@ -195,17 +126,22 @@ func (e *Engine) wakeLoop() {
 // aborts the remaining requests after ten seconds, exports the results, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := (&recovery{e}).run(ctx); err != nil {
-		e.health.set(run.HealthFailed, "store", err.Error())
+	past := &recovery{engine: e}
+	if err := past.begin(ctx); ctx.Err() != nil {
+		return nil // the next process begins again
+	} else if err != nil {
+		e.health.set(run.HealthFailed, checkStore, err.Error())
 		return err
 	}
-	e.health.set(run.HealthRunning, "store", "ok")
+	e.health.set(run.HealthRunning, checkStore, "ok")
 	close(e.open)
 	if e.opts.Recovered != nil {
 		e.opts.Recovered()
 	}
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
+	supervisors.Go(func() { storeWatch{e}.run(ctx) })
+	supervisors.Go(func() { past.run(ctx) })
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
@@ -245,7 +181,7 @@ func (e *Engine) next() *job {
 		return nil
 	}
 	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.Shares(j.plan) }) {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan != nil && a.plan.Shares(j.plan) }) {
 			e.queue = slices.Delete(e.queue, i, i+1)
 			e.active = append(e.active, j)
 			return j
@@ -282,9 +218,7 @@ func (e *Engine) stop(ctx context.Context) {
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	if e.health.get().State != run.HealthFailed {
-		e.health.set(run.HealthStopping, "engine", "stopping")
-	}
+	e.health.set(run.HealthStopping, "engine", "stopping")
 	grace := shutdownGrace
 	for _, j := range active {
 		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
@@ -306,7 +240,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := j.change(ctx, func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(ctx, func(r *run.Run) { j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
 		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
@@ -393,7 +327,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
-		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
+		Kind: run.KindRun, States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false

@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -310,6 +312,40 @@ func TestQueue(t *testing.T) {
 		}
 		if _, err := b.engine.Get(t.Context(), first); !errors.Is(err, run.ErrNotFound) {
 			t.Errorf("Get after Delete = %v, want not found", err)
+		}
+		b.stop()
+	})
+}
+
+// Submissions at the same time take exactly the places that the queue has.
+func TestQueueBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBedWith(t, timing(t, time.Second, 0), nil, func(o *engine.Options) { o.MaxQueued = 5 })
+		doc := document("type: concurrency, concurrency: 1, requests: 2", fileData)
+		b.submit(doc)
+		synctest.Wait()
+		b.store.slow = 10 * time.Millisecond
+		var accepted, refused atomic.Int64
+		var clients sync.WaitGroup
+		for range 60 {
+			d, _, err := config.Load([]byte(doc), config.LoadOptions{Choices: plan.Choices()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients.Go(func() {
+				switch _, err := b.engine.Submit(t.Context(), run.Submission{Document: d}); {
+				case err == nil:
+					accepted.Add(1)
+				case errors.Is(err, run.ErrQueueFull):
+					refused.Add(1)
+				default:
+					t.Errorf("Submit = %v", err)
+				}
+			})
+		}
+		clients.Wait()
+		if accepted.Load() != 5 || refused.Load() != 55 || len(b.engine.Queue().IDs) != 5 {
+			t.Errorf("%d accepted, %d refused, %d queued; want 5, 55 and 5", accepted.Load(), refused.Load(), len(b.engine.Queue().IDs))
 		}
 		b.stop()
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/hub"
@@ -54,10 +55,13 @@ type execution struct {
 
 // system holds the options of the engine that a run uses.
 type system struct {
+	allow  *allow.List                                                       // nil = every server may be reached
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
 	memory *transport.Memory                                                 // of responses; nil = without bound
 	pacer  func() pace.Waiter
 	hub    hub.Options // locates the tokenizers of models
+	// reserve is the bytes of the disk that record files leave free.
+	reserve int64
 }
 
 // notifications are how a run reports to the engine. None blocks.

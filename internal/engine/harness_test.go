@@ -293,6 +293,7 @@ func (b *bed) value(id, tag, stat string) float64 {
 // memStore keeps runs in memory and their files in a folder.
 type memStore struct {
 	dir  string
+	slow time.Duration // of the first Put of each run
 	mu   sync.Mutex
 	runs map[string]run.Run
 }
@@ -300,6 +301,9 @@ type memStore struct {
 var _ run.Store = (*memStore)(nil)
 
 func (s *memStore) Put(_ context.Context, r *run.Run) error {
+	if r.Revision == 0 { // of a job that holds no lock
+		<-time.After(s.slow)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs[r.ID] = *r
@@ -326,6 +330,12 @@ func (s *memStore) List(_ context.Context, q run.Query) (run.Page, error) {
 		}
 	}
 	page.Total = len(page.Runs)
+	if q.Sort == run.SortDefault { // newest first
+		slices.Reverse(page.Runs)
+	}
+	if q.Limit > 0 && len(page.Runs) > q.Limit {
+		page.Runs = page.Runs[:q.Limit]
+	}
 	return page, nil
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -8,10 +10,20 @@ import (
 	"aiperfd/internal/run"
 )
 
+// How the store is watched.
+const (
+	storeEvery    = 10 * time.Second // between two checks
+	storePatience = time.Minute      // of failed checks, until the service has failed
+)
+
+// checkStore is the check of the store in [run.Health].
+const checkStore = "store"
+
 // health is the state that the probes report. Safe for concurrent use.
 type health struct {
 	mu      sync.Mutex
 	current run.Health // guarded by mu
+	bad     time.Time  // guarded by mu; since when the store fails; zero = it works
 }
 
 func newHealth() *health {
@@ -27,14 +39,101 @@ func (h *health) get() run.Health {
 	return out
 }
 
-// set changes the state, and the check of one part.
+// set changes the state, and the check of one part. A service that is stopping does not
+// go back, and one that has failed stays so, unless its store was the reason.
 func (h *health) set(state, check, value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.current.Checks[check] = value
+	if state == run.HealthFailed {
+		h.bad = time.Time{}
+		h.enter(state)
+		return
+	}
+	last := h.current.State
+	if last != run.HealthStopping && (last != run.HealthFailed || !h.bad.IsZero()) {
+		h.enter(state)
+	}
+}
+
+// enter changes the state. Call it with mu held.
+func (h *health) enter(state string) {
 	if h.current.State != state {
 		h.current.State, h.current.Since = state, time.Now().UTC()
 	}
-	h.current.Checks[check] = value
+}
+
+// store notes whether the store works. A running service fails when the store has not
+// worked for a minute, and runs again when it works again. Nothing else changes the state.
+func (h *health) store(err error) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.bad
+	if err == nil {
+		h.bad, h.current.Checks[checkStore] = time.Time{}, "ok"
+		if h.current.State == run.HealthFailed && !before.IsZero() {
+			h.enter(run.HealthRunning)
+		}
+		return !before.IsZero()
+	}
+	h.current.Checks[checkStore] = err.Error()
+	if before.IsZero() {
+		h.bad = time.Now()
+	} else if h.current.State == run.HealthRunning && time.Since(before) >= storePatience {
+		h.enter(run.HealthFailed)
+		return true
+	}
+	return before.IsZero()
+}
+
+// errNoAnswer is the fault of a store that does not answer.
+var errNoAnswer = errors.New("the data directory does not answer")
+
+// storeWatch watches over the store of an engine.
+type storeWatch struct{ engine *Engine }
+
+// run checks the store until ctx ends. A check that hangs counts as a failed one.
+func (w storeWatch) run(ctx context.Context) {
+	tick := time.NewTicker(storeEvery)
+	defer tick.Stop()
+	results := make(chan error, 1) // one check at a time, so that it never blocks
+	checking := false
+	for {
+		select {
+		case <-tick.C:
+			if checking {
+				w.note(errNoAnswer)
+				continue
+			}
+			checking = true
+			go func() {
+				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+				defer cancel()
+				results <- w.engine.opts.Store.Ping(ctx)
+			}()
+		case err := <-results:
+			checking = false
+			if ctx.Err() == nil {
+				w.note(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// note notes the result of a check, and logs when the store begins and ends to fail.
+func (w storeWatch) note(err error) {
+	e := w.engine
+	if !e.health.store(err) {
+		return
+	}
+	h := e.health.get()
+	if err != nil {
+		e.opts.Log.Error().Err(err).Str("state", h.State).Msg("the data directory cannot be used")
+		return
+	}
+	e.opts.Log.Info().Str("state", h.State).Msg("the data directory can be used again")
 }
 
 // Health returns the state that the probes report.

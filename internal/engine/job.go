@@ -26,10 +26,13 @@ import (
 type job struct {
 	opts    *Options   // of the engine
 	health  *health    // of the engine
-	plan    *plan.Plan // as submitted; the plan of exec has the resolved model, too
+	plan    *plan.Plan // as submitted; the plan of exec has the resolved model, too; nil = it is being recovered
 	secrets *redact.Set
 	exec    *execution
+	time    stamps
 	done    chan struct{} // closed when the run is terminal and durable
+
+	reserved bool // it takes the place of a submission that was being stored
 
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
@@ -50,7 +53,7 @@ func (j *job) view() *run.Run {
 func (j *job) warn(err error) {
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("store run")
-		j.health.set(run.HealthRunning, "store", err.Error())
+		j.health.store(err)
 	}
 }
 
@@ -101,15 +104,14 @@ func (j *job) supervise(ctx context.Context) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
-			j.warn(j.change(ctx, func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
+			j.warn(j.change(ctx, func(r *run.Run) { j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
 	ctx = context.WithoutCancel(ctx)
 	x := j.exec
 	defer x.release()
 	j.warn(j.change(ctx, func(r *run.Run) {
-		now := time.Now().UTC()
-		r.State, r.StartedAt = bench.StateStarting, &now
+		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
 	}))
 	x.state.Store(bench.StateStarting)
 	x.id = j.run.ID
@@ -193,14 +195,14 @@ func (j *job) abandon(ctx context.Context, err error) {
 	x.close()
 	j.warn(j.change(ctx, func(r *run.Run) {
 		if x.cancel.cancelled() {
-			finishRun(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
+			j.finish(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
 		}
 		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
 		if p, ok := errors.AsType[*prepareError](err); ok {
 			cause.Code = p.code
 		}
-		failRun(r, cause)
+		j.fail(r, cause)
 	}))
 	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.run.ID), nil))
 	j.emit(run.EventComplete, x.latest())
@@ -218,22 +220,10 @@ func (j *job) conclude(ctx context.Context, o report.Outcome) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)
 		if o.Err != nil {
-			failRun(r, o.Err)
+			j.fail(r, o.Err)
 			return
 		}
-		finishRun(r, o.State, o.Reason)
+		j.finish(r, o.State, o.Reason)
 	}))
 	j.emit(run.EventComplete, x.latest())
-}
-
-// finishRun makes a run terminal.
-func finishRun(r *run.Run, s bench.State, reason string) {
-	now := time.Now().UTC()
-	r.State, r.StateReason, r.EndedAt = s, reason, &now
-}
-
-// failRun makes a run terminal with an error.
-func failRun(r *run.Run, cause *run.Error) {
-	r.Error = cause
-	finishRun(r, bench.StateFailed, cause.Message)
 }

@@ -58,6 +58,9 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	if err := transport.CheckSources(x.plan.Transport.Sources); err != nil {
 		return &prepareError{run.SourceAddress, err}
 	}
+	if err := x.checkTargets(ctx); err != nil {
+		return &prepareError{run.TargetNotAllowed, err}
+	}
 	x.servers = x.newServers()
 	defer x.servers.Close()
 	if err := x.servers.Await(ctx); err != nil {
@@ -102,6 +105,18 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	return nil
 }
 
+// checkTargets reports a server whose name leads to addresses that the run may not
+// connect to. The document was checked before names were resolved.
+func (x *preparation) checkTargets(ctx context.Context) error {
+	o := x.transport(bench.Clock{})
+	for i := range x.plan.Targets {
+		if err := o.Denied(ctx, x.plan.Targets[i].URL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newServers returns the servers of the run, for requests that are not load.
 func (x *preparation) newServers() *target.Servers {
 	return target.New(target.Options{
@@ -135,7 +150,10 @@ func (x *preparation) openFiles(dir string) (err error) {
 	}); err != nil {
 		return err
 	}
-	x.files, err = collect.OpenFiles(collect.FileOptions{Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets})
+	x.files, err = collect.OpenFiles(collect.FileOptions{
+		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
+		Reserve: x.system.reserve, Alarm: x.notify.alarm,
+	})
 	return err
 }
 
@@ -152,6 +170,11 @@ func (x *execution) tokenIDs() func(t *bench.Turn, model string) []int {
 func (x *execution) transport(clock bench.Clock) transport.Options {
 	o := x.plan.Transport
 	o.Dial, o.Memory, o.Clock = x.system.dial, x.system.memory, clock
+	o.Policy.Allow = x.system.allow
+	o.Policy.Private = func(body []byte) bool {
+		text := string(body)
+		return x.secrets.Exact(text) != text
+	}
 	return o
 }
 

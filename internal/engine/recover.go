@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -22,21 +24,70 @@ import (
 // interruptedReason is the state reason of runs that the end of the process interrupted.
 const interruptedReason = "interrupted: the process ended while the run was active; the summary covers the requests that were recorded"
 
-// recovery recovers the runs of an earlier process.
-type recovery struct{ engine *Engine }
+// recoveringReason is the state reason of such a run while its results are computed.
+const recoveringReason = "recovering: the process ended while the run was active; its results are being computed from the record file"
 
-// run recovers the runs of an earlier process: interrupted runs get a summary from
-// their record file, and queued ones return to the queue unless they need secrets.
-func (v *recovery) run(ctx context.Context) error {
+// progressEvery is how often a recovery updates the state reason of its run.
+const progressEvery = 5 * time.Second
+
+// recovery recovers the runs of an earlier process. The engine is open meanwhile: an
+// interrupted run is an active run whose state is exporting, so that it takes the place
+// of a run and its computations do not disturb a measurement.
+type recovery struct {
+	engine *Engine
+	queued []*job
+	left   []*job // interrupted runs, oldest first
+}
+
+// begin takes over the runs of an earlier process: queued ones return to the queue
+// unless they need secrets, and interrupted ones become active. It reads no record file.
+func (v *recovery) begin(ctx context.Context) error {
+	e := v.engine
+	newest, err := e.opts.Store.List(ctx, run.Query{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("find the newest run: %w", err)
+	}
+	for i := range newest.Runs {
+		e.ids.follow(newest.Runs[i].ID)
+	}
 	for _, s := range []bench.State{bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting} {
 		if err := v.each(ctx, s, v.interrupted); err != nil {
 			return err
 		}
 	}
-	return v.each(ctx, bench.StateQueued, v.requeue)
+	slices.SortFunc(v.left, func(a, b *job) int { return cmp.Compare(a.run.ID, b.run.ID) })
+	if err := v.each(ctx, bench.StateQueued, v.requeue); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	for _, j := range v.left {
+		e.jobs[j.run.ID] = j
+	}
+	e.active = append(e.active, v.left...)
+	e.mu.Unlock()
+	for _, j := range v.left {
+		j.warn(j.change(ctx, func(r *run.Run) { r.State, r.StateReason = bench.StateExporting, recoveringReason }))
+	}
+	for _, j := range v.queued {
+		e.enqueue(j)
+	}
+	return nil
 }
 
-// each calls f for every run in a state, oldest first.
+// run computes the results of the interrupted runs, one after the other. Those that are
+// left when ctx ends stay as they are in the store, for the next process.
+func (v *recovery) run(ctx context.Context) {
+	for _, j := range v.left {
+		if ctx.Err() == nil {
+			v.conclude(ctx, j)
+		}
+		v.engine.retire(j)
+		v.engine.freeIdleMemory()
+		v.engine.wakeLoop()
+	}
+}
+
+// each calls f for every run in a state, in the order in which they were submitted.
 func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Context, *run.Run) error) error {
 	var all []run.Run
 	for q := (run.Query{Kind: run.KindRun, States: []bench.State{s}, Sort: run.SortCreated, Limit: 500}); ; {
@@ -61,26 +112,60 @@ func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Conte
 	return nil
 }
 
-// interrupted ends a run whose process died, with the results from its record file.
-func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
-	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
-	finishRun(r, bench.StateFailed, interruptedReason)
-	r.Revision++
-	collect.RemoveValues(v.engine.opts.Store.Dir(r.ID))
-	if err := v.rebuild(r); err != nil {
-		v.engine.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
-		err = errors.Join(err, export.Abandon(v.engine.opts.Store.Dir(r.ID)))
-		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
+// interrupted makes a job of a run whose process died.
+func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
+	e := v.engine
+	secrets := redact.NewSet()
+	j := &job{
+		opts: &e.opts, health: e.health, secrets: secrets, exec: newExecution(nil, secrets), done: make(chan struct{}),
+		time: newStamps(e.opts.Wall, latestOf(r)), run: *r,
 	}
-	if err := v.engine.opts.Store.Put(ctx, r); err != nil {
-		return fmt.Errorf("store interrupted run %s: %w", r.ID, err)
-	}
-	v.engine.opts.Log.Warn().Str("run", r.ID).Msg("run was interrupted by the end of the process")
+	j.exec.state.Store(bench.StateExporting)
+	v.left = append(v.left, j)
 	return nil
 }
 
+// conclude ends an interrupted run with the results from its record file. A run that is
+// cancelled ends without results; one that the end of the process stops stays as it is.
+func (v *recovery) conclude(ctx context.Context, j *job) {
+	log := v.engine.opts.Log.With().Str("run", j.run.ID).Logger()
+	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
+	dir := v.engine.opts.Store.Dir(j.run.ID)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	j.exec.cancel.onCancel(stop)
+	defer j.exec.cancel.onCancel(nil)
+	r := j.view()
+	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
+	collect.RemoveValues(dir)
+	j.finish(r, bench.StateFailed, interruptedReason)
+	tries, err := beginTry(dir)
+	if err == nil {
+		err = v.rebuild(working, j, r)
+	}
+	if ctx.Err() != nil {
+		tries.undo()
+		return
+	}
+	if err != nil {
+		if j.exec.cancel.cancelled() {
+			err = errors.New("the recovery was cancelled")
+		}
+		log.Warn().Err(err).Msg("no partial results of interrupted run")
+		err = errors.Join(err, export.Abandon(dir))
+		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
+	}
+	j.finish(r, bench.StateFailed, interruptedReason)
+	j.warn(j.change(ctx, func(now *run.Run) {
+		r.Revision = now.Revision
+		*now = *r
+	}))
+	tries.end()
+	j.emit(run.EventComplete, j.exec.latest())
+}
+
 // rebuild computes the results of an interrupted run from its record file.
-func (v *recovery) rebuild(r *run.Run) error {
+func (v *recovery) rebuild(ctx context.Context, j *job, r *run.Run) error {
 	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Resolved: true, Choices: plan.Choices()})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
@@ -94,17 +179,37 @@ func (v *recovery) rebuild(r *run.Run) error {
 	if err := collect.RecoverOutputs(dir, measure.Files.Layout.Prefix); err != nil {
 		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: outputs: %v", err)})
 	}
-	rep, phases, err := report.Recover(dir, measure, r)
+	values := collect.NewValues(dir)
+	defer values.Close()
+	rep, phases, err := report.Recover(ctx, dir, measure, r, report.Recovery{Keep: values.Keep, Progress: j.recovering(ctx)})
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, rep, &redact.Set{}, native.Format()); err != nil {
+	if _, err := export.Write(dir, rep, redact.NewSet(), native.Format()); err != nil {
 		return err
 	}
 	r.Summary = report.Summarize(rep)
 	snap := &run.Snapshot{Wall: time.Now().UTC(), State: r.State, Phases: phases, Stream: rep.Stream}
 	complete(snap, rep)
-	return storeSnapshot(dir, snap)
+	if err := storeSnapshot(dir, snap); err != nil {
+		return err
+	}
+	j.exec.snapshot.Store(snap)
+	return nil
+}
+
+// recovering returns a function that shows how much of the record file has been read, at
+// most once in progressEvery.
+func (j *job) recovering(ctx context.Context) func(read, total int64) {
+	shown := time.Now()
+	return func(read, total int64) {
+		if total == 0 || time.Since(shown) < progressEvery {
+			return
+		}
+		shown = time.Now()
+		percent := strconv.FormatInt(100*read/total, 10)
+		j.warn(j.change(ctx, func(r *run.Run) { r.StateReason = recoveringReason + ", " + percent + " % of which is read" }))
+	}
 }
 
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
@@ -118,17 +223,23 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		if err != nil && !r.Credentials.Any() && !problem.Has(err, problem.CodeRedacted) {
 			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
-		finishRun(r, bench.StateFailed, r.Error.Message)
-		r.Revision++
-		return v.engine.opts.Store.Put(ctx, r)
+		return v.refuse(ctx, r)
 	}
 	d.RandomSeed = &r.Seed
-	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand, Cell: r.Cell})
+	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes, Pinned: r.Pinned}
+	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
-		return fmt.Errorf("compile queued run %s: %w", r.ID, err)
+		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}
+		return v.refuse(ctx, r)
 	}
-	j.run = *r
-	v.engine.enqueue(j)
+	j.run, j.time = *r, newStamps(v.engine.opts.Wall, latestOf(r))
+	v.queued = append(v.queued, j)
 	return nil
+}
+
+// refuse ends a queued run that cannot be performed, for its error.
+func (v *recovery) refuse(ctx context.Context, r *run.Run) error {
+	(&job{time: newStamps(v.engine.opts.Wall, latestOf(r))}).finish(r, bench.StateFailed, r.Error.Message)
+	r.Revision++
+	return v.engine.opts.Store.Put(ctx, r)
 }

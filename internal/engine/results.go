@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/native"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/run"
@@ -22,11 +23,16 @@ import (
 // why the run ended early; nil = nothing failed between its phases.
 func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outcome {
 	fileErr := errors.Join(x.files.Close(), x.data.close(x.warn))
+	incomplete, warning := x.files.Incomplete()
+	if len(incomplete) > 0 {
+		x.warnings = append(x.warnings, warning)
+	}
 	x.work.Wait()
 	x.client.Close()
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
+	o.Report.Layout.Incomplete = incomplete
 	failed, err := export.Write(dir, o.Report, x.secrets, native.Format())
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
@@ -107,19 +113,16 @@ func storeSnapshot(dir string, snap *run.Snapshot) error {
 	return durable.WriteFile(filepath.Join(dir, snapshotFile), durable.Private, data)
 }
 
-// loadSnapshot reads the last snapshot of a terminal run; if there is none, it returns
-// an empty one.
+// loadSnapshot reads the last snapshot of a terminal run; if there is none, or it cannot be
+// decoded, it returns an empty one.
 func loadSnapshot(dir string, state bench.State) (*run.Snapshot, error) {
-	data, err := os.ReadFile(filepath.Join(dir, snapshotFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return &run.Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
-	}
-	if err != nil {
+	data, err := regular.Read(filepath.Join(dir, snapshotFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	snap := new(run.Snapshot)
-	if err := json.Unmarshal(data, snap); err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", err)
+	if err != nil || json.Unmarshal(data, snap) != nil {
+		snap = &run.Snapshot{Wall: time.Now().UTC(), Final: state.Terminal()}
 	}
 	snap.State = state
 	return snap, nil

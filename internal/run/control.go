@@ -12,8 +12,11 @@ type Submission struct {
 	Document   *config.Document // loaded and without problems; owned by the engine from now on
 	Warnings   []bench.Warning  // found while loading; kept with the run
 	Via        string           // "api" or "cli"
+	By         string           // name of the token of the caller; empty = none
 	CLICommand string           // redacted; empty for runs submitted over the API
-	Cell       *Cell            // the place of the run in a study, which the queue always takes; nil = it stands alone
+	// Idempotency is kept with the run; nil = the request has no key.
+	Idempotency *Idempotency
+	Cell        *Cell // the place of the run in a study, which the queue always takes; nil = it stands alone
 }
 
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with

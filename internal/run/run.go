@@ -18,13 +18,13 @@ type Run struct {
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Notes       string            `json:"notes,omitempty"`
+	Pinned      bool              `json:"pinned,omitempty"` // neither the retention rules nor DELETE remove it
 	State       bench.State       `json:"state"`
 	StateReason string            `json:"state_reason"` // for users; may be empty
 	CreatedAt   time.Time         `json:"created_at"`
 	StartedAt   *time.Time        `json:"started_at"`
 	EndedAt     *time.Time        `json:"ended_at"`
 	Origin
-	Seed        int64           `json:"random_seed"`
 	Models      []string        `json:"models"`
 	Targets     []string        `json:"targets"` // redacted base URLs
 	Endpoint    string          `json:"endpoint_type"`
@@ -45,11 +45,22 @@ type Run struct {
 	Cell  *Cell  `json:"cell,omitempty"`  // the place of the run in a study; nil = it stands alone
 }
 
-// Origin is where a run comes from.
+// Origin is where a run comes from, and what repeats it.
 type Origin struct {
-	Via        string `json:"submitted_via"` // "api" or "cli"
-	Version    string `json:"aiperfd_version"`
-	CLICommand string `json:"cli_command,omitempty"` // redacted
+	Via         string `json:"submitted_via"`          // "api" or "cli"
+	SubmittedBy string `json:"submitted_by,omitempty"` // name of the token; empty = submitted without one
+	Version     string `json:"aiperfd_version"`
+	CLICommand  string `json:"cli_command,omitempty"` // redacted
+	Seed        int64  `json:"random_seed"`
+	// Idempotency identifies the request that submitted the run; nil = it had no key.
+	Idempotency *Idempotency `json:"idempotency,omitempty"`
+}
+
+// Idempotency identifies a request to submit a run, so that its repetition is known.
+type Idempotency struct {
+	Caller string `json:"caller,omitempty"` // name of the token; empty = none
+	Key    string `json:"key"`              // chosen by the client, 1 to 255 visible ASCII characters
+	Body   string `json:"body_sha256"`      // of the document, in hexadecimal
 }
 
 // Kind is what a [Run] is.
@@ -191,18 +202,20 @@ type ErrorCode string
 
 // The causes.
 const (
-	NoSuccess       ErrorCode = "no-success"       // not one request succeeded
-	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
-	Saturated       ErrorCode = "saturated"        // more arrivals waited for a slot than saturationLimit
-	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
-	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
-	SourceAddress   ErrorCode = "source-address"   // an address to connect from is not one of this machine
-	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials
-	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
-	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied
-	ExportFailed    ErrorCode = "export"           // results could not be written
-	Internal        ErrorCode = "internal"         // a defect of aiperfd
-	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
-	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
-	TooManyFailures ErrorCode = "cell-failures"    // a study ended because of its failed cells
+	NoSuccess       ErrorCode = "no-success"      // not one request succeeded
+	ErrorThreshold  ErrorCode = "error-threshold" // failedRequestThreshold was crossed
+	Saturated       ErrorCode = "saturated"       // more arrivals waited for a slot than saturationLimit
+	TokenizerFailed ErrorCode = "tokenizer"       // the tokenizer could not be loaded
+	DatasetFailed   ErrorCode = "dataset"         // the dataset could not be opened or built
+	SourceAddress   ErrorCode = "source-address"  // an address to connect from is not one of this machine
+	// TargetNotAllowed: a server has an address that submitted documents must not reach.
+	TargetNotAllowed ErrorCode = "target-not-allowed"
+	NotReady         ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials
+	ModelUnknown     ErrorCode = "model"            // no model is given, and the server does not name the only one
+	CacheReset       ErrorCode = "cache-reset"      // the server's cache could not be emptied
+	ExportFailed     ErrorCode = "export"           // results could not be written
+	Internal         ErrorCode = "internal"         // a defect of aiperfd
+	Interrupted      ErrorCode = "daemon-restarted" // the process ended while the run was active
+	SecretLost       ErrorCode = "secret-lost"      // queued with secrets, which are never stored
+	TooManyFailures  ErrorCode = "cell-failures"    // a study ended because of its failed cells
 )

@@ -32,10 +32,12 @@ type Query struct {
 	Labels        []LabelFilter
 	Model         string
 	Target        string
-	Text          string // substring of name or notes
-	Kind          Kind   // empty = all
-	Parent        string // id of a study: its cells
-	TopLevel      bool   // without the cells of studies
+	Text          string       // substring of name or notes
+	Kind          Kind         // empty = all
+	Parent        string       // id of a study: its cells
+	TopLevel      bool         // without the cells of studies
+	Unpinned      bool         // without pinned runs
+	Idempotency   *Idempotency // runs that were submitted by its caller with its key; nil = all
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Sort          Sort
@@ -77,9 +79,11 @@ type Page struct {
 var (
 	ErrNotFound        = errors.New("run not found")
 	ErrActive          = errors.New("run is not terminal")
+	ErrPinned          = errors.New("run is pinned")
 	ErrAlreadyFinished = errors.New("run has already finished")
 	ErrQueueFull       = errors.New("queue is full")
 	ErrStopping        = errors.New("engine is stopping")
 	ErrBadCursor       = errors.New("cursor is not valid for this query")
 	ErrStore           = errors.New("store failed")
+	ErrDiskFull        = errors.New("free disk space is low")
 )

@@ -30,8 +30,8 @@ func newRun(n int) *run.Run {
 	return &run.Run{
 		ID: id(n), Name: fmt.Sprint("Run ", n), Labels: map[string]string{"gpu": "h100", "n": fmt.Sprint(n)},
 		Notes: "a \"note\" <1>", State: bench.StateCompleted, StateReason: "r", CreatedAt: at,
-		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Origin: run.Origin{Via: "api", Version: "0.1.0", CLICommand: "aiperfd profile"},
-		Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
+		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Origin: run.Origin{Via: "api", Version: "0.1.0", CLICommand: "aiperfd profile", Seed: 1 << 60},
+		Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
 		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
 		Credentials: run.Credentials{Headers: []string{"X-Key"}},
 		Summary:     &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},

@@ -82,6 +82,7 @@ func TestCrash(t *testing.T) {
 				}
 			}
 		}
+		s.discarded.all.Wait()
 		if left, err := os.ReadDir(filepath.Join(s.dir, trashFolder)); err != nil || len(left) > 0 {
 			t.Errorf("trash = %v, %v; want it empty", left, err)
 		}

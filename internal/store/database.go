@@ -17,6 +17,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -77,14 +78,15 @@ func (s *Store) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := file.Close(); err != nil {
+	s.database, err = file.Stat()
+	if err := errors.Join(err, file.Close(), durable.SyncDir(s.dir)); err != nil {
 		return err
 	}
 	if s.write, err = sql.Open("sqlite", source(path, "_txlock=immediate")); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if err := verify(ctx, s.write); err != nil {
+	if err := s.verify(ctx); err != nil {
 		return err
 	}
 	if err := migrate(ctx, s.write); err != nil {
@@ -121,8 +123,24 @@ type damage string
 
 func (d damage) Error() string { return "database is malformed: " + string(d) }
 
-// verify checks the integrity of the whole database.
-func verify(ctx context.Context, db *sql.DB) error {
+// verifyLimit bounds the integrity check: a database of 2 GB takes about ten seconds.
+const verifyLimit = 10 * time.Second
+
+// verify checks the integrity of the database. A check that takes too long ends with a
+// warning.
+func (s *Store) verify(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	err := integrity(limited, s.write)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		s.warn("the integrity of the database was not checked completely: it takes longer than %v", verifyLimit)
+		return nil
+	}
+	return err
+}
+
+// integrity checks the pages of the database and the references between its tables.
+func integrity(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return err
@@ -130,7 +148,15 @@ func verify(ctx context.Context, db *sql.DB) error {
 	if verdict != "ok" {
 		return damage(verdict)
 	}
-	return nil
+	var table string
+	switch err := db.QueryRowContext(ctx, `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`).Scan(&table); {
+	case err == nil:
+		return damage("table " + table + " has rows without a run")
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	default:
+		return err
+	}
 }
 
 // damaged reports whether an error means that the file is damaged.
@@ -181,15 +207,21 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	}
 	k := keysOf(r)
 	_, err = tx.ExecContext(ctx, `INSERT INTO runs
-		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes,
-		string(r.Kind()), r.ParentID())
+		string(r.Kind()), r.ParentID(), r.Pinned)
 	if err != nil {
 		return err
 	}
 	for name, value := range r.Labels {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO labels (run_id, name, value) VALUES (?, ?, ?)", r.ID, name, value); err != nil {
+			return err
+		}
+	}
+	if id := r.Idempotency; id != nil {
+		const statement = "INSERT INTO idempotency_keys (caller, key, run_id) VALUES (?, ?, ?)"
+		if _, err := tx.ExecContext(ctx, statement, id.Caller, id.Key, r.ID); err != nil {
 			return err
 		}
 	}
@@ -206,27 +238,6 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 			if _, err := tx.ExecContext(ctx, list.statement, r.ID, v); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// emptyTrash completes deletions that an earlier process did not finish.
-func (s *Store) emptyTrash(ctx context.Context) error {
-	left, err := os.ReadDir(s.trash)
-	if err != nil {
-		return err
-	}
-	for _, e := range left {
-		_, err := os.Stat(s.Dir(e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			_, err = s.write.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", e.Name())
-		}
-		if err != nil {
-			return err
-		}
-		if err := os.RemoveAll(filepath.Join(s.trash, e.Name())); err != nil {
-			s.warn("a deleted run is still on disk: %v", err)
 		}
 	}
 	return nil

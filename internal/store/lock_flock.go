@@ -7,30 +7,63 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
 
-// lock locks a data folder for this process, until the file is closed or the
-// process ends.
-func lock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+// lock locks a data folder for this process, until the returned folder is closed or the
+// process ends. The lock is on the folder itself, so that removing a file does not
+// release it. The lock file contains the id of the process, and is locked too, for
+// versions that lock nothing else.
+func lock(dir string) (_ *locked, err error) {
+	l := new(locked)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.folder, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	path := filepath.Join(dir, lockFile)
+	if err := flock(l.folder); err != nil {
+		return nil, inUse(err, path)
+	}
+	if l.file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err := flock(l.file); err != nil {
+		return nil, inUse(err, path)
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return nil, err
+	}
+	// Only other processes that are refused read it: a full disk is no reason not to start.
+	if _, err := fmt.Fprintln(l.file, os.Getpid()); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		return nil, err
+	}
+	return l, nil
+}
+
+// flock locks an open file or folder without waiting.
+func flock(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// inUse returns an *[InUseError] if err says that another process holds the lock.
+func inUse(err error, path string) error {
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return err
+	}
+	e := new(InUseError)
+	if file, err := os.Open(path); err == nil {
 		owner, _ := io.ReadAll(io.LimitReader(file, 32)) // only to be helpful
-		return nil, errors.Join(&InUseError{PID: strings.TrimSpace(string(owner))}, file.Close())
+		e.PID = strings.TrimSpace(string(owner))
+		file.Close()
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
-	}
-	if err := file.Truncate(0); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	if _, err := fmt.Fprintln(file, os.Getpid()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+	return e
 }

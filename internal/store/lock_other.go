@@ -5,11 +5,10 @@ package store
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 )
 
 // lock always fails: without a lock two processes could use the same folder.
-func lock(string) (*os.File, error) {
+func lock(string) (*locked, error) {
 	return nil, fmt.Errorf("lock data folder on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

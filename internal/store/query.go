@@ -24,6 +24,10 @@ const (
 // absent is the sort key of a run without the value; it sorts last.
 const absent = math.MaxInt64
 
+// orderColumn sorts runs as they were submitted: ids grow even if the system clock is
+// set back, created_at does not.
+const orderColumn = "id"
+
 // query is a valid run.Query.
 type query struct {
 	run.Query
@@ -50,8 +54,10 @@ func check(q run.Query) (*query, error) {
 	out.Limit = cmp.Or(q.Limit, defaultLimit)
 	switch q.Sort {
 	case run.SortDefault:
-		out.column, out.Descending = "created_at", true
-	case run.SortCreated, run.SortStarted, run.SortEnded, run.SortDuration:
+		out.column, out.Descending = orderColumn, true
+	case run.SortCreated:
+		out.column = orderColumn
+	case run.SortStarted, run.SortEnded, run.SortDuration:
 		out.column = string(q.Sort)
 	case run.SortName:
 		out.column, out.text = string(q.Sort), true
@@ -109,8 +115,6 @@ func (q *query) next(r *run.Run) (string, error) {
 // number returns the sort key of a run, 0 if it is text.
 func (q *query) number(k keys) int64 {
 	switch q.column {
-	case "created_at":
-		return k.created
 	case "started_at":
 		return k.started
 	case "ended_at":
@@ -161,6 +165,8 @@ func (q *query) matches(r *run.Run) bool {
 		q.Kind != "" && q.Kind != r.Kind(),
 		q.Parent != "" && q.Parent != r.ParentID(),
 		q.TopLevel && r.ParentID() != "",
+		q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Caller != q.Idempotency.Caller || r.Idempotency.Key != q.Idempotency.Key),
+		q.Unpinned && r.Pinned,
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
@@ -238,8 +244,14 @@ func (q *query) where() (string, []any) {
 	if q.Parent != "" {
 		add("parent_id = ?", q.Parent)
 	}
+	if id := q.Idempotency; id != nil {
+		add("id IN (SELECT run_id FROM idempotency_keys WHERE caller = ? AND key = ?)", id.Caller, id.Key)
+	}
 	if q.TopLevel {
 		add("parent_id = ''")
+	}
+	if q.Unpinned {
+		add("pinned = 0")
 	}
 	if q.Model != "" {
 		add("EXISTS (SELECT 1 FROM models WHERE run_id = runs.id AND model = ?)", q.Model)
@@ -268,13 +280,15 @@ func (q *query) page() (string, []any) {
 	}
 	if q.after != nil {
 		cond += fmt.Sprintf(" AND (%s, id) %s (?, ?)", q.column, beyond)
-		if q.text {
+		if q.column == orderColumn {
+			args = append(args, q.after.ID, q.after.ID)
+		} else if q.text {
 			args = append(args, q.after.Text, q.after.ID)
 		} else {
 			args = append(args, q.after.Num, q.after.ID)
 		}
 	}
-	return fmt.Sprintf("SELECT run FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
+	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
 		cond, q.column, direction, q.Limit+1), args
 }
 

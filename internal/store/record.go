@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 )
 
@@ -39,6 +40,9 @@ func writeRun(dir string, r *run.Run) error {
 	return durable.WriteFile(filepath.Join(dir, runFile), durable.Private, append(data, '\n'))
 }
 
+// ReadFolder reads the copy of a run from its folder, whose name must be the run's id.
+func ReadFolder(dir string) (*run.Run, error) { return readRun(dir) }
+
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
 func readRun(dir string) (*run.Run, error) {
 	r, err := readCopy(dir)
@@ -50,7 +54,7 @@ func readRun(dir string) (*run.Run, error) {
 
 // readCopy reads the copy of a run from a folder of any name.
 func readCopy(dir string) (*run.Run, error) {
-	data, err := os.ReadFile(filepath.Join(dir, runFile))
+	data, err := regular.Read(filepath.Join(dir, runFile))
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/run"
 )
 
@@ -21,10 +18,13 @@ import (
 // removal of a deleted folder is not interrupted.
 type Store struct {
 	dir, runs, trash string
-	lock             *os.File
-	write            *sql.DB // one connection: it serialises changes
+	lock             *locked
+	database         os.FileInfo // of the file that was opened
+	write            *sql.DB     // one connection: it serialises changes
 	read             *sql.DB
 	warnings         []string
+	failures         *failures
+	discarded        discarded
 }
 
 var _ run.Store = (*Store)(nil)
@@ -58,7 +58,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder)}
+	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), failures: newFailures()}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}
@@ -69,14 +69,14 @@ func (s *Store) open(ctx context.Context) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
+	var err error
+	if s.lock, err = lock(s.dir); err != nil {
+		return err
+	}
 	for _, folder := range []string{s.runs, s.trash} {
 		if err := makeDir(folder); err != nil {
 			return err
 		}
-	}
-	var err error
-	if s.lock, err = lock(filepath.Join(s.dir, lockFile)); err != nil {
-		return err
 	}
 	if err := s.openDatabase(ctx); err != nil {
 		return err
@@ -84,12 +84,16 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.emptyTrash(ctx); err != nil {
 		return err
 	}
-	return s.index(ctx)
+	if err := s.index(ctx); err != nil {
+		return err
+	}
+	return tidy(ctx, s)
 }
 
 // Close closes the database and releases the folder. Calls that have not
 // returned fail.
 func (s *Store) Close() error {
+	s.discarded.close()
 	var errs []error
 	for _, db := range []*sql.DB{s.read, s.write} { // the writer last, so that it folds the log into the database
 		if db != nil {
@@ -116,7 +120,7 @@ func (s *Store) Put(ctx context.Context, r *run.Run) error {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
 	}
 	if err := s.put(ctx, r); err != nil {
-		return fmt.Errorf("put run %s: %w", r.ID, err)
+		return s.failures.count(opPut, fmt.Errorf("put run %s: %w", r.ID, err))
 	}
 	return nil
 }
@@ -145,19 +149,18 @@ func (s *Store) put(ctx context.Context, r *run.Run) error {
 
 // Get implements run.Store.
 func (s *Store) Get(ctx context.Context, id string) (*run.Run, error) {
-	var data, config string
-	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&data, &config)
+	var w row
+	var config string
+	err := s.read.QueryRowContext(ctx, "SELECT config, "+rowColumns+" FROM runs WHERE id = ?", id).
+		Scan(append([]any{&config}, w.fields()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, run.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get run %s: %w", id, err)
+		return nil, s.failures.count(opGet, fmt.Errorf("get run %s: %w", id, err))
 	}
-	r := new(run.Run)
-	if err := json.Unmarshal([]byte(data), r); err != nil {
-		return nil, fmt.Errorf("get run %s: decode: %w", id, err)
-	}
-	if config != "" {
+	r := decode(&w, s.Dir(w.id))
+	if json.Valid([]byte(config)) {
 		r.Config = json.RawMessage(config)
 	}
 	return r, nil
@@ -171,7 +174,7 @@ func (s *Store) List(ctx context.Context, request run.Query) (run.Page, error) {
 	}
 	p, err := s.list(ctx, q)
 	if err != nil {
-		return run.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, s.failures.count(opList, fmt.Errorf("list runs: %w", err))
 	}
 	return p, nil
 }
@@ -195,74 +198,18 @@ func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var runs []run.Run
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+		var w row
+		if err := rows.Scan(w.fields()...); err != nil {
 			return page, err
 		}
-		var r run.Run
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			return page, fmt.Errorf("decode: %w", err)
-		}
-		runs = append(runs, r)
+		r := decode(&w, s.Dir(w.id))
+		r.Config = nil // of a copy in a folder
+		runs = append(runs, *r)
 	}
 	if err := rows.Err(); err != nil {
 		return page, err
 	}
 	return q.cut(runs, total)
-}
-
-// Delete implements run.Store. The folder is moved to the trash first, so that
-// after a crash the run is either complete or deleted. The next Open empties the
-// trash if that fails here.
-func (s *Store) Delete(ctx context.Context, id string) error {
-	err := s.delete(ctx, id)
-	if err != nil && !errors.Is(err, run.ErrNotFound) {
-		return fmt.Errorf("delete run %s: %w", id, err)
-	}
-	return err
-}
-
-func (s *Store) delete(ctx context.Context, id string) error {
-	trash := filepath.Join(s.trash, id)
-	if err := s.forget(ctx, id, trash); err != nil {
-		return err
-	}
-	_ = os.RemoveAll(trash) // see Delete
-	return nil
-}
-
-// forget moves the folder of a run to the trash and deletes the run from the
-// database.
-func (s *Store) forget(ctx context.Context, id, trash string) error {
-	conn, err := s.write.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var found int
-	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE id = ?", id).Scan(&found); err != nil {
-		return err
-	}
-	if found == 0 {
-		return run.ErrNotFound
-	}
-	if err := os.RemoveAll(trash); err != nil { // of an earlier run that was imported again
-		return err
-	}
-	moved := true
-	if err := os.Rename(s.Dir(id), trash); errors.Is(err, fs.ErrNotExist) {
-		moved = false // it was removed by hand
-	} else if err != nil {
-		return err
-	}
-	err = errors.Join(durable.SyncDir(s.trash), durable.SyncDir(s.runs))
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id)
-	}
-	if err != nil && moved {
-		err = errors.Join(err, os.Rename(trash, s.Dir(id)))
-	}
-	return err
 }
 
 // Dir implements run.Store. The path of an invalid id does not exist.
@@ -271,13 +218,4 @@ func (s *Store) Dir(id string) string {
 		return filepath.Join(s.runs, ".none")
 	}
 	return filepath.Join(s.runs, id)
-}
-
-// Ping implements run.Store: it writes to the database.
-func (s *Store) Ping(ctx context.Context) error {
-	const statement = "INSERT INTO facts (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-	if _, err := s.write.ExecContext(ctx, statement, time.Now().UTC().Format(time.RFC3339)); err != nil {
-		return fmt.Errorf("write store: %w", err)
-	}
-	return nil
 }

@@ -394,7 +394,7 @@ func (p *performance) queue(ctx context.Context, v *cell.Variation, trial int) (
 	if err != nil {
 		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
 	}
-	sub := run.Submission{Document: doc, Via: p.run.Via, CLICommand: p.run.CLICommand, Cell: place}
+	sub := run.Submission{Document: doc, Via: p.run.Via, By: p.run.SubmittedBy, CLICommand: p.run.CLICommand, Cell: place}
 	for _, w := range warnings {
 		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
 	}

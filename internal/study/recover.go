@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 	studyexport "aiperfd/internal/study/export"
 )
@@ -42,7 +43,7 @@ func storePlan(dir string, s *config.Study) error {
 
 // Stored returns the document of a study from its folder, see [config.Study.Text].
 func Stored(dir string) (json.RawMessage, error) {
-	data, err := os.ReadFile(filepath.Join(dir, planFile))
+	data, err := regular.Read(filepath.Join(dir, planFile))
 	if err != nil {
 		return nil, fmt.Errorf("read study: %w", err)
 	}
@@ -80,6 +81,9 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	p, err := s.reread(parent)
 	if err != nil {
 		fault := &run.Error{Code: run.Internal, Message: err.Error()}
+		if errors.Is(err, errNoPlan) {
+			fault = &run.Error{Code: run.Interrupted, Message: "interrupted: the process ended while the study was submitted; submit it again"}
+		}
 		var invalid *problem.Invalid
 		if errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted }) {
 			fault = &run.Error{Code: run.SecretLost, Message: "the study needs secrets, which are never stored; submit it again"}
@@ -97,9 +101,15 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	return nil
 }
 
+// errNoPlan reports that the process ended between the two steps of a submit.
+var errNoPlan = errors.New("the document of the study was not stored")
+
 // reread makes a study of its stored document.
 func (s *Service) reread(parent *run.Run) (*performance, error) {
 	text, err := Stored(s.opts.Store.Dir(parent.ID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoPlan
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +131,8 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 }
 
 // recall finds the cells that an earlier process has performed or queued. Cells that it
-// has begun and not ended are removed; they are performed again.
+// has begun and not ended are removed, without waiting for their results; they are
+// performed again.
 func (p *performance) recall(ctx context.Context) error {
 	cells, err := cellsOf(ctx, p.opts.Runner, p.run.ID)
 	if err != nil {
@@ -129,7 +140,7 @@ func (p *performance) recall(ctx context.Context) error {
 	}
 	for i := range cells {
 		c := &cells[i]
-		broken := c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
+		broken := c.State.Active() || c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
 		if broken || lost {
 			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 )
@@ -107,7 +107,7 @@ const maxRecord = 64 << 20
 // requests of profiling phases that succeeded. What cannot be read is left out.
 func readSamples(path string, tags []string) map[string][]float64 {
 	out := make(map[string][]float64)
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return out // records were not kept
 	}

@@ -80,6 +80,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	studies map[string]*performance // guarded by mu; not terminal
+	storing int                     // guarded by mu; submissions that become studies once they are stored
 	ctx     context.Context         //nolint:containedctx // of Run: studies outlive the requests that submit them; guarded by mu
 	last    *performance            // guarded by mu; that ended last
 	all     sync.WaitGroup          // of performances; Add under mu
@@ -128,15 +129,10 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 		return nil, ctx.Err()
 	}
 	p := s.newPerformance(parent, sub.Document)
-	s.mu.Lock()
-	queued := len(s.studies)
-	s.mu.Unlock()
-	switch {
-	case s.ctx.Err() != nil:
-		return nil, run.ErrStopping
-	case queued >= s.opts.MaxQueued:
-		return nil, run.ErrQueueFull
+	if err := s.reserve(); err != nil {
+		return nil, err
 	}
+	defer s.release()
 	if err := s.opts.Store.Put(ctx, parent); err != nil {
 		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
@@ -145,6 +141,27 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 	}
 	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return p.view(), nil
+}
+
+// reserve takes a place in the queue for a submission that is being stored.
+func (s *Service) reserve() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx.Err() != nil:
+		return run.ErrStopping
+	case len(s.studies)+s.storing >= s.opts.MaxQueued:
+		return run.ErrQueueFull
+	}
+	s.storing++
+	return nil
+}
+
+// release gives the place back, to the study or to others.
+func (s *Service) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storing--
 }
 
 // start performs a study as soon as those before it are complete.
@@ -235,8 +252,15 @@ func (s *Service) Cancel(ctx context.Context, id string, c run.CancelRequest) (*
 }
 
 // Delete removes a run or a study with its cells, and their files. With force, an active
-// one is cancelled first. A cell of an active study cannot be deleted.
+// one is cancelled first. A cell of an active study cannot be deleted, nor what is pinned.
 func (s *Service) Delete(ctx context.Context, id string, force bool) error {
+	r, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.pinned(ctx, r) {
+		return run.ErrPinned
+	}
 	if p := s.find(id); p != nil {
 		if !force {
 			return run.ErrActive
@@ -248,10 +272,7 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 			return ctx.Err()
 		}
 	}
-	r, err := s.Runner.Get(ctx, id)
 	switch {
-	case err != nil:
-		return err
 	case r.Cell != nil && s.find(r.Cell.ParentID) != nil:
 		return fmt.Errorf("%w: its study is active", run.ErrActive)
 	case r.Study != nil:
@@ -266,6 +287,15 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 		}
 	}
 	return s.Runner.Delete(ctx, id, force)
+}
+
+// pinned reports whether a run or the study that it belongs to is pinned.
+func (s *Service) pinned(ctx context.Context, r *run.Run) bool {
+	if r.Cell == nil || r.Pinned {
+		return r.Pinned
+	}
+	parent, err := s.Get(ctx, r.Cell.ParentID)
+	return err == nil && parent.Pinned
 }
 
 // cellsOf returns the cells of a study, oldest first.

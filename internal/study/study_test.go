@@ -46,8 +46,8 @@ func (r *runner) Describe(s run.Submission) (*run.Run, error) {
 	defer r.mu.Unlock()
 	r.next++
 	return &run.Run{
-		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(), Seed: *s.Document.RandomSeed,
-		Origin: run.Origin{Via: s.Via}, Cell: s.Cell, Warnings: s.Warnings,
+		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(),
+		Origin: run.Origin{Via: s.Via, SubmittedBy: s.By, Seed: *s.Document.RandomSeed}, Cell: s.Cell, Warnings: s.Warnings,
 	}, nil
 }
 
@@ -60,6 +60,9 @@ func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 	line := fmt.Sprintf("%v %s %s seed %d", time.Since(r.began), q.Cell.Folder, q.Cell.Label, q.Seed)
 	for _, p := range s.Document.Benchmark.Phases {
 		line += fmt.Sprintf(" %s:%d", p.Name, *p.Concurrency)
+	}
+	if s.By != "ci" {
+		line += fmt.Sprintf(" submitted by %q", s.By)
 	}
 	r.lines = append(r.lines, line)
 	ended := make(chan struct{})
@@ -191,7 +194,7 @@ func submit(t *testing.T, s *Service, blocks string) *run.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := s.Submit(t.Context(), run.Submission{Document: doc, Via: "api"})
+	parent, err := s.Submit(t.Context(), run.Submission{Document: doc, Via: "api", By: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,6 +403,7 @@ func TestResumeFails(t *testing.T) {
 	}{
 		{&problem.Invalid{Problems: []problem.Problem{{Code: problem.CodeRedacted}}}, run.SecretLost},
 		{errors.New("torn"), run.Internal},
+		{nil, run.Interrupted},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunner(t)
@@ -413,6 +417,11 @@ func TestResumeFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
+			if c.want == run.Interrupted { // as a kill between the two steps of the submit leaves it
+				if err := os.Remove(filepath.Join(r.Store.Dir(parent.ID), planFile)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := s.recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}

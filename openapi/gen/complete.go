@@ -12,6 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"aiperfd/internal/api"
 	"aiperfd/internal/api/wire"
 )
 
@@ -35,12 +36,17 @@ func complete(doc *openapi3.T, examples string) error {
 		}
 	}
 	documentBodies(doc)
+	doc.Components.SecuritySchemes = securitySchemes()
+	scopes := api.Scopes()
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
 			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
 			if err := refined(op, seen); err != nil {
+				return err
+			}
+			if err := protect(op, scopes[strings.ToUpper(method)+" "+strings.Replace(path, "{path}", "*", 1)]); err != nil {
 				return err
 			}
 			problems(op)

@@ -10,8 +10,15 @@ const charts = {
 };
 const terminal = (state) => ["completed", "cancelled", "failed"].includes(state);
 
+// request sends a request. If the server wants a token, the page asks for it.
+async function request(path, options) {
+  const response = await fetch(path, options);
+  if (response.status === 401) el("login").hidden = false;
+  return response;
+}
+
 async function get(path) {
-  const response = await fetch(path, { headers: { Accept: "application/json" } });
+  const response = await request(path, { headers: { Accept: "application/json" } });
   if (!response.ok) throw new Error(path + ": " + response.status);
   return response.json();
 }
@@ -20,7 +27,7 @@ async function get(path) {
 async function chosen() {
   const named = location.hash.match(/^#\/runs\/([0-9a-f]{32})$/);
   if (named) return named[1];
-  const response = await fetch("/api/run");
+  const response = await request("/api/run");
   return response.ok ? response.headers.get("X-Aiperfd-Run-Id") : null;
 }
 
@@ -64,7 +71,7 @@ async function finish(base) {
 // liveErrors reads the error counters by class, if there were errors at all.
 async function liveErrors(base) {
   if (!Object.values(view.progress.phases).some((p) => p.request_errors > 0)) { view.errors = []; return; }
-  const text = await (await fetch(base + "/metrics.prom")).text();
+  const text = await (await request(base + "/metrics.prom")).text();
   const counts = new Map();
   for (const [, name, value] of text.matchAll(/^aiperf_request_errors_total\{class="(\w+)"[^}]*\} (\S+)$/gm)) {
     counts.set(name, (counts.get(name) || 0) + Number(value));
@@ -250,9 +257,20 @@ async function listRuns() {
 el("cancel").addEventListener("click", async () => {
   if (!view.id || !confirm("Cancel this run? The results measured so far are kept.")) return;
   el("cancel").disabled = true;
-  await fetch(`/api/runs/${view.id}/cancel`, { method: "POST" }).catch(() => null);
+  await request(`/api/runs/${view.id}/cancel`, { method: "POST" }).catch(() => null);
   el("cancel").disabled = false;
   refresh();
+});
+// The token becomes a session, whose cookie no script can read.
+el("login").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const token = el("token").value.trim();
+  el("token").value = "";
+  const response = await fetch("/api/session", { method: "POST", headers: { Authorization: "Bearer " + token } }).catch(() => null);
+  const good = Boolean(response && response.ok);
+  el("login").hidden = good;
+  el("login-problem").hidden = good;
+  if (good) follow().then(listRuns);
 });
 addEventListener("hashchange", () => { follow().then(listRuns); });
 // With a feed the page polls rarely, for what the feed does not contain.

@@ -48,7 +48,7 @@ type connection struct {
 
 // Serve serves one client until either side closes the connection, and releases
 // the slot that [Hub.Reserve] took. version is the version of this program, for
-// snapshots.
+// snapshots. The end of ctx closes the connection: the client has lost access.
 func (h *Hub) Serve(ctx context.Context, conn *websocket.Conn, source Source, version string) {
 	defer h.Release()
 	defer conn.Close()
@@ -56,6 +56,7 @@ func (h *Hub) Serve(ctx context.Context, conn *websocket.Conn, source Source, ve
 		conn: conn, source: source, version: version, sub: newSubscription(h), stop: make(chan struct{}),
 	}
 	defer h.remove(c.sub)
+	defer context.AfterFunc(ctx, func() { c.sub.close(closePolicyViolation, "access has ended") })()
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	c.read(ctx)

@@ -19,6 +19,7 @@ const (
 // Close codes of RFC 6455.
 const (
 	closeUnsupportedData = 1003
+	closePolicyViolation = 1008
 	closeMessageTooBig   = 1009
 	closeTryAgainLater   = 1013
 )

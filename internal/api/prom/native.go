@@ -298,7 +298,7 @@ func ErrorClass(c bench.Class) string {
 	switch c {
 	case bench.TimeoutConnect, bench.TimeoutSend, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
 		return "timeout"
-	case bench.ConnectError, bench.ConnectionReset:
+	case bench.ConnectError, bench.ConnectionReset, bench.TargetNotAllowed:
 		return "connect"
 	case bench.Auth, bench.NotFound, bench.Timeout, bench.PayloadTooLarge, bench.RateLimited,
 		bench.ContextOverflow, bench.BadRequest:

@@ -66,8 +66,7 @@ type Run struct {
 	RunState
 	QueuePosition *int `json:"queue_position"` // 1 = the next to start; null when not queued
 	RunTimes
-	Via         string             `json:"submitted_via" enums:"api,cli"`
-	Version     string             `json:"aiperfd_version"`
+	RunOrigin
 	RandomSeed  int64              `json:"random_seed"`
 	Models      []string           `json:"models"`
 	Targets     []string           `json:"targets"` // redacted
@@ -86,13 +85,21 @@ type Run struct {
 	Revision    int64              `json:"revision"`
 }
 
-// RunState is how far a run has come, and how it ended.
+// RunState is how far a run has come, how it ended, and whether it is kept.
 type RunState struct {
 	State       bench.State `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
 	StateReason string      `json:"state_reason"`
 	// Verdict is whether the run met its objectives, whatever its state; null without
 	// objectives, and until the run is terminal.
 	Verdict *string `json:"verdict" enums:"pass,fail"`
+	Pinned  bool    `json:"pinned"` // kept: neither the rules of retention nor DELETE remove it
+}
+
+// RunOrigin is where a run comes from.
+type RunOrigin struct {
+	Via         string `json:"submitted_via" enums:"api,cli"`
+	SubmittedBy string `json:"submitted_by" example:"ci"` // name of the token; empty without tokens
+	Version     string `json:"aiperfd_version"`
 }
 
 // RunTimes are when a run came into being, began and ended.
@@ -181,10 +188,11 @@ type Queue struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState: RunState{r.State, r.StateReason, objectivesVerdict(r.Summary)},
-		RunTimes: RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
-		Via:      r.Via, Version: r.Version, RandomSeed: r.Seed,
-		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
+		RunState:   RunState{r.State, r.StateReason, objectivesVerdict(r.Summary), r.Pinned},
+		RunTimes:   RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
+		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
+		RandomSeed: r.Seed,
+		Models:     list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
 		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,

@@ -44,14 +44,15 @@ type Cancel struct {
 	Reason string   `json:"reason" maxLength:"1024"`
 }
 
-// Version is the body of GET /api/version.
+// Version is the body of GET /api/version. Callers without the scope read see name and
+// version only.
 type Version struct {
 	Name     string   `json:"name" example:"aiperfd"`
 	Version  string   `json:"version" example:"0.1.0"`
-	APILevel int      `json:"api_level" example:"1"`
-	Compat   string   `json:"compat" example:"aiperf-0.13"`
-	Go       string   `json:"go" example:"go1.26.8"`
-	Features []string `json:"features"`
+	APILevel int      `json:"api_level,omitzero" example:"1"`
+	Compat   string   `json:"compat,omitzero" example:"aiperf-0.13"`
+	Go       string   `json:"go,omitzero" example:"go1.26.8"`
+	Features []string `json:"features,omitzero"`
 }
 
 // Health is the verbose body of the probes.

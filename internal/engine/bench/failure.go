@@ -12,6 +12,7 @@ type Class string
 // from the status and the body.
 const (
 	ConnectError      Class = "connect_error"      // Failure.Code is dns, refused, unreachable, tls or proxy
+	TargetNotAllowed  Class = "target_not_allowed" // the client may not connect to this address
 	TimeoutConnect    Class = "timeout_connect"    // timeout of the dial or a handshake
 	TimeoutSend       Class = "timeout_send"       // timeout of writing a request that was to be cancelled afterwards
 	TimeoutHeaders    Class = "timeout_headers"    // timeout of the response head
@@ -47,7 +48,7 @@ const (
 // Classes returns all classes, in the order in which a request reaches them.
 func Classes() []Class {
 	return []Class{
-		ConnectError, TimeoutConnect, TimeoutSend, TimeoutHeaders, TimeoutIdle, TimeoutTotal, Cancelled,
+		ConnectError, TargetNotAllowed, TimeoutConnect, TimeoutSend, TimeoutHeaders, TimeoutIdle, TimeoutTotal, Cancelled,
 		CancelledByTest, ConnectionReset, Redirect, Auth, NotFound, Timeout, PayloadTooLarge, RateLimited,
 		Overloaded, Gateway, ContextOverflow, BadRequest, ServerError, StreamError,
 		StreamTruncated, EmptyResponse, EmptyOutput, MalformedResponse, UnexpectedContent,

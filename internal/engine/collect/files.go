@@ -34,6 +34,7 @@ type recordFile[T any] struct {
 	room   *semaphore.Weighted // for the bytes of waiting lines; nil = they are small
 	size   func(T) int         // bytes of a line; nil without room
 	writer sync.WaitGroup
+	disk   *disk // nil = without limit
 	err    error // of the writer; read it after close
 }
 
@@ -68,7 +69,7 @@ func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], er
 	if err != nil {
 		return err
 	}
-	out, err := encode(file)
+	out, err := encode(&whole{file: file})
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -110,8 +111,8 @@ func (f *recordFile[T]) close() error {
 	return f.err
 }
 
-// append writes lines until the channel is closed. After an error it continues to
-// receive, so that the run is not blocked.
+// append writes lines until the channel is closed. After an error, and once the disk is
+// nearly full, it continues to receive, so that the run is not blocked.
 func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -125,17 +126,25 @@ func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 		select {
 		case line, open := <-f.in:
 			if !open {
-				note(errors.Join(out.end(), file.Sync(), file.Close()))
+				if err := out.end(); !f.disk.filled(file.Name(), err) {
+					note(err)
+				}
+				note(errors.Join(file.Sync(), file.Close()))
 				return failure
 			}
-			if failure == nil {
-				note(out.write(line))
+			if failure == nil && !f.disk.stopped(file.Name()) {
+				if err := out.write(line); !f.disk.filled(file.Name(), err) {
+					note(err)
+				}
 			}
 			if f.room != nil {
 				f.room.Release(f.weight(line))
 			}
 		case <-tick.C:
-			note(out.flush())
+			if err := out.flush(); !f.disk.filled(file.Name(), err) {
+				note(err)
+			}
+			f.disk.look()
 		}
 	}
 }
@@ -171,6 +180,18 @@ func (v *valueFiles) close() {
 	v.files = nil
 }
 
+// Values store the values of the sets of a run that is recovered.
+type Values struct{ valueFiles }
+
+// NewValues returns the values of a run with a folder. They must be closed.
+func NewValues(dir string) *Values { return &Values{valueFiles{dir: dir}} }
+
+// Keep assigns a file to a set. After an error the values stay in memory.
+func (v *Values) Keep(set *metric.Set) error { return v.keep(set) }
+
+// Close removes all values.
+func (v *Values) Close() { v.close() }
+
 // RemoveValues removes the value files that a run of an earlier process has left.
 func RemoveValues(dir string) {
 	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is valid
@@ -188,6 +209,7 @@ type Files struct {
 	outputs recordFile[*bench.Record]
 	texts   outputFiles
 	values  valueFiles
+	disk    *disk
 }
 
 // FileOptions configure [OpenFiles].
@@ -196,6 +218,8 @@ type FileOptions struct {
 	Plan    *plan.Plan
 	Clock   bench.Clock
 	Secrets *redact.Set
+	Reserve int64             // bytes of the disk that record files leave free; 0 = without limit
+	Alarm   func(text string) // is told when the disk is nearly full; nil = nobody
 }
 
 // OpenFiles starts the writers of the record files of the plan. The files must be
@@ -205,6 +229,10 @@ func OpenFiles(o FileOptions) (*Files, error) {
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
+	if o.Reserve > 0 {
+		f.disk = newDisk(o.Dir, o.Reserve, o.Alarm)
+	}
+	f.records.disk, f.tables.disk, f.raws.disk, f.outputs.disk = f.disk, f.disk, f.disk, f.disk
 	removeStale(&o, names)
 	at := func(name string) string { return filepath.Join(o.Dir, name) }
 	if files.Records {
@@ -256,11 +284,17 @@ func (f *Files) Close() error {
 	writing := f.outputs.in != nil
 	err := errors.Join(f.records.close(), f.tables.close(), f.raws.close(), f.outputs.close())
 	if writing && f.outputs.err == nil {
-		f.outputs.err = f.texts.join()
+		if joined := f.texts.join(); !f.disk.filled(f.texts.fragments, joined) {
+			f.outputs.err = joined
+		}
 		err = errors.Join(err, f.outputs.err)
 	}
 	return err
 }
+
+// Incomplete returns the names of the files that lack requests because the disk was nearly
+// full, and a warning that says so. It is called after Close.
+func (f *Files) Incomplete() (names []string, w bench.Warning) { return f.disk.incomplete() }
 
 // Release removes the values of all sets.
 func (f *Files) Release() { f.values.close() }

@@ -162,7 +162,11 @@ func (r *Recorder) loop() {
 // record processes one record.
 func (r *Recorder) record(rec *bench.Record) {
 	r.measure(rec)
+	denied := rec.Answer.Failure != nil && rec.Answer.Failure.Class == bench.TargetNotAllowed
 	r.Run.Files.write(rec)
+	if denied {
+		r.load.Stop(bench.PhaseFailed) // the other requests would fail like this one
+	}
 	r.judge()
 }
 

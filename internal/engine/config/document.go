@@ -40,6 +40,7 @@ type Metadata struct {
 	Name   string `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
 	Labels Labels `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
 	Notes  string `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
+	Pinned bool   `json:"pinned,omitempty"`                    // the daemon keeps the run
 }
 
 // Benchmark is AIPerf's benchmark section.

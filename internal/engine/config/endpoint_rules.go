@@ -27,6 +27,7 @@ func (c endpointRules) check() {
 		c.FailValue(c.at(path+".sessionHeader"), problem.CodeOutOfRange, "must be a header name")
 	}
 	c.checkConnection()
+	targetRules(c).check()
 	c.readTemplate()
 	c.checkTexts()
 	c.checkStore()

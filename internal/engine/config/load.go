@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/reach"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/template"
@@ -55,6 +56,8 @@ type LoadOptions struct {
 	LookupEnv func(name string) (string, bool)
 	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
 	LookupSecret func(name string) (string, bool)
+	// Reach restricts the servers of the document.
+	Reach reach.Options
 	// Choices are the closed lists of values.
 	Choices Choices
 }
@@ -188,6 +191,7 @@ func (d *Draft) decode() *loader {
 	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
 		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
+	l.root = d.Root
 	l.decoder.Document(d.Root, l.doc)
 	l.doc.injected, l.doc.confidential = l.decoder.Injected, l.decoder.Confidential
 	return l
@@ -205,6 +209,7 @@ type loader struct {
 	options LoadOptions
 	doc     *Document
 	decoder *decode.Decoder
+	root    *tree.Node            // the whole document
 	given   map[string]*tree.Node // canonical path → value, null values left out
 	failed  map[string]bool       // canonical paths whose value could not be read
 	flagFor func(path string) string

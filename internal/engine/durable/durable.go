@@ -111,6 +111,18 @@ func createTemporary(dir, name string, mode fs.FileMode) (*os.File, error) {
 // temporary is the pattern of the names under which a file is written.
 func temporary(name string) string { return "." + name + ".*.tmp" }
 
+// IsTemporary reports whether a name is one under which a file is written before it gets
+// its own.
+func IsTemporary(name string) bool {
+	rest, tmp := strings.CutSuffix(name, ".tmp")
+	dot := strings.LastIndex(rest, ".")
+	if !tmp || !strings.HasPrefix(name, ".") || dot < 2 {
+		return false
+	}
+	_, err := strconv.ParseUint(rest[dot+1:], 36, 64)
+	return err == nil
+}
+
 // RemoveLeftovers removes what an earlier process that was killed left of a
 // file. It is not done for files that others may be writing at the same time.
 func RemoveLeftovers(path string) {

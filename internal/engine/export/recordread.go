@@ -66,7 +66,7 @@ func (in *recordReader) next() (*bench.Record, error) {
 	}
 	in.line++
 	var l recordLine
-	if err := json.Unmarshal(text, &l); err != nil {
+	if err := l.decode(text); err != nil {
 		if _, end := in.lines.Peek(1); errors.Is(end, io.EOF) {
 			return nil, io.EOF // the blocks of the last line came to the disk in part
 		}
@@ -79,6 +79,18 @@ func (in *recordReader) next() (*bench.Record, error) {
 		return nil, fmt.Errorf("line %d: epoch is %d, not that of the run, %d", in.line, l.Ours.Epoch, in.epoch)
 	}
 	return l.record(), nil
+}
+
+// decode reads a line. The metrics, which are most of it and are computed again, are
+// skipped as the writer places them: between the two other members.
+func (l *recordLine) decode(text []byte) error {
+	from := bytes.Index(text, []byte(`},"metrics":{`))
+	to := bytes.LastIndex(text, []byte(`},"ours":{`))
+	if from < 0 || to < from {
+		return json.Unmarshal(text, l)
+	}
+	rest := append([]byte("{"), text[to+len("},"):]...)
+	return errors.Join(json.Unmarshal(append(text[:from+1:from+1], '}'), l), json.Unmarshal(rest, l))
 }
 
 // read returns the next line that ends in a newline.

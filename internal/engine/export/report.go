@@ -72,11 +72,14 @@ type Identity struct {
 	CLICommand string            `json:"cli_command,omitempty"` // redacted; empty for runs submitted over the API
 }
 
-// Layout is what the user has chosen about the files of a report.
+// Layout is what the user has chosen about the files of a report, and what became of them.
 type Layout struct {
 	Prefix    string `json:"prefix,omitempty"`        // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
 	CSVDigits *int   `json:"csv_precision,omitempty"` // decimals in CSV files; nil = as many as small numbers need, at least two
 	NoSummary bool   `json:"no_summary,omitempty"`    // the summary is not written as JSON
+
+	// Incomplete names the files that lack requests, because the disk was nearly full.
+	Incomplete []string `json:"incomplete,omitempty"`
 }
 
 // SLOs are the objectives of a run.

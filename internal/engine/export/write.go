@@ -86,6 +86,7 @@ func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed [
 	if len(all) == len(files) {
 		return failed, errors.Join(all...)
 	}
+	m.Failed = append(m.Failed, r.Layout.Incomplete...)
 	m.Partial = len(m.Failed) > 0
 	if err := finish(dir, m); err != nil {
 		return failed, fmt.Errorf("finish export: %w", err)

@@ -75,7 +75,7 @@ func (o *Options) newFetcher(kind kind, id, revision string) (*fetcher, error) {
 		// get follows redirects, and does not send the token to other hosts.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout}).DialContext,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout, Control: o.Allow.Control}).DialContext,
 			TLSHandshakeTimeout: answerTimeout, ResponseHeaderTimeout: answerTimeout, DisableCompression: true,
 		},
 	}}, nil

@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/allow"
 )
 
 // fakeHub answers as the hub does: small files itself, "large" ones by a redirect
@@ -176,5 +179,22 @@ func TestFetchFaults(t *testing.T) {
 				t.Errorf("files were left: %v", tree(t, o.Cache))
 			}
 		})
+	}
+}
+
+// TestFetchWhereAllowed: the hub cannot redirect to an address that is not allowed.
+func TestFetchWhereAllowed(t *testing.T) {
+	h := newFakeHub(t, map[string]string{"config.json": "{}", "model": "large file"})
+	storage := netip.MustParseAddrPort(h.storage.Listener.Addr().String())
+	o := Options{Cache: t.TempDir(), Endpoint: h.endpoint.URL, Allow: allow.New(allow.Options{Open: true, Own: []netip.AddrPort{storage}})}
+	if _, err := o.Fetch(t.Context(), "org/name", "main", []File{{Name: "config.json", Most: 100}}); err != nil {
+		t.Error(err)
+	}
+	_, err := o.Fetch(t.Context(), "org/name", "main", []File{{Name: "model", Most: 100}})
+	if err == nil || !strings.Contains(err.Error(), storage.String()+" is not an allowed target") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("Fetch: %v, want the address refused", err)
+	}
+	if len(h.got) != 2 {
+		t.Errorf("requests: %q, want none to the storage", h.got)
 	}
 }

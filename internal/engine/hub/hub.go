@@ -13,15 +13,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/allow"
 )
 
 // Options locate the files of models. With the zero value nothing is found, and the
 // network is not used.
 type Options struct {
-	Cache    string // folder with models--org--name; empty = there is none
-	Endpoint string // base URL of the hub; empty = downloads are not allowed
-	Token    Token  // sent only to the endpoint; may be empty
-	Offline  string // name of the environment variable that forbids the network; empty = none does
+	Cache    string      // folder with models--org--name; empty = there is none
+	Endpoint string      // base URL of the hub; empty = downloads are not allowed
+	Token    Token       // sent only to the endpoint; may be empty
+	Allow    *allow.List // addresses to which downloads may connect; nil = all
+	Offline  string      // name of the environment variable that forbids the network; empty = none does
 }
 
 // Token is an access token. It formats as <redacted>.

@@ -224,6 +224,7 @@ func (c *compiler) headers(p *Plan) {
 	if p.Settings.Streaming {
 		h.Set("Accept", cmp.Or(p.Kind.StreamAccept, "text/event-stream"))
 	}
+	p.Transport.Policy.Foreign = h.Clone()
 	authorize(h, p.Kind, e.AuthStyle, e.APIKey.Reveal(), p.hosts())
 	for name, value := range e.Headers {
 		h.Set(name, value.Reveal())

@@ -118,6 +118,8 @@ func keyEnd(word string) int {
 	switch {
 	case prefix == "eyJ": // a JSON web token: header.payload.signature
 		return jwtEnd(word)
+	case prefix == "aiperfd": // a token of our API; metrics have the same prefix
+		ok = joined && n == 26 && upper && !letter && !dash
 	case joined:
 		ok = n >= 12 && (digit || upper || !dash)
 	case prefix == "AKIA":
@@ -136,13 +138,13 @@ func keyPrefix(word string) string {
 		return ""
 	}
 	switch word[0] {
-	case 's', 'p', 'h', 'g', 'n', 'A', 'x', 'e':
+	case 's', 'p', 'h', 'g', 'n', 'A', 'a', 'x', 'e':
 	default:
 		return ""
 	}
 	for _, prefix := range [...]string{
 		"sk", "pk", "hf", "ghp", "gsk", "github_pat", "glpat", "nvapi", "AKIA",
-		"xoxa", "xoxb", "xoxp", "eyJ",
+		"xoxa", "xoxb", "xoxp", "eyJ", "aiperfd",
 	} {
 		if strings.HasPrefix(word, prefix) {
 			return prefix

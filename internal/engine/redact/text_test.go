@@ -64,6 +64,7 @@ func TestText(t *testing.T) {
 		{"key sk-secret-12345!", "key R!"},
 		{"sk-abcdefghijklmnop", "R"},
 		{"hf_AbCdEfGhIjKlMnOp", "R"}, {"nvapi-0123456789abcd", "R"}, {"AKIAIOSFODNN7EXAMPLE", "R"},
+		{"aiperfd_QAIFD24HVN676RQZYWYDMYITR6", "R"}, {"aiperfd_http_requests_total aiperfd_QAIFD24HVN676QZ", "aiperfd_http_requests_total aiperfd_QAIFD24HVN676QZ"},
 		{"xoxb-123456789012-abc", "R"}, {"ghp_0123456789abcdefABCD", "R"}, {"pk_live_0123456789", "R"},
 		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", "R"},
 

@@ -83,6 +83,8 @@ func (in *Input) end() Outcome {
 	o := Outcome{State: bench.StateCompleted}
 	for i := range in.Phases {
 		switch m := &in.Phases[i]; {
+		case m.Stats.End == bench.PhaseFailed && denied(m.Set) != "":
+			o = failed(&run.Error{Code: run.TargetNotAllowed, Phase: m.Plan.Name, Message: denied(m.Set)})
 		case m.Stats.End == bench.PhaseSaturated:
 			o = failed(&run.Error{Code: run.Saturated, Phase: m.Plan.Name, Message: overLimit(m)})
 		case in.exceeded(m):
@@ -104,6 +106,17 @@ func (in *Input) end() Outcome {
 		o = failed(&run.Error{Code: run.NoSuccess, Message: message})
 	}
 	return o
+}
+
+// denied returns the message of a request to a server that may not be reached; "" = there
+// was none.
+func denied(set *metric.Set) string {
+	for _, g := range set.ErrorGroups() {
+		if g.Class == bench.TargetNotAllowed {
+			return g.Example
+		}
+	}
+	return ""
 }
 
 // failed returns the outcome of a run that failed.

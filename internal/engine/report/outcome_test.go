@@ -54,6 +54,8 @@ func TestEnd(t *testing.T) {
 		m.Stats.End, m.Stats.ExpectedRequests = end, expected
 		return m
 	}
+	refused := measured(t, profiling, 2, 0)
+	refused.add(&bench.Record{Stamps: bench.Stamps{Start: 1, End: 2}, Answer: bench.Answer{Failure: &bench.Failure{Class: bench.TargetNotAllowed, Message: "gw is not an allowed target"}}})
 	const quote = "auth, HTTP 401, 3 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY"
 	tests := []struct {
 		name      string
@@ -76,6 +78,7 @@ func TestEnd(t *testing.T) {
 			"stopped after 5 of 9 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
 		{"stopped by the threshold, without an end", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 0)}, true, bench.StateFailed, run.ErrorThreshold, "limited",
 			"stopped after 5 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
+		{"a server that is not allowed", []Measured{ended(refused, bench.PhaseFailed, 9)}, false, bench.StateFailed, run.TargetNotAllowed, "profiling", "gw is not an allowed target"},
 		{"over the threshold when it was cancelled", []Measured{measured(t, limited, 2, 3)}, true, bench.StateCancelled, "", "", "enough"},
 	}
 	for _, tt := range tests {

@@ -1,8 +1,9 @@
 package report
 
 import (
+	"context"
 	"errors"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -10,23 +11,37 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
+// Recovery is what [Recover] needs of its caller.
+type Recovery struct {
+	Keep     func(*metric.Set) error // makes a set keep its values on disk; an error leaves them in memory
+	Progress func(read, total int64) // is called now and then with bytes of the record file
+}
+
 // Recover computes the results of an interrupted run from the record file in its
 // folder, and the phases as the API shows them. The run has its final state already.
-func Recover(dir string, m *plan.Measure, r *run.Run) (*export.Report, []run.Phase, error) {
-	file, err := os.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
+// The error is that of ctx if it ends before. Memory does not grow with the file: the
+// values are on disk, or within the budget of the metrics.
+func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Recovery) (*export.Report, []run.Phase, error) {
+	file, err := regular.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer file.Close()
-	log, err := export.ReadRecords(file)
+	info, err := file.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	phases, err := replay(m, log)
+	in := &watched{Reader: file, ctx: ctx, total: info.Size(), progress: o.Progress}
+	log, err := export.ReadRecords(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	phases, err := replay(m, log, o.Keep)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,9 +55,28 @@ func Recover(dir string, m *plan.Measure, r *run.Run) (*export.Report, []run.Pha
 	return rep, public, nil
 }
 
+// watched is a file whose reader is told how far it is, and stops when a context ends.
+type watched struct {
+	io.Reader
+	ctx         context.Context //nolint:containedctx // of one read of the file
+	read, total int64
+	progress    func(read, total int64)
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.Reader.Read(p)
+	w.read += int64(n)
+	w.progress(w.read, w.total)
+	return n, err
+}
+
 // replay adds the records of a file to the phases in which they were made. Phases
 // without a record are left out.
-func replay(m *plan.Measure, log *export.RecordLog) ([]Measured, error) {
+func replay(m *plan.Measure, log *export.RecordLog, keep func(*metric.Set) error) ([]Measured, error) {
 	phases := make([]Measured, len(m.Phases))
 	for rec, err := range log.Records {
 		if err != nil {
@@ -56,6 +90,7 @@ func replay(m *plan.Measure, log *export.RecordLog) ([]Measured, error) {
 			if *p, err = newMeasured(&m.Phases[rec.Phase], m.Metrics); err != nil {
 				return nil, err
 			}
+			_ = keep(p.Set) // else the values stay in memory, within their budget
 			p.Stats.End, p.Stats.Start = bench.PhaseAborted, rec.Stamps.Due
 			if p.Plan.Kind == bench.Profiling {
 				p.Set.SliceFrom(rec.Stamps.Due)

@@ -1,16 +1,20 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"aiperfd/internal/engine/allow"
 )
 
 // IPVersion restricts the addresses of servers.
@@ -49,8 +53,17 @@ func (s *sources) to(server netip.Addr) (from netip.Addr, ok bool) {
 	return netip.Addr{}, false
 }
 
+// resolve returns the addresses of a host name.
+func (o *Options) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if o.Policy.Lookup != nil {
+		return o.Policy.Lookup(ctx, host)
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
 // lookup returns the addresses of a server in the order in which they are tried: those
-// of the wanted version for which there is a source address, IPv4 first.
+// of the wanted version for which there is a source address and that may be reached,
+// IPv4 first.
 func (o *Options) lookup(ctx context.Context, host, port string) ([]netip.AddrPort, error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -59,24 +72,57 @@ func (o *Options) lookup(ctx context.Context, host, port string) ([]netip.AddrPo
 	ip, err := netip.ParseAddr(host)
 	ips := []netip.Addr{ip}
 	if err != nil {
-		if ips, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+		if ips, err = o.resolve(ctx, host); err != nil {
 			return nil, err
 		}
 	}
 	chosen := sources{addrs: o.Sources}
 	var addrs []netip.AddrPort
+	var denied error
 	for _, ip := range ips {
 		ip = ip.Unmap()
 		_, reachable := chosen.to(ip)
-		if reachable && (o.IPVersion == IPAny || (o.IPVersion == IPv4) == ip.Is4()) {
-			addrs = append(addrs, netip.AddrPortFrom(ip, uint16(number)))
+		if !reachable || o.IPVersion != IPAny && (o.IPVersion == IPv4) != ip.Is4() {
+			continue
 		}
+		at := netip.AddrPortFrom(ip, uint16(number))
+		if err := o.Policy.Allow.Address(host, at); err != nil {
+			denied = cmp.Or(denied, err)
+			continue
+		}
+		addrs = append(addrs, at)
 	}
 	slices.SortStableFunc(addrs, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
-	if len(addrs) == 0 {
+	switch {
+	case len(addrs) > 0:
+	case denied != nil:
+		return nil, denied
+	default:
 		return nil, &net.AddrError{Err: "no address of the wanted IP version", Addr: host}
 	}
 	return addrs, nil
+}
+
+// Denied returns why no connection to a server is allowed: all addresses to which its
+// name leads now are denied. It is nil also if the name cannot be resolved. The server of a
+// proxied request is the proxy.
+func (o *Options) Denied(ctx context.Context, target *url.URL) error {
+	if o.Policy.Allow == nil || o.Dial != nil || o.EnvProxy {
+		return nil
+	}
+	if o.Proxy != nil {
+		target = o.Proxy
+	}
+	if _, isSocket := o.socket(hostPort(target)); isSocket {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.ConnectTimeout, DefaultConnectTimeout))
+	defer cancel()
+	_, err := o.lookup(ctx, target.Hostname(), strconv.Itoa(int(allow.Port(target))))
+	if denied, ok := errors.AsType[*allow.Denied](err); ok {
+		return denied
+	}
+	return nil
 }
 
 // dialDirect connects to the first address that answers, from the next of the source addresses.

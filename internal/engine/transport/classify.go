@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/http1"
 )
@@ -74,10 +75,13 @@ func connectFailure(err error) *bench.Failure {
 		cert   *tls.CertificateVerificationError
 		host   x509.HostnameError
 		netErr net.Error
+		denied *allow.Denied
 	)
 	switch {
 	case errors.Is(err, errConnectTimeout):
 		f.Class = bench.TimeoutConnect
+	case errors.As(err, &denied):
+		f.Class, f.Message = bench.TargetNotAllowed, denied.Error()
 	case local(err):
 		f.Class, f.Code = bench.ClientError, "limit"
 	case errors.As(err, &dns):

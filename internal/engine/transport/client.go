@@ -65,16 +65,6 @@ type attempt struct {
 	x      *Exchange // to be filled in
 }
 
-// credentials are the headers that do not follow a redirect to another origin.
-var credentials = [...]string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"}
-
-// withoutHost is the request for another origin than that of its Host.
-func (a *attempt) withoutHost() *Request {
-	r := *a.Request
-	r.Host = ""
-	return &r
-}
-
 // host returns the value of the Host header.
 func (a *attempt) host() string { return cmp.Or(a.Host, a.target.Host) }
 
@@ -235,17 +225,17 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 			continue
 		}
 		if next := redirected(resp, a.target); next != nil && hops < maxRedirects {
-			hops++
-			if next.Host != a.target.Host || next.Scheme != a.target.Scheme {
-				a.header = a.header.Clone()
-				for _, name := range credentials {
-					a.header.Del(name)
-				}
-				a.Request = a.withoutHost()
+			why := c.opts.refusal(&a, next)
+			if why == "" {
+				hops++
+				c.opts.follow(&a, next)
+				x.Release()
+				continue
 			}
-			a.target, a.fresh = next, false
-			x.Release()
-			continue
+			resp.Failure = notFollowed(resp.Status, next, why)
+		}
+		if f := resp.Failure; hops > 0 && f != nil && f.Class == bench.TargetNotAllowed {
+			resp.Failure = notFollowed(0, a.target, f.Message)
 		}
 		resp.Failure = c.opts.explain(r.unsent(resp.Failure), a.target)
 		x.Response = resp
@@ -282,20 +272,4 @@ func conclude(f *frame.Framer, h http.Header, end bench.End, endAt time.Duration
 		resp.Failure = failure
 	}
 	return resp
-}
-
-// redirected returns where a 307 or 308 points to, nil for anything else.
-func redirected(resp *bench.Response, from *url.URL) *url.URL {
-	if resp.Status != http.StatusTemporaryRedirect && resp.Status != http.StatusPermanentRedirect {
-		return nil
-	}
-	location := resp.Header.Get("Location")
-	if location == "" {
-		return nil
-	}
-	to, err := from.Parse(location)
-	if err != nil || (to.Scheme != "http" && to.Scheme != "https") {
-		return nil
-	}
-	return to
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
 )
@@ -40,7 +41,6 @@ const DefaultConnectTimeout = 10 * time.Second
 
 const (
 	idleConnTimeout = 300 * time.Second
-	maxRedirects    = 3
 	drainTime       = 250 * time.Millisecond // after the end marker
 	readBuffer      = 16 << 10
 )
@@ -76,8 +76,25 @@ type Options struct {
 	// Memory limits the total memory of the responses of all clients that share it;
 	// nil = only each response is limited.
 	Memory *Memory
+	Policy Policy
 	// Dial opens connections; nil = the system's dialer. Tests use an in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Policy says which servers requests may be sent to, and what a redirect takes with it.
+// The zero value allows every server.
+type Policy struct {
+	// Allow decides which servers may be reached; nil = all. It checks every address before
+	// the connection, unless Dial opens it.
+	Allow *allow.List
+	// Foreign are the headers of a request that a redirect has taken to another origin, if
+	// the request has headers of these names. All others stay behind.
+	Foreign http.Header
+	// Private reports whether a body contains a secret and must not be sent to another
+	// origin; nil = none does.
+	Private func(body []byte) bool
+	// Lookup returns the addresses of a host name; nil = those of the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // Memory limits the total memory of responses in flight; see [frame.Memory].

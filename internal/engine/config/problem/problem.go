@@ -30,6 +30,9 @@ const (
 	CodeSecretNotFound = "secret-not-found"
 	CodeUnsupported    = "unsupported-feature"
 
+	CodeTargetNotAllowed = "target-not-allowed" // a server that submitted documents must not reach
+	CodeSecretNotAllowed = "secret-not-allowed" // a secret that must not be sent to this server
+
 	CodeServerOwned = "server-owned"     // warning: the daemon decides this, the value is ignored
 	CodeDeprecated  = "deprecated-field" // warning: an old spelling or layout
 	CodeHidden      = "secret-hidden"    // warning: a label whose name is that of a secret

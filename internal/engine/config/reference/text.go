@@ -127,6 +127,7 @@ func fieldTexts() []fieldText {
 		{path: "metadata.name", text: "Name of the run."},
 		{path: "metadata.labels", text: "Labels of the run, at most 32. A name has 1 to 63 characters, a value at most 256."},
 		{path: "metadata.notes", text: "Free text."},
+		{path: "metadata.pinned", text: "The daemon keeps the run: its [retention rules](operations.md#retention) do not delete it, and `DELETE` refuses it. No effect with `profile`."},
 
 		{path: "benchmark", text: "The target server, the data and the load."},
 		{path: "benchmark.models", text: "The models to request. If absent, the only model in the server's list is used."},

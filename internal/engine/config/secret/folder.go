@@ -7,10 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"aiperfd/internal/engine/allow"
 )
 
 // variablePrefix begins the names of environment variables that are secrets.
 const variablePrefix = "AIPERFD_SECRET_"
+
+// hostsSuffix ends the name of the file with the hosts of a secret.
+const hostsSuffix = ".hosts"
 
 // maxSecret is the most bytes of a secret's file.
 const maxSecret = 64 << 10
@@ -59,6 +64,9 @@ func (f *Folder) check(dir string) error {
 		if err == nil && info.Mode().IsRegular() {
 			err = checkMode(info)
 		}
+		if name, ok := strings.CutSuffix(e.Name(), hostsSuffix); ok && err == nil {
+			_, _, err = f.hosts(name)
+		}
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -78,24 +86,77 @@ func checkMode(info fs.FileInfo) error {
 // Get returns the content of a file, without blanks around it. The file is read each
 // time, so that a secret can be replaced.
 func (f *Folder) Get(name string) (string, bool) {
-	if f == nil || !validName(name) {
+	if strings.HasSuffix(name, hostsSuffix) {
 		return "", false
+	}
+	text, err := f.read(name)
+	return text, err == nil && text != ""
+}
+
+// read reads a file. The error is fs.ErrNotExist if there is none.
+func (f *Folder) read(name string) (string, error) {
+	if f == nil || !validName(name) {
+		return "", fs.ErrNotExist
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || checkMode(info) != nil {
-		return "", false
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err == nil {
+		err = checkMode(info)
+	}
+	if err != nil {
+		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
-	if err != nil || len(data) > maxSecret {
-		return "", false
+	if err == nil && len(data) > maxSecret {
+		err = errTooLong
 	}
-	text := strings.TrimSpace(string(data))
-	return text, text != ""
+	return strings.TrimSpace(string(data)), err
+}
+
+// The errors of files that cannot be secrets.
+var (
+	errNotRegular = errors.New("not a regular file")
+	errTooLong    = errors.New("longer than 64 KiB")
+)
+
+// Hosts returns the hosts to which a secret is bound: the patterns in the file NAME.hosts, one per
+// line. bound is false if there is no such file. A file that cannot be read binds the
+// secret to no host.
+func (f *Folder) Hosts(name string) (hosts allow.Patterns, bound bool) {
+	hosts, bound, err := f.hosts(name)
+	if err != nil {
+		return nil, true
+	}
+	return hosts, bound
+}
+
+// hosts is [Folder.Hosts] with the reason.
+func (f *Folder) hosts(name string) (hosts allow.Patterns, bound bool, err error) {
+	text, err := f.read(name + hostsSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if err == nil {
+		hosts, err = allow.ParseAll(lines)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s%s: %w", name, hostsSuffix, err)
+	}
+	return hosts, true, err
 }
 
 // Lookup finds secrets in a folder, which may be nil, and in the environment as

@@ -77,3 +77,39 @@ func TestOpenFolder(t *testing.T) {
 		t.Errorf("no folder: %v, %v", f, err)
 	}
 }
+
+func TestHosts(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "key", "sk-1", 0o600)
+	write(t, dir, "key.hosts", "# of the lab\napi.example.com:443\n*.lab # all\n\n10.0.0.0/8", 0o600)
+	write(t, dir, "none.hosts", "# nowhere", 0o600)
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "late.hosts", "a b", 0o600)
+	write(t, dir, "open.hosts", "api.example.com", 0o644)
+	for _, c := range []struct {
+		name, host  string
+		port        uint16
+		bound, want bool
+	}{
+		{"key", "api.example.com", 443, true, true}, {"key", "api.example.com", 80, true, false}, {"key", "GW.lab.", 1, true, true},
+		{"key", "10.1.2.3", 80, true, true}, {"key", "evil.example", 443, true, false}, {"none", "gw.lab", 80, true, false},
+		{"late", "a", 80, true, false}, {"open", "api.example.com", 443, true, false}, {"other", "gw.lab", 80, false, false}, {"../key", "gw.lab", 80, false, false},
+	} {
+		hosts, bound := f.Hosts(c.name)
+		if got := hosts.Host(c.host, c.port); bound != c.bound || got != c.want {
+			t.Errorf("Hosts(%s): bound %v, %s:%d %v; want %v, %v", c.name, bound, c.host, c.port, got, c.bound, c.want)
+		}
+	}
+	if _, ok := f.Get("key.hosts"); ok {
+		t.Error("a file of hosts is a secret")
+	}
+	if _, err := OpenFolder(dir); err == nil || !strings.Contains(err.Error(), `late.hosts: "a b": `) || !strings.Contains(err.Error(), "open.hosts has mode") {
+		t.Errorf("OpenFolder: %v, want both wrong files of hosts", err)
+	}
+	if _, bound := (*Folder)(nil).Hosts("key"); bound {
+		t.Error("nothing binds a secret")
+	}
+}

@@ -46,6 +46,7 @@ type Node struct {
 	Items       []*Node
 	Members     []Member
 	Secrets     []string // values that a substitution put into the text
+	References  []string // names of the secrets among them
 	Written     string   // the text before substitutions; empty = there were none
 	Substituted bool     // a substitution gave the whole text
 	// Confidential nodes hold a secret that ${secret:NAME} gave. The decoder clears it

@@ -57,7 +57,9 @@ func expand(n *tree.Node, o Options, r *problem.Report) {
 		}
 		if outside {
 			n.Secrets = append(n.Secrets, value)
-			n.Confidential = n.Confidential || strings.HasPrefix(expression, "secret:")
+			if name, isSecret := strings.CutPrefix(expression, "secret:"); isSecret {
+				n.Confidential, n.References = true, append(n.References, name)
+			}
 		}
 		out.WriteString(value)
 		rest = tail

@@ -230,6 +230,33 @@ func (d Dist) DrawInt(r *rand.Rand) int {
 	return int(max(1, math.RoundToEven(min(d.Draw(r), MaxValue))))
 }
 
+// Mean returns the mean of the draws, 0 for the zero value. It does not include what
+// truncating a normal distribution at 0 and clamping it or a log-normal one to min and max
+// change, except that the mean is clamped, too.
+func (d Dist) Mean() float64 {
+	sum, before := 0.0, 0.0
+	switch d.kind {
+	case distNone:
+		return 0
+	case distConstant, distNormal:
+		sum = d.a
+	case distLogNormal:
+		sum = math.Exp(d.a + float64(d.b*d.b)/2)
+	case distMixture, distEmpirical:
+		for i, upTo := range d.sums {
+			value := 0.0
+			if d.kind == distMixture {
+				value = d.parts[i].Mean()
+			} else {
+				value = d.values[i]
+			}
+			sum += value * (upTo - before) / d.sums[len(d.sums)-1]
+			before = upTo
+		}
+	}
+	return min(max(sum, d.min), d.max)
+}
+
 // Constant returns the value of a constant as a count, at least 1, if every draw is
 // the same; else 0.
 func (d Dist) Constant() int {

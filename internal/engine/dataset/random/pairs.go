@@ -43,6 +43,18 @@ func NewPairs(pairs []Pair) (Pairs, error) {
 // Given reports whether p has pairs.
 func (p Pairs) Given() bool { return len(p.pairs) > 0 }
 
+// Mean returns the means of both lengths.
+func (p Pairs) Mean() (input, output float64) {
+	before := 0.0
+	for i, pair := range p.pairs {
+		share := (p.which.sums[i] - before) / p.which.sums[len(p.which.sums)-1]
+		input += pair.Input.Mean() * share
+		output += pair.Output.Mean() * share
+		before = p.which.sums[i]
+	}
+	return input, output
+}
+
 // Draw draws a pair by its probability, and then both lengths, each at least 1.
 func (p Pairs) Draw(r *rand.Rand) (input, output int) {
 	pair := &p.pairs[p.which.pick(r)]

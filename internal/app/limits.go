@@ -1,0 +1,81 @@
+package app
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"aiperfd/internal/api"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/quota"
+	"aiperfd/internal/study/cell"
+)
+
+// Limits bound what the clients of a daemon can take from it and ask of it. The zero
+// value has the defaults of package api, and allows every load.
+type Limits struct {
+	API           api.Limits
+	Caps          quota.Caps
+	WebSockets    int           // clients at a time; 0 = feed.DefaultMaxClients
+	MetricsLinger time.Duration // see api.Options
+}
+
+// connections returns how many connections to servers a process can have that may open so
+// many files: some are for the store, the files of a run and the clients.
+func connections(files uint64) int {
+	const others = 64
+	return int(min(max(files, others+1)-others, math.MaxInt32))
+}
+
+// checkPlans compiles a document, and each variation of a study, and checks the plans.
+// Of a search, whose variations follow from results, it checks the lowest and the highest
+// values; the engine checks every cell again.
+func checkPlans(doc *config.Document, caps quota.Caps) error {
+	p, err := plan.Compile(doc)
+	if err != nil {
+		return err
+	}
+	s := doc.Study()
+	if s == nil || s.Sweep == nil {
+		return caps.Check(p)
+	}
+	variations := []cell.Variation(s.Variations)
+	if s.Search != nil {
+		variations = s.Search.Corners()
+	}
+	var found problem.Invalid
+	seen := make(map[string]bool)
+	for i := range variations {
+		cell, _, err := s.Cell(&variations[i], 0)
+		if err != nil {
+			return err
+		}
+		if p, err = plan.Compile(cell); err == nil {
+			err = caps.Check(p)
+		}
+		var invalid *problem.Invalid
+		if err != nil && !errors.As(err, &invalid) {
+			return err
+		}
+		for _, one := range problemsOf(invalid) {
+			one.Detail = variations[i].Label + ": " + one.Detail
+			if key := one.Pointer + one.Code; !seen[key] { // the first variation of many
+				seen[key] = true
+				found.Problems = append(found.Problems, one)
+			}
+		}
+	}
+	if len(found.Problems) == 0 {
+		return nil
+	}
+	return &found
+}
+
+func problemsOf(e *problem.Invalid) []problem.Problem {
+	if e == nil {
+		return nil
+	}
+	return e.Problems
+}

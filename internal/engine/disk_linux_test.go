@@ -1,0 +1,101 @@
+package engine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/mock"
+)
+
+// leave fills a disk until n bytes are free.
+func leave(t *testing.T, dir string, n int64) {
+	t.Helper()
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, max(0, int64(s.Bavail)*s.Bsize-n))); err != nil && !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+// A run whose disk fills measures to its end. Its record files stop early enough for the
+// results, end at a complete line, and are said to be incomplete.
+func TestDiskFills(t *testing.T) {
+	for name, test := range map[string]struct {
+		left  int64 // bytes of the disk, after a third of the run
+		state bench.State
+	}{
+		"nearly":     {600 << 10, bench.StateCompleted},
+		"completely": {0, bench.StateFailed}, // the results cannot be written
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := t.TempDir()
+			if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
+				t.Skipf("mount tmpfs: %v; this test needs a process that may mount", err)
+			}
+			defer unix.Unmount(disk, unix.MNT_DETACH)
+			synctest.Test(t, func(t *testing.T) {
+				b := newBedWith(t, mock.Options{TTFT: mock.ConstDelay(50 * time.Millisecond), ITL: mock.ConstDelay(time.Millisecond)}, nil,
+					func(o *engine.Options) {
+						o.DiskReserve = 1 << 20
+						o.Monitor = monitor.Options{Ticker: monitor.NewTimer, Host: still{}}
+					})
+				b.store.dir = disk
+				id := b.submit(`
+randomSeed: 1
+benchmark:
+  model: m
+  endpoint: {url: http://mock, type: chat, streaming: true, useServerTokenCount: true}
+  dataset: {type: file, format: single_turn, records: [{text: one, output_length: 11}]}
+  phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 500}]
+`)
+				time.Sleep(10 * time.Second)
+				leave(t, disk, test.left)
+				time.Sleep(5 * time.Second)
+				if r, err := b.engine.Get(t.Context(), id); err != nil || !strings.Contains(r.StateReason, "disk is nearly full") {
+					t.Errorf("state reason on a full disk = %q, %v", r.StateReason, err)
+				}
+				r := b.wait(id)
+				if r.State != test.state || r.Summary.Requests != 500 {
+					t.Fatalf("run = %s (%s) with %d requests, want %s with 500", r.State, r.StateReason, r.Summary.Requests, test.state)
+				}
+				var warned bool
+				for _, w := range r.Warnings {
+					warned = warned || w.Code == "disk-full" && strings.Contains(w.Detail, "profile_export.jsonl lacks the last")
+				}
+				if !warned {
+					t.Errorf("warnings = %v, want disk-full", r.Warnings)
+				}
+				data, err := os.ReadFile(filepath.Join(b.store.Dir(id), export.NamesFor("").Records))
+				lines := strings.Count(string(data), "\n")
+				if err != nil || lines < 150 || lines > 300 || !strings.HasSuffix(string(data), "}\n") {
+					t.Errorf("%d records, %v; want those of the first part, complete", lines, err)
+				}
+				if test.state != bench.StateCompleted {
+					return
+				}
+				marker, err := os.ReadFile(filepath.Join(b.store.Dir(id), export.ReadyMarker))
+				if err != nil || !strings.Contains(string(marker), `"partial":true,"failed_exporters":["profile_export.jsonl"]`) {
+					t.Errorf("marker = %s, %v; want that the records are incomplete", marker, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,156 @@
+// Package quota bounds the load that a plan may ask for, because whoever may submit a
+// document to a daemon is not always the one who answers for its load.
+package quota
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// The default caps of a daemon.
+const (
+	DefaultConcurrency = 10_000
+	DefaultRate        = 100_000
+	DefaultDuration    = 24 * time.Hour
+	DefaultRequests    = 10_000_000
+	DefaultTokens      = 10_000_000_000
+)
+
+// Caps are the most that a plan may ask for; 0 = no cap.
+type Caps struct {
+	Concurrency int           // sessions, users, or requests without a first token at a time, of one phase
+	Rate        float64       // arrivals per second, of one phase
+	Duration    time.Duration // of all phases together
+	Requests    int64         // of all phases together
+	Tokens      int64         // of all requests together, sent and received, on average
+	// Connections are those that the process can have open to servers, because it may
+	// not open more files. A closed loop of HTTP/1.1 needs one per session.
+	Connections int
+}
+
+// Check returns a *problem.Invalid with all caps that a plan exceeds, or nil. What a plan
+// does not know is not checked: the length of a dataset that is read from a file, and how
+// many requests a closed loop sends in a given time.
+func (c Caps) Check(p *plan.Plan) error {
+	k := checker{caps: c, plan: p}
+	var duration time.Duration
+	var requests, tokens float64
+	each := perRequest(p)
+	for i := range p.Phases {
+		n := k.phase(&p.Phases[i])
+		requests += n
+		tokens += max(n, 1) * each
+		duration += min(p.Phases[i].Duration, math.MaxInt64-duration)
+	}
+	if c.Duration > 0 && duration > c.Duration {
+		k.fail(k.first(func(ph *plan.Phase) bool { return ph.Duration > 0 }, "duration"),
+			duration.String(), "the phases last %v, the daemon allows %v (--max-duration)", duration, c.Duration)
+	}
+	if c.Requests > 0 && requests > float64(c.Requests) {
+		k.fail("phases", requests, "the phases send %.0f requests, the daemon allows %d (--max-requests)", requests, c.Requests)
+	}
+	if c.Tokens > 0 && tokens > float64(c.Tokens) {
+		k.fail("datasets/0/prompts", tokens, "the requests have about %.0f tokens, the daemon allows %d (--max-tokens)", tokens, c.Tokens)
+	}
+	if len(k.problems) == 0 {
+		return nil
+	}
+	return &problem.Invalid{Problems: k.problems}
+}
+
+// checker collects the problems of one plan.
+type checker struct {
+	caps     Caps
+	plan     *plan.Plan
+	problems []problem.Problem
+}
+
+func (k *checker) fail(field string, value any, format string, args ...any) {
+	k.problems = append(k.problems, problem.Problem{
+		Pointer: "#/benchmark/" + field, Code: problem.CodeOutOfRange, Detail: fmt.Sprintf(format, args...), Value: value,
+	})
+}
+
+// first names a field of the first phase that matches.
+func (k *checker) first(match func(*plan.Phase) bool, field string) string {
+	for i := range k.plan.Phases {
+		if ph := &k.plan.Phases[i]; match(ph) {
+			return fmt.Sprintf("phases/%d/%s", ph.Index, field)
+		}
+	}
+	return "phases"
+}
+
+// phase checks one phase and returns how many requests it sends, 0 if that is unknown.
+func (k *checker) phase(ph *plan.Phase) float64 {
+	at := func(field string) string { return fmt.Sprintf("phases/%d/%s", ph.Index, field) }
+	users := 0
+	if ph.Users != nil {
+		users = ph.Users.Count
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"concurrency", ph.Concurrency}, {"prefillConcurrency", ph.Prefill}, {"users", users}} {
+		if k.caps.Concurrency > 0 && n.value > k.caps.Concurrency {
+			k.fail(at(n.field), n.value, "%s is %d, the daemon allows %d (--max-concurrency)", n.field, n.value, k.caps.Concurrency)
+		}
+	}
+	closed := !ph.Open() && k.plan.Transport.Version == transport.HTTP1
+	if most := k.caps.Connections; most > 0 && closed && ph.Concurrency > most {
+		k.fail(at("concurrency"), ph.Concurrency,
+			"%d connections are needed at a time, the daemon can open %d because of its limit of open files (ulimit -n)", ph.Concurrency, most)
+	}
+	if k.caps.Rate > 0 && ph.Rate > k.caps.Rate {
+		field := "rate"
+		switch d := &k.plan.Document.Benchmark.Phases[ph.Index]; {
+		case d.RateSeries != nil:
+			field = "rateSeries"
+		case d.SessionRate != nil:
+			field = "sessionRate"
+		}
+		k.fail(at(field), ph.Rate, "%v arrivals per second, the daemon allows %v (--max-rate)", ph.Rate, k.caps.Rate)
+	}
+	return k.requests(ph)
+}
+
+// requests returns how many requests a phase sends at most, 0 if that is unknown.
+func (k *checker) requests(ph *plan.Phase) float64 {
+	most := math.Inf(1)
+	if ph.Requests > 0 {
+		most = float64(ph.Requests)
+	}
+	turns := max(1, k.plan.Dataset.Options.Synthetic.Turns.Mean())
+	if ph.Sessions > 0 {
+		most = min(most, float64(ph.Sessions)*turns)
+	}
+	if ph.Rate > 0 && ph.Duration > 0 {
+		mean, _ := ph.RateUntil(ph.Duration)
+		arrivals := mean * ph.Duration.Seconds()
+		if ph.PerSession {
+			arrivals *= turns
+		}
+		most = min(most, arrivals)
+	}
+	if math.IsInf(most, 1) {
+		return 0
+	}
+	return most
+}
+
+// perRequest returns the tokens of a request on average, of generated prompts and limits
+// of the output.
+func perRequest(p *plan.Plan) float64 {
+	s, output := &p.Dataset.Options.Synthetic, p.Dataset.Options.OSL
+	sum := float64(s.SharedSystem + s.UserContext + s.PrefixLength)
+	if s.Pairs.Given() {
+		in, out := s.Pairs.Mean()
+		return sum + in*float64(max(1, s.BatchSize)) + out
+	}
+	return sum + s.ISL.Mean()*float64(max(1, s.BatchSize)) + output.Mean()
+}

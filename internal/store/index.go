@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/run"
+)
+
+// Row is a run as the index has it. Its JSON is not decoded, so that nothing is lost that
+// another version has written.
+type Row struct {
+	ID          string
+	State       bench.State
+	run, config string
+}
+
+// Document returns the content of the run's copy in its folder, [CopyFile]. A damaged row
+// is an error.
+func (r *Row) Document() ([]byte, error) {
+	if !json.Valid([]byte(r.run)) || r.config != "" && !json.Valid([]byte(r.config)) {
+		return nil, fmt.Errorf("the row of run %s is damaged", r.ID)
+	}
+	data, err := plainjson.Marshal(struct {
+		Schema string          `json:"schema"`
+		Run    json.RawMessage `json:"run"`
+		Config json.RawMessage `json:"config,omitempty"`
+	}{documentSchema, json.RawMessage(r.run), json.RawMessage(r.config)})
+	if err != nil {
+		return nil, fmt.Errorf("encode run %s: %w", r.ID, err)
+	}
+	return append(data, '\n'), nil
+}
+
+// CopyFile is the file in the folder of a run that contains the run itself.
+const CopyFile = runFile
+
+// UsableID reports whether a text can be the id of a run.
+func UsableID(id string) bool { return usableID.MatchString(id) }
+
+// Index is the index of a data folder, opened beside the process that the folder belongs
+// to, or a copy of it. It does not need the lock of the folder, and works on databases of
+// earlier versions. It is safe for concurrent use.
+type Index struct{ db *sql.DB }
+
+// OpenIndex opens the index of a data folder, which must exist.
+func OpenIndex(dir string) (*Index, error) {
+	return OpenIndexFile(filepath.Join(dir, databaseFile))
+}
+
+// OpenIndexFile opens a copy that [Index.Copy] has made.
+func OpenIndexFile(path string) (*Index, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not a data folder of aiperfd: it has no %s", filepath.Dir(path), filepath.Base(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", source(path, ""))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return &Index{db}, nil
+}
+
+// Close closes the index.
+func (x *Index) Close() error { return x.db.Close() }
+
+// Copy writes a consistent copy of the index to a file that must not exist. Changes go on
+// meanwhile.
+func (x *Index) Copy(ctx context.Context, path string) error {
+	if _, err := x.db.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+		return fmt.Errorf("copy index: %w", err)
+	}
+	return nil
+}
+
+// Check checks the integrity of the whole database.
+func (x *Index) Check(ctx context.Context) error {
+	var verdict string
+	if err := x.db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
+		return fmt.Errorf("check index: %w", err)
+	}
+	if verdict != "ok" {
+		return damage(verdict)
+	}
+	return nil
+}
+
+// IDs returns the ids of all runs, in their order.
+func (x *Index) IDs(ctx context.Context) ([]string, error) { return x.ids(ctx, "") }
+
+// Cells returns the ids of the runs of a study.
+func (x *Index) Cells(ctx context.Context, parent string) ([]string, error) {
+	return x.ids(ctx, "WHERE parent_id = ?", parent)
+}
+
+func (x *Index) ids(ctx context.Context, condition string, args ...any) (ids []string, err error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT id FROM runs "+condition+" ORDER BY id", args...)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// Row returns a run; run.ErrNotFound if it does not exist.
+func (x *Index) Row(ctx context.Context, id string) (*Row, error) {
+	r := &Row{ID: id}
+	err := x.db.QueryRowContext(ctx, "SELECT state, run, config FROM runs WHERE id = ?", id).Scan(&r.State, &r.run, &r.config)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%s: %w", id, run.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get run %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// Run decodes the row.
+func (r *Row) Run() (*run.Run, error) {
+	out := new(run.Run)
+	if err := json.Unmarshal([]byte(r.run), out); err != nil {
+		return nil, fmt.Errorf("decode run %s: %w", r.ID, err)
+	}
+	return out, nil
+}
+
+// Remove removes a run from a copy of the index.
+func (x *Index) Remove(ctx context.Context, id string) error {
+	if _, err := x.db.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id); err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err)
+	}
+	return nil
+}

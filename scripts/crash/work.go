@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// fate is what must be true of a run.
+type fate int
+
+const (
+	there   fate = iota // it was accepted, or imported
+	unknown             // a change was begun, and its answer never came
+	gone                // its deletion was answered
+)
+
+// ledger has the fate of every run. It is safe for concurrent use.
+type ledger struct {
+	mu    sync.Mutex
+	fates map[string]fate
+	ended map[string]bool // runs whose files were checked
+}
+
+func newLedger() ledger { return ledger{fates: map[string]fate{}, ended: map[string]bool{}} }
+
+func (l *ledger) set(id string, f fate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fates[id] = f
+	if f != there {
+		delete(l.ended, id)
+	}
+}
+
+// ids returns the runs of a fate, in order.
+func (l *ledger) ids(f fate) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for id, is := range l.fates {
+		if is == f {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// claim makes the fate of a run unknown; false = it is not there.
+func (l *ledger) claim(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f, known := l.fates[id]; !known || f != there {
+		return false
+	}
+	l.fates[id] = unknown
+	delete(l.ended, id)
+	return true
+}
+
+// known reports whether the ledger has a run.
+func (l *ledger) known(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.fates[id]
+	return ok
+}
+
+// checked reports whether the files of a run were checked, and notes that they are now.
+func (l *ledger) checked(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.ended[id]
+	l.ended[id] = true
+	return was
+}
+
+const single = `metadata: {name: crash}
+benchmark:
+  model: m
+  endpoint: {url: "http://%s", streaming: true}
+  dataset: {type: synthetic, isl: 16, osl: 4}
+  tokenizer: {name: builtin}
+  phases: [{name: profiling, type: concurrency, concurrency: 2, requests: %d}]
+`
+
+const sweep = `metadata: {name: crash}
+sweep: {type: grid, parameters: {"benchmark.phases.profiling.concurrency": [1, 2]}}
+` + "benchmark:\n" + `  model: m
+  endpoint: {url: "http://%s", streaming: true}
+  dataset: {type: synthetic, isl: 16, osl: 4}
+  tokenizer: {name: builtin}
+  phases: [{name: profiling, type: concurrency, concurrency: 1, requests: %d}]
+`
+
+// enough is the number of runs above which none is submitted.
+const enough = 40
+
+// submit submits runs and studies.
+func (t *test) submit(ctx, _ context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		document, requests := single, 1+random.IntN(60)
+		if random.IntN(6) == 0 {
+			document, requests = sweep, 1+random.IntN(10)
+		}
+		if len(t.runs.ids(there)) < enough {
+			status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs", fmt.Sprintf(document, t.target, requests))
+			var run struct{ ID string }
+			if status == http.StatusCreated && json.Unmarshal(answer, &run) == nil {
+				t.runs.set(run.ID, there)
+				t.count.add(&t.count.submits)
+			}
+		}
+		pause(ctx, time.Duration(random.IntN(120))*time.Millisecond)
+	}
+}
+
+// victim claims a run that has ended; "" = there is none. Until its fate is set it is
+// unknown, and nobody else gets it.
+func (t *test) victim(ctx context.Context, random *rand.Rand) string {
+	ids := t.runs.ids(there)
+	if len(ids) < enough/4 {
+		return ""
+	}
+	id := ids[random.IntN(len(ids))]
+	var run struct{ State string }
+	if t.daemon.get(ctx, "/api/runs/"+id, &run) != nil || !terminal(run.State) || !t.runs.claim(id) {
+		return ""
+	}
+	return id
+}
+
+func terminal(state string) bool {
+	return state == "completed" || state == "failed" || state == "cancelled"
+}
+
+// delete deletes a claimed run and reports whether that was answered.
+func (t *test) delete(ctx context.Context, id string) bool {
+	status, _, _ := t.daemon.call(ctx, http.MethodDelete, "/api/runs/"+id, "")
+	if status != http.StatusNoContent {
+		return false
+	}
+	t.runs.set(id, gone)
+	t.count.add(&t.count.deletes)
+	return true
+}
+
+// remove deletes runs.
+func (t *test) remove(ctx, _ context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		if id := t.victim(ctx, random); id != "" {
+			t.delete(ctx, id)
+		}
+		pause(ctx, time.Duration(50+random.IntN(400))*time.Millisecond)
+	}
+}
+
+// backup writes backups.
+func (t *test) backup(ctx, tools context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		pause(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+		if t.tool(tools, "backup", "--data-dir", t.path("data"), "--output", t.path("out", fmt.Sprintf("backup-%d.tar.gz", random.IntN(4)))) == nil {
+			t.count.add(&t.count.backups)
+		}
+	}
+}
+
+// move exports runs, deletes them and imports them again, beside the daemon.
+func (t *test) move(ctx, tools context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		pause(ctx, time.Duration(random.IntN(100))*time.Millisecond)
+		id := t.victim(ctx, random)
+		if id == "" {
+			continue
+		}
+		file := t.path("moved", id+".tar.gz")
+		if t.tool(tools, "runs", "export", id, "--data-dir", t.path("data"), "--output", file) != nil {
+			t.runs.set(id, there)
+			continue
+		}
+		t.count.add(&t.count.exports)
+		if !t.delete(ctx, id) {
+			continue
+		}
+		t.runs.set(id, unknown)
+		if t.tool(tools, "runs", "import", file, "--data-dir", t.path("data")) == nil {
+			t.runs.set(id, there)
+			t.count.add(&t.count.imports)
+		}
+	}
+}
