@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
@@ -82,8 +84,15 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		Document: doc, Folder: folder, Warnings: problems, Out: out, Version: version,
 		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), flags),
 	}
+	if strings.Contains(p.Command, redact.Placeholder) {
+		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
+	}
 	return withExitCode(p.Run(ctx))
 }
+
+// exposed is the warning for a command line with a secret.
+const exposed = "the command line contains a secret, and other users of this machine can see it while the command runs; " +
+	"use --api-key-file or AIPERFD_API_KEY for an API key, and ${NAME} in a document (--config) for other secrets"
 
 // withExitCode adds the exit code of an outcome.
 func withExitCode(err error) error {

@@ -24,11 +24,12 @@ func openLog(d *config.Document, dir string, screen *terminal.Screen) (zerolog.L
 		"NOTICE": zerolog.InfoLevel, "SUCCESS": zerolog.InfoLevel, "WARNING": zerolog.WarnLevel,
 		"ERROR": zerolog.ErrorLevel, "CRITICAL": zerolog.ErrorLevel,
 	}[strings.ToUpper(d.Benchmark.Logging.Level)]
-	path := filepath.Join(dir, export.NamesFor("").Log)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	name := export.NamesFor("").Log
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := durable.MkdirAll(dir, name); err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("make log folder: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
+	file, err := durable.Create(path, durable.Shared)
 	if err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
 	}

@@ -65,7 +65,7 @@ func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], err
 
 // open creates the file and starts the writer, which appends by an encoder.
 func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], error)) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
+	file, err := durable.Create(path, durable.Shared)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ type Inputs struct {
 // OpenInputs creates the file.
 func OpenInputs(o InputOptions) (*Inputs, error) {
 	path := filepath.Join(o.Dir, export.NamesFor(o.Plan.Files.Layout.Prefix).Inputs)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, durable.Shared)
+	file, err := durable.Create(path, durable.Shared)
 	if err != nil {
 		return nil, err
 	}

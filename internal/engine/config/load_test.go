@@ -325,7 +325,7 @@ func TestUsageUnasked(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	d, _ := mustLoad(t, `benchmark: {model: m, phases: {requests: 200}, endpoint: {url: "http://user:pass@h/?api_key=Q&x=1", apiKey: KEY,
 		headers: {Authorization: Bearer T, X-Plain: visible}, extra: {password: PW, nested: {token: TOK}, temperature: 1}}}`, LoadOptions{Choices: someChoices()})
-	want := []string{"Bearer T", "KEY", "PW", "Q", "TOK", "pass", "user", "user:pass"}
+	want := []string{"Bearer T", "KEY", "PW", "Q", "TOK", "dXNlcjpwYXNz", "pass", "user", "user:pass"}
 	if got := d.Secrets(); !slices.Equal(got, want) {
 		t.Errorf("Secrets() = %q, want %q", got, want)
 	}

@@ -71,6 +71,30 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err er
 	return os.Rename(file.Name(), path)
 }
 
+// Create makes a file that is written piece by piece, anew: a link in its place is removed
+// and not followed. The content is not durable.
+func Create(path string, mode fs.FileMode) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+}
+
+// MkdirAll makes the folder of a file below dir, which exists, and those that it needs. A
+// link in the path cannot lead out of dir.
+func MkdirAll(dir, file string) (err error) {
+	folder := filepath.Dir(filepath.FromSlash(file))
+	if folder == "." {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.MkdirAll(folder, 0o777)
+}
+
 // createTemporary makes a file to be renamed to name. os.CreateTemp would make it
 // private for ever.
 func createTemporary(dir, name string, mode fs.FileMode) (*os.File, error) {

@@ -71,3 +71,49 @@ func TestModeFollowsTheUmask(t *testing.T) {
 		t.Errorf("mode %v (%v), want that of any new file, %v", got.Mode(), err, want.Mode())
 	}
 }
+
+func TestCreate(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), Private); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]func(from, to string) error{"symbolic": os.Symlink, "hard": os.Link} {
+		path := filepath.Join(dir, name)
+		if err := link(victim, path); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			f, err := Create(path, Private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.WriteString(f, "new")
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for path, want := range map[string]string{victim: "precious", path: "new"} {
+			if got, err := os.ReadFile(path); err != nil || string(got) != want {
+				t.Errorf("%s link: %s has %q, %v, want %q", name, filepath.Base(path), got, err, want)
+			}
+		}
+	}
+}
+
+func TestMkdirAll(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for file, accepted := range map[string]bool{"x": true, "a/b/x": true, "link/a/x": false, "../a/x": false} {
+		if err := MkdirAll(dir, file); (err == nil) != accepted {
+			t.Errorf("MkdirAll(%s): %v", file, err)
+		}
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("folders elsewhere: %v, %v", left, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "a", "b")); err != nil || !info.IsDir() {
+		t.Errorf("no folder: %v", err)
+	}
+}

@@ -3,12 +3,16 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 	"aiperfd/internal/engine/export/inputs"
+	"aiperfd/internal/engine/redact"
 )
 
 // emptySum and helloSum are SHA-256 of nothing and of "hello".
@@ -78,3 +82,31 @@ func TestRawOfForm(t *testing.T) {
 }
 
 func slicesOf(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
+
+// TestRawOfStreamedSecret: a secret that was sent in pieces is in no line, whether the
+// server declared a stream or not.
+func TestRawOfStreamedSecret(t *testing.T) {
+	const secret = "secret-value"
+	var streamed bench.Response
+	text := ""
+	for i := range len(secret) {
+		data := fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q}}]}`, secret[i:i+1])
+		streamed.Events.Append(eventlog.Event{Name: "message", Data: []byte(data)})
+		text += "data: " + data + "\n\n"
+	}
+	streamed.Status = 200
+	for name, resp := range map[string]*bench.Response{"stream": &streamed, "body": {Status: 200, Body: []byte(text)}} {
+		var out bytes.Buffer
+		o := testOptions()
+		o.Secrets = redact.NewSet("Bearer " + secret)
+		w := NewRecordWriter(&out, o)
+		if err := errors.Join(w.WriteRaw(NewRaw(&bench.Record{}, http.Header{}, nil, resp)), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		for word, want := range map[string]int{`content\":`: len(secret), `\":\"` + redact.Placeholder + `\"`: len(secret)} {
+			if got := strings.Count(out.String(), word); got != want {
+				t.Errorf("%s: %s %d times, want %d: %s", name, word, got, want, out.String())
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export/inputs"
@@ -149,17 +150,35 @@ func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
 // cleanResponses returns responses without secrets. A body may have been cut
 // within a secret, which can be seen only before it becomes a part of a line.
 func (w *RecordWriter) cleanResponses(list []RawResponse) []RawResponse {
+	if w.opts.Secrets == nil {
+		return list
+	}
 	out := slices.Clone(list)
+	var events []string // of all responses: a secret may be in several of them
 	for i := range out {
 		r := &out[i]
 		r.ContentType = w.opts.Secrets.Exact(r.ContentType)
 		if r.Text != nil {
-			clean := w.opts.Secrets.Exact(*r.Text)
+			lines := strings.SplitAfter(*r.Text, "\n") // possibly events of a stream that the server did not declare
+			w.opts.Secrets.Pieces(lines)
+			clean := w.opts.Secrets.Exact(strings.Join(lines, ""))
 			r.Text = &clean
 		}
 		r.Packets = slices.Clone(r.Packets)
 		for j := range r.Packets {
-			r.Packets[j].Value = w.opts.Secrets.Exact(r.Packets[j].Value)
+			if p := &r.Packets[j]; p.Name == "data" {
+				events = append(events, p.Value)
+			} else {
+				p.Value = w.opts.Secrets.Exact(p.Value)
+			}
+		}
+	}
+	w.opts.Secrets.Pieces(events)
+	for i := range out {
+		for j := range out[i].Packets {
+			if p := &out[i].Packets[j]; p.Name == "data" {
+				p.Value, events = events[0], events[1:]
+			}
 		}
 	}
 	return out

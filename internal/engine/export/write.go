@@ -136,7 +136,7 @@ func writeAll(dir string, files []output) []error {
 	problems := make([]error, len(files))
 	for i, f := range files {
 		at := filepath.Join(dir, filepath.FromSlash(f.name))
-		if problems[i] = os.MkdirAll(filepath.Dir(at), 0o777); problems[i] != nil {
+		if problems[i] = durable.MkdirAll(dir, f.name); problems[i] != nil {
 			continue
 		}
 		durable.RemoveLeftovers(at)

@@ -147,7 +147,7 @@ func (a *automaton) find(l layer, found []span) []span {
 		}
 		before := row
 		row = a.next[row+int32(a.column[c])]
-		if (row == 0 || c == '\\') && breakLength(text[i:]) > 0 {
+		if (row == 0 || c == '\\') && spaceLength(text[i:]) > 0 {
 			found = a.across(l, i, before, found)
 		}
 		m := &a.out[row>>a.shift]
@@ -168,8 +168,9 @@ func (a *automaton) find(l layer, found []span) []span {
 func (a *automaton) across(l layer, i int, row int32, found []span) []span {
 	text, first := l.text, i
 	for n := int32(1); ; n++ {
-		i = skipBreaks(text, i)
-		if i >= len(text) {
+		if at := skipBreaks(text, i, spaceLength); at < len(text) && !a.continues(row, text[i]) {
+			i = at
+		} else if at == len(text) {
 			return found
 		}
 		row = a.next[row+int32(a.column[text[i]])]
@@ -182,6 +183,12 @@ func (a *automaton) across(l layer, i int, row int32, found []span) []span {
 			found = append(found, span{l.start(first - int(m.length-n)), l.end(i)})
 		}
 	}
+}
+
+// continues reports whether a pattern that has begun in row goes on with c.
+func (a *automaton) continues(row int32, c byte) bool {
+	next := a.next[row+int32(a.column[c])]
+	return a.out[next>>a.shift].depth == a.out[row>>a.shift].depth+1
 }
 
 // begun returns how many bytes at the end of text are the start of a pattern.

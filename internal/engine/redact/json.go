@@ -30,7 +30,7 @@ func (s *Set) JSON(data []byte) []byte {
 }
 
 // stringEnd returns the index after the string literal that begins at i.
-func stringEnd(data []byte, i int) int {
+func stringEnd[T string | []byte](data T, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
 		case '\\':

@@ -94,22 +94,27 @@ func (b *buffer) copy(l layer, from, to int) {
 	}
 }
 
-// join removes the line breaks from l.text[from:to], written as such or as \n, with the
-// blanks behind them.
-func (b *buffer) join(l layer, from, to int) layer {
+// join removes the breaks from a part of a layer, and the blanks behind them.
+func (b *buffer) join(l layer, part span, length breaks) layer {
 	b.reset()
-	for done := from; done < to; {
-		at := nextBreak(l.text[:to], done)
+	for done := part.from; done < part.to; {
+		at := done
+		for at < part.to && length(l.text[at:]) == 0 {
+			at++
+		}
 		b.copy(l, done, at)
 		for ; done < at; done++ {
 			b.until = append(b.until, int32(l.end(done+1)))
 		}
-		done = skipBreaks(l.text, at)
+		done = skipBreaks(l.text, at, length)
 	}
-	out := b.layer(l.start(to), l.tail && to == len(l.text))
+	out := b.layer(l.start(part.to), l.tail && part.to == len(l.text))
 	out.until, out.joined, out.decoded = b.until, true, l.decoded
 	return out
 }
+
+// breaks returns the length of the break at the start of a text, or 0.
+type breaks func(s string) int
 
 // hasBreak reports whether s has a line break. It is quick.
 func hasBreak(s string) bool {
@@ -117,26 +122,25 @@ func hasBreak(s string) bool {
 		strings.Contains(s, `\n`) || strings.Contains(s, `\r`)
 }
 
-// nextBreak returns the index of the first line break from i on, or the length of s.
-func nextBreak(s string, i int) int {
-	for ; i < len(s); i++ {
-		if c := s[i]; (c == '\n' || c == '\r' || c == '\\') && breakLength(s[i:]) > 0 {
-			break
-		}
+// skipBreaks returns the index behind the breaks at i, and behind the blanks that follow
+// each.
+func skipBreaks(s string, i int, length breaks) int {
+	for i < len(s) && length(s[i:]) > 0 {
+		i = skipBlanks(s, i+length(s[i:]))
 	}
 	return i
 }
 
-// skipBreaks returns the index behind the line breaks at i, and behind the blanks that
-// follow each.
-func skipBreaks(s string, i int) int {
-	for i < len(s) && breakLength(s[i:]) > 0 {
-		i = skipBlanks(s, i+breakLength(s[i:]))
+// spaceLength is that of a line break or a blank, which takes the place of line breaks
+// in headers and messages.
+func spaceLength(s string) int {
+	if s[0] == ' ' || s[0] == '\t' {
+		return 1
 	}
-	return i
+	return breakLength(s)
 }
 
-// breakLength returns the length of the line break at the start of s, or 0.
+// breakLength is the length of the line break at the start of s, written as such or as \n.
 func breakLength(s string) int {
 	switch {
 	case s[0] == '\n' || s[0] == '\r':
@@ -164,7 +168,14 @@ func firstEscape(s string) int {
 func escape(s string) (c rune, n int) {
 	switch {
 	case s[0] == '%':
-		return hexEscape(s, 1, 2)
+		mark := 1
+		for strings.HasPrefix(s[mark:], "25") { // an escaped mark: all levels at once
+			if _, n := hexDigits(s, mark+2, 2); n == 0 {
+				break
+			}
+			mark += 2
+		}
+		return hexEscape(s, mark, 2)
 	case s[0] == '&':
 		return entity(s)
 	case s[0] != '\\':

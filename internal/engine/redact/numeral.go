@@ -1,5 +1,7 @@
 package redact
 
+import "strings"
+
 // numeral is a way to write bytes as digits of a power of two.
 type numeral struct {
 	digits [256]int8 // the value of each digit; -1 = none
@@ -84,14 +86,19 @@ func (b *buffer) decode(l layer, run span, n *numeral) layer {
 			}
 		}
 	}
-	end := run.to
-	for end < len(l.text) && end < run.to+2 && l.text[end] == '=' {
-		end++
-	}
+	end := run.to + len(padding(l.text[run.to:]))
 	out := b.layer(l.end(end), l.tail && end == len(l.text))
 	out.decoded = true
-	if l.joined {
+	if n := len(b.until); n > 0 {
+		if end > run.to {
+			b.until[n-1] = int32(l.end(end))
+		}
 		out.until = b.until
 	}
 	return out
+}
+
+// padding returns the padding of base64 at the start of a text.
+func padding(text string) string {
+	return text[:len(text)-len(strings.TrimPrefix(strings.TrimPrefix(text, "="), "="))]
 }

@@ -32,17 +32,25 @@ type search struct {
 
 // redact returns text without the patterns, or text itself.
 func (a *automaton) redact(text string) string {
-	s := a.searches.Get().(*search) //nolint:forcetypeassert // the pool has nothing else
+	s := a.acquire()
 	defer a.searches.Put(s)
+	return replaceSpans(text, s.all(text))
+}
+
+// acquire returns a search, to be put back.
+func (a *automaton) acquire() *search {
+	return a.searches.Get().(*search) //nolint:forcetypeassert // the pool has nothing else
+}
+
+// all returns the places of patterns in a text, ordered and without overlap. They are valid
+// until the next use of s.
+func (s *search) all(text string) []span {
 	s.found, s.cut = s.found[:0], false
 	s.read(layer{text: text}, 0, 0)
 	if len(text) >= minCut {
 		s.end(text)
 	}
-	if len(s.found) == 0 {
-		return text
-	}
-	return replaceSpans(text, union(s.found))
+	return union(s.found)
 }
 
 // end searches for the start of a pattern at the end of text, or in front of
@@ -84,33 +92,47 @@ func (s *search) find(l layer) {
 	}
 }
 
-// broken decodes the runs of digits that line breaks interrupt. Where the start of a
-// pattern is searched for, it does so for the whole text.
+// minLine is the shortest line of digits, but for the first and the last one.
+const minLine = 16
+
+// broken decodes the runs of digits that line breaks, or blanks in place of them,
+// interrupt. Where the start of a pattern is searched for, it joins all lines.
 func (s *search) broken(l layer, step, decoded int) {
-	base64 := &s.a.numerals[0] // its digits include those of the other
-	if step+1 == maxSteps || !hasBreak(l.text) {
+	if step+1 == maxSteps {
 		return
 	}
-	for i := nextBreak(l.text, 0); i < len(l.text); i = nextBreak(l.text, i) {
-		from, to := base64.begin(l.text[:i]), i
-		for next := skipBreaks(l.text, i); from < i && next > to; next = skipBreaks(l.text, to) {
+	base64 := &s.a.numerals[0] // its digits include those of the other
+	if s.cut {
+		length := breakLength
+		if !hasBreak(l.text) {
+			length = spaceLength
+		}
+		if line := base64.run(l.text, 0, minLine); hasBreak(l.text) || line.from < line.to && line.to < len(l.text) {
+			joined := s.steps[step].join(l, span{0, len(l.text)}, length)
+			s.find(joined)
+			s.decode(joined, step+1, decoded)
+		}
+		return
+	}
+	for run := base64.run(l.text, 0, minLine); run.from < run.to; run = base64.run(l.text, run.to, minLine) {
+		line := run
+		if at := len(strings.TrimRight(l.text[:run.from], " \t\r\n\\")); at < run.from && skipBreaks(l.text, at, spaceLength) >= run.from {
+			run.from = base64.begin(l.text[:at])
+		}
+		for next := skipBreaks(l.text, run.to, spaceLength); next > run.to; next = skipBreaks(l.text, run.to, spaceLength) {
 			end := base64.end(l.text, next)
 			if end == next {
 				break
 			}
-			to = end
-		}
-		if s.cut {
-			from, to = 0, len(l.text)
-		}
-		if to > i {
-			joined := s.steps[step].join(l, from, to)
-			if s.cut {
-				s.find(joined)
+			run.to = end
+			if end-next < minLine {
+				break // the last line
 			}
-			s.decode(joined, step+1, decoded)
 		}
-		i = max(to, skipBreaks(l.text, i))
+		if run != line {
+			whole := span{run.from, run.to + len(padding(l.text[run.to:]))}
+			s.decode(s.steps[step].join(l, whole, spaceLength), step+1, decoded)
+		}
 	}
 }
 
@@ -136,7 +158,7 @@ func (s *search) decode(l layer, step, decoded int) {
 
 // digits decodes a run of digits from each at which a text may begin.
 func (s *search) digits(l layer, run span, n *numeral, step, decoded int) {
-	if l.isOld(run) || s.cut && run.to < len(l.text) {
+	if l.isOld(run) && !(s.cut && l.joined) || s.cut && run.to < len(l.text) {
 		return
 	}
 	for range n.starts {

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/base64"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func URL(raw string) string {
 }
 
 // URLSecrets returns the texts of raw that [URL] replaces, as they stand there and
-// decoded, and user and password of user info. None is empty.
+// decoded, and user, password and header of user info. None is empty.
 func URLSecrets(raw string) []string {
 	spans, ok := urlSecrets(raw, 0)
 	if !ok {
@@ -34,6 +35,9 @@ func URLSecrets(raw string) []string {
 	for _, sp := range spans {
 		text := raw[sp.from:sp.to]
 		user, password, _ := strings.Cut(text, ":")
+		if plain, err := url.PathUnescape(text); err == nil && sp.to < len(raw) && raw[sp.to] == '@' {
+			all = append(all, base64.StdEncoding.EncodeToString([]byte(plain))) // as the header has it
+		}
 		for _, part := range [...]string{text, user, password} {
 			if part != text && (sp.to == len(raw) || raw[sp.to] != '@') {
 				continue // no user info

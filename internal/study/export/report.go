@@ -115,12 +115,11 @@ func Write(dir string, r *Report) error {
 func writeAll(dir string, files map[string][]byte) error {
 	var errs []error
 	for path, data := range files {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := durable.MkdirAll(dir, path); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, durable.WriteFile(path, durable.Shared, data))
+		errs = append(errs, durable.WriteFile(filepath.Join(dir, path), durable.Shared, data))
 	}
 	return errors.Join(errs...)
 }
@@ -156,7 +155,7 @@ func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
 // all variations in turn.
 func link(dir string) error {
 	at := filepath.Join(dir, aggregateFolder, sweepFolder)
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+	if err := durable.MkdirAll(dir, filepath.Join(aggregateFolder, sweepFolder)); err != nil {
 		return err
 	}
 	err := os.Symlink(filepath.Join("..", sweepFolder), at)

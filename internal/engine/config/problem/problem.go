@@ -36,6 +36,7 @@ const (
 	CodeServerOwned = "server-owned"     // warning: the daemon decides this, the value is ignored
 	CodeDeprecated  = "deprecated-field" // warning: an old spelling or layout
 	CodeHidden      = "secret-hidden"    // warning: a label whose name is that of a secret
+	CodeExposed     = "exposed-secret"   // warning: other users of the machine can see it
 	CodeNoEffect    = "no-effect"        // warning: AIPerf's field or flag that means nothing here
 	CodeShortRun    = "short-run"        // warning: too few requests for some statistics
 )
