@@ -176,8 +176,8 @@ func TestRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	if err := errors.Join(db.Put(t.Context(), &run.Run{ID: runID(6), State: bench.StateCompleted, CreatedAt: now, EndedAt: &now}), db.Close()); err != nil {
+	newest := time.Now().Add(10 * time.Second) // later than all others
+	if err := errors.Join(db.Put(t.Context(), &run.Run{ID: runID(6), State: bench.StateCompleted, CreatedAt: newest, EndedAt: &newest}), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	call := startKeeper(t, dir, upkeep.Rules{MaxRuns: 1})
