@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func checkHelp(t *testing.T, cmd *cobra.Command, args []string) {
 	}
 	for _, below := range cmd.Commands() {
 		if below.IsAvailableCommand() {
-			checkHelp(t, below, append(args[:len(args):len(args)], below.Name()))
+			checkHelp(t, below, append(slices.Clip(args), below.Name()))
 		}
 	}
 }

@@ -171,7 +171,7 @@ func TestFraming(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := s.send(t, "")
-			go io.WriteString(c, tt.request) //nolint:errcheck // the server may respond before it has read everything
+			go io.WriteString(c, tt.request) // the server may respond before it has read everything
 			answers, err := io.ReadAll(c)
 			var reset *net.OpError
 			if err != nil && (!errors.As(err, &reset) || reset.Timeout()) {

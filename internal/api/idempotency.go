@@ -64,9 +64,9 @@ func idempotency(r *http.Request, body []byte, format config.Format) (*run.Idemp
 }
 
 // once creates a run, or returns that of an earlier request with the same key.
-func (h *runHandler) once(ctx context.Context, id *run.Idempotency, create func() (*run.Run, error)) (r *run.Run, created bool, err error) {
+func (h *runHandler) once(ctx context.Context, id *run.Idempotency, create func(context.Context) (*run.Run, error)) (r *run.Run, created bool, err error) {
 	if id == nil {
-		r, err = create()
+		r, err = create(ctx)
 		return r, true, err
 	}
 	end := h.keys.begin(*id)
@@ -77,7 +77,7 @@ func (h *runHandler) once(ctx context.Context, id *run.Idempotency, create func(
 	if r, err = h.earlier(ctx, id); err != nil || r != nil {
 		return r, false, err
 	}
-	r, err = create()
+	r, err = create(ctx)
 	return r, true, err
 }
 

@@ -136,7 +136,7 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, created, err := h.once(r.Context(), id, func() (*run.Run, error) { return h.create(r.Context(), body.Data, format, id) })
+	run, created, err := h.once(r.Context(), id, func(ctx context.Context) (*run.Run, error) { return h.create(ctx, body.Data, format, id) })
 	if err != nil {
 		return err
 	}
@@ -167,8 +167,7 @@ func (h *runHandler) create(ctx context.Context, body []byte, format config.Form
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
 	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
-	var invalid *problem.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
 		return nil, &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
 	}
 	return created, err

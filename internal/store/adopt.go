@@ -232,7 +232,7 @@ func removeTemporary(dir string, deep bool) {
 		case err != nil || d.IsDir() && path != dir && !deep:
 			return fs.SkipDir
 		case d.Type().IsRegular() && durable.IsTemporary(d.Name()):
-			_ = os.Remove(path)
+			_ = os.Remove(path) //nolint:gosec // the folder belongs to this process
 		}
 		return nil
 	})

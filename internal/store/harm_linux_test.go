@@ -325,8 +325,7 @@ func TestLockWithoutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), dir)
-	var used *InUseError
-	if !errors.As(err, &used) {
+	if _, ok := errors.AsType[*InUseError](err); !ok {
 		t.Fatalf("second Open = %v, want an InUseError", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, LockFile)); !errors.Is(err, fs.ErrNotExist) {

@@ -101,15 +101,17 @@ func (x *Index) Check(ctx context.Context) error {
 }
 
 // IDs returns the ids of all runs, in their order.
-func (x *Index) IDs(ctx context.Context) ([]string, error) { return x.ids(ctx, "") }
+func (x *Index) IDs(ctx context.Context) ([]string, error) {
+	return x.ids(ctx, "SELECT id FROM runs ORDER BY id")
+}
 
 // Cells returns the ids of the runs of a study.
 func (x *Index) Cells(ctx context.Context, parent string) ([]string, error) {
-	return x.ids(ctx, "WHERE parent_id = ?", parent)
+	return x.ids(ctx, "SELECT id FROM runs WHERE parent_id = ? ORDER BY id", parent)
 }
 
-func (x *Index) ids(ctx context.Context, condition string, args ...any) (ids []string, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT id FROM runs "+condition+" ORDER BY id", args...)
+func (x *Index) ids(ctx context.Context, query string, args ...any) (ids []string, err error) {
+	rows, err := x.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}

@@ -280,11 +280,12 @@ func (q *query) page() (string, []any) {
 	}
 	if q.after != nil {
 		cond += fmt.Sprintf(" AND (%s, id) %s (?, ?)", q.column, beyond)
-		if q.column == orderColumn {
+		switch {
+		case q.column == orderColumn:
 			args = append(args, q.after.ID, q.after.ID)
-		} else if q.text {
+		case q.text:
 			args = append(args, q.after.Text, q.after.ID)
-		} else {
+		default:
 			args = append(args, q.after.Num, q.after.ID)
 		}
 	}

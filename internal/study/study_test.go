@@ -418,7 +418,7 @@ func TestResumeFails(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if c.want == run.Interrupted { // as a kill between the two steps of the submit leaves it
-				if err := os.Remove(filepath.Join(r.Store.Dir(parent.ID), planFile)); err != nil {
+				if err := os.Remove(filepath.Join(r.Dir(parent.ID), planFile)); err != nil {
 					t.Fatal(err)
 				}
 			}

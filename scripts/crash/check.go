@@ -244,7 +244,7 @@ func (t *test) archives(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(t.path("data")), t.tool(ctx, "restore", last, "--data-dir", t.path("data"))); err != nil {
 		return err
 	}
-	if err := t.restart(); err != nil {
+	if err := t.restart(ctx); err != nil {
 		return err
 	}
 	return t.check(ctx)

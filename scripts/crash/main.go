@@ -114,7 +114,7 @@ func (t *test) path(name ...string) string { return filepath.Join(append([]strin
 // round starts the daemon, checks what is there, works and kills it. Tools of the round
 // before may still be at work when the daemon starts.
 func (t *test) round(ctx context.Context) error {
-	if err := t.restart(); err != nil {
+	if err := t.restart(ctx); err != nil {
 		return err
 	}
 	defer t.daemon.kill()
@@ -147,13 +147,13 @@ func (t *test) finish() {
 }
 
 // restart starts the daemon and waits until it is ready.
-func (t *test) restart() (err error) {
+func (t *test) restart(ctx context.Context) (err error) {
 	began := time.Now()
 	args := append([]string{"--api-port", "0", "--data-dir", t.path("data"), "--log-level", "error"}, t.serve...)
 	if t.daemon, err = t.start("serve", args...); err != nil {
 		return err
 	}
-	if err := t.daemon.until("/readyz"); err != nil {
+	if err := t.daemon.until(ctx, "/readyz"); err != nil {
 		t.daemon.kill()
 		return err
 	}
@@ -178,7 +178,7 @@ func (t *test) wait(ctx context.Context) {
 
 // last lets the daemon finish everything.
 func (t *test) last(ctx context.Context) error {
-	if err := t.restart(); err != nil {
+	if err := t.restart(ctx); err != nil {
 		return err
 	}
 	defer func() { t.daemon.kill() }()

@@ -27,7 +27,8 @@ func (t *test) start(command string, args ...string) (*process, error) {
 		return nil, err
 	}
 	p := &process{exited: make(chan struct{}), client: http.Client{Timeout: 30 * time.Second, Transport: new(http.Transport)}}
-	p.cmd = exec.Command(t.bin, append([]string{command, "--port-file", portFile}, args...)...)
+	p.cmd = exec.Command(t.bin, //nolint:noctx // it is killed at a moment of the test
+		append([]string{command, "--port-file", portFile}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = os.Stderr, os.Stderr
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -59,10 +60,10 @@ func (p *process) kill() {
 }
 
 // until waits for status 200.
-func (p *process) until(path string) error {
+func (p *process) until(ctx context.Context, path string) error {
 	var last string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		status, _, err := p.call(context.Background(), http.MethodGet, path, "")
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		status, _, err := p.call(ctx, http.MethodGet, path, "")
 		if status == http.StatusOK {
 			return nil
 		}

@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/export"
@@ -25,7 +26,7 @@ type plain struct {
 
 // Write implements io.Writer.
 func (p *plain) Write(b []byte) (int, error) {
-	all := append(p.pending, b...)
+	all := slices.Concat(p.pending, b)
 	whole := len(all)
 	for back := 1; back < utf8.UTFMax && back <= len(all); back++ {
 		if at := len(all) - back; utf8.RuneStart(all[at]) {

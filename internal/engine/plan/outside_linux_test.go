@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,9 +47,7 @@ func set(doc any, path []string, value any) any {
 	}
 	object, _ := doc.(map[string]any)
 	out := map[string]any{}
-	for name, old := range object {
-		out[name] = old
-	}
+	maps.Copy(out, object)
 	out[path[0]] = set(out[path[0]], path[1:], value)
 	return out
 }

@@ -109,10 +109,9 @@ func (r *reader) file(entry *tar.Header) error {
 	hash := sha256.New()
 	content := io.TeeReader(&interruptible{r.ctx, r.tar}, hash)
 	var err error
-	switch {
-	case r.header == nil:
+	if r.header == nil {
 		err = r.readHeader(entry, content)
-	default:
+	} else {
 		f := File{Name: entry.Name, Size: entry.Size, Mode: entry.FileInfo().Mode().Perm(), Modified: entry.ModTime}
 		err = r.visit(r.header, f, content)
 	}
