@@ -43,6 +43,7 @@ var (
 	errKeyInProgress      = errors.New("idempotency key in progress")
 	errRateLimited        = errors.New("rate limited")
 	errTooManyConnections = errors.New("too many connections")
+	errStarting           = errors.New("starting")
 )
 
 // The texts of problems. The details are AIPerf's, and scripts depend on them.
@@ -103,6 +104,7 @@ func problemTable() []problemRow {
 		{errTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
 		{intake.ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
+		{errStarting, 503, "starting", "Starting", "The data directory is being opened", true},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
 		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
 		{errInternal, 500, "internal", "Internal error", detailInternalError, false},

@@ -227,12 +227,13 @@ func (a *app) url() string {
 
 // listen opens the port of the API and writes its number to portFile, if that is
 // not empty.
-func listen(ctx context.Context, host string, port int, portFile string) (net.Listener, error) {
+func listen(ctx context.Context, host string, port int, portFile string) (*net.TCPListener, error) {
 	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("listen for the API: %w", err)
 	}
+	ln := l.(*net.TCPListener)
 	if portFile != "" {
 		bound := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
 		if err := os.WriteFile(portFile, []byte(bound+"\n"), 0o600); err != nil {

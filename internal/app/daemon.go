@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/monitor"
@@ -51,7 +54,7 @@ type DaemonOptions struct {
 type Daemon struct {
 	*app
 	db     *store.Store
-	reload chan os.Signal // makes the guard read its files again
+	reload <-chan os.Signal // makes the guard read its files again; nil = nothing does
 }
 
 // OpenDaemon opens the port and the data directory of a daemon. The caller must
@@ -67,11 +70,9 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	openCtx, cancel := context.WithTimeout(ctx, storeOpenLimit)
-	defer cancel()
-	db, err := store.Open(openCtx, o.DataDir)
+	db, err := openStore(ctx, ln, &o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open data directory: %w", err), ln.Close())
+		return nil, errors.Join(err, ln.Close())
 	}
 	for _, w := range db.Warnings() {
 		o.Log.Warn().Msg(w)
@@ -93,7 +94,23 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), db.Close())
 	}
-	return &Daemon{app: a, db: db, reload: make(chan os.Signal, 1)}, nil
+	return &Daemon{app: a, db: db}, nil
+}
+
+// openStore opens the data directory. Meanwhile the listener answers that the service is
+// not ready.
+func openStore(ctx context.Context, ln *net.TCPListener, o *DaemonOptions) (*store.Store, error) {
+	opened := api.ServeStarting(ln, o.Access, o.Limits.API, o.Log)
+	openCtx, cancel := context.WithTimeout(ctx, storeOpenLimit)
+	defer cancel()
+	db, err := store.Open(openCtx, o.DataDir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open data directory: %w", err), opened())
+	}
+	if err := opened(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // URL returns the address of the API.
@@ -117,17 +134,29 @@ func (d *Daemon) Run(ctx context.Context) error {
 func Serve(ctx context.Context, o DaemonOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var opened atomic.Pointer[Daemon]
+	on := onSignals
+	reload := make(chan os.Signal, 1)
+	if o.Access != nil && o.Access.Reloads() {
+		on = onStops
+		signal.Notify(reload, syscall.SIGHUP)
+		defer signal.Stop(reload)
+	}
+	defer on(func(os.Signal) { cancel() }, func(os.Signal) {
+		if d := opened.Load(); d != nil {
+			d.engine.CancelAll() //nolint:contextcheck // a signal has no context
+		}
+	})()
 	d, err := OpenDaemon(ctx, o)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		o.Log.Info().Err(err).Msg("stopped before the data directory was open")
+		return nil
+	case err != nil:
 		return err
 	}
-	on := onSignals
-	if d.access.Reloads() {
-		on = onStops
-		signal.Notify(d.reload, syscall.SIGHUP)
-		defer signal.Stop(d.reload)
-	}
-	defer on(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })() //nolint:contextcheck // a signal has no context
+	d.reload = reload
+	opened.Store(d)
 	o.Log.Info().Str("url", d.url()).Str("data", o.DataDir).Str("version", o.Version).Msg("serving")
 	return d.Run(ctx)
 }

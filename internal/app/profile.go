@@ -154,8 +154,12 @@ func (o *oneShot) listen(ctx context.Context, ao *options) error {
 	if ao.access.Exposed() {
 		o.log.Warn().Str("host", ao.host).Msg("other machines can read the API without a token; it starts, cancels and deletes nothing")
 	}
-	ao.listener, err = listen(ctx, ao.host, *rt.APIPort, "")
-	return err
+	ln, err := listen(ctx, ao.host, *rt.APIPort, "")
+	if err != nil {
+		return err
+	}
+	ao.listener = ln
+	return nil
 }
 
 // measure submits the run and waits for its end.
