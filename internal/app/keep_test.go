@@ -112,7 +112,7 @@ func TestKeep(t *testing.T) {
 	storeRuns(t, dir)
 	call := startKeeper(t, dir, upkeep.Rules{MinFree: 1 << 62})
 	status, _, body := call(http.MethodGet, "/api/runs", "")
-	for tick := time.Tick(10 * time.Millisecond); strings.Contains(body, `"exporting"`); <-tick { // until the recovery has ended
+	for tick := time.Tick(10 * time.Millisecond); strings.Contains(body, `"exporting"`); <-tick { // the run is being recovered
 		status, _, body = call(http.MethodGet, "/api/runs", "")
 	}
 	var list struct {

@@ -285,7 +285,7 @@ func TestDecodeAllocations(t *testing.T) {
 		return testing.AllocsPerRun(20, func() { decode(resp, true) })
 	}
 	few, more := count(100), count(2000)
-	if more > few+20 { // buffers that grow
+	if more > few+200 { // buffers that grow, and pools that the collector empties
 		t.Errorf("%v allocations for 100 events, %v for 2,000", few, more)
 	}
 }
