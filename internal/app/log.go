@@ -2,9 +2,11 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -36,7 +38,23 @@ func openLog(d *config.Document, dir string, screen *terminal.Screen) (zerolog.L
 	secrets := redact.NewSet(d.Secrets()...)
 	lines := terminal.LogWriter(secrets.Writer(screen), "15:04:05.000", terminal.Colored(os.Stderr))
 	lines.FieldsExclude = []string{"run"} // there is only one
-	disk := terminal.LogWriter(secrets.Writer(file), "2006-01-02 15:04:05.000", false)
+	disk := terminal.LogWriter(secrets.Writer(&lossy{to: file, alarm: screen}), "2006-01-02 15:04:05.000", false)
 	log := zerolog.New(zerolog.MultiLevelWriter(lines, disk)).Level(level).With().Timestamp().Logger()
 	return log, func() { file.Close() }, nil
+}
+
+// lossy is the log file of a run. Lines that cannot be written are lost, and the screen
+// says so once; zerolog would print a message for every line. It is safe for concurrent
+// use if both writers are.
+type lossy struct {
+	to, alarm io.Writer
+	failed    atomic.Bool
+}
+
+// Write implements io.Writer.
+func (l *lossy) Write(line []byte) (int, error) {
+	if _, err := l.to.Write(line); err != nil && !l.failed.Swap(true) {
+		_, _ = fmt.Fprintf(l.alarm, "the log file lacks lines: %v\n", err) // nothing is left to report to
+	}
+	return len(line), nil
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 	switch {
 	case r.State == bench.StateCancelled:
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
+	case r.State != bench.StateCompleted && r.Error != nil && r.Error.Code == run.ExportFailed:
+		return &OutcomeError{Failed, fmt.Sprintf("the files in %s are missing or incomplete: %s", p.Folder.Path, r.Error.Message)}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
 	case results != nil && !slo.Passed(results.SLOs.Run):
@@ -58,6 +61,9 @@ func (p *Profile) print(r *export.Report) error {
 		Detail: cmp.Or(export.Detail(p.Document.Benchmark.Runtime.Report), export.Brief), Errors: screenErrors,
 		Traces: p.Document.Benchmark.Artifacts.ShowTraceTiming,
 		Folder: p.Folder.Path + string(filepath.Separator), ReportFile: names.Console,
+	}
+	if _, err := os.Stat(filepath.Join(p.Folder.Path, names.Console)); err != nil {
+		options.ReportFile = "" // the files could not be written
 	}
 	if options.Detail != export.Brief {
 		for _, f := range []export.File{

@@ -32,7 +32,7 @@ type Style struct{ ASCII, Color bool }
 
 // DefaultStatsInterval is the usual period of the lines of statistics if nothing
 // is drawn.
-const DefaultStatsInterval = 30 * time.Second
+const DefaultStatsInterval = 10 * time.Second
 
 // Snapshots returns the newest snapshot of a run. It is safe for concurrent use
 // and does not wait for the run.
@@ -93,7 +93,7 @@ func (v *view) update(s *run.Snapshot) {
 	if v.Draw {
 		v.draw(s)
 	}
-	if v.Every > 0 && len(s.Metrics) > 0 && s.Elapsed >= v.Every && s.Wall.Sub(v.printed) >= v.Every && !s.Final {
+	if v.Every > 0 && len(s.Phases) > 0 && s.Elapsed >= v.Every && s.Wall.Sub(v.printed) >= v.Every && !s.Final {
 		v.printed = s.Wall
 		v.Log.Info().Msg(statsLine(s))
 	}

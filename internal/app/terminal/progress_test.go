@@ -146,13 +146,15 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 
 	var log bytes.Buffer
 	v = view{Progress: &Progress{Log: zerolog.New(&log), Every: 5 * time.Second}}
-	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
+	silent := at(10*time.Second, warmed, half) // no request has ended
+	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, silent, final} {
 		v.update(snap)
 	}
 	wantLog := `{"level":"info","message":"phase warmup started"}
 {"level":"info","message":"phase warmup ended: 8 ok, 0 failed, 0 cancelled"}
 {"level":"info","message":"phase profiling started"}
 {"level":"info","message":"[realtime 00:05] 2.50 req/s  2 in flight  0 errors"}
+{"level":"info","message":"[realtime 00:10] 2 in flight  0 errors"}
 {"level":"info","message":"phase profiling ended: 20 ok, 0 failed, 0 cancelled"}
 `
 	if diff := cmp.Diff(wantLog, log.String()); diff != "" {

@@ -327,7 +327,7 @@ func options() []option {
 		{names: "--api-host", group: "Service", kind: optText, path: "runtime.apiHost", def: "127.0.0.1", help: "Address of the HTTP API."},
 		{names: "--strict-client", group: "Service", kind: optBool, path: "client.strict", redact: redact.Bool, help: "Exit with code 4 if the load generator could not keep up and its numbers are invalid."},
 		{names: "--certify", group: "Service", kind: optBool, path: "client.certify", redact: redact.Bool, help: "Before the run, measure how much the load generator itself adds to latencies at this load on this machine; takes about 6 seconds."},
-		{names: "--stats-interval", group: "Service", kind: optNumber, path: "runtime.statsInterval", def: "30 if no progress bar is drawn, else 0", help: "Interval between log lines with live statistics, in seconds; 0 = none."},
+		{names: "--stats-interval", group: "Service", kind: optNumber, path: "runtime.statsInterval", def: "10 if no progress bar is drawn, else 0", help: "Interval between log lines with live statistics, in seconds; 0 = none."},
 		{names: "--workers-max --max-workers", group: "Workers", kind: optText, status: inert, help: "Worker processes. Accepted without effect."},
 		{names: "--zmq-host", group: "ZMQ Communication", kind: optText, status: inert, help: "Internal bus host. Accepted without effect."},
 		{names: "--zmq-ipc-path", group: "ZMQ Communication", kind: optText, status: inert, redact: redact.File, help: "Internal bus path. Accepted without effect."},
