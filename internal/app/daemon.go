@@ -142,9 +142,9 @@ func Serve(ctx context.Context, o DaemonOptions) error {
 		signal.Notify(reload, syscall.SIGHUP)
 		defer signal.Stop(reload)
 	}
-	defer on(func(os.Signal) { cancel() }, func(os.Signal) {
+	defer on(func(os.Signal) { cancel() }, func(os.Signal) { //nolint:contextcheck // a signal has no context
 		if d := opened.Load(); d != nil {
-			d.engine.CancelAll() //nolint:contextcheck // a signal has no context
+			d.engine.CancelAll()
 		}
 	})()
 	d, err := OpenDaemon(ctx, o)
