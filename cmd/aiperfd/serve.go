@@ -31,6 +31,7 @@ type serveFlags struct {
 	access                                            accessFlags
 	limits                                            limitFlags
 	targets                                           targetFlags
+	events                                            eventFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -73,6 +74,7 @@ func newServeCommand() *cobra.Command {
 	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	f.limits.add(fs)
+	f.events.add(fs)
 	f.store.add(fs)
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	f.access.add(fs)
@@ -89,6 +91,9 @@ func (f *serveFlags) run(ctx context.Context) error {
 	}
 	limits, err := f.limits.options()
 	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	if limits.API.Streams, err = f.events.options(); err != nil {
 		return exitError{exitUsage, err}
 	}
 	secrets, err := secret.OpenFolder(f.secretsDir)

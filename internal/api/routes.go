@@ -45,7 +45,7 @@ func (s *Server) routes() []route {
 	session := &sessionHandler{base: s.base, access: s.Access}
 	pages := &pageHandler{base: s.base}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return append(s.eventRoutes(service), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -91,6 +91,15 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
+	}...)
+}
+
+// eventRoutes returns the routes of server-sent events.
+func (s *Server) eventRoutes(service *serviceHandler) []route {
+	events := &eventHandler{base: s.base, hub: s.Hub, access: s.Access, most: s.Limits.Streams, queue: func() any { return service.queue() }}
+	return []route{
+		{method: http.MethodGet, pattern: "/api/runs/{id}/events", scope: access.Read, handle: events.ofRun, query: []string{"types", "since_seq"}},
+		{method: http.MethodGet, pattern: "/api/events", scope: access.Read, handle: events.ofAll, query: []string{"since_seq"}},
 	}
 }
 

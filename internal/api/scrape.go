@@ -59,7 +59,7 @@ type serviceCollector struct {
 }
 
 // serviceFamilies are the descriptions of the metrics of a serviceCollector.
-type serviceFamilies struct{ depth, runs, recovered, clients, dropped *prometheus.Desc }
+type serviceFamilies struct{ depth, runs, recovered, clients, streams, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
@@ -67,14 +67,15 @@ func newServiceFamilies() serviceFamilies {
 		runs:      prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
 		recovered: prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
 		clients:   prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
-		dropped:   prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
+		streams:   prometheus.NewDesc("aiperfd_event_streams", "Connected clients of server-sent events.", nil, nil),
+		dropped:   prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because clients of the feed read too slowly.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 	f := newServiceFamilies()
-	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.clients, f.dropped} {
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.clients, f.streams, f.dropped} {
 		out <- d
 	}
 }
@@ -87,6 +88,7 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.live.Queue().IDs)))
 	out <- prometheus.MustNewConstMetric(f.recovered, counter, float64(c.live.Health().Recovered))
 	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
+	out <- prometheus.MustNewConstMetric(f.streams, gauge, float64(counts.Streams))
 	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
 	for _, state := range terminalStates() {
 		out <- prometheus.MustNewConstMetric(f.runs, counter, float64(counts.Finished[state]), string(state))
