@@ -111,7 +111,7 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 		InFlight: func() int64 { return a.load.InFlight() },
 	})
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
-		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)},
+		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set), collect.NewSeries(x.observed.series.Load(), p)},
 		Publish: func(events ...run.EventType) {
 			snap := x.shot(a)
 			for _, e := range events {

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -160,12 +161,26 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
+// recordSeries begins the time series of the run.
+func (x *preparation) recordSeries(dir string) error {
+	recorder, err := series.Create(series.Options{
+		Path: filepath.Join(dir, series.File), Clock: x.clock, CPU: func() float64 { return x.process.read().CPUPercent },
+	})
+	if err == nil {
+		x.observed.series.Store(recorder)
+	}
+	return err
+}
+
 // openFiles starts the writers of the record files.
 func (x *preparation) openFiles(dir string) (err error) {
 	b := &x.plan.Document.Benchmark
 	if err := x.plan.Document.WriteUserFiles(userfile.Run{
 		Epoch: time.Now().Unix(), JobName: filepath.Base(dir), Model: x.plan.Models.Names[0], EndpointURL: b.Endpoint.URLs[0].String(), ArtifactDir: dir,
 	}); err != nil {
+		return err
+	}
+	if err := x.recordSeries(dir); err != nil {
 		return err
 	}
 	x.files, err = collect.OpenFiles(collect.FileOptions{
@@ -249,6 +264,7 @@ func (x *execution) close() {
 			x.warn("records", err.Error())
 		}
 	}
+	x.closeSeries()
 }
 
 // release removes the files that only the computation of the results needs.
