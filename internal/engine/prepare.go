@@ -161,15 +161,17 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
-// recordSeries begins the time series of the run.
-func (x *preparation) recordSeries(dir string) error {
+// recordSeries begins the time series of the run, which goes on without one if there is no
+// file for it.
+func (x *preparation) recordSeries(dir string) {
 	recorder, err := series.Create(series.Options{
 		Path: filepath.Join(dir, series.File), Clock: x.clock, CPU: func() float64 { return x.process.read().CPUPercent },
 	})
-	if err == nil {
-		x.observed.series.Store(recorder)
+	if err != nil {
+		x.warn("series-incomplete", err.Error())
+		return
 	}
-	return err
+	x.observed.series.Store(recorder)
 }
 
 // openFiles starts the writers of the record files.
@@ -180,9 +182,7 @@ func (x *preparation) openFiles(dir string) (err error) {
 	}); err != nil {
 		return err
 	}
-	if err := x.recordSeries(dir); err != nil {
-		return err
-	}
+	x.recordSeries(dir)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
 		Reserve: x.system.reserve, Alarm: x.notify.alarm,

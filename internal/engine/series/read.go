@@ -117,6 +117,10 @@ func (x *extent) conclude() {
 func (r *Recorder) Read(ctx context.Context, q Query) (*Result, error) {
 	r.mu.Lock()
 	s := &r.state
+	if s.size == 0 { // not even the begin of the file is written
+		r.mu.Unlock()
+		return newPoints(&extent{}, q).finish(), nil
+	}
 	x := &extent{start: s.start, phases: slices.Clone(s.phases), total: s.closed, late: s.late}
 	size := s.size
 	var tail []byte // what is not in the file

@@ -3,7 +3,6 @@ package series
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -86,16 +85,14 @@ func Create(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record time series: %w", err)
 	}
-	if _, err := file.WriteString(magic); err != nil {
-		return nil, fmt.Errorf("record time series: %w", errors.Join(err, file.Close()))
-	}
 	if o.CPU == nil {
 		o.CPU = func() float64 { return 0 }
 	}
 	r := &Recorder{
 		opts: o, metrics: Metrics(), wake: make(chan struct{}, 1), open: map[int64]*window{},
-		state: state{looks: map[int]*Load{}, size: int64(len(magic))},
+		state: state{looks: map[int]*Load{}}, waiting: []waiting{{data: []byte(magic)}},
 	}
+	r.wakeWriter()
 	r.writer.Go(func() { r.err = r.write(file) })
 	return r, nil
 }
