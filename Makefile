@@ -14,7 +14,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker clean
+.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker dist clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -65,6 +65,9 @@ bench-limits: build ## compare with a raw epoll client and with the server's tru
 docker: ## build the container image
 	docker build -t aiperfd --build-arg VERSION=$(VERSION) --build-arg COMMIT_DATE=$(COMMIT_DATE) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
+
+dist: ## make the files of a release in dist/: archives, deb, rpm, checksums, bill of materials
+	scripts/dist.sh $(VERSION) $(COMMIT_DATE)
 
 clean: ## remove build output
 	rm -rf bin dist coverage.out
