@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -10,6 +13,7 @@ import (
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/app"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/quota"
 )
 
@@ -71,4 +75,12 @@ func (f *limitFlags) options() (app.Limits, error) {
 	check(l.Caps.Requests >= 0, "max-requests", l.Caps.Requests, "at least 0")
 	check(l.Caps.Tokens >= 0, "max-tokens", l.Caps.Tokens, "at least 0")
 	return l, errors.Join(errs...)
+}
+
+// limitMemory makes the garbage collector work harder before the process takes more memory
+// than the machine or its container has, unless GOMEMLIMIT says otherwise.
+func limitMemory() {
+	if system, ok := monitor.MemoryLimit(os.DirFS("/")); ok && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(system / 10 * 9)
+	}
 }

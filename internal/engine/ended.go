@@ -29,7 +29,7 @@ func (e ended) store(ctx context.Context, jobs []*job) {
 			return // the store still fails
 		}
 		e.mu.Lock()
-		e.forget(j.run.ID)
+		e.forget(j.id)
 		e.mu.Unlock()
 	}
 }

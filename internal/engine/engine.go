@@ -210,10 +210,10 @@ func (e *Engine) retire(j *job) {
 		}
 	}
 	if previous := e.last; j.exec.latest() != nil {
-		e.last = j.run.ID
+		e.last = j.id
 		ended{e}.forget(previous)
 	} else {
-		ended{e}.forget(j.run.ID)
+		ended{e}.forget(j.id)
 	}
 	close(j.done)
 }
@@ -290,7 +290,7 @@ func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) {
 func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	page, err := e.opts.Store.List(ctx, q)
 	for _, j := range (ended{e}).unstored() {
-		at := slices.IndexFunc(page.Runs, func(r run.Run) bool { return r.ID == j.run.ID })
+		at := slices.IndexFunc(page.Runs, func(r run.Run) bool { return r.ID == j.id })
 		if at < 0 {
 			continue
 		}
@@ -339,7 +339,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 	e.mu.Lock()
 	if n := len(e.active); n > 0 {
 		defer e.mu.Unlock()
-		return e.active[n-1].run.ID, true
+		return e.active[n-1].id, true
 	}
 	last := e.last
 	e.mu.Unlock()
@@ -392,10 +392,10 @@ func (e *Engine) Queue() run.Queue {
 	defer e.mu.Unlock()
 	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
 	for _, j := range e.queue {
-		q.IDs = append(q.IDs, j.run.ID)
+		q.IDs = append(q.IDs, j.id)
 	}
 	for _, j := range e.active {
-		q.Running = append(q.Running, j.run.ID)
+		q.Running = append(q.Running, j.id)
 	}
 	return q
 }

@@ -24,6 +24,7 @@ import (
 
 // job is a run of this process.
 type job struct {
+	id      string
 	opts    *Options   // of the engine
 	health  *health    // of the engine
 	plan    *plan.Plan // as submitted; the plan of exec has the resolved model, too; nil = it is being recovered
@@ -114,7 +115,7 @@ func (j *job) emitPhase(what run.EventType, snap *run.Snapshot, phase int) {
 func (j *job) supervise(ctx context.Context) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
+			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.id).Msg("run crashed")
 			j.warn(j.change(ctx, func(r *run.Run) { j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
@@ -125,9 +126,9 @@ func (j *job) supervise(ctx context.Context) {
 		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
 	}))
 	x.state.Store(bench.StateStarting)
-	x.id = j.run.ID
+	x.id = j.id
 	x.notify.publish = j.emitPhase
-	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
+	x.notify.log = j.opts.Log.With().Str("run", j.id).Logger()
 	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
 	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
 	x.notify.modelResolved = func(p *plan.Plan) { j.modelResolved(ctx, p) }
@@ -135,7 +136,7 @@ func (j *job) supervise(ctx context.Context) {
 	stoppable, cancel := context.WithCancel(ctx)
 	defer cancel()
 	x.cancel.onCancel(cancel)
-	if err := (&preparation{x}).run(stoppable, j.opts.Store.Dir(j.run.ID)); err != nil {
+	if err := (&preparation{x}).run(stoppable, j.opts.Store.Dir(j.id)); err != nil {
 		j.abandon(ctx, err)
 		return
 	}
@@ -150,7 +151,7 @@ func (j *job) supervise(ctx context.Context) {
 	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
 	j.enter(ctx, bench.StateExporting)
-	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.run.ID), fault))
+	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.id), fault))
 	x.releaseInputs()
 }
 
@@ -215,7 +216,7 @@ func (j *job) abandon(ctx context.Context, err error) {
 		}
 		j.fail(r, cause)
 	}))
-	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.run.ID), nil))
+	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.id), nil))
 	j.emit(run.EventComplete, x.latest())
 }
 
@@ -225,7 +226,7 @@ func (j *job) conclude(ctx context.Context, o report.Outcome) {
 	j.mu.Lock()
 	j.report = o.Report
 	j.mu.Unlock()
-	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.run.ID), o.Report))
+	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.id), o.Report))
 	j.emit(run.EventExported, x.latest())
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)

@@ -7,12 +7,11 @@ import (
 )
 
 // The memory that the responses in flight may take together: a share of the memory of
-// this process, because growing buffers and decoding need several times as much for a
-// moment.
+// this process, because decoding needs several times as much for a moment.
 const (
-	memoryShare  = 8         // the share is 1/8
-	leastMemory  = 256 << 20 // bytes
-	memoryIfNone = 1 << 30   // bytes, if no limit is known
+	memoryShare  = 4        // the share is 1/4
+	leastMemory  = 64 << 20 // bytes
+	memoryIfNone = 1 << 30  // bytes, if no limit is known
 
 	noMemoryLimit = 1 << 60 // larger limits count as none
 )

@@ -55,13 +55,13 @@ func (v *recovery) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.SortFunc(v.left, func(a, b *job) int { return cmp.Compare(a.run.ID, b.run.ID) })
+	slices.SortFunc(v.left, func(a, b *job) int { return cmp.Compare(a.id, b.id) })
 	if err := v.each(ctx, bench.StateQueued, v.requeue); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	for _, j := range v.left {
-		e.jobs[j.run.ID] = j
+		e.jobs[j.id] = j
 	}
 	e.active = append(e.active, v.left...)
 	e.mu.Unlock()
@@ -117,7 +117,7 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 	e := v.engine
 	secrets := redact.NewSet()
 	j := &job{
-		opts: &e.opts, health: e.health, secrets: secrets, exec: newExecution(nil, secrets), done: make(chan struct{}),
+		id: r.ID, opts: &e.opts, health: e.health, secrets: secrets, exec: newExecution(nil, secrets), done: make(chan struct{}),
 		time: newStamps(e.opts.Wall, latestOf(r)), run: *r,
 	}
 	j.exec.state.Store(bench.StateExporting)
@@ -128,9 +128,9 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 // conclude ends an interrupted run with the results from its record file. A run that is
 // cancelled ends without results; one that the end of the process stops stays as it is.
 func (v *recovery) conclude(ctx context.Context, j *job) {
-	log := v.engine.opts.Log.With().Str("run", j.run.ID).Logger()
+	log := v.engine.opts.Log.With().Str("run", j.id).Logger()
 	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
-	dir := v.engine.opts.Store.Dir(j.run.ID)
+	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	j.exec.cancel.onCancel(stop)

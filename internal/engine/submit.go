@@ -65,7 +65,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 		return nil, err
 	}
 	j := &job{
-		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
+		id: id, opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...), time: newStamps(e.opts.Wall, time.Time{}),
 	}
 	if j.run, err = describe(s, plan, j.secrets); err != nil {
@@ -100,7 +100,7 @@ func (e *Engine) enqueue(j *job) {
 	if j.reserved {
 		e.storing--
 	}
-	e.jobs[j.run.ID] = j
+	e.jobs[j.id] = j
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
 	j.emit(run.EventQueued, nil)

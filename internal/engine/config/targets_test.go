@@ -119,7 +119,7 @@ func TestSecretHosts(t *testing.T) {
 		{"a parameter", `{url: "http://evil", urlParams: {k: "${secret:lab}"}}`, "", at + "urlParams/k secret-not-allowed"},
 		{"extra", `{url: "http://evil", extra: {password: "${secret:lab}"}}`, "", at + "extra/password secret-not-allowed"},
 		{"a proxy sees what is not encrypted", `{url: "http://gw.lab", proxy: "http://evil:1", apiKey: "${secret:lab}"}`, "", at + "apiKey secret-not-allowed"},
-		{"a proxy does not see TLS", `{url: "https://gw.lab", proxy: "http://evil:1", apiKey: "${secret:lab}"}`, "", ""},
+		{"a proxy of TLS, which a document may weaken", `{url: "https://gw.lab", proxy: "http://evil:1", apiKey: "${secret:lab}"}`, "", at + "apiKey secret-not-allowed"},
 		{"of the proxy", `{url: "https://evil", proxy: "http://u:${secret:lab}@proxy.lab:1"}`, "", ""},
 		{"of another proxy", `{url: "https://gw.lab", proxy: "http://u:${secret:lab}@evil:1"}`, "", at + "proxy secret-not-allowed"},
 		{"a template", `{url: "http://evil", apiKey: "{{ key }}"}`, `variables: {key: "${secret:lab}"}`, "#/variables/key secret-not-allowed"},

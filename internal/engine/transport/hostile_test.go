@@ -292,8 +292,8 @@ func TestFloodsShareMemory(t *testing.T) {
 			if used := memory.Used(); used != 0 {
 				t.Errorf("%d bytes are taken after all, want 0", used)
 			}
-			if grown > 96*mib {
-				t.Errorf("the heap grew by %d MiB, want 96 at most", grown/mib)
+			if grown > 40*mib {
+				t.Errorf("the heap grew by %d MiB, want 40 at most", grown/mib)
 			}
 		})
 	}

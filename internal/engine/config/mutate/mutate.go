@@ -48,12 +48,9 @@ func New(seed uint64, size int, sources ...[]byte) (*Mutator, error) {
 
 // Document returns the next document and its notation.
 func (m *Mutator) Document() ([]byte, tree.Format) {
-	root := m.sources[m.rand.IntN(len(m.sources))].Clone()
-	for range 1 + m.rand.IntN(4) {
-		if left := m.size; !fits(root, &left) {
-			break // values are shared after a multiplication: a second one could multiply it
-		}
-		m.change(root)
+	root := m.changed()
+	for left := 4 * m.size; !fits(root, &left); left = 4 * m.size {
+		root = m.changed() // a value that a multiplication repeats has become a large one
 	}
 	out, format := root.JSON(), tree.JSON
 	if m.rand.IntN(2) == 0 {
@@ -65,6 +62,18 @@ func (m *Mutator) Document() ([]byte, tree.Format) {
 		out = m.garble(out)
 	}
 	return out[:min(len(out), m.size)], format
+}
+
+// changed returns one of the documents with some changes.
+func (m *Mutator) changed() *tree.Node {
+	root := m.sources[m.rand.IntN(len(m.sources))].Clone()
+	for range 1 + m.rand.IntN(4) {
+		if left := m.size; !fits(root, &left) {
+			break // values are shared after a multiplication: a second one could multiply it
+		}
+		m.change(root)
+	}
+	return root
 }
 
 // fits subtracts the size of n and of what is below it. It reports whether something is left.

@@ -58,21 +58,18 @@ func Check(r *problem.Report, servers []Server, root *tree.Node, o Options) {
 	})
 }
 
-// bind reports the first server that gets a secret and is not one of its hosts.
+// bind reports the first server that gets a secret and is not one of its hosts. A proxy
+// gets the secrets of all servers: TLS keeps them from it only if the document verifies
+// certificates by the names in its URLs.
 func bind(r *problem.Report, n *tree.Node, name string, hosts allow.Patterns, servers []Server) {
 	var own *Server
-	plain := false
 	for i := range servers {
 		if servers[i].Node == n {
 			own = &servers[i]
 		}
-		plain = plain || !servers[i].Proxy && servers[i].URL.Scheme == "http"
 	}
 	for _, s := range servers {
-		gets := !s.Proxy || plain
-		if own != nil {
-			gets = s.Node == n || s.Proxy && !own.Proxy && own.URL.Scheme == "http"
-		}
+		gets := own == nil || s.Node == n || s.Proxy && !own.Proxy
 		if !gets || s.allowedBy(hosts) {
 			continue
 		}

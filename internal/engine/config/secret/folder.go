@@ -141,7 +141,7 @@ func (f *Folder) Hosts(name string) (hosts allow.Patterns, bound bool) {
 func (f *Folder) hosts(name string) (hosts allow.Patterns, bound bool, err error) {
 	text, err := f.read(name + hostsSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return f.hostsOfVariable(name)
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -159,6 +159,31 @@ func (f *Folder) hosts(name string) (hosts allow.Patterns, bound bool, err error
 	return hosts, true, err
 }
 
+// hostsOfVariable returns the hosts of a secret from the environment, of which a document
+// can choose the spelling.
+func (f *Folder) hostsOfVariable(name string) (hosts allow.Patterns, bound bool, err error) {
+	if _, ok := f.Get(name); ok || f == nil {
+		return nil, false, nil // it is a file, or there is no folder
+	}
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return nil, true, err
+	}
+	var found []string
+	for _, e := range entries {
+		if other, ok := strings.CutSuffix(e.Name(), hostsSuffix); ok && variable(other) == variable(name) {
+			found = append(found, other)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, false, nil
+	case 1:
+		return f.hosts(found[0])
+	}
+	return nil, true, fmt.Errorf("%s: %s%s and %s%s are about the same variable", name, found[0], hostsSuffix, found[1], hostsSuffix)
+}
+
 // Lookup finds secrets in a folder, which may be nil, and in the environment as
 // AIPERFD_SECRET_NAME.
 func Lookup(f *Folder, env func(string) (string, bool)) func(name string) (string, bool) {
@@ -169,9 +194,15 @@ func Lookup(f *Folder, env func(string) (string, bool)) func(name string) (strin
 		if env == nil || !validName(name) {
 			return "", false
 		}
-		text, ok := env(variablePrefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name)))
+		text, ok := env(variablePrefix + variable(name))
 		return text, ok && text != ""
 	}
+}
+
+// variable returns the name of a secret as the environment has it: names that differ in
+// case, or in "-", "_" and ".", are the same there.
+func variable(name string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }
 
 // validName reports whether name can be that of a secret.

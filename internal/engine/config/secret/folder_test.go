@@ -83,6 +83,8 @@ func TestHosts(t *testing.T) {
 	write(t, dir, "key", "sk-1", 0o600)
 	write(t, dir, "key.hosts", "# of the lab\napi.example.com:443\n*.lab # all\n\n10.0.0.0/8", 0o600)
 	write(t, dir, "none.hosts", "# nowhere", 0o600)
+	write(t, dir, "my-x.hosts", "gw.lab", 0o600)
+	write(t, dir, "my_x.hosts", "gw.lab", 0o600)
 	f, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +99,7 @@ func TestHosts(t *testing.T) {
 		{"key", "api.example.com", 443, true, true}, {"key", "api.example.com", 80, true, false}, {"key", "GW.lab.", 1, true, true},
 		{"key", "10.1.2.3", 80, true, true}, {"key", "evil.example", 443, true, false}, {"none", "gw.lab", 80, true, false},
 		{"late", "a", 80, true, false}, {"open", "api.example.com", 443, true, false}, {"other", "gw.lab", 80, false, false}, {"../key", "gw.lab", 80, false, false},
+		{"KEY", "GW.lab.", 1, true, true}, {"KEY", "evil.example", 443, true, false}, {"MY.X", "gw.lab", 80, true, false},
 	} {
 		hosts, bound := f.Hosts(c.name)
 		if got := hosts.Host(c.host, c.port); bound != c.bound || got != c.want {

@@ -152,10 +152,6 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 	} else {
 		f.consume(b)
 	}
-	if f.fail == nil && !f.account.claim(f.kept()) {
-		f.breakOff(bench.ClientError, "memory", fmt.Sprintf(
-			"the responses under way take more than %d bytes of memory together", f.head.Memory.limit))
-	}
 	if f.Watched() {
 		f.look()
 	}
@@ -184,10 +180,10 @@ func (f *Framer) look() {
 	}
 }
 
-// kept returns the approximate number of stored bytes.
-func (f *Framer) kept() int {
+// needs returns the approximate memory of the response while n more bytes are stored.
+func (f *Framer) needs(n int) int {
 	const markSize = 24
-	return len(f.arena) + len(f.sse.line) + len(f.sse.tail) + len(f.amazon.pending) +
+	return growth(f.arena, n) + growth(f.sse.line, n) + growth(f.sse.tail, n) + growth(f.amazon.pending, n) +
 		f.resp.Events.Size() + len(f.document.marks)*markSize
 }
 
@@ -233,6 +229,11 @@ func (f *Framer) consume(b []byte) {
 		if b = f.sniffBytes(b, false); b == nil {
 			return
 		}
+	}
+	if f.fail == nil && !f.account.claim(f.needs(len(b))) {
+		f.breakOff(bench.ClientError, "memory", fmt.Sprintf(
+			"the responses under way take more than %d bytes of memory together", f.head.Memory.limit))
+		return
 	}
 	f.split.feed(b)
 }

@@ -13,8 +13,8 @@ const (
 )
 
 // Memory limits the total memory of all responses in flight, beyond 1 MiB per
-// response, so that a hostile server cannot exhaust it with many connections. It
-// counts stored bytes; growing buffers take up to twice as much for a short time. A
+// response, so that a hostile server cannot exhaust it with many connections. A response
+// counts with the most that its buffers took, both copies of one that grows included. A
 // nil Memory has no limit. It is safe for concurrent use.
 type Memory struct {
 	limit int64
@@ -46,10 +46,21 @@ func (m *Memory) giveBack(n int) {
 func extend(dst, b []byte) []byte {
 	const large = 256 << 10
 	if need := len(dst) + len(b); need > cap(dst) && need > large {
-		dst = append(make([]byte, 0, 1<<bits.Len(uint(need-1))), dst...)
+		dst = append(make([]byte, 0, doubled(need)), dst...)
 	}
 	return append(dst, b...)
 }
+
+// growth returns the memory that extend takes to append n bytes.
+func growth(dst []byte, n int) int {
+	if len(dst) == 0 || len(dst)+n <= cap(dst) {
+		return cap(dst)
+	}
+	return cap(dst) + doubled(len(dst)+n)
+}
+
+// doubled returns the least power of two that is at least n, > 0.
+func doubled(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // account is what one response has taken from the shared memory.
 type account struct {
@@ -57,13 +68,13 @@ type account struct {
 	taken  int     // bytes
 }
 
-// claim takes memory for a response of kept bytes. It reports false if the memory is
+// claim takes memory for a response that needs so many bytes. It reports false if the memory is
 // exhausted, which is an error of the client, not of the server.
-func (a *account) claim(kept int) bool {
-	if kept <= freeBytes || a.memory == nil {
+func (a *account) claim(bytes int) bool {
+	if bytes <= freeBytes || a.memory == nil {
 		return true
 	}
-	need := (kept-freeBytes+grantBytes-1)/grantBytes*grantBytes - a.taken
+	need := (bytes-freeBytes+grantBytes-1)/grantBytes*grantBytes - a.taken
 	if need <= 0 {
 		return true
 	}
