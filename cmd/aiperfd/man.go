@@ -58,11 +58,15 @@ func manPage(cmd *cobra.Command) []byte {
 	var r roff
 	day, _, _ := strings.Cut(thisBuild().Date, "T")
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	fmt.Fprintf(&r, ".TH %q 1 %q %q %q\n", strings.ToUpper(name), day, "aiperfd "+version, "aiperfd manual")
+	fmt.Fprintf(&r, ".TH %q 1 %q %q %q\n.ad l\n", strings.ToUpper(name), day, "aiperfd "+version, "aiperfd manual")
 	r.section("NAME")
 	r.text(name + ` - ` + strings.ToLower(cmd.Short[:1]) + cmd.Short[1:])
 	r.section("SYNOPSIS")
-	fmt.Fprintf(&r, ".B %s\n", escape(cmd.UseLine()))
+	synopsis := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		synopsis = cmd.CommandPath() + " COMMAND"
+	}
+	fmt.Fprintf(&r, ".B %s\n", escape(synopsis))
 	r.section("DESCRIPTION")
 	r.prose(cmp.Or(cmd.Long, cmd.Short+"."))
 	if cmd.Example != "" {
@@ -74,9 +78,8 @@ func manPage(cmd *cobra.Command) []byte {
 	} else {
 		r.section("OPTIONS")
 		cmd.InitDefaultHelpFlag()
-		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { r.flag(f) })
+		cmd.NonInheritedFlags().VisitAll(r.flag)
 	}
-	r.section("SEE ALSO")
 	var also []string
 	cmd.VisitParents(func(c *cobra.Command) { also = append(also, strings.ReplaceAll(c.CommandPath(), " ", "-")+"(1)") })
 	for _, c := range cmd.Commands() {
@@ -84,7 +87,10 @@ func manPage(cmd *cobra.Command) []byte {
 			also = append(also, strings.ReplaceAll(c.CommandPath(), " ", "-")+"(1)")
 		}
 	}
-	r.text(strings.Join(also, ", "))
+	if len(also) > 0 {
+		r.section("SEE ALSO")
+		r.text(strings.Join(also, ", "))
+	}
 	return r.Bytes()
 }
 
@@ -98,8 +104,8 @@ func (r *roff) prose(text string) {
 		if i > 0 {
 			r.WriteString(".PP\n")
 		}
-		if strings.HasPrefix(paragraph, " ") {
-			r.WriteString(".nf\n" + escape(paragraph) + "\n.fi\n")
+		if strings.HasPrefix(paragraph, " ") || strings.HasPrefix(paragraph, "\t") {
+			r.WriteString(".nf\n" + escape(strings.ReplaceAll(paragraph, "\t", "  ")) + "\n.fi\n")
 			continue
 		}
 		r.text(paragraph)
@@ -107,6 +113,9 @@ func (r *roff) prose(text string) {
 }
 
 func (r *roff) flag(f *pflag.Flag) {
+	if f.Hidden {
+		return
+	}
 	kind, help := pflag.UnquoteUsage(f)
 	title := "--" + f.Name
 	if f.Shorthand != "" {
