@@ -38,23 +38,26 @@ root=$work/root
 mkdir -p "$root"/{proc,usr/bin,var/lib/dpkg/{info,updates}}
 touch "$root/var/lib/dpkg/status"
 deb=(dist/*.deb)
-# The scripts of the package run with commands of this machine: no chroot, and no
-# systemd, because the folder /run/systemd/system is hidden from them.
+# The scripts of the package run with commands of this machine, without systemd (the folder
+# /run/systemd/system is hidden from them) and with a systemd-sysusers that only says so.
+mkdir "$work/bin"
+printf '#!/bin/sh\necho "systemd-sysusers $*"\n' >"$work/bin/systemd-sysusers"
+chmod +x "$work/bin/systemd-sysusers"
+settings=()
 package() {
-  "${as[@]}" env ROOT="$root" "${purge[@]}" unshare --mount bash -c '
+  "${as[@]}" env PATH="$work/bin:$PATH" ROOT="$root" "${settings[@]}" unshare --mount bash -c '
     mkdir -p "$ROOT/run" && mount --bind "$ROOT/run" /run
     dpkg --root="$ROOT" --force-script-chrootless --no-debsig --log="$ROOT/dpkg.log" "$@"' dpkg "$@"
 }
-purge=()
-systemd-sysusers --dry-run scripts/package/sysusers.conf
-PATH=$(mkdir -p "$work/bin" && printf '#!/bin/sh\necho "systemd-sysusers $*"\n' >"$work/bin/systemd-sysusers" && chmod +x "$work/bin/systemd-sysusers" && echo "$work/bin:$PATH") \
-  package --install "${deb[@]}" | tee "$work/install.log"
+systemd-sysusers --dry-run "$PWD/scripts/package/sysusers.conf"
+package --install "${deb[@]}" | tee "$work/install.log"
 grep -q '^systemd-sysusers aiperfd.conf$' "$work/install.log" || die "the package does not create its user"
 inside() { "${as[@]}" env -i HOME=/tmp unshare --root="$root" --setuid 65534 --setgid 65534 "$@"; }
 inside /usr/bin/aiperfd version --json
 [[ $(inside /usr/bin/aiperfd version --json | sed -n 's/.*"version": "\(.*\)".*/\1/p') == "$1" ]] || die "the binary has another version"
 
 say "systemd"
+"${as[@]}" cp --recursive --no-clobber /usr/lib/systemd/system "$root/usr/lib/systemd/" # the targets that the unit names
 systemd-analyze verify --man=no --root="$root" aiperfd.service
 systemd-analyze security --offline=true --threshold=20 --root="$root" aiperfd.service | tail -n 1
 
@@ -62,7 +65,7 @@ say "manual and completions"
 gunzip --keep "$root"/usr/share/man/man1/*.gz
 mandoc -T lint -W warning "$root"/usr/share/man/man1/*.1
 bash -c "$(printf '%s\n' '_get_comp_words_by_ref() { cur=ser prev=aiperfd words=(aiperfd ser) cword=1; }' \
-  '__ltrim_colon_completions() { :; }' 'PATH=$1/usr/bin:$PATH; source "$1/usr/share/bash-completion/completions/aiperfd"' \
+  'compopt() { :; }' '__ltrim_colon_completions() { :; }' 'PATH=$1/usr/bin:$PATH; source "$1/usr/share/bash-completion/completions/aiperfd"' \
   'COMP_TYPE=9 COMP_KEY=9 COMP_LINE="aiperfd ser" COMP_POINT=11; __start_aiperfd' '[[ ${COMPREPLY[*]} == serve* ]] || { echo "bash completes ser to: ${COMPREPLY[*]}"; exit 1; }')" bash "$root"
 if command -v zsh >/dev/null; then zsh -n "$root/usr/share/zsh/vendor-completions/_aiperfd"; fi
 if command -v fish >/dev/null; then fish --no-execute "$root/usr/share/fish/vendor_completions.d/aiperfd.fish"; fi
@@ -74,7 +77,7 @@ package --remove aiperfd
 package --purge aiperfd
 [[ ! -e $root/etc/default/aiperfd && -d $root/var/lib/aiperfd/runs ]] || die "purge leaves the settings, or deletes the results"
 package --install "${deb[@]}" >/dev/null
-purge=(AIPERFD_PURGE_DATA=yes)
+settings=(AIPERFD_PURGE_DATA=yes)
 package --purge aiperfd
 [[ ! -e $root/var/lib/aiperfd ]] || die "purge with AIPERFD_PURGE_DATA=yes leaves the results"
 say "all passed"
