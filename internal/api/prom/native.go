@@ -3,8 +3,8 @@
 package prom
 
 import (
-	"math"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -96,7 +96,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for _, r := range c.runs {
 		e.run(r.Run, c.version)
 		if r.Snapshot != nil {
-			e.snapshot(r.Run.ID, r.Snapshot)
+			e.snapshot(r.Run, r.Snapshot)
 		}
 	}
 }
@@ -112,8 +112,9 @@ func (e *emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-func (e *emitter) counter(d *prometheus.Desc, v int64, labels ...string) {
-	e.out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+// counter sends a counter that was 0 at created.
+func (e *emitter) counter(d *prometheus.Desc, created time.Time, v int64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), created, labels...)
 }
 
 // states returns all states of a run, in the order in which they occur.
@@ -149,7 +150,11 @@ func (e *emitter) run(r *run.Run, version string) {
 	}
 }
 
-func (e *emitter) snapshot(id string, s *run.Snapshot) {
+func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
+	id, began := r.ID, r.CreatedAt
+	if r.StartedAt != nil {
+		began = *r.StartedAt
+	}
 	var in, out int64
 	met, missed := map[string]int64{}, map[string]int64{}
 	for i := range s.Phases {
@@ -176,17 +181,18 @@ func (e *emitter) snapshot(id string, s *run.Snapshot) {
 	if s.Saturation != nil {
 		e.saturation(id, s.Saturation)
 	}
-	e.counter(e.bytesIn, in, id)
-	e.counter(e.bytesOut, out, id)
+	e.counter(e.bytesIn, began, in, id)
+	e.counter(e.bytesOut, began, out, id)
 	for name, n := range met {
-		e.counter(e.slo, n, id, name, "met")
-		e.counter(e.slo, missed[name], id, name, "missed")
+		e.counter(e.slo, began, n, id, name, "met")
+		e.counter(e.slo, began, missed[name], id, name, "missed")
 	}
 }
 
 func (e *emitter) phase(id string, p *run.Phase) {
 	name, c := p.Stats.Name, &p.Counters
-	e.counter(e.sent, c.Sent, id, name)
+	began := p.Epoch.Add(p.Stats.Start)
+	e.counter(e.sent, began, c.Sent, id, name)
 	byClass := map[string]int64{}
 	for _, class := range ErrorClasses() {
 		byClass[class] = 0
@@ -197,95 +203,21 @@ func (e *emitter) phase(id string, p *run.Phase) {
 		failed += n
 	}
 	for class, n := range byClass {
-		e.counter(e.errors, n, id, name, class)
+		e.counter(e.errors, began, n, id, name, class)
 	}
-	e.counter(e.requests, c.Success, id, name, "success")
-	e.counter(e.requests, failed, id, name, "error")
-	e.counter(e.requests, c.Cancelled, id, name, "cancelled")
-	e.counter(e.requests, c.CancelledByTest, id, name, "cancelled_by_test")
+	e.counter(e.requests, began, c.Success, id, name, "success")
+	e.counter(e.requests, began, failed, id, name, "error")
+	e.counter(e.requests, began, c.Cancelled, id, name, "cancelled")
+	e.counter(e.requests, began, c.CancelledByTest, id, name, "cancelled_by_test")
 	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
-	e.counter(e.input, c.InputTokens, id, name)
-	e.counter(e.output, c.OutputTokens, id, name)
-	e.counter(e.reasoning, c.ReasoningTokens, id, name)
+	e.counter(e.input, began, c.InputTokens, id, name)
+	e.counter(e.output, began, c.OutputTokens, id, name)
+	e.counter(e.reasoning, began, c.ReasoningTokens, id, name)
 	for _, h := range e.histograms {
 		if s := c.Histograms[h.tag]; s != nil {
-			e.out <- h.metric(s, id, name)
+			e.out <- h.metric(s, began, id, name)
 		}
 	}
-}
-
-// Distribution is a sketch of a distribution in base units: seconds or tokens.
-type Distribution interface {
-	Count() uint64 // observations
-	Sum() float64
-	CountAtMost(v float64) uint64 // finite observations not greater than v
-}
-
-// histogram is one native family made from the sketch of a metric.
-type histogram struct {
-	tag    string // of the metric
-	desc   *prometheus.Desc
-	bounds []float64
-}
-
-func (h *histogram) metric(d Distribution, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.bounds))
-	for _, b := range h.bounds {
-		buckets[b] = d.CountAtMost(b)
-	}
-	sum := d.Sum()
-	if d.Count() == 0 || math.IsNaN(sum) {
-		sum = 0
-	}
-	return prometheus.MustNewConstHistogram(h.desc, d.Count(), sum, buckets, labels...)
-}
-
-// histograms returns the native histograms.
-func histograms() []histogram {
-	latency, token, length := decades(-3, 3, 0.63e3), decades(-4, 1, 10), powers(20)
-	row := func(tag, name, help string, bounds []float64) histogram {
-		return histogram{tag, family(name, help, "run_id", "phase"), bounds}
-	}
-	return []histogram{
-		row("request_latency", "aiperf_request_duration_seconds",
-			"Time from the start of a request to the last content of its response.", latency),
-		row("time_to_first_token", "aiperf_time_to_first_token_seconds",
-			"Time from the start of a request to the first content of its response.", latency),
-		row("inter_token_latency", "aiperf_time_per_output_token_seconds",
-			"Mean time between the output tokens of a request after the first.", token),
-		row("inter_chunk_latency", "aiperf_inter_chunk_seconds",
-			"Time between two content events of a stream.", token),
-		row("schedule_lag", "aiperf_schedule_delay_seconds",
-			"Time from the due time of a request to its start.", latency),
-		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens per request.", length),
-		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens per request.", length),
-	}
-}
-
-// decades returns bounds from 10^from to at most limit in five steps per decade
-// (factor about 1.6, the R5 series of ISO 3).
-func decades(from, to int, limit float64) []float64 {
-	var out []float64
-	for exp := from; exp <= to; exp++ {
-		for _, digits := range []string{"1", "1.6", "2.5", "4", "6.3"} {
-			// Parsed, not multiplied: 6.3e-3 must print as 0.0063.
-			b, err := strconv.ParseFloat(digits+"e"+strconv.Itoa(exp), 64)
-			if err != nil || b > limit {
-				return out
-			}
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// powers returns 1, 2, 4 … 2^n.
-func powers(n int) []float64 {
-	out := make([]float64, 0, n+1)
-	for i := range n + 1 {
-		out = append(out, math.Ldexp(1, i))
-	}
-	return out
 }
 
 // ErrorClasses returns the values of the class label of errors.

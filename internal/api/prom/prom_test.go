@@ -1,11 +1,18 @@
 package prom
 
 import (
+	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
 )
 
 func TestFloat(t *testing.T) {
@@ -80,5 +87,56 @@ func TestBounds(t *testing.T) {
 	}
 	if token := decades(-4, 1, 10); token[0] != 0.0001 || token[len(token)-1] != 10 {
 		t.Errorf("token bounds from %g to %g", token[0], token[len(token)-1])
+	}
+}
+
+// A native histogram has the buckets that client_golang gives the same values at
+// the factor 1.1.
+func TestNativeHistogram(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for name, value := range map[string]func() float64{
+		"latencies": func() float64 { return math.Exp(r.NormFloat64() - 3) },
+		"tokens":    func() float64 { return float64(r.IntN(5000)) },
+		"powers":    func() float64 { return math.Ldexp(1, r.IntN(20)-10) },
+		"negative":  func() float64 { return r.NormFloat64() },
+		"zero":      func() float64 { return 0 },
+		"infinite":  func() float64 { return math.Inf(1) },
+	} {
+		oracle := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1, NativeHistogramZeroThreshold: sketch.MinValue})
+		s := sketch.New()
+		for range 2000 {
+			v := value()
+			s.Add(v)
+			oracle.Observe(v)
+		}
+		h := histogram{desc: family("x", ""), bounds: []float64{0.1, 1}}
+		var got, want dto.Metric
+		if err := errors.Join(h.metric(s, time.Unix(1, 0)).Write(&got), oracle.Write(&want)); err != nil {
+			t.Fatal(err)
+		}
+		want.Histogram.CreatedTimestamp, want.Histogram.SampleSum = got.Histogram.CreatedTimestamp, got.Histogram.SampleSum
+		if len(got.Histogram.Bucket) != 2 || got.Histogram.CreatedTimestamp.GetSeconds() != 1 {
+			t.Errorf("%s: %v", name, got.Histogram)
+		}
+		got.Histogram.Bucket, want.Histogram.Bucket = nil, nil
+		if got.Histogram.String() != want.Histogram.String() {
+			t.Errorf("%s:\n%v\nwant\n%v", name, got.Histogram, want.Histogram)
+		}
+	}
+}
+
+// A histogram of very different values has wider buckets, not more of them.
+func TestNativeHistogramLimit(t *testing.T) {
+	s := sketch.New()
+	for i := range 30 * 8 {
+		s.Add(math.Exp2(float64(i) / 8))
+	}
+	h := histogram{desc: family("x", "")}
+	var got dto.Metric
+	if err := h.metric(s, time.Unix(1, 0)).Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Histogram.PositiveDelta); got.Histogram.GetSchema() != 2 || n != 121 {
+		t.Errorf("schema %d with %d buckets, want 2 with 121", got.Histogram.GetSchema(), n)
 	}
 }
