@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,7 @@ import (
 func TestHistogramsAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
-		r := b.run(document("type: concurrency, concurrency: 3, requests: 7", fileData))
+		r := b.run(strings.Replace(document("type: concurrency, concurrency: 3, requests: 7", fileData), "model: m", "models: [m, n]", 1))
 		before, err := b.engine.Snapshot(t.Context(), r.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -38,8 +39,9 @@ func TestHistogramsAfterRestart(t *testing.T) {
 				t.Errorf("%s: %d values with sum %v, want %d with %v", tag, s.Count(), s.Sum(), h.Count(), h.Sum())
 			}
 		}
-		if n := got["request_latency"].Count(); n != 7 {
-			t.Errorf("request_latency has %d values, want 7", n)
+		m, n := after.Phases[0].Counters.Models["m"], after.Phases[0].Counters.Models["n"]
+		if all, m, n := got["request_latency"].Count(), m.Histograms["request_latency"].Count(), n.Histograms["request_latency"].Count(); all != 7 || m != 4 || n != 3 {
+			t.Errorf("request_latency has %d values, %d of m and %d of n, want 7, 4 and 3", all, m, n)
 		}
 	})
 }

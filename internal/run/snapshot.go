@@ -88,6 +88,9 @@ type Counters struct {
 	// Histograms holds copies of the sketches by metric tag: times in seconds,
 	// lengths in tokens.
 	Histograms map[string]*sketch.Sketch `json:"histograms"`
+	// Models has the same of the records of each model, without Sent and bytes; nil
+	// unless the run has several models.
+	Models map[string]Counters `json:"models,omitempty"`
 }
 
 // Process describes the resources that the load generator uses.
