@@ -45,9 +45,8 @@ func (s *Server) routes() []route {
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	pages := &pageHandler{base: s.base}
-	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return append(s.historyRoutes(), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -78,7 +77,6 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
 		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
@@ -94,6 +92,18 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
+	}...)
+}
+
+// historyRoutes returns the routes of what was recorded over the time of a run.
+func (s *Server) historyRoutes() []route {
+	past := &history.Handler{
+		Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams,
+		Bad: func(detail string) error { return fail(errParameter, "%s", detail) },
+	}
+	return []route{
+		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
 	}
 }
 

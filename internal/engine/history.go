@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"slices"
 
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 )
 
@@ -22,4 +24,27 @@ func (h *History) Series(ctx context.Context, id string, q series.Query) (*serie
 		}
 	}
 	return series.Read(ctx, h.engine.opts.Store.Dir(id), q)
+}
+
+// Log calls each for the lines of the log of a run, the oldest first. A run that was never
+// started has none.
+func (h *History) Log(id string, each func(*runlog.Line) error) error {
+	return runlog.Read(h.engine.opts.Store.Dir(id), each)
+}
+
+// Active reports whether the log of a run may get further lines from this process.
+func (h *History) Active(id string) bool {
+	e := h.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j := e.jobs[id]
+	if j == nil || e.stopping && slices.Contains(e.queue, j) {
+		return false
+	}
+	select {
+	case <-j.done:
+		return false
+	default:
+		return true
+	}
 }

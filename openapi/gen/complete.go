@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/runlog"
 )
 
 // bodies are the types of all answers; the types inside them are found from
@@ -22,7 +23,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, runlog.Line{},
 	}
 }
 
