@@ -88,6 +88,8 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idDone + "/artifacts/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts/b.json", "", nil},
 		{"GET", "/api/runs/" + idDone + "/artifacts.zip", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts.zip", "", nil},
 		{"GET", "/api/runs/" + idDone + "/artifacts.tar.gz", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts.tar.gz?a=b", "", nil},
+		{"GET", "/api/compare?ids=" + idDone + "," + idRunning + "," + idFailed + "," + idQueued + "&baseline=" + idDone, "", nil},
+		{"GET", "/api/compare?ids=" + idDone + ",latest", "", nil}, {"GET", "/api/compare?ids=" + idDone + "," + idMissing, "", nil},
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},
 		{"POST", "/api/runs/" + idRunning + "/cancel", "", nil}, {"POST", "/api/runs/" + idDone + "/cancel", "", nil},
