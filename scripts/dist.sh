@@ -56,7 +56,7 @@ packages() {
   sed "s|@GOARCH@|$2|; s|@STAGE@|$1|g; s|@VERSION@|$(packageversion)|; s|@DATE@|$date|g" \
     scripts/package/nfpm.yaml >"$stage/nfpm.yaml"
   for format in deb rpm; do
-    go tool -modfile=tools/go.mod nfpm package --config "$stage/nfpm.yaml" --packager $format --target "$out/"
+    go tool -modfile=tools/nfpm.mod nfpm package --config "$stage/nfpm.yaml" --packager $format --target "$out/"
   done
 }
 

@@ -31,7 +31,7 @@ jq '.definitions | map_values(
     if .properties and (.additionalProperties | not) then .additionalProperties = false
     elif .format == "int-or-string" then {oneOf: [{type: "string"}, {type: "integer"}]} else . end)' "$definitions" >"$work/definitions.json"
 for kind in apps.v1.Deployment batch.v1.CronJob batch.v1.Job core.v1.ConfigMap core.v1.PersistentVolumeClaim \
-  core.v1.Secret core.v1.Service networking.v1.NetworkPolicy; do
+  core.v1.Pod core.v1.Secret core.v1.Service networking.v1.NetworkPolicy; do
   jq --arg ref "#/definitions/io.k8s.api.$kind" '{definitions: ., "$ref": $ref}' "$work/definitions.json" >"$work/schemas/$(tr A-Z a-z <<<"${kind##*.}").json"
 done
 # The operator's definition is YAML, which helm turns into JSON.
@@ -52,6 +52,7 @@ chart once examples/k8s/chart -f examples/k8s/testdata/values-once.yaml >"$work/
 for dir in examples/k8s/base examples/k8s/overlays/*; do
   "$tools/kustomize" build "$dir" >"$work/rendered/${dir##*/}.yaml"
 done
+(echo --- && cat examples/k8s/profile/results.yaml) >>"$work/rendered/once.yaml"
 
 check() { "$tools/kubeconform" -strict -summary -schema-location "$work/schemas/{{ .ResourceKind }}.json" "$@"; }
 check "$work"/rendered/*.yaml
@@ -63,5 +64,5 @@ if [[ ${UPDATE:-} ]]; then
   cp "$work"/rendered/*.yaml examples/k8s/testdata/
 fi
 for f in "$work"/rendered/*.yaml; do
-  diff -u "examples/k8s/testdata/${f##*/}" "$f" || die "testdata is not up to date: run UPDATE=1 scripts/k8s.sh"
+  diff -u "examples/k8s/testdata/${f##*/}" "$f" || die "testdata is not up to date: run UPDATE=1 make k8s"
 done
