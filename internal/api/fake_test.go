@@ -55,7 +55,7 @@ type fakeEngine struct {
 	hold      func() // called by List, unless nil
 	queries   []series.Query
 	log       []runlog.Line
-	logErr    error // of Log
+	logErr    error           // of Log
 	done      map[string]bool // runs whose log gets no line any more
 }
 

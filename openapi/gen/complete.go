@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/runlog"
 )
@@ -23,7 +24,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, runlog.Line{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, compare.Comparison{}, wire.Timeseries{}, runlog.Line{},
 	}
 }
 
