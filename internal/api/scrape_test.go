@@ -198,7 +198,7 @@ func TestSelfMetrics(t *testing.T) {
 // families. Only protobuf has native histograms.
 func TestScrapeFormats(t *testing.T) {
 	ts := newTestServer(t, nil)
-	ts.do("GET", "/api/run", "") // so that the first scrape, too, has requests
+	ts.do("GET", "/healthz", "") // so that requests are counted in the first exposition, too
 	const protobuf = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 	for target, least := range map[string]int{
 		"/metrics?names=compat&run=" + idDone: 10, "/metrics?names=native": 60, "/metrics?names=all&run=" + idDone: 75,
