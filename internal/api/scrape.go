@@ -49,27 +49,30 @@ func (m *selfMetrics) requested(route string, status int) {
 
 // serviceCollector collects the metrics of the queue and the feed.
 type serviceCollector struct {
-	live Live
-	hub  *feed.Hub
+	live  Live
+	hub   *feed.Hub
+	since time.Time // the counters are 0 then
 }
 
 // serviceFamilies are the descriptions of the metrics of a serviceCollector.
-type serviceFamilies struct{ depth, runs, recovered, clients, dropped *prometheus.Desc }
+type serviceFamilies struct{ depth, runs, recovered, recovering, read, clients, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
-		depth:     prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
-		runs:      prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
-		recovered: prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
-		clients:   prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
-		dropped:   prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
+		depth:      prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
+		runs:       prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
+		recovered:  prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
+		recovering: prometheus.NewDesc("aiperfd_recovery_pending_runs", "Interrupted runs whose results are still to be computed.", nil, nil),
+		read:       prometheus.NewDesc("aiperfd_recovery_read_bytes_total", "Bytes of record files read to compute the results of interrupted runs.", nil, nil),
+		clients:    prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
+		dropped:    prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 	f := newServiceFamilies()
-	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.clients, f.dropped} {
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.recovering, f.read, f.clients, f.dropped} {
 		out <- d
 	}
 }
@@ -77,14 +80,21 @@ func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	f := newServiceFamilies()
-	counts := c.hub.Counts()
-	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.live.Queue().IDs)))
-	out <- prometheus.MustNewConstMetric(f.recovered, counter, float64(c.live.Health().Recovered))
-	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
-	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
+	counts, health := c.hub.Counts(), c.live.Health()
+	gauge := func(d *prometheus.Desc, v int) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v))
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		out <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), c.since, labels...)
+	}
+	gauge(f.depth, len(c.live.Queue().IDs))
+	gauge(f.recovering, health.Recovering)
+	gauge(f.clients, counts.Clients)
+	counter(f.recovered, int64(health.Recovered))
+	counter(f.read, health.RecoveryRead)
+	counter(f.dropped, counts.Dropped)
 	for _, state := range terminalStates() {
-		out <- prometheus.MustNewConstMetric(f.runs, counter, float64(counts.Finished[state]), string(state))
+		counter(f.runs, counts.Finished[state], string(state))
 	}
 }
 

@@ -167,7 +167,7 @@ func TestSelfMetrics(t *testing.T) {
 		`aiperfd_http_requests_total{code="404",route="/api/runs/{id}"} 1`,
 		`aiperfd_http_requests_total{code="404",route="unmatched"} 1`,
 		`aiperfd_queue_depth 1`,
-		`aiperfd_recovered_runs_total 0`,
+		`aiperfd_recovered_runs_total 0`, `aiperfd_recovery_pending_runs 0`, `aiperfd_recovery_read_bytes_total 0`,
 		`aiperfd_runs_total{state="cancelled"} 0`, `aiperfd_runs_total{state="completed"} 1`, `aiperfd_runs_total{state="failed"} 0`,
 		`aiperfd_ws_clients 0`, `aiperfd_ws_dropped_messages_total 0`,
 	}
@@ -180,6 +180,7 @@ func TestSelfMetrics(t *testing.T) {
 // families. Only protobuf has native histograms.
 func TestScrapeFormats(t *testing.T) {
 	ts := newTestServer(t, nil)
+	ts.do("GET", "/healthz", "") // so that requests are counted in the first exposition, too
 	const protobuf = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 	for target, least := range map[string]int{
 		"/metrics?names=compat&run=" + idDone: 10, "/metrics?names=native": 60, "/metrics?names=all&run=" + idDone: 75,

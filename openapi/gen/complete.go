@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
 )
 
@@ -22,7 +23,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{},
 	}
 }
 
@@ -39,6 +40,10 @@ func complete(doc *openapi3.T, examples string) error {
 	doc.Components.SecuritySchemes = securitySchemes()
 	scopes := api.Scopes()
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
+	column := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
+	column.Value.Items.Value.Nullable = true
+	series := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
+	series.Value.Items.Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
