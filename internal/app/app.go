@@ -48,6 +48,7 @@ type options struct {
 	version      string
 	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
 	keep         upkeep.Rules  // of disk
+	pause        run.Switch    // see engine.Options
 	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
@@ -83,7 +84,7 @@ func newApp(o options) (*app, error) {
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
+		Switch: o.pause, DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err

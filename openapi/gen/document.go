@@ -26,7 +26,7 @@ const (
 // Patterns of texts.
 const (
 	substitutionPattern = `^\$\{[^}]+\}$|\{\{|\{%`
-	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?)? *$`
+	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)? *$`
 	numbersPattern      = `^ *(0(\.[0-9]*)?|\.[0-9]+|1(\.0*)?|\{.*\}) *$|\{\{|\{%|\$\{`
 	infinitePattern     = `^ *([+]?inf|infinity) *$`
 )
@@ -48,7 +48,7 @@ func documentSchemas(root *reference.Field) openapi3.Schemas {
 		nothing:     describe(&openapi3.Schema{Type: types("string"), Nullable: true, Enum: []any{nil}}, "The same as absent."),
 		switchedOff: off(),
 		durationSchema: describe(&openapi3.Schema{Type: types("string"), Pattern: durationPattern, Example: "30s"},
-			"A length of time with a unit, such as 30s, 5 min or 2h; without one it is in seconds."),
+			"A length of time with a unit, such as 30s, 5 min, 2h or 7d; without one it is in seconds."),
 	}}
 	envelope := g.object(root)
 	envelope.Required = []string{"benchmark"}

@@ -185,7 +185,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	case reflect.TypeFor[config.Seconds]():
 		f.Kind, f.Unit = KindDuration, "s"
 		return
-	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL]():
+	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL](), reflect.TypeFor[config.Time]():
 		f.Kind = KindString
 		return
 	case reflect.TypeFor[config.Distribution]():
