@@ -135,17 +135,22 @@ func (s *Server) adapt(rt route) http.Handler {
 	})
 }
 
+// afterChange is an error of the answer to a request that was carried out.
+type afterChange struct{ error }
+
+func (e afterChange) Unwrap() error { return e.error }
+
 // audit records an action and its result. Requests without a valid token are counted by
 // the metrics only, so that they cannot push others out of the audit log.
 func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, err error) {
-	if errors.Is(err, access.ErrUnauthorized) {
+	if s.Access.Tokens() && access.Caller(r.Context()) == "" {
 		return
 	}
 	e := access.Entry{
 		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(headerRequestID),
 		Action: action, RunID: w.Header().Get(headerRunID), Result: "ok",
 	}
-	if err != nil {
+	if _, made := errors.AsType[afterChange](err); err != nil && !made {
 		e.Result = problemOf(err).name
 	}
 	s.Access.Audit(e)

@@ -44,6 +44,9 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	return x
 }
 
+// announceAfter is the time after which a step before the first request is shown.
+const announceAfter = 2 * time.Second
+
 // preparation performs the steps before the first request of a run.
 type preparation struct{ *execution }
 
@@ -77,7 +80,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		return &prepareError{run.TokenizerFailed, err}
 	}
 	ctx, x.data.stop = context.WithCancel(ctx)
-	if err := x.openDataset(ctx, dir, models.Context); err != nil {
+	if err := x.announce("preparing the dataset", func() error { return x.openDataset(ctx, dir, models.Context) }); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
 	if err := x.servers.ResetCaches(ctx, nil); err != nil {
@@ -103,6 +106,21 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
+}
+
+// announce performs a step and shows what the run is waiting for if that takes long.
+func (x *preparation) announce(text string, step func() error) error {
+	shown := make(chan struct{})
+	timer := time.AfterFunc(announceAfter, func() {
+		defer close(shown)
+		x.notify.status(text)
+	})
+	err := step()
+	if !timer.Stop() {
+		<-shown
+		x.notify.status("")
+	}
+	return err
 }
 
 // checkTargets reports a server whose name leads to addresses that the run may not

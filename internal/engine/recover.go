@@ -240,7 +240,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}
 		return v.refuse(ctx, r)
 	}
-	j.run, j.time = *r, newStamps(v.engine.opts.Wall, latestOf(r))
+	j.id, j.run, j.time = r.ID, *r, newStamps(v.engine.opts.Wall, latestOf(r))
 	v.queued = append(v.queued, j)
 	return nil
 }

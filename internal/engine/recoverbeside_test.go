@@ -274,6 +274,9 @@ func TestClockSetBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := os.Stat(filepath.Join(b.store.Dir(second), export.NamesFor("").JSON)); err != nil || r.Error == nil || r.Error.Code != run.NoSuccess {
+			t.Errorf("the run of the earlier process ended with %+v; its files: %v", r.Error, err)
+		}
 		if r.StartedAt.Before(r.CreatedAt) || r.EndedAt.Before(*r.StartedAt) {
 			t.Errorf("created at %v, started at %v, ended at %v", r.CreatedAt, r.StartedAt, r.EndedAt)
 		}

@@ -174,6 +174,9 @@ func (s *Store) List(ctx context.Context, request run.Query) (run.Page, error) {
 		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	p, err := s.list(ctx, q)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // of the caller: package sql says that the transaction is done
+	}
 	if err != nil {
 		return run.Page{}, s.failures.count(opList, fmt.Errorf("list runs: %w", err))
 	}
