@@ -71,7 +71,7 @@ func (h updateHandler) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return patchFault(err)
 	}
-	return h.writeRun(w, r, http.StatusOK, updated)
+	return h.writeChanged(w, r, http.StatusOK, updated, 0)
 }
 
 // patchFault turns an error of a patch into one of the table.

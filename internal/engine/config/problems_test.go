@@ -307,6 +307,7 @@ func TestEnvelopeProblems(t *testing.T) {
 		{"terms", ok + "metadata: {priority: 101, ttl: 0, deadline: -1s, startAfter: tomorrow, allowSharedTarget: 1}",
 			"#/metadata/priority out-of-range; #/metadata/ttl out-of-range; #/metadata/deadline out-of-range; #/metadata/startAfter out-of-range; #/metadata/allowSharedTarget wrong-type"},
 		{"start time", ok + "metadata: {start_after: 5}", "#/metadata/start_after wrong-type"},
+		{"year 10000", ok + "metadata: {startAfter: 9999-12-31T23:59:59-01:00}", "#/metadata/startAfter out-of-range"},
 		{"nothing", "metadata: {name: x}", "#/phases required"},
 		{"benchmark null", "benchmark: null", "#/benchmark required"},
 		{"flat", "model: m\nprofiling: {requests: 0}", "#/profiling/requests out-of-range"},

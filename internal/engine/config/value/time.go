@@ -18,9 +18,10 @@ func (t *Time) Decode(f decode.Field, n *tree.Node) bool {
 		return f.WrongType(n, f.Path, "an RFC 3339 time such as 2026-01-31T22:00:00Z")
 	}
 	read, err := time.Parse(time.RFC3339Nano, n.Scalar)
-	if err != nil {
+	read = read.UTC()
+	if err != nil || read.Year() < 0 || read.Year() > 9999 {
 		return f.Invalid(n, "must be an RFC 3339 time such as 2026-01-31T22:00:00Z")
 	}
-	t.Time = read.UTC()
+	t.Time = read
 	return true
 }
