@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/amend"
+	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
 )
 
@@ -45,8 +46,9 @@ func (s *Server) routes() []route {
 	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session, pages := &sessionHandler{base: s.base, access: s.Access}, &pageHandler{base: s.base}
+	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(resultRoutes(files), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service)), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -78,12 +80,10 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
 		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
+		{method: get, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
-		{method: get, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
-		{method: post, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
-		{method: post, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
 		{method: get, pattern: "/api/version", scope: access.Open, handle: service.getVersion, query: none()},
 		{method: post, pattern: "/api/session", scope: access.Read, handle: session.begin, query: none(), action: "begin-session"},
 		{method: del, pattern: "/api/session", scope: access.Open, handle: session.end, query: none(), action: "end-session"},
@@ -96,6 +96,15 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
 	}...)
+}
+
+// queueRoutes are those of the queue.
+func queueRoutes(service *serviceHandler) []route {
+	return []route{
+		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
+		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
+		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
+	}
 }
 
 // mount registers the middleware and the routes.
