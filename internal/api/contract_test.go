@@ -91,6 +91,8 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/compare?ids=" + idDone + "," + idRunning + "," + idFailed + "," + idQueued + "&baseline=" + idDone, "", nil},
 		{"GET", "/api/runs/" + idDone + "/records?limit=1", "", nil}, {"GET", "/api/runs/" + idDone + "/records?cursor=x", "", nil},
 		{"GET", "/api/runs/" + idFailed + "/records", "", nil}, {"GET", "/api/runs/" + idRunning + "/records", "", nil},
+		{"GET", "/api/runs/" + idDone + "/errors", "", nil}, {"GET", "/api/runs/" + idRunning + "/errors", "", nil},
+		{"GET", "/api/runs/" + idQueued + "/errors", "", nil}, {"GET", "/api/runs/" + idDone + "/errors?x=1", "", nil},
 		{"GET", "/api/compare?ids=" + idDone + ",latest", "", nil}, {"GET", "/api/compare?ids=" + idDone + "," + idMissing, "", nil},
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/api/bundle"
 	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/records"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -28,6 +29,7 @@ func resultRoutes(files *fileHandler) []route {
 		{method: get, pattern: "/api/runs/{id}/artifacts.zip", scope: access.Read, handle: files.bundle(bundle.Zip), query: none()},
 		{method: get, pattern: "/api/runs/{id}/artifacts.tar.gz", scope: access.Read, handle: files.bundle(bundle.TarGz), query: none()},
 		{method: get, pattern: "/api/runs/{id}/records", scope: access.Read, handle: results.getRecords, query: []string{"cursor", "limit", "outcome", "phase"}},
+		{method: get, pattern: "/api/runs/{id}/errors", scope: access.Read, handle: results.getErrors, query: none()},
 		{method: get, pattern: "/api/compare", scope: access.Read, handle: results.compare, query: []string{"ids", "baseline"}},
 	}
 }
@@ -74,6 +76,19 @@ func (h *resultHandler) compare(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	h.writeTagged(w, r, bodyTag(body), body)
 	return nil
+}
+
+// getErrors serves the errors of a run.
+func (h *resultHandler) getErrors(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := h.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return h.writeOf(w, r, found, wire.NewErrors(found, snap))
 }
 
 // getRecords sends a page of the records of a run.

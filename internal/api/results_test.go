@@ -42,6 +42,20 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+func TestErrors(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idDone+"/errors", "")
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"total":3`) || !strings.Contains(body, `"sample":"overloaded"`) || w.Header().Get("Cache-Control") != immutable {
+		t.Errorf("errors = %d %v %s", w.Code, w.Header(), body)
+	}
+	if w := ts.do("GET", "/api/runs/"+idDone+"/errors", "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+		t.Errorf("If-None-Match = %d", w.Code)
+	}
+	if w := ts.do("GET", "/api/runs/latest/errors", ""); w.Header().Get("Cache-Control") != noStore || w.Header().Get("Content-Location") != "/api/runs/"+idDone {
+		t.Errorf("errors of the latest run = %v", w.Header())
+	}
+}
+
 func TestCompare(t *testing.T) {
 	ts := newTestServer(t, nil)
 	target := "/api/compare?ids=" + idRunning + ",latest&baseline=latest"
