@@ -74,6 +74,7 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
   tree=$stage/$os-$arch
   cp -r "$stage/common" "$tree"
   GOOS=$os GOARCH=$arch build "$tree/aiperfd"
+  scripts/licenses.sh "$tree/aiperfd" >"$tree/THIRD_PARTY_LICENSES.txt"
   archive "$tree" "${name}_${os}_$arch"
   go run ./scripts/sbom "$tree/aiperfd" "$version" >"$out/${name}_${os}_$arch.cdx.json"
   if [[ $os == linux ]]; then packages "$tree" "$arch"; fi

@@ -60,6 +60,18 @@ check "$work"/rendered/*.yaml
 sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' "$work/rendered/base.yaml" | check >"$work/wrong.log" && die "a misspelt field passes"
 sed 's/interval: 5s/intervall: 5s/' "$work/rendered/prometheus.yaml" | check >>"$work/wrong.log" && die "a misspelt field of ServiceMonitor passes"
 
+# What the chart must refuse: an unknown value, a token in place of its hash, two sources of
+# tokens, metrics that nobody can read, a benchmark without a document.
+refused() {
+  if chart x examples/k8s/chart "$@" >/dev/null 2>"$work/refused.log"; then die "the chart accepts $*"; fi
+  grep -q "$want" "$work/refused.log" || die "the chart refuses $* by: $(<"$work/refused.log")"
+}
+want="'replicas'" refused --set daemon.replicas=2
+want="/daemon/tokens/lines/0" refused --set 'daemon.tokens.lines={me:admin:aiperfd_token}'
+want="exclude each other" refused --set "daemon.tokens.lines={me:admin:$(printf '%064d' 0)}" --set daemon.tokens.existingSecret=tokens
+want="serviceMonitor.tokenSecret.name" refused --set serviceMonitor.enabled=true
+want="benchmark document is missing" refused --set profile.enabled=true
+
 if [[ ${UPDATE:-} ]]; then
   cp "$work"/rendered/*.yaml examples/k8s/testdata/
 fi
