@@ -16,7 +16,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker dist dist-check clean
+.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -67,6 +67,9 @@ bench-limits: build ## compare with a raw epoll client and with the server's tru
 docker: ## build the container image (PLATFORM=linux/amd64,linux/arm64 for both)
 	docker build -t aiperfd $(if $(PLATFORM),--platform $(PLATFORM)) --build-arg VERSION=$(VERSION) \
 		--build-arg COMMIT_DATE=$(COMMIT_DATE) --build-arg REVISION=$(REVISION) .
+
+k8s: ## render the Helm chart and the kustomizations and validate them (UPDATE=1: rewrite testdata)
+	scripts/k8s.sh
 
 dist: ## make the files of a release in dist/: archives, deb, rpm, checksums, bills of materials
 	scripts/dist.sh $(VERSION) $(REVISION) $(COMMIT_DATE)

@@ -56,7 +56,7 @@ packages() {
   sed "s|@GOARCH@|$2|; s|@STAGE@|$1|g; s|@VERSION@|$(packageversion)|; s|@DATE@|$date|g" \
     scripts/package/nfpm.yaml >"$stage/nfpm.yaml"
   for format in deb rpm; do
-    go tool -modfile=tools/go.mod nfpm package --config "$stage/nfpm.yaml" --packager $format --target "$out/"
+    go tool -modfile=tools/nfpm.mod nfpm package --config "$stage/nfpm.yaml" --packager $format --target "$out/"
   done
 }
 
@@ -74,6 +74,7 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
   tree=$stage/$os-$arch
   cp -r "$stage/common" "$tree"
   GOOS=$os GOARCH=$arch build "$tree/aiperfd"
+  scripts/licenses.sh "$tree/aiperfd" >"$tree/THIRD_PARTY_LICENSES.txt"
   archive "$tree" "${name}_${os}_$arch"
   go run ./scripts/sbom "$tree/aiperfd" "$version" >"$out/${name}_${os}_$arch.cdx.json"
   if [[ $os == linux ]]; then packages "$tree" "$arch"; fi

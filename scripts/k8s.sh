@@ -31,7 +31,7 @@ jq '.definitions | map_values(
     if .properties and (.additionalProperties | not) then .additionalProperties = false
     elif .format == "int-or-string" then {oneOf: [{type: "string"}, {type: "integer"}]} else . end)' "$definitions" >"$work/definitions.json"
 for kind in apps.v1.Deployment batch.v1.CronJob batch.v1.Job core.v1.ConfigMap core.v1.PersistentVolumeClaim \
-  core.v1.Secret core.v1.Service networking.v1.NetworkPolicy; do
+  core.v1.Pod core.v1.Secret core.v1.Service networking.v1.NetworkPolicy; do
   jq --arg ref "#/definitions/io.k8s.api.$kind" '{definitions: ., "$ref": $ref}' "$work/definitions.json" >"$work/schemas/$(tr A-Z a-z <<<"${kind##*.}").json"
 done
 # The operator's definition is YAML, which helm turns into JSON.
@@ -52,6 +52,7 @@ chart once examples/k8s/chart -f examples/k8s/testdata/values-once.yaml >"$work/
 for dir in examples/k8s/base examples/k8s/overlays/*; do
   "$tools/kustomize" build "$dir" >"$work/rendered/${dir##*/}.yaml"
 done
+(echo --- && cat examples/k8s/profile/results.yaml) >>"$work/rendered/once.yaml"
 
 check() { "$tools/kubeconform" -strict -summary -schema-location "$work/schemas/{{ .ResourceKind }}.json" "$@"; }
 check "$work"/rendered/*.yaml
@@ -59,9 +60,21 @@ check "$work"/rendered/*.yaml
 sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' "$work/rendered/base.yaml" | check >"$work/wrong.log" && die "a misspelt field passes"
 sed 's/interval: 5s/intervall: 5s/' "$work/rendered/prometheus.yaml" | check >>"$work/wrong.log" && die "a misspelt field of ServiceMonitor passes"
 
+# What the chart must refuse: an unknown value, a token in place of its hash, two sources of
+# tokens, metrics that nobody can read, a benchmark without a document.
+refused() {
+  if chart x examples/k8s/chart "$@" >/dev/null 2>"$work/refused.log"; then die "the chart accepts $*"; fi
+  grep -q "$want" "$work/refused.log" || die "the chart refuses $* by: $(<"$work/refused.log")"
+}
+want="'replicas'" refused --set daemon.replicas=2
+want="/daemon/tokens/lines/0" refused --set 'daemon.tokens.lines={me:admin:aiperfd_token}'
+want="exclude each other" refused --set "daemon.tokens.lines={me:admin:$(printf '%064d' 0)}" --set daemon.tokens.existingSecret=tokens
+want="serviceMonitor.tokenSecret.name" refused --set serviceMonitor.enabled=true
+want="benchmark document is missing" refused --set profile.enabled=true
+
 if [[ ${UPDATE:-} ]]; then
   cp "$work"/rendered/*.yaml examples/k8s/testdata/
 fi
 for f in "$work"/rendered/*.yaml; do
-  diff -u "examples/k8s/testdata/${f##*/}" "$f" || die "testdata is not up to date: run UPDATE=1 scripts/k8s.sh"
+  diff -u "examples/k8s/testdata/${f##*/}" "$f" || die "testdata is not up to date: run UPDATE=1 make k8s"
 done
