@@ -42,8 +42,6 @@ func complete(doc *openapi3.T, examples string) error {
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
 	column := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
 	column.Value.Items.Value.Nullable = true
-	series := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
-	series.Value.Items.Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
