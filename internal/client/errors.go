@@ -43,8 +43,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	default:
 		return cause
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) { // it repeats the method and the URL
+	if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
 		err = wrapped.Err
 	}
 	return &Unreachable{c.base.String(), err}
@@ -59,14 +58,15 @@ type Problem struct {
 
 // Error lists what is wrong, one problem of a document per line.
 func (p *Problem) Error() string {
-	text := cmp.Or(p.Detail, p.Title)
+	var out strings.Builder
+	out.WriteString(cmp.Or(p.Detail, p.Title))
 	if p.Line > 0 {
-		text += fmt.Sprintf(" (line %d, column %d)", p.Line, p.Column)
+		fmt.Fprintf(&out, " (line %d, column %d)", p.Line, p.Column)
 	}
 	for _, e := range p.Errors {
-		text += "\n  " + e.String()
+		out.WriteString("\n  " + e.String())
 	}
-	return text
+	return out.String()
 }
 
 const (
@@ -133,5 +133,5 @@ func pauseAfter(err error, attempt int) (time.Duration, bool) {
 		pause = p.RetryAfter
 	}
 	// A random part keeps clients apart that failed together.
-	return pause + rand.N(pause/4), pause <= longestWait //nolint:gosec // no secret
+	return pause + rand.N(pause/4), pause <= longestWait
 }

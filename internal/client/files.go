@@ -137,6 +137,8 @@ func sameFile(root *os.Root, name string, f *wire.ResultFile) (bool, error) {
 
 // partial is a file that is not complete yet.
 type partial struct {
+	from *Client
+	run  string
 	file *os.File
 	sum  hash.Hash // of what is there
 	size int64     // bytes that are there
@@ -150,7 +152,7 @@ func (c *Client) fill(ctx context.Context, d *Download, f *wire.ResultFile, part
 	if err != nil {
 		return false, err
 	}
-	p := &partial{file: file, sum: sha256.New(), want: f, tell: d.Progress}
+	p := &partial{from: c, run: d.Run, file: file, sum: sha256.New(), want: f, tell: d.Progress}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if p.size, err = io.Copy(p.sum, file); err != nil {
 		return false, err
@@ -161,7 +163,7 @@ func (c *Client) fill(ctx context.Context, d *Download, f *wire.ResultFile, part
 			return false, err
 		}
 	}
-	if err := c.complete(ctx, d.Run, p); err != nil {
+	if err := p.complete(ctx); err != nil {
 		return false, err
 	}
 	if hex.EncodeToString(p.sum.Sum(nil)) != f.SHA256 { // the part that was there may have been damaged
@@ -169,7 +171,7 @@ func (c *Client) fill(ctx context.Context, d *Download, f *wire.ResultFile, part
 		if err := p.restart(); err != nil {
 			return false, err
 		}
-		if err := c.complete(ctx, d.Run, p); err != nil {
+		if err := p.complete(ctx); err != nil {
 			return false, err
 		}
 		if got := hex.EncodeToString(p.sum.Sum(nil)); got != f.SHA256 {
@@ -203,10 +205,10 @@ func (p *partial) Write(b []byte) (int, error) {
 
 // complete requests what is missing. After a lost connection it goes on, unless several
 // attempts in a row get nothing.
-func (c *Client) complete(ctx context.Context, id string, p *partial) error {
+func (p *partial) complete(ctx context.Context) error {
 	for failed := 0; p.size < p.want.Size; {
 		before := p.size
-		err := c.rest(ctx, id, p)
+		err := p.rest(ctx)
 		if err == nil {
 			continue
 		}
@@ -223,12 +225,12 @@ func (c *Client) complete(ctx context.Context, id string, p *partial) error {
 }
 
 // rest requests what is missing once.
-func (c *Client) rest(ctx context.Context, id string, p *partial) error {
+func (p *partial) rest(ctx context.Context) error {
 	header := map[string]string{"Accept-Encoding": "identity"}
 	if p.size > 0 {
 		header["Range"], header["If-Range"] = fmt.Sprintf("bytes=%d-", p.size), `"`+p.want.SHA256+`"`
 	}
-	resp, err := c.send(ctx, request{method: http.MethodGet, path: filePath(id, p.want.Name), header: header})
+	resp, err := p.from.send(ctx, request{method: http.MethodGet, path: filePath(p.run, p.want.Name), header: header})
 	if err != nil {
 		return err
 	}
@@ -245,11 +247,11 @@ func (c *Client) rest(ctx context.Context, id string, p *partial) error {
 	_, err = io.Copy(p, counted)
 	switch {
 	case counted.err != nil:
-		return c.unreachable(ctx, counted.err)
+		return p.from.unreachable(ctx, counted.err)
 	case err != nil:
 		return err
 	case p.size < p.want.Size:
-		return &Unreachable{c.base.String(), io.ErrUnexpectedEOF}
+		return &Unreachable{p.from.Server(), io.ErrUnexpectedEOF}
 	}
 	return nil
 }

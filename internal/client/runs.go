@@ -160,12 +160,27 @@ func (c *Client) Config(ctx context.Context, id string) (json.RawMessage, error)
 	return c.get(ctx, runPath(id, "/config"), nil)
 }
 
+// Compare returns the comparison of runs with the first of them, as JSON.
+func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, error) {
+	return c.get(ctx, "/api/compare", url.Values{"ids": {strings.Join(ids, ",")}, "baseline": ids[:1]})
+}
+
+// Queue returns the active and the queued runs; also as JSON.
+func (c *Client) Queue(ctx context.Context) (*wire.Queue, json.RawMessage, error) {
+	data, err := c.get(ctx, "/api/queue", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := decoded[wire.Queue](data, nil)
+	return out, data, err
+}
+
 // Metrics returns the newest values of the metrics of a run.
 func (c *Client) Metrics(ctx context.Context, id string) (*wire.Metrics, error) {
 	return decoded[wire.Metrics](c.get(ctx, runPath(id, "/metrics"), nil))
 }
 
-// Version returns the version of the daemon; also as JSON.
+// Version returns the version of the daemon.
 func (c *Client) Version(ctx context.Context) (*wire.Version, error) {
 	return decoded[wire.Version](c.get(ctx, "/api/version", nil))
 }
@@ -196,11 +211,11 @@ type Ambiguous struct {
 
 // Error implements error.
 func (e *Ambiguous) Error() string {
-	text := fmt.Sprintf("several runs begin with %q:", e.Prefix)
+	lines := []string{fmt.Sprintf("several runs begin with %q:", e.Prefix)}
 	for _, r := range e.Found {
-		text += strings.TrimRight(fmt.Sprintf("\n  %s  %s  %s", r.ID, r.State, r.Name), " ")
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s  %s  %s", r.ID, r.State, r.Name), " "))
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // idLength is the number of hexadecimal digits of an id.

@@ -28,9 +28,6 @@ func completeRuns(g *globals, cmd *cobra.Command, several bool) {
 // runNames returns the newest runs with their descriptions. Errors give none, because a
 // shell has no place for them.
 func runNames(ctx context.Context, g *globals, begun string) []string {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
 	c, err := g.connect(ctx)

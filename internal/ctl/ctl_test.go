@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
+	"aiperfd/internal/api/compare"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/export"
 )
@@ -172,5 +175,39 @@ func TestShortID(t *testing.T) {
 	}
 	if got := shortID([]*client.Run{a, b}); got != 32 {
 		t.Errorf("shortID of runs of one millisecond = %d, want 32", got)
+	}
+}
+
+// What a comparison says about each value, and what the configurations do not share.
+func TestPrintComparison(t *testing.T) {
+	const text = `{"baseline":"a","runs":[{"id":"a","state":"completed","name":"one","results":"final"},{"id":"b","state":"running","results":"live","reason":"It goes on","verdict":"fail","client":"suspect"}],
+	"metrics":[{"tag":"x","header":"X","unit":"ms","statistics":[{"statistic":"avg","values":[{"run":"a","value":1},{"run":"b","value":2}]}]},
+	{"tag":"request_latency","header":"Latency","unit":"ms","statistics":[
+	 {"statistic":"p99","values":[{"run":"a","value":100},{"run":"b","value":null,"verdict":"unknown"}]},
+	 {"statistic":"p50","values":[{"run":"a","value":10},{"run":"b","value":9,"delta":-1,"delta_percent":-10,"verdict":"better"}]}]}],
+	"differences":[{"pointer":"/phases/0/rate","values":[{"run":"b","value":1.5}]},{"pointer":"/models/0","values":[{"run":"a","value":"m"},{"run":"b","value":null}]}]}`
+	var c compare.Comparison
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	if err := printComparison(&session{globals: &globals{}, cmd: cmd, out: &out, err: &out}, &c, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `A  a  completed  one  baseline
+B  b  running  live results, It goes on, objectives: fail, client suspect
+
+METRIC                A     B  CHANGE
+Latency (ms)  p50  10.0  9.00  -10.0%  better
+Latency (ms)  p99   100     -
+
+CONFIGURATION  A     B
+phases/0/rate  -   1.5
+models/0       m  null
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("comparison (-want +got):\n%s", diff)
 	}
 }

@@ -223,12 +223,12 @@ func runRow(r *client.Run, now time.Time) []string {
 	return row
 }
 
-// nameOf returns the name of a run, or its place in its study.
+// nameOf returns the name of a run, with its place if it belongs to a study.
 func nameOf(r *client.Run) string {
-	if r.Name == "" && r.Cell != nil {
-		return r.Cell.Label
+	if r.Cell == nil {
+		return r.Name
 	}
-	return r.Name
+	return join(" ", r.Name, strings.TrimPrefix(r.Cell.Label, "phases.profiling."))
 }
 
 // stateOf returns the state with how far the run is.

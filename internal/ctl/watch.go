@@ -174,7 +174,7 @@ func (w *watcher) show(ctx context.Context, r *client.Run) {
 
 // showJSON prints a run that has changed, in one line.
 func (w *watcher) showJSON(r *client.Run) {
-	if w.session.cmd.Name() == "watch" && (r.Revision != w.rev || r.State.Terminal()) {
+	if w.cmd.Name() == "watch" && (r.Revision != w.rev || r.State.Terminal()) {
 		w.rev = r.Revision
 		fmt.Fprintln(w.out, string(r.JSON))
 	}
@@ -307,15 +307,15 @@ func outcome(r *client.Run) error {
 	case r.State == bench.StateFailed:
 		return &ExitError{exitFailed, errors.New(join(": ", "the run failed", r.StateReason))}
 	case r.Verdict != nil && *r.Verdict == "fail":
-		text := "the run missed an objective"
+		lines := []string{"the run missed an objective"}
 		if r.Summary != nil {
 			for i := range r.Summary.SLOs {
 				if o := &r.Summary.SLOs[i]; !o.Met {
-					text += "\n  " + o.Line()
+					lines = append(lines, "  "+o.Line())
 				}
 			}
 		}
-		return &ExitError{exitSLO, errors.New(text)}
+		return &ExitError{exitSLO, errors.New(strings.Join(lines, "\n"))}
 	}
 	return nil
 }
