@@ -154,6 +154,32 @@ func (f *fakeEngine) Cancel(_ context.Context, id string, c run.CancelRequest) (
 	return new(*r), true, nil
 }
 
+func (f *fakeEngine) Update(_ context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	r := f.get(id)
+	if r == nil {
+		return nil, run.ErrNotFound
+	}
+	now := *r
+	if err := change(&now); err != nil {
+		return nil, err
+	}
+	now.Revision++
+	*r = now
+	return &now, nil
+}
+
+func (f *fakeEngine) Pause(_ context.Context, paused bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue.Paused = paused && f.err == nil
+	return f.err
+}
+
 func (f *fakeEngine) Delete(_ context.Context, id string, force bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -154,6 +154,8 @@ func (j *job) supervise(ctx context.Context) {
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
 	}))
+	ended := watchDeadline(ctx, j)
+	defer ended()
 	x.state.Store(bench.StateStarting)
 	x.id = j.id
 	x.notify.publish = j.emitPhase
@@ -179,9 +181,52 @@ func (j *job) supervise(ctx context.Context) {
 	x.cancel.onCancel(cancel)
 	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
+	ended()
 	j.enter(ctx, bench.StateExporting)
 	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.id), fault))
 	x.releaseInputs()
+}
+
+// amend applies an update to the run and publishes it. If the store refuses it, nothing
+// changes.
+func (j *job) amend(ctx context.Context, change func(*run.Run) error) (*run.Run, error) {
+	j.save.Lock()
+	defer j.save.Unlock()
+	r := j.view()
+	if err := change(r); err != nil {
+		return nil, err
+	}
+	r.Name, r.Notes = j.secrets.String(r.Name), j.secrets.String(r.Notes)
+	labels := make(map[string]string, len(r.Labels))
+	for name, text := range r.Labels {
+		labels[j.secrets.String(name)] = j.secrets.String(text)
+	}
+	r.Labels = labels
+	r.Revision++
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := j.opts.Store.Put(ctx, r); err != nil {
+		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
+	}
+	j.mu.Lock()
+	j.run, j.lost = *r, false
+	j.mu.Unlock()
+	j.emit(run.EventUpdated, j.exec.latest())
+	return r, nil
+}
+
+// cancel stops an active run; first reports whether it had not been cancelled before.
+func (j *job) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
+	first = j.exec.cancel.cancel(c)
+	if first {
+		j.warn(j.change(ctx, func(r *run.Run) {
+			if r.State == bench.StateStarting || r.State == bench.StateRunning {
+				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
+				j.exec.state.Store(bench.StateStopping)
+			}
+		}))
+	}
+	return first
 }
 
 // setStatus shows what the run is waiting for; empty = it no longer waits. The reason
@@ -235,6 +280,10 @@ func (j *job) abandon(ctx context.Context, err error) {
 	x := j.exec
 	x.close()
 	j.warn(j.change(ctx, func(r *run.Run) {
+		if x.cancel.overdue() {
+			j.fail(r, overdue(r))
+			return
+		}
 		if x.cancel.cancelled() {
 			j.finish(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
@@ -252,6 +301,9 @@ func (j *job) abandon(ctx context.Context, err error) {
 // conclude makes the outcome durable and announces it.
 func (j *job) conclude(ctx context.Context, o report.Outcome) {
 	x := j.exec
+	if o.State == bench.StateCancelled && x.cancel.overdue() {
+		o.State, o.Err = bench.StateFailed, overdue(j.view())
+	}
 	j.mu.Lock()
 	j.report = o.Report
 	j.mu.Unlock()
