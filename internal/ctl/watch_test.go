@@ -75,8 +75,7 @@ func TestWatch(t *testing.T) {
 				w.json = tt.json
 				err = g.explain(ctx, t.Context(), w.follow(ctx, first))
 				code := 0
-				var exit *ExitError
-				if errors.As(err, &exit) {
+				if exit, ok := errors.AsType[*ExitError](err); ok {
 					code = exit.Code
 				}
 				if code != tt.code {
