@@ -70,7 +70,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := newTestServer(t, nil)
-	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}"})
+	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}", "profile_export.jsonl": "{}\n{}\n"})
 	const yaml = "Content-Type: application/yaml"
 	requests := []struct {
 		method, target, body string
@@ -90,6 +90,10 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idDone + "/artifacts.zip", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts.zip", "", nil},
 		{"GET", "/api/runs/" + idDone + "/artifacts.tar.gz", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts.tar.gz?a=b", "", nil},
 		{"GET", "/api/compare?ids=" + idDone + "," + idRunning + "," + idFailed + "," + idQueued + "&baseline=" + idDone, "", nil},
+		{"GET", "/api/runs/" + idDone + "/records?limit=1", "", nil}, {"GET", "/api/runs/" + idDone + "/records?cursor=x", "", nil},
+		{"GET", "/api/runs/" + idFailed + "/records", "", nil}, {"GET", "/api/runs/" + idRunning + "/records", "", nil},
+		{"GET", "/api/runs/" + idDone + "/errors", "", nil}, {"GET", "/api/runs/" + idRunning + "/errors", "", nil},
+		{"GET", "/api/runs/" + idQueued + "/errors", "", nil}, {"GET", "/api/runs/" + idDone + "/errors?x=1", "", nil},
 		{"GET", "/api/compare?ids=" + idDone + ",latest", "", nil}, {"GET", "/api/compare?ids=" + idDone + "," + idMissing, "", nil},
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},

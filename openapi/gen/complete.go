@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/amend"
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/records"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config/value"
 )
@@ -25,7 +26,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
 	}
 }
 
@@ -193,7 +194,7 @@ func problems(op *openapi3.Operation) {
 // binary ones. A probe answers with a text, or with JSON if that is asked for.
 func plainTexts(op *openapi3.Operation) {
 	for _, response := range op.Responses.Map() {
-		for _, name := range []string{"text/plain", "application/openmetrics-text"} {
+		for _, name := range []string{"text/plain", "application/openmetrics-text", "application/x-ndjson"} {
 			if media := response.Value.Content[name]; media != nil {
 				media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema())
 			}
