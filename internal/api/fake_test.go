@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
@@ -53,6 +54,9 @@ type fakeEngine struct {
 	next      string
 	hold      func() // called by List, unless nil
 	queries   []series.Query
+	log       []runlog.Line
+	logErr    error           // of Log
+	done      map[string]bool // runs whose log gets no line any more
 }
 
 var (

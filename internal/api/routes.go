@@ -46,9 +46,8 @@ func (s *Server) routes() []route {
 	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session, pages := &sessionHandler{base: s.base, access: s.Access}, &pageHandler{base: s.base}
-	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service)), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.historyRoutes()), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -80,7 +79,6 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
 		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
@@ -104,6 +102,18 @@ func queueRoutes(service *serviceHandler) []route {
 		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
 		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
 		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
+	}
+}
+
+// historyRoutes returns the routes of what was recorded over the time of a run.
+func (s *Server) historyRoutes() []route {
+	past := &history.Handler{
+		Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams,
+		Bad: func(detail string) error { return fail(errParameter, "%s", detail) },
+	}
+	return []route{
+		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/run"
 )
 
@@ -37,8 +38,9 @@ type job struct {
 
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
-	run  run.Run // guarded by mu
-	lost bool    // guarded by mu; the store has refused the last change
+	run  run.Run     // guarded by mu
+	log  *runlog.Log // guarded by mu; nil before the run starts
+	lost bool        // guarded by mu; the store has refused the last change
 
 	report *export.Report // guarded by mu; nil before the results are computed
 }
@@ -72,10 +74,14 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 	j.save.Lock()
 	defer j.save.Unlock()
 	j.mu.Lock()
+	before, log := j.run.State, j.log
 	apply(&j.run)
 	j.run.Revision++
 	r := j.run
 	j.mu.Unlock()
+	if r.State != before {
+		logState(log, &r)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	err := j.opts.Store.Put(ctx, &r)
@@ -87,6 +93,27 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 		return fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	return nil
+}
+
+// logState writes the state of a run to its log.
+func logState(log *runlog.Log, r *run.Run) {
+	level, fields := "info", map[string]any{"state": r.State}
+	if r.StateReason != "" {
+		fields["reason"] = r.StateReason
+	}
+	if r.Error != nil {
+		level, fields["code"] = "error", r.Error.Code
+	}
+	log.Add(level, "the run is "+string(r.State), fields)
+}
+
+// openLog opens the log of the run and returns a logger whose lines are in it too.
+func (j *job) openLog() (*runlog.Log, zerolog.Logger) {
+	log := runlog.New(j.opts.Store.Dir(j.id), j.secrets)
+	j.mu.Lock()
+	j.log = log
+	j.mu.Unlock()
+	return log, log.Tee(j.opts.Log.With().Str("run", j.id).Logger())
 }
 
 // emit publishes an event of a run.
@@ -113,9 +140,11 @@ func (j *job) emitPhase(what run.EventType, snap *run.Snapshot, phase int) {
 // supervise performs one run from its start to its end. It owns every goroutine of
 // the run. Only a cancel of the run stops it: the end of ctx does not.
 func (j *job) supervise(ctx context.Context) {
+	lines, log := j.openLog()
+	lines.Clear()
 	defer func() {
 		if fault := recover(); fault != nil {
-			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.id).Msg("run crashed")
+			log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Msg("run crashed")
 			j.warn(j.change(ctx, func(r *run.Run) { j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
@@ -130,7 +159,7 @@ func (j *job) supervise(ctx context.Context) {
 	x.state.Store(bench.StateStarting)
 	x.id = j.id
 	x.notify.publish = j.emitPhase
-	x.notify.log = j.opts.Log.With().Str("run", j.id).Logger()
+	x.notify.log, x.notify.note = log, lines.Add
 	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
 	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
 	x.notify.modelResolved = func(p *plan.Plan) { j.modelResolved(ctx, p) }
@@ -280,6 +309,9 @@ func (j *job) conclude(ctx context.Context, o report.Outcome) {
 	j.mu.Unlock()
 	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.id), o.Report))
 	j.emit(run.EventExported, x.latest())
+	for _, w := range slices.Concat(j.view().Warnings, o.Warnings) {
+		x.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
+	}
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)

@@ -130,7 +130,7 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 // conclude ends an interrupted run with the results from its record file. A run that is
 // cancelled ends without results; one that the end of the process stops stays as it is.
 func (v *recovery) conclude(ctx context.Context, j *job) {
-	log := v.engine.opts.Log.With().Str("run", j.id).Logger()
+	_, log := j.openLog()
 	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
 	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/api/records"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/runlog"
 )
 
 // bodies are the types of all answers; the types inside them are found from
@@ -27,6 +28,7 @@ func bodies() []any {
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
+		runlog.Line{},
 	}
 }
 
