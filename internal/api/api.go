@@ -19,6 +19,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/history"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -36,6 +37,13 @@ type Runs interface {
 	// Cancel stops a run and returns it. changed is false if the request had no
 	// effect.
 	Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error)
+	// Update applies a change of a user to a run and returns it. change is called once,
+	// with a copy whose maps it must not write to; its error ends the update. The change
+	// is durable when the method returns.
+	Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error)
+	// Pause makes the queue start no more runs, or start them again; durable when the
+	// method returns.
+	Pause(ctx context.Context, paused bool) error
 	// Delete deletes a run and its files. With force an active run is stopped
 	// first, which continues after the method has returned.
 	Delete(ctx context.Context, id string, force bool) error
@@ -75,11 +83,12 @@ const DefaultMetricsLinger = 10 * time.Minute
 // Options are the parameters of a server. The fields of the first group are
 // required.
 type Options struct {
-	Runs   Runs
-	Live   Live
-	Hub    *feed.Hub
-	Load   LoadFunc
-	Compat func(*config.Document) any // the resolved document as clients see it, redacted
+	Runs    Runs
+	Live    Live
+	History history.Source
+	Hub     *feed.Hub
+	Load    LoadFunc
+	Compat  func(*config.Document) any // the resolved document as clients see it, redacted
 	// Shutdown makes the program end; it does not wait for that.
 	Shutdown func()
 	Version  string
@@ -114,6 +123,8 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("make API server: Runs is missing")
 	case o.Live == nil:
 		return nil, errors.New("make API server: Live is missing")
+	case o.History == nil:
+		return nil, errors.New("make API server: History is missing")
 	case o.Hub == nil:
 		return nil, errors.New("make API server: Hub is missing")
 	case o.Load == nil || o.Compat == nil:
@@ -139,7 +150,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
-		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -66,7 +67,8 @@ type system struct {
 
 // notifications are how a run reports to the engine. None blocks.
 type notifications struct {
-	log           zerolog.Logger
+	log           zerolog.Logger                                     // its lines are in the log of the run too
+	note          func(level, message string, fields map[string]any) // writes to the log of the run only
 	publish       func(what run.EventType, snap *run.Snapshot, phase int)
 	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
 	alarm         func(text string) // status, as a warning
@@ -81,6 +83,8 @@ type observation struct {
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
 	stampLag func() verdict.Histogram
+	// series is the time series of the run while it is recorded; nil before and after that.
+	series atomic.Pointer[series.Recorder]
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase

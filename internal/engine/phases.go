@@ -83,10 +83,15 @@ func (x performance) performTogether(ctx context.Context, together []plan.Phase)
 		}
 		a := x.begin(ctx, &together[i], begun)
 		begun = append(begun, a.load)
+		x.notify.note("info", "the phase begins", map[string]any{"phase": a.plan.Name})
 		working.Go(func() {
 			a.load.Run(ctx)
 			a.recorder.Close()
 			x.finish(a)
+			s := &a.finished.public.Stats
+			x.notify.note("info", "the phase has ended", map[string]any{
+				"phase": s.Name, "end": s.End, "sent": s.Sent, "completed": s.Completed, "errors": s.Errors, "cancelled": s.Cancelled,
+			})
 		})
 	}
 	working.Wait()
@@ -110,8 +115,12 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() },
 	})
+	observers := []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)}
+	if to := x.observed.series.Load(); to != nil {
+		observers = append(observers, collect.NewSeries(to, p))
+	}
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
-		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)},
+		Run: x.records, Phase: p, Set: set, Observers: observers,
 		Publish: func(events ...run.EventType) {
 			snap := x.shot(a)
 			for _, e := range events {

@@ -65,6 +65,7 @@ func (v *recovery) begin(ctx context.Context) error {
 	}
 	e.active = append(e.active, v.left...)
 	e.mu.Unlock()
+	e.health.count(func(h *run.Health) { h.Recovering = len(v.left) })
 	for _, j := range v.left {
 		j.warn(j.change(ctx, func(r *run.Run) { r.State, r.StateReason = bench.StateExporting, recoveringReason }))
 	}
@@ -81,6 +82,7 @@ func (v *recovery) run(ctx context.Context) {
 		if ctx.Err() == nil {
 			v.conclude(ctx, j)
 		}
+		v.engine.health.count(func(h *run.Health) { h.Recovering-- })
 		v.engine.retire(j)
 		v.engine.freeIdleMemory()
 		v.engine.wakeLoop()
@@ -128,7 +130,7 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 // conclude ends an interrupted run with the results from its record file. A run that is
 // cancelled ends without results; one that the end of the process stops stays as it is.
 func (v *recovery) conclude(ctx context.Context, j *job) {
-	log := v.engine.opts.Log.With().Str("run", j.id).Logger()
+	_, log := j.openLog()
 	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
 	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)
@@ -157,11 +159,11 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	}
 	j.finish(r, bench.StateFailed, interruptedReason)
 	j.warn(j.change(ctx, func(now *run.Run) {
-		r.Revision = now.Revision
+		r.Revision, r.Name, r.Labels, r.Notes, r.Terms = now.Revision, now.Name, now.Labels, now.Notes, now.Terms // updated meanwhile
 		*now = *r
 	}))
 	tries.end()
-	v.engine.health.recovered()
+	v.engine.health.count(func(h *run.Health) { h.Recovered++ })
 	j.emit(run.EventComplete, j.exec.latest())
 }
 
@@ -202,8 +204,10 @@ func (v *recovery) rebuild(ctx context.Context, j *job, r *run.Run) error {
 // recovering returns a function that shows how much of the record file has been read, at
 // most once in progressEvery.
 func (j *job) recovering(ctx context.Context) func(read, total int64) {
-	shown := time.Now()
+	shown, counted := time.Now(), int64(0)
 	return func(read, total int64) {
+		j.health.count(func(h *run.Health) { h.RecoveryRead += read - counted })
+		counted = read
 		if total == 0 || time.Since(shown) < progressEvery {
 			return
 		}
@@ -235,13 +239,12 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		return v.refuse(ctx, r)
 	}
 	d.RandomSeed = &r.Seed
-	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes, Pinned: r.Pinned}
 	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}
 		return v.refuse(ctx, r)
 	}
-	j.run, j.time = *r, newStamps(v.engine.opts.Wall, latestOf(r))
+	j.id, j.run, j.time = r.ID, *r, newStamps(v.engine.opts.Wall, latestOf(r))
 	v.queued = append(v.queued, j)
 	return nil
 }

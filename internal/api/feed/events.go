@@ -42,6 +42,7 @@ func eventsOfRun() []eventRow {
 	return []eventRow{
 		{kind: kindQueued, event: eventState},
 		{kind: kindRunState, event: eventState},
+		{kind: kindUpdated, event: eventState},
 		{kind: kindPhaseStart, event: eventPhase, change: "start"},
 		{kind: kindPhaseSent, event: eventPhase, change: "sending_complete"},
 		{kind: kindPhaseComplete, event: eventPhase, change: "complete"},
@@ -56,6 +57,7 @@ func eventsOfChanges() []eventRow {
 	return []eventRow{
 		{kind: kindQueued, event: eventRun, change: "created"},
 		{kind: kindRunState, event: eventRun, change: "changed"},
+		{kind: kindUpdated, event: eventRun, change: "changed"},
 		{kind: kindDeleted, event: eventRun, change: "deleted"},
 	}
 }

@@ -132,7 +132,14 @@ func (h *Hub) kept(id string) *stream {
 // published in order; events of different runs may be published concurrently.
 func (h *Hub) Publish(ev run.Event) {
 	h.mu.Lock()
-	s := h.streamOf(ev.RunID)
+	s := h.streams[ev.RunID]
+	switch {
+	case s != nil:
+	case ev.Type == run.EventUpdated: // of a run that ended long ago: nothing is kept
+		s = newStream()
+	default:
+		s = h.streamOf(ev.RunID)
+	}
 	recent := s.observe(ev)
 	h.mu.Unlock()
 
@@ -145,11 +152,13 @@ func (h *Hub) Publish(ev run.Event) {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.activate(ev, s)
+	if ev.Type != run.EventUpdated {
+		h.activate(ev, s)
+		defer h.settle(ev, s)
+	}
 	for i := range drafts {
 		h.send(s, ev, &drafts[i])
 	}
-	h.settle(ev, s)
 }
 
 // activate updates the list of active runs, before the messages are sent.
@@ -172,7 +181,7 @@ func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	for c := range h.subscriptions {
 		h.dropped += c.offer(m, ev.RunID, ev.RunID == current)
 	}
-	if d.kind != kindQueued && d.kind != kindRunState && d.kind != kindDeleted {
+	if d.kind != kindQueued && d.kind != kindRunState && d.kind != kindUpdated && d.kind != kindDeleted {
 		return
 	}
 	h.changes.seq++

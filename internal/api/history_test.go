@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/api/history"
+	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/engine/series"
+)
+
+var _ history.Source = (*fakeEngine)(nil)
+
+// Series returns two points.
+func (f *fakeEngine) Series(_ context.Context, id string, q series.Query) (*series.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queries = append(f.queries, q)
+	s := &series.Result{Start: epoch, Step: max(q.Step, 1), Next: 2, Times: []int64{0, 1}, Phases: []series.Band{{Name: "profiling", Kind: "profiling"}}}
+	for _, m := range q.Metrics {
+		values := map[string][]float64{"avg": {1.5, math.NaN()}}
+		if m.Kind == series.Classes {
+			values = map[string][]float64{}
+		}
+		s.Values = append(s.Values, values)
+	}
+	return s, f.err
+}
+
+// Log has the lines of the fake, whatever the run.
+func (f *fakeEngine) Log(_ string, each func(*runlog.Line) error) error {
+	f.mu.Lock()
+	lines := slices.Clone(f.log)
+	f.mu.Unlock()
+	for i := range lines {
+		if err := each(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return f.logErr
+}
+
+// Active reports whether a run is not done.
+func (f *fakeEngine) Active(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.done[id]
+}
+
+// addLine adds a line to the log of the fake.
+func (f *fakeEngine) addLine(level, message string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = append(f.log, runlog.Line{Seq: int64(len(f.log) + 1), Time: epoch, Level: level, Message: message})
+}
+
+func TestLog(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.fake.addLine("info", "one")
+	ts.fake.addLine("warn", "two")
+	const one, two = `{"seq":1,"time":"2026-05-04T10:00:00Z","level":"info","message":"one"}` + "\n", `{"seq":2,"time":"2026-05-04T10:00:00Z","level":"warn","message":"two"}` + "\n"
+	for query, want := range map[string]string{"": one + two, "?level=debug": one + two, "?level=warn": two, "?level=error": "", "?after=1": two, "?follow=false&after=2": ""} {
+		w := ts.do("GET", "/api/runs/"+idDone+"/logs"+query, "")
+		if w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != "application/x-ndjson" {
+			t.Errorf("%s = %d %v %s", query, w.Code, w.Header(), w.Body)
+		}
+	}
+	w := ts.do("GET", "/api/runs/"+idDone+"/logs?level=loud&follow=1&after=-1", "")
+	for _, want := range []string{`follow: \"1\" is neither true nor false`, `level: \"loud\" is none of debug, info, warn, error`, `after: \"-1\" is not the seq of a line`} {
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("bad parameters = %d %s, want %s", w.Code, w.Body, want)
+		}
+	}
+	ts.fake.logErr = errors.New("disk")
+	if w := ts.do("GET", "/api/runs/"+idDone+"/logs", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("log that cannot be read = %d %s", w.Code, w.Body)
+	}
+}
+
+// A log is followed until the run ends, also by a client that shows nothing.
+func TestFollowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ts := newTestServer(t, nil)
+		ts.fake.addLine("info", "one")
+		follow := func(query string) (body *atomic.Pointer[string]) { // nil = the response has not ended
+			body = new(atomic.Pointer[string])
+			go func() {
+				body.Store(new(ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true"+query, "").Body.String()))
+			}()
+			return body
+		}
+		all, errorsOnly := follow(""), follow("&level=error")
+		time.Sleep(20 * time.Second)
+		ts.fake.addLine("info", "two")
+		time.Sleep(20 * time.Second)
+		ts.fake.addLine("error", "three")
+		ts.fake.mu.Lock()
+		ts.fake.done = map[string]bool{idRunning: true}
+		ts.fake.mu.Unlock()
+		if all.Load() != nil {
+			t.Error("the response ended before the run")
+		}
+		time.Sleep(time.Second)
+		shown := func(body *atomic.Pointer[string]) string {
+			if body.Load() == nil {
+				return "no end"
+			}
+			var out []string
+			for line := range strings.Lines(*body.Load()) {
+				var l runlog.Line
+				_ = json.Unmarshal([]byte(line), &l)
+				out = append(out, l.Message)
+			}
+			return strings.Join(out, "|")
+		}
+		if got := shown(all); got != "one||two||three" {
+			t.Errorf("followed %q, want all lines, and an empty one after 15 s without", got)
+		}
+		if got := shown(errorsOnly); got != "||three" {
+			t.Errorf("followed errors %q", got)
+		}
+		late := follow("")
+		synctest.Wait()
+		if late.Load() == nil {
+			t.Error("the log of a run that has ended is still followed")
+		}
+		ts.fake.mu.Lock()
+		ts.fake.done = nil
+		ts.fake.mu.Unlock()
+		forever := follow("")
+		time.Sleep(61 * time.Minute)
+		if forever.Load() == nil {
+			t.Error("a log is followed for more than an hour")
+		}
+	})
+}
+
+// So many clients follow logs, and not more.
+func TestFollowers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ts := newTestServer(t, nil)
+		refused := 0
+		var mu sync.Mutex
+		for range 70 {
+			go func() {
+				if w := ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true", ""); w.Code == http.StatusServiceUnavailable {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			}()
+		}
+		synctest.Wait()
+		mu.Lock()
+		if refused != 6 {
+			t.Errorf("%d of 70 clients were refused, want 6", refused)
+		}
+		mu.Unlock()
+		ts.fake.mu.Lock()
+		ts.fake.done = map[string]bool{idRunning: true}
+		ts.fake.mu.Unlock()
+		time.Sleep(time.Second)
+	})
+}
+
+func TestTimeseries(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idRunning+"/timeseries?metric=in_flight,errors&step=1m&from=59.5&to=120", "")
+	want := `{"run_id":"` + idRunning + `","state":"running","start_time":"2026-05-04T10:00:00Z","step_sec":60,"next_sec":2,` +
+		`"phases":[{"index":0,"name":"profiling","kind":"profiling","start_sec":0,"end_sec":null}],"time_sec":[0,1],` +
+		`"series":{"errors":{"unit":"requests","values":{}},"in_flight":{"unit":"requests","values":{"avg":[1.5,null]}}}}`
+	if diff := cmp.Diff(want, strings.TrimSpace(w.Body.String())); diff != "" || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("series of an active run, %v (-want +got):\n%s", w.Header(), diff)
+	}
+	if q := ts.fake.queries[0]; q.Step != 60 || q.From != 59 || q.To != 120 {
+		t.Errorf("query %+v", q)
+	}
+	w = ts.do("GET", "/api/runs/"+idDone+"/timeseries", "")
+	tag := w.Header().Get("Etag")
+	if w.Code != http.StatusOK || tag == "" || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+		t.Errorf("series of a run that has ended = %d, %v", w.Code, w.Header())
+	}
+	if w := ts.do("GET", "/api/runs/"+idDone+"/timeseries", "", "If-None-Match: "+tag); w.Code != http.StatusNotModified {
+		t.Errorf("series that the client has = %d", w.Code)
+	}
+	for query, want := range map[string]string{
+		"metric=ttft":         `metric: unknown metric "ttft"; accepted are time_to_first_token, `,
+		"step=0s":             `step: "0s" is not a duration in whole seconds from 1s to 24h`,
+		"step=1500ms&from=-1": `step: "1500ms" is not a duration in whole seconds from 1s to 24h; from: "-1" is not a number of seconds from 0 to 2147483648`,
+		"to=NaN":              `to: "NaN" is not a number of seconds from 0 to 2147483648`,
+		"from=5&to=5":         `to: 5 is not after from`,
+		"from=1&from=2":       `Parameter "from" is given more than once`,
+		"step=1s&width=3":     `Unknown parameter "width"`,
+	} {
+		w := ts.do("GET", "/api/runs/"+idDone+"/timeseries?"+query, "")
+		var problem struct{ Detail string }
+		if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code != http.StatusBadRequest || !strings.HasPrefix(problem.Detail, want) {
+			t.Errorf("%s = %d %q, want %q", query, w.Code, problem.Detail, want)
+		}
+	}
+}
+
+// The document lists the metrics that the series has.
+func TestDocumentHasMetrics(t *testing.T) {
+	var documented, served []string
+	for _, p := range document(t).Paths.Value("/api/runs/{id}/timeseries").Get.Parameters {
+		if p.Value.Name == "metric" {
+			for _, name := range p.Value.Schema.Value.Items.Value.Enum {
+				documented = append(documented, name.(string))
+			}
+		}
+	}
+	for _, m := range series.Metrics() {
+		served = append(served, m.Name)
+	}
+	if !slices.Equal(documented, served) {
+		t.Errorf("documented %q, served %q", documented, served)
+	}
+}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"aiperfd/internal/api/compare"
+)
+
+// Pages of records follow the Link header to the end; a run that goes on has no last page.
+func TestRecords(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for _, id := range []string{idDone, idRunning} {
+		ts.fake.writeArtifacts(t, id, map[string]string{"profile_export.jsonl": "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n"})
+	}
+	target, all := "/api/runs/"+idDone+"/records?limit=2", ""
+	for target != "" {
+		w := ts.do("GET", target, "", "Accept: application/x-ndjson")
+		if w.Code != 200 || w.Header().Get("Cache-Control") != immutable || w.Header().Get(headerRunID) != idDone {
+			t.Fatalf("GET %s = %d %v %s", target, w.Code, w.Header(), w.Body)
+		}
+		all += w.Body.String()
+		target, _ = strings.CutPrefix(strings.TrimSuffix(w.Header().Get("Link"), `>; rel="next"`), "<")
+	}
+	if all != "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n" {
+		t.Errorf("all pages = %s", all)
+	}
+	w := ts.do("GET", "/api/runs/current/records", "")
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"next_cursor":"`) || w.Header().Get("Cache-Control") != noStore {
+		t.Errorf("run that goes on = %d %v %s", w.Code, w.Header(), body)
+	}
+	for path, want := range map[string]string{
+		idDone + "/records?limit=0&outcome=x": "400 limit is", idDone + "/records?cursor=AAAA": "400 the cursor is not", idDone + "/records?x=1": "400 Unknown parameter",
+		idFailed + "/records": "404 has no record lines", idQueued + "/records": "404 results-not-ready", idMissing + "/records": "404 No such run",
+	} {
+		w := ts.do("GET", "/api/runs/"+path, "")
+		status, text, _ := strings.Cut(want, " ")
+		if body := w.Body.String(); !strings.HasPrefix(w.Result().Status, status) || !strings.Contains(body, text) {
+			t.Errorf("GET %s = %d %s, want %s", path, w.Code, body, want)
+		}
+	}
+}
+
+// Both forms of the API document are compressed and have entity tags.
+func TestAPIDocument(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for target, media := range map[string]string{"/openapi.json": "application/json", "/openapi.yaml": "application/yaml"} {
+		w := ts.do("GET", target, "", "Accept-Encoding: gzip")
+		if h := w.Header(); w.Code != 200 || h.Get("Content-Encoding") != "gzip" || h.Get("Content-Type") != media || w.Body.Len() > 200_000 {
+			t.Errorf("GET %s = %d %v, %d bytes", target, w.Code, h, w.Body.Len())
+		}
+		if w := ts.do("GET", target, "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+			t.Errorf("GET %s with its tag = %d", target, w.Code)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idDone+"/errors", "")
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"total":3`) || !strings.Contains(body, `"sample":"overloaded"`) || w.Header().Get("Cache-Control") != immutable {
+		t.Errorf("errors = %d %v %s", w.Code, w.Header(), body)
+	}
+	if w := ts.do("GET", "/api/runs/"+idDone+"/errors", "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+		t.Errorf("If-None-Match = %d", w.Code)
+	}
+	if w := ts.do("GET", "/api/runs/latest/errors", ""); w.Header().Get("Cache-Control") != noStore || w.Header().Get("Content-Location") != "/api/runs/"+idDone {
+		t.Errorf("errors of the latest run = %v", w.Header())
+	}
+}
+
+func TestCompare(t *testing.T) {
+	ts := newTestServer(t, nil)
+	target := "/api/compare?ids=" + idRunning + ",latest&baseline=latest"
+	w := ts.do("GET", target, "")
+	var got compare.Comparison
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+		t.Fatalf("GET = %d %s", w.Code, w.Body)
+	}
+	if got.Baseline != idDone || got.Runs[0].ID != idRunning || got.Runs[1].ID != idDone || got.Runs[0].Results != compare.Live || len(got.Metrics) != 3 {
+		t.Errorf("comparison = %s", w.Body)
+	}
+	if w := ts.do("GET", target, "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+		t.Errorf("If-None-Match = %d", w.Code)
+	}
+	for query, want := range map[string]string{
+		"ids=" + idDone: "400 ids has 1 runs", "ids=" + idDone + ",latest": "400 ids has run " + idDone + " twice", "": "400 ids has 0 runs",
+		"ids=" + idDone + "," + idMissing + ",nope": "404 No such run: " + idMissing + ", nope",
+		"ids=" + idDone + "," + idRunning + "&x=1":  "400 Unknown parameter", "ids=" + idDone + "," + idRunning + "&baseline=x": `400 baseline is \"x\", want one of ids`,
+	} {
+		w := ts.do("GET", "/api/compare?"+query, "")
+		status, text, _ := strings.Cut(want, " ")
+		if body := w.Body.String(); !strings.HasPrefix(w.Result().Status, status) || !strings.Contains(body, text) {
+			t.Errorf("GET %s = %d %s, want %s", query, w.Code, body, want)
+		}
+	}
+}
