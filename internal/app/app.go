@@ -106,7 +106,7 @@ func newApp(o options) (*app, error) {
 		return nil, err
 	}
 	a.server, err = api.New(api.Options{
-		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: compat.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()

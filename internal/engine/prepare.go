@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -160,6 +161,19 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
+// recordSeries begins the time series of the run, which goes on without one if there is no
+// file for it.
+func (x *preparation) recordSeries(dir string) {
+	recorder, err := series.Create(series.Options{
+		Path: filepath.Join(dir, series.File), Clock: x.clock, CPU: func() float64 { return x.process.read().CPUPercent },
+	})
+	if err != nil {
+		x.warn("series-incomplete", err.Error())
+		return
+	}
+	x.observed.series.Store(recorder)
+}
+
 // openFiles starts the writers of the record files.
 func (x *preparation) openFiles(dir string) (err error) {
 	b := &x.plan.Document.Benchmark
@@ -168,6 +182,7 @@ func (x *preparation) openFiles(dir string) (err error) {
 	}); err != nil {
 		return err
 	}
+	x.recordSeries(dir)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
 		Reserve: x.system.reserve, Alarm: x.notify.alarm,
@@ -249,6 +264,7 @@ func (x *execution) close() {
 			x.warn("records", err.Error())
 		}
 	}
+	x.closeSeries()
 }
 
 // release removes the files that only the computation of the results needs.

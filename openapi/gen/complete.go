@@ -22,7 +22,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{},
 	}
 }
 
@@ -39,6 +39,8 @@ func complete(doc *openapi3.T, examples string) error {
 	doc.Components.SecuritySchemes = securitySchemes()
 	scopes := api.Scopes()
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
+	column := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
+	column.Value.Items.Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
