@@ -173,6 +173,8 @@ function drawRegions(u: uPlot, regions: Region[], fill: string, text: string, fo
   const { left, top, width, height } = u.bbox;
   ctx.save();
   ctx.font = scaled(font);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
   for (const r of regions) {
     const from = Math.max(left, u.valToPos(r.from, "x", true)), to = Math.min(left + width, u.valToPos(r.to, "x", true));
     if (!(to > from)) continue;
@@ -182,7 +184,7 @@ function drawRegions(u: uPlot, regions: Region[], fill: string, text: string, fo
     }
     if (regions.length > 1 && to - from > ctx.measureText(r.label).width + 12 * devicePixelRatio) {
       ctx.fillStyle = text;
-      ctx.fillText(r.label, from + 5 * devicePixelRatio, top + 11 * devicePixelRatio);
+      ctx.fillText(r.label, from + 5 * devicePixelRatio, top + 2 * devicePixelRatio);
     }
   }
   ctx.restore();
@@ -193,6 +195,8 @@ function drawMarks(u: uPlot, marks: Mark[], font: string): void {
   const { left, top, width, height } = u.bbox;
   ctx.save();
   ctx.font = scaled(font);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "bottom";
   ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
   for (const m of marks) {
     const y = u.valToPos(m.value, "y", true);
@@ -202,7 +206,7 @@ function drawMarks(u: uPlot, marks: Mark[], font: string): void {
     ctx.moveTo(left, y);
     ctx.lineTo(left + width, y);
     ctx.stroke();
-    ctx.fillText(m.label, left + width - ctx.measureText(m.label).width - 4, y - 4);
+    ctx.fillText(m.label, left + width - 4 * devicePixelRatio, y - 2 * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -28,7 +28,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Phases store={store} run={run} />
           <Tiles store={store} run={run} />
           <Charts store={store} />
-          <div class="columns">
+          <div class="columns wide-left">
             <Percentiles metrics={store.metrics.value} />
             <div class="stack">
               <Objectives run={run} />
@@ -252,7 +252,7 @@ function Again({ run }: { run: Run }): JSX.Element {
   return (
     <Card title="Run it again">
       <p class="muted">From this page: <a href={link("new", { from: run.id })}>open its document</a>. From a terminal:</p>
-      <pre><code>{command}</code></pre>
+      <pre tabIndex={0}><code>{command}</code></pre>
       <Copy text={command} label="Copy the commands" />
       <p class="muted">Seed {run.random_seed}, aiperfd {run.aiperfd_version}. The page of this run: <a href={link(route.value.path.join("/"))}>permalink</a></p>
     </Card>

@@ -30,7 +30,7 @@ function Welcome(): JSX.Element {
         <a class="button" href={link("new", { from: "simulator" })}>Try it on the built-in simulator</a>
       </p>
       <p class="muted">From a terminal:</p>
-      <pre><code>{`curl -H 'Content-Type: application/yaml' --data-binary @bench.yaml ${origin}api/runs`}</code></pre>
+      <pre tabIndex={0}><code>{`curl -H 'Content-Type: application/yaml' --data-binary @bench.yaml ${origin}api/runs`}</code></pre>
     </Card>
   );
 }
