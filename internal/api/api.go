@@ -143,7 +143,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
-		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

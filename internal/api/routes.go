@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/history"
@@ -37,7 +38,7 @@ func none() []string { return []string{} }
 // routes returns the route table. To add a route, write its handler as a method of
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
-	files := &fileHandler{base: s.base}
+	files := &fileHandler{base: s.base, bundles: semaphore.NewWeighted(maxBundles)}
 	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
@@ -47,7 +48,7 @@ func (s *Server) routes() []route {
 	pages := &pageHandler{base: s.base}
 	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return append(resultRoutes(files), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -94,7 +95,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/assets/{file}", scope: access.Open, handle: pages.getAsset, hidden: true},
-	}
+	}...)
 }
 
 // mount registers the middleware and the routes.

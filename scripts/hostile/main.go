@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -90,6 +92,9 @@ func attack(o options, length time.Duration) error {
 	log.Print(p)
 	for _, name := range slices.Sorted(maps.Keys(c.n)) {
 		log.Printf("%10d %s", c.n[name], name)
+		if strings.HasSuffix(name, " 500") {
+			fault = errors.Join(fault, fmt.Errorf("%s: %d times", name, c.n[name]))
+		}
 	}
 	return fault
 }
