@@ -85,5 +85,6 @@ export function date(time: string | null | undefined): string {
 export function signed(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return absent;
   if (Math.abs(v) < 0.05) return "±0 %";
-  return (v > 0 ? "+" : "−") + number(Math.abs(v)) + " %";
+  const size = Math.abs(v) < 10 ? Math.abs(v).toFixed(1) : number(Math.abs(v));
+  return (v > 0 ? "+" : "−") + size + " %";
 }

@@ -68,10 +68,11 @@ export function Plot(props: Props): JSX.Element {
   const shape = JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX, unit, dark.value]);
 
   useEffect(() => {
-    const u = new uPlot(options(latest, cursor, box.current!.clientWidth, height), data(latest.current), box.current!);
+    const within = box.current!;
+    const u = new uPlot(options(latest, cursor, within.clientWidth, height), data(latest.current), within);
     chart.current = u;
-    const resize = new ResizeObserver(() => u.setSize({ width: box.current!.clientWidth, height }));
-    resize.observe(box.current!);
+    const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
+    resize.observe(within);
     return () => {
       resize.disconnect();
       u.destroy();

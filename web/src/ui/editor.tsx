@@ -1,15 +1,14 @@
 // The YAML editor: CodeMirror with the problems of the document at their places.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, defaultHighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
-import { oneDarkHighlightStyle } from "@codemirror/theme-one-dark";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { FieldProblem } from "../api/client";
-import { dark } from "./theme";
 
 interface Props {
   text: string;
@@ -28,6 +27,13 @@ const look = EditorView.theme({
   "&.cm-focused": { outline: "none" },
 });
 
+const colors = HighlightStyle.define([
+  { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
+  { tag: tags.propertyName, color: "var(--accent)" },
+  { tag: [tags.string, tags.number, tags.bool, tags.null], color: "var(--text)" },
+  { tag: tags.invalid, color: "var(--bad)" },
+]);
+
 export default function Editor(props: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -38,14 +44,13 @@ export default function Editor(props: Props): JSX.Element {
     // Style sheets made by scripts are allowed in a shadow root: the policy of the page
     // forbids style elements.
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
-    const style = dark.value ? oneDarkHighlightStyle : defaultHighlightStyle;
     const v = new EditorView({
       root, parent: root,
       state: EditorState.create({
-        doc: view.current?.state.doc ?? props.text,
+        doc: props.text,
         extensions: [
           lineNumbers(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
-          indentUnit.of("  "), yaml(), syntaxHighlighting(style), look,
+          indentUnit.of("  "), yaml(), syntaxHighlighting(colors), look, EditorView.lineWrapping,
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           EditorView.contentAttributes.of({ "aria-label": "Benchmark document, YAML" }),
           EditorView.updateListener.of((u) => { if (u.docChanged) change.current(u.state.doc.toString()); }),
@@ -54,7 +59,7 @@ export default function Editor(props: Props): JSX.Element {
     });
     view.current = v;
     return () => v.destroy();
-  }, [dark.value]);
+  }, []);
 
   useEffect(() => {
     const v = view.current!;
@@ -66,7 +71,7 @@ export default function Editor(props: Props): JSX.Element {
     const v = view.current!;
     const list = [...diagnostics(v, props.problems, "error"), ...diagnostics(v, props.warnings, "warning")];
     v.dispatch(setDiagnostics(v.state, list));
-  }, [props.problems, props.warnings, dark.value]);
+  }, [props.problems, props.warnings]);
 
   return <div class="editor" ref={host} />;
 }
