@@ -65,7 +65,7 @@ try {
   await page.goto(base + "/#/new");
   await page.waitForSelector(".cm-content");
   await page.fill("label:has-text('Concurrency') input", "-3");
-  await page.waitForSelector(".problems >> text=/benchmark/phases/0/concurrency");
+  await shows(".problems", "/benchmark/phases/0/concurrency");
   assert.ok(await page.isDisabled("text=Start the run"), "an invalid document can be started");
   await judge("invalid");
   await page.fill("label:has-text('Concurrency') input", "8");

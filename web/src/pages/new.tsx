@@ -98,10 +98,7 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
   const first = (path: Path[]): Path => path.find((p) => doc.hasIn(p)) ?? path[0]!;
   const bind = (path: Path, kind: "text" | "number" = "text") => ({
     value: get(doc, path),
-    onChange: (e: { currentTarget: HTMLInputElement | HTMLSelectElement }) => {
-      const value = e.currentTarget.value;
-      onChange(set(doc, path, kind === "number" && value !== "" ? Number(value) : value));
-    },
+    change: (value: string) => onChange(set(doc, path, kind === "number" && value !== "" ? Number(value) : value)),
   });
   const url = first([[...root, "endpoint", "url"], [...root, "endpoint", "urls", 0]]);
   const model = first([[...root, "model"], [...root, "models", "items", 0, "name"]]);
@@ -111,11 +108,11 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
   const type = get(doc, [...at, "type"]);
   return (
     <Card title="Main settings" class="form">
-      <label>Name<input {...bind(["metadata", "name"])} placeholder="shown in the list of runs" /></label>
-      <label>Server<input type="url" required {...bind(url)} placeholder="http://127.0.0.1:8000" /></label>
-      <label>Model<input required {...bind(model)} placeholder="as the server calls it" /></label>
+      <label>Name<Field {...bind(["metadata", "name"])} placeholder="shown in the list of runs" /></label>
+      <label>Server<Field type="url" required {...bind(url)} placeholder="http://127.0.0.1:8000" /></label>
+      <label>Model<Field required {...bind(model)} placeholder="as the server calls it" /></label>
       <label>Endpoint type
-        <select {...bind([...root, "endpoint", "type"])}>{types.map((t) => <option value={t}>{t}</option>)}</select>
+        <select value={get(doc, [...root, "endpoint", "type"])} onChange={(e) => onChange(set(doc, [...root, "endpoint", "type"], e.currentTarget.value))}>{types.map((t) => <option value={t}>{t}</option>)}</select>
       </label>
       <label class="check"><input type="checkbox" checked={get(doc, [...root, "endpoint", "streaming"]) === "true"}
         onChange={(e) => onChange(set(doc, [...root, "endpoint", "streaming"], e.currentTarget.checked))} />Stream the answers</label>
@@ -126,20 +123,38 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
         </select>
       </label>
       <div class="pair">
-        <label>Concurrency<input type="number" min={1} {...bind([...at, "concurrency"], "number")} /></label>
-        <label>Requests per second<input type="number" min={0} step="any" {...bind([...at, "rate"], "number")} disabled={type === "concurrency"} /></label>
+        <label>Concurrency<Field type="number" min={1} {...bind([...at, "concurrency"], "number")} /></label>
+        <label>Requests per second<Field type="number" min={0} step="any" {...bind([...at, "rate"], "number")} disabled={type === "concurrency"} /></label>
       </div>
       <div class="pair">
-        <label>Requests<input type="number" min={1} {...bind([...at, "requests"], "number")} /></label>
-        <label>Duration in seconds<input type="number" min={0} step="any" {...bind([...at, "duration"], "number")} /></label>
+        <label>Requests<Field type="number" min={1} {...bind([...at, "requests"], "number")} /></label>
+        <label>Duration in seconds<Field type="number" min={0} step="any" {...bind([...at, "duration"], "number")} /></label>
       </div>
       <div class="pair">
-        <label>Input tokens<input type="number" min={1} {...bind(isl, "number")} /></label>
-        <label>Output tokens<input type="number" min={1} {...bind(osl, "number")} /></label>
+        <label>Input tokens<Field type="number" min={1} {...bind(isl, "number")} /></label>
+        <label>Output tokens<Field type="number" min={1} {...bind(osl, "number")} /></label>
       </div>
       <p class="muted">Everything else is in the document beside: warm-up, datasets, sweeps, objectives, headers and keys.</p>
     </Card>
   );
+}
+
+interface FieldProps {
+  value: string;
+  change: (value: string) => void;
+  type?: "url" | "number";
+  placeholder?: string;
+  required?: boolean;
+  disabled?: boolean;
+  min?: number;
+  step?: "any";
+}
+
+/** Field is an input whose text stays as it is typed while it has the focus. */
+function Field({ value, change, ...rest }: FieldProps): JSX.Element {
+  const [text, setText] = useState<string | null>(null);
+  return <input {...rest} value={text ?? value} onBlur={() => setText(null)}
+    onInput={(e) => { setText(e.currentTarget.value); change(e.currentTarget.value); }} />;
 }
 
 /** useEndpointTypes reads the types of endpoints from the JSON Schema of documents. */
