@@ -49,6 +49,7 @@ type options struct {
 	version      string
 	disk         upkeep.Disk            // nil = nothing is deleted, and no run is refused
 	keep         upkeep.Rules           // of disk
+	pause        run.Switch             // see engine.Options
 	metrics      []prometheus.Collector // of the store; see api.Options
 	access       *access.Guard          // required with a listener
 
@@ -85,7 +86,7 @@ func newApp(o options) (*app, error) {
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
+		Switch: o.pause, DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err

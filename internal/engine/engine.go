@@ -69,6 +69,8 @@ type Options struct {
 	// Recovered is called when the runs of an earlier process are known; nil = nobody.
 	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// Switch stores whether the queue is paused; nil = this process only remembers it.
+	Switch run.Switch
 	// Wall reads the system clock for the times of runs; nil = [time.Now].
 	Wall func() time.Time
 }
@@ -83,13 +85,9 @@ type Engine struct {
 	memory *transport.Memory
 	health *health
 
-	mu       sync.Mutex
-	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
-	queue    []*job          // guarded by mu; next first
-	storing  int             // guarded by mu; submissions that take a place in the queue once they are stored
-	active   []*job          // guarded by mu; in order of start
-	last     string          // guarded by mu; id of the run that finished last
-	stopping bool            // guarded by mu
+	edits sync.Mutex // orders the updates of runs and their removal; held during both on purpose
+
+	schedule
 }
 
 // New returns an engine. It does nothing until [Engine.Run].
@@ -105,7 +103,7 @@ func New(o Options) (*Engine, error) {
 		o.Publisher = nobody{}
 	}
 	return &Engine{
-		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
+		opts: o, schedule: schedule{max: o.MaxRuns, jobs: map[string]*job{}}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
 		health: newHealth(),
 	}, nil
@@ -128,7 +126,7 @@ func (e *Engine) wakeLoop() {
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
 	past := &recovery{engine: e}
-	if err := past.begin(ctx); ctx.Err() != nil {
+	if err := cmp.Or(e.recallPause(ctx), past.begin(ctx)); ctx.Err() != nil {
 		return nil // the next process begins again
 	} else if err != nil {
 		e.health.set(run.HealthFailed, checkStore, err.Error())
@@ -145,20 +143,26 @@ func (e *Engine) Run(ctx context.Context) error {
 	supervisors.Go(func() { past.run(ctx) })
 	for {
 		again := ended{e}.unstored()
-		for j := e.next(); j != nil; j = e.next() {
+		j, wait := e.next(time.Now())
+		if j != nil {
 			supervisors.Go(func() {
 				j.supervise(ctx)
 				e.retire(j)
 				e.freeIdleMemory()
 				e.wakeLoop()
 			})
+			continue
 		}
-		var retry <-chan time.Time
+		var due, retry <-chan time.Time
+		if wait > 0 {
+			due = time.After(wait)
+		}
 		if len(again) > 0 {
 			retry = time.After(storeRetry)
 		}
 		select {
 		case <-e.wake:
+		case <-due:
 		case <-retry:
 			ended{e}.store(ctx, again)
 		case <-ctx.Done():
@@ -178,24 +182,6 @@ func (e *Engine) freeIdleMemory() {
 	if idle {
 		debug.FreeOSMemory()
 	}
-}
-
-// next takes the first queued job that may start now: there is room, and no
-// active run loads the same server.
-func (e *Engine) next() *job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping || len(e.active) >= e.opts.MaxRuns {
-		return nil
-	}
-	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan != nil && a.plan.Shares(j.plan) }) {
-			e.queue = slices.Delete(e.queue, i, i+1)
-			e.active = append(e.active, j)
-			return j
-		}
-	}
-	return nil
 }
 
 // retire removes a terminal job from the active ones. Only the newest terminal jobs
@@ -227,7 +213,7 @@ func (e *Engine) stop(ctx context.Context) {
 	e.health.set(run.HealthStopping, "engine", "stopping")
 	grace := shutdownGrace
 	for _, j := range active {
-		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
+		j.cancel(ctx, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
 	}
 }
 
@@ -252,7 +238,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
-		first := e.cancelActive(ctx, j, c)
+		first := j.cancel(ctx, c)
 		return j.view(), first || c.Force, nil
 	}
 	r, err = e.Get(ctx, id)
@@ -260,20 +246,6 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 		err = run.ErrAlreadyFinished
 	}
 	return r, false, err
-}
-
-// cancelActive passes a cancel on to the run's execution.
-func (e *Engine) cancelActive(ctx context.Context, j *job, c run.CancelRequest) (first bool) {
-	first = j.exec.cancel.cancel(c)
-	if first {
-		j.warn(j.change(ctx, func(r *run.Run) {
-			if r.State == bench.StateStarting || r.State == bench.StateRunning {
-				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
-				j.exec.state.Store(bench.StateStopping)
-			}
-		}))
-	}
-	return first
 }
 
 // Get returns a run with its configuration.
@@ -320,15 +292,12 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 			return ctx.Err()
 		}
 	}
+	e.edits.Lock()
+	defer e.edits.Unlock()
 	if err := e.opts.Store.Delete(ctx, id); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	delete(e.jobs, id)
-	if e.last == id {
-		e.last = ""
-	}
-	e.mu.Unlock()
+	e.forgetDeleted(id)
 	e.opts.Publisher.Publish(run.Event{Type: run.EventDeleted, RunID: id, At: time.Now().UTC()})
 	return nil
 }
@@ -386,20 +355,6 @@ func (e *Engine) Report(id string) *export.Report {
 	return export.Redacted(j.report, j.secrets)
 }
 
-// Queue returns the state of the queue.
-func (e *Engine) Queue() run.Queue {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
-	for _, j := range e.queue {
-		q.IDs = append(q.IDs, j.id)
-	}
-	for _, j := range e.active {
-		q.Running = append(q.Running, j.id)
-	}
-	return q
-}
-
 // Artifacts opens the folder of a run; the caller closes it. The error is
 // fs.ErrNotExist if there is none.
 func (e *Engine) Artifacts(id string) (*os.Root, error) {
@@ -418,18 +373,12 @@ func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) {
 	return e.Get(ctx, id)
 }
 
-func (e *Engine) job(id string) *job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.jobs[id]
-}
-
 // CancelAll cancels every active run by force.
 func (e *Engine) CancelAll() {
 	e.mu.Lock()
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
 	for _, j := range active {
-		e.cancelActive(context.Background(), j, run.CancelRequest{Force: true})
+		j.cancel(context.Background(), run.CancelRequest{Force: true})
 	}
 }
