@@ -46,8 +46,8 @@ func (h *pageHandler) getDocumentSchema(w http.ResponseWriter, r *http.Request) 
 }
 
 // pagePolicy is the Content-Security-Policy of pages: nothing from elsewhere,
-// nothing inline.
-const pagePolicy = "default-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// nothing inline except the small images of the editor.
+const pagePolicy = "default-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page serves one of the embedded pages.
 func (h *pageHandler) page(name string) handler {

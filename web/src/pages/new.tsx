@@ -153,7 +153,7 @@ interface FieldProps {
 /** Field is an input whose text stays as it is typed while it has the focus. */
 function Field({ value, change, ...rest }: FieldProps): JSX.Element {
   const [text, setText] = useState<string | null>(null);
-  return <input {...rest} value={text ?? value} onBlur={() => setText(null)}
+  return <input {...(rest as object)} value={text ?? value} onBlur={() => setText(null)}
     onInput={(e) => { setText(e.currentTarget.value); change(e.currentTarget.value); }} />;
 }
 
