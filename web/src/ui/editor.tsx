@@ -3,7 +3,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { Annotation, EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
@@ -34,6 +34,9 @@ const colors = HighlightStyle.define([
   { tag: tags.invalid, color: "var(--bad)" },
 ]);
 
+/** A change that comes from outside the editor, which already knows it. */
+const fromOutside = Annotation.define<boolean>();
+
 export default function Editor(props: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -53,7 +56,9 @@ export default function Editor(props: Props): JSX.Element {
           indentUnit.of("  "), yaml(), syntaxHighlighting(colors), look, EditorView.lineWrapping,
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           EditorView.contentAttributes.of({ "aria-label": "Benchmark document, YAML" }),
-          EditorView.updateListener.of((u) => { if (u.docChanged) change.current(u.state.doc.toString()); }),
+          EditorView.updateListener.of((u) => {
+            if (u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside))) change.current(u.state.doc.toString());
+          }),
         ],
       }),
     });
@@ -64,7 +69,7 @@ export default function Editor(props: Props): JSX.Element {
   useEffect(() => {
     const v = view.current!;
     const text = v.state.doc.toString();
-    if (text !== props.text) v.dispatch({ changes: { from: 0, to: text.length, insert: props.text } });
+    if (text !== props.text) v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
   }, [props.text]);
 
   useEffect(() => {
