@@ -152,7 +152,7 @@ func (c *Client) once(ctx context.Context, r request) (*answer, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, c.unreachable(ctx, err)
+		return nil, unreachable(ctx, c.Server(), err)
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("%s answered with more than %d MiB", c.base.Host, maxAnswer>>20)
 	}
@@ -179,13 +179,13 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, unreachable(ctx, c.Server(), err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.problem(resp)
+	return nil, problemOf(c.Server(), resp)
 }
 
 // get performs a GET request and returns the JSON of the answer.

@@ -318,3 +318,22 @@ func TestNames(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A log whose connection breaks within a line is as good as the lines before.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+			if got := r.URL.RawQuery; got != "after=4&follow=true" {
+				t.Errorf("the query is %q", got)
+			}
+			_, _ = io.WriteString(w, "{\"seq\":5}\n\n{\"seq\":7}\n{\"se")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		n := 0
+		last, err := c.Log(t.Context(), runID, "", 4, true, func([]byte) error { n++; return nil })
+		if last != 7 || n != 2 || !Transient(err) {
+			t.Errorf("Log: %d lines until %d, %v; want 2 until 7, and a transient error", n, last, err)
+		}
+	})
+}

@@ -34,7 +34,7 @@ func (e *Unreachable) Unwrap() error { return e.Err }
 
 // unreachable returns the error of a request without an answer. If the caller has ended
 // the context, it is the caller's cause.
-func (c *Client) unreachable(ctx context.Context, err error) error {
+func unreachable(ctx context.Context, server string, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case cause == nil:
@@ -46,7 +46,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
 		err = wrapped.Err
 	}
-	return &Unreachable{c.base.String(), err}
+	return &Unreachable{server, err}
 }
 
 // Problem is an answer of the daemon that is no success.
@@ -75,8 +75,8 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// problem reads an answer that is no success.
-func (c *Client) problem(resp *http.Response) error {
+// problemOf reads an answer that is no success.
+func problemOf(server string, resp *http.Response) error {
 	p := &Problem{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err == nil && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/problem+json") {
@@ -84,7 +84,7 @@ func (c *Client) problem(resp *http.Response) error {
 	}
 	name, ours := strings.CutPrefix(p.Type, problemPrefix)
 	if err != nil || !ours {
-		p.Problem = wire.Problem{Detail: fmt.Sprintf("%s answered %q without a problem of aiperfd; is it an aiperfd daemon?", c.base, resp.Status)}
+		p.Problem = wire.Problem{Detail: fmt.Sprintf("%s answered %q without a problem of aiperfd; is it an aiperfd daemon?", server, resp.Status)}
 	} else {
 		p.Name = name
 	}

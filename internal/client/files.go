@@ -247,7 +247,7 @@ func (p *partial) rest(ctx context.Context) error {
 	_, err = io.Copy(p, counted)
 	switch {
 	case counted.err != nil:
-		return p.from.unreachable(ctx, counted.err)
+		return unreachable(ctx, p.from.Server(), counted.err)
 	case err != nil:
 		return err
 	case p.size < p.want.Size:
