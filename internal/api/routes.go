@@ -92,7 +92,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/dashboard", scope: access.Open, handle: pages.page("index.html"), hidden: true},
 		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
-		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
+		{method: get, pattern: "/assets/{file}", scope: access.Open, handle: pages.getAsset, hidden: true},
 	}...)
 }
 
