@@ -30,9 +30,11 @@ import (
 const (
 	DefaultMaxRuns   = 1
 	DefaultMaxQueued = 100
-	shutdownGrace    = 10 * time.Second // for requests in flight when the process stops
-	storeTimeout     = 10 * time.Second
-	storeRetry       = 5 * time.Second // between attempts to store the end of a run
+
+	DefaultStopGrace   = 30 * time.Second
+	DefaultStopTimeout = 75 * time.Second
+
+	storeTimeout = 10 * time.Second
 )
 
 // Options configure an [Engine].
@@ -69,6 +71,12 @@ type Options struct {
 	// Recovered is called when the runs of an earlier process are known; nil = nobody.
 	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// StopGrace bounds the grace period of requests in flight when the process stops;
+	// 0 = DefaultStopGrace.
+	StopGrace time.Duration
+	// StopTimeout is how long active runs have to end and to write their results when the
+	// process stops; 0 = DefaultStopTimeout. The next process ends those that have not.
+	StopTimeout time.Duration
 	// Wall reads the system clock for the times of runs; nil = [time.Now].
 	Wall func() time.Time
 }
@@ -80,8 +88,9 @@ type Engine struct {
 	open chan struct{} // closed when the runs of an earlier process are known
 	ids  sequence
 	// memory bounds the memory of the responses of all runs together.
-	memory *transport.Memory
-	health *health
+	memory   *transport.Memory
+	health   *health
+	watchdog *watchdog
 
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
@@ -98,6 +107,7 @@ func New(o Options) (*Engine, error) {
 		return nil, errors.New("make engine: no store")
 	}
 	o.MaxRuns, o.MaxQueued = cmp.Or(o.MaxRuns, DefaultMaxRuns), cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	o.StopGrace, o.StopTimeout = cmp.Or(o.StopGrace, DefaultStopGrace), cmp.Or(o.StopTimeout, DefaultStopTimeout)
 	if o.Pacer == nil {
 		o.Pacer = pace.Timers
 	}
@@ -107,7 +117,7 @@ func New(o Options) (*Engine, error) {
 	return &Engine{
 		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
-		health: newHealth(),
+		health: newHealth(), watchdog: newWatchdog(),
 	}, nil
 }
 
@@ -123,9 +133,10 @@ func (e *Engine) wakeLoop() {
 	}
 }
 
-// Run executes the queue until ctx ends. Then it stops active runs gracefully,
-// aborts the remaining requests after ten seconds, exports the results, and returns.
-// Queued runs stay queued in the store.
+// Run executes the queue until ctx ends. Then it refuses new runs, stops the active ones
+// gracefully, exports their results, and returns. Queued runs stay queued in the store. The
+// error is that of a store that cannot be read at the start, or of active runs that have not
+// ended within [Options.StopTimeout]; their goroutines go on, and the process must end.
 func (e *Engine) Run(ctx context.Context) error {
 	past := &recovery{engine: e}
 	if err := past.begin(ctx); ctx.Err() != nil {
@@ -140,11 +151,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.opts.Recovered()
 	}
 	var supervisors sync.WaitGroup
-	defer supervisors.Wait()
 	supervisors.Go(func() { storeWatch{e}.run(ctx) })
 	supervisors.Go(func() { past.run(ctx) })
+	alive := e.watchdog.watch("the scheduler", schedulerPatience)
+	defer e.watchdog.forget(alive)
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
 	for {
-		again := ended{e}.unstored()
+		alive.beat()
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
 				j.supervise(ctx)
@@ -153,17 +167,12 @@ func (e *Engine) Run(ctx context.Context) error {
 				e.wakeLoop()
 			})
 		}
-		var retry <-chan time.Time
-		if len(again) > 0 {
-			retry = time.After(storeRetry)
-		}
 		select {
 		case <-e.wake:
-		case <-retry:
-			ended{e}.store(ctx, again)
+		case <-tick.C:
+			ended{e}.store(ctx, ended{e}.unstored())
 		case <-ctx.Done():
-			e.stop(ctx)
-			return nil
+			return stop{e}.run(ctx, &supervisors)
 		}
 	}
 }
@@ -216,19 +225,6 @@ func (e *Engine) retire(j *job) {
 		ended{e}.forget(j.id)
 	}
 	close(j.done)
-}
-
-// stop refuses new runs and stops the active ones.
-func (e *Engine) stop(ctx context.Context) {
-	e.mu.Lock()
-	e.stopping = true
-	active := slices.Clone(e.active)
-	e.mu.Unlock()
-	e.health.set(run.HealthStopping, "engine", "stopping")
-	grace := shutdownGrace
-	for _, j := range active {
-		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
-	}
 }
 
 // Cancel stops a run; a queued one is cancelled at once. changed is false if the run
@@ -422,14 +418,4 @@ func (e *Engine) job(id string) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.jobs[id]
-}
-
-// CancelAll cancels every active run by force.
-func (e *Engine) CancelAll() {
-	e.mu.Lock()
-	active := slices.Clone(e.active)
-	e.mu.Unlock()
-	for _, j := range active {
-		e.cancelActive(context.Background(), j, run.CancelRequest{Force: true})
-	}
 }

@@ -22,9 +22,11 @@ type Submission struct {
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with
 // the grace period of its phase.
 type CancelRequest struct {
-	Force  bool           // abort the requests in flight now; escalates an earlier graceful stop
-	Grace  *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
-	Reason string         // for people; may be empty
+	Force bool           // abort the requests in flight now; escalates an earlier graceful stop
+	Grace *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
+	// MaxGrace bounds the grace period, whoever has set it; 0 = it is not bounded.
+	MaxGrace time.Duration
+	Reason   string // for people; may be empty
 	// Patience ends the grace period early when nothing has been received for this
 	// long; 0 = the grace period never ends early.
 	Patience time.Duration
