@@ -4,9 +4,11 @@ SHELL         := /bin/bash
 
 BIN     := bin/aiperfd
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-# The date of the commit, in UTC; the same commit gives the same binary.
-COMMIT_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%d --format=%cd 2>/dev/null)
-LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commitDate=$(COMMIT_DATE)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+# The time of the commit, in UTC; the same commit gives the same binary.
+COMMIT_DATE ?= $(if $(SOURCE_DATE_EPOCH),$(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ),$(shell \
+	TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null))
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.commitDate=$(COMMIT_DATE)
 PREFIX  ?= /usr/local
 GOTOOL  := go tool -modfile=tools/go.mod
 # ONCE=1 lets the demo end by itself; without a terminal it always does.
@@ -14,13 +16,13 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker clean
+.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 build: ## build bin/aiperfd, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/aiperfd
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/aiperfd
 
 install: build ## copy it to PREFIX/bin (default /usr/local); DESTDIR is put before it
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/aiperfd
@@ -62,9 +64,18 @@ bench: ## run the Go benchmarks, and the tests that count allocations
 bench-limits: build ## compare with a raw epoll client and with the server's truth (Linux, gcc; ARGS=--list)
 	go run ./benchmarks/limits --bin $(BIN) $(ARGS)
 
-docker: ## build the container image
-	docker build -t aiperfd --build-arg VERSION=$(VERSION) --build-arg COMMIT_DATE=$(COMMIT_DATE) \
-		--build-arg REVISION=$$(git rev-parse HEAD) .
+docker: ## build the container image (PLATFORM=linux/amd64,linux/arm64 for both)
+	docker build -t aiperfd $(if $(PLATFORM),--platform $(PLATFORM)) --build-arg VERSION=$(VERSION) \
+		--build-arg COMMIT_DATE=$(COMMIT_DATE) --build-arg REVISION=$(REVISION) .
+
+k8s: ## render the Helm chart and the kustomizations and validate them (UPDATE=1: rewrite testdata)
+	scripts/k8s.sh
+
+dist: ## make the files of a release in dist/: archives, deb, rpm, checksums, bills of materials
+	scripts/dist.sh $(VERSION) $(REVISION) $(COMMIT_DATE)
+
+dist-check: ## make a release for this machine twice, compare the files, install the package
+	scripts/dist_check.sh $(VERSION) $(REVISION) $(COMMIT_DATE)
 
 clean: ## remove build output
 	rm -rf bin dist coverage.out

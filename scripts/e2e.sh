@@ -79,7 +79,7 @@ field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | sed -n 1p; }
 # (grep -q stops at the first match, and its writer dies of the closed pipe.)
 contains() { [[ $(cat) == *"$1"* ]]; }
 
-# submit SECONDS: posts a benchmark of that length and prints its id.
+# submit SECONDS [RATE]: posts a benchmark of that length and prints its id.
 submit() {
   curl -fsS --max-time 10 -X POST "$api/api/runs" -H 'Content-Type: application/yaml' --data-binary @- <<YAML | field id
 metadata: {name: e2e}
@@ -90,7 +90,7 @@ benchmark:
   tokenizer: {name: builtin}
   phases:
     - {name: warmup, kind: warmup, type: concurrency, concurrency: 4, requests: 8}
-    - {name: profiling, type: poisson, rate: 20, duration: ${1}s}
+    - {name: profiling, type: poisson, rate: ${2:-20}, duration: ${1}s}
   slos: {time_to_first_token: 200}
 YAML
 }
@@ -105,6 +105,7 @@ more_than() { (($($1) > $2)); } 2>/dev/null
 start() {
   background mock "$bin" mock --port 0 --port-file "$work/mock.port" --ttft lognormal:50ms:0.3 --itl 5ms
   background daemon "$bin" serve --api-port 0 --port-file "$work/api.port" --data-dir "$work/data"
+  daemon=${pids[-1]}
   eventually 20 test -s "$work/mock.port" -a -s "$work/api.port"
   target=http://127.0.0.1:$(<"$work/mock.port")
   api=http://127.0.0.1:$(<"$work/api.port")
@@ -149,9 +150,10 @@ stage_crash() {
   go run ./scripts/crash -bin "$bin" -kills "${CRASH_KILLS:-10}" -seed "${CRASH_SEED:-1}" || die "the daemon does not survive kill -9"
 }
 
-# A real Prometheus scrapes the daemon.
+# A real Prometheus scrapes the daemon, and a second one with native histograms, which
+# also gets the run after a restart of the daemon.
 stage_prometheus() {
-  local id port query quantile tools=$PATH
+  local id ttft tools=$PATH classic native own before
   if ! command -v promtool >/dev/null || ! command -v prometheus >/dev/null; then
     # The package alone, unpacked here: no service and no user is made.
     mkdir "$work/prometheus"
@@ -159,11 +161,45 @@ stage_prometheus() {
       dpkg-deb -x prometheus_*.deb .) || { lacking prometheus; return; }
     tools=$work/prometheus/usr/bin:$PATH
   fi
-  id=$(submit 12)
+  id=$(submit 12 100)
   eventually 30 counted
   get '/metrics?names=native' >"$work/native.txt"
   env PATH="$tools" promtool check metrics <"$work/native.txt" >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
   [[ ! -s $work/promtool.txt ]] || die "promtool: $(<"$work/promtool.txt")"
+  classic=$(free_port)
+  prometheus classic "$classic"
+  native=$(free_port)
+  prometheus native "$native" --enable-feature=native-histograms
+
+  ttft='histogram_quantile(0.99, sum by (le) (rate(aiperf_time_to_first_token_seconds_bucket[30s])))'
+  eventually 45 answers "$classic" "$ttft"
+  # The simulated server draws around 50 ms, and hardly ever above 150 ms.
+  between 0.03 0.5 "$(answer "$classic" "$ttft")" || die "p99 of TTFT is $(answer "$classic" "$ttft") s"
+  ttft='histogram_quantile(0.99, sum(rate(aiperf_time_to_first_token_seconds[30s])))'
+  eventually 45 answers "$native" "$ttft"
+  between 0.03 0.5 "$(answer "$native" "$ttft")" || die "p99 of TTFT from native buckets is $(answer "$native" "$ttft") s"
+  ! answers "$native" aiperf_time_to_first_token_seconds_bucket || die "Prometheus has not preferred the native buckets"
+
+  # Of the whole run: the p99 of the results, to the width of a bucket, 9 %. The last
+  # values of the daemon that has stopped are gone when those of the next one are asked for.
+  eventually 60 is "$id" completed
+  ttft="histogram_quantile(0.99, aiperf_time_to_first_token_seconds{run_id=\"$id\", phase=\"profiling\"})"
+  own=$(get "/api/runs/$id/metrics" | sed -n 's/.*"time_to_first_token":{[^}]*"p99":\([0-9.]*\).*/\1/p')
+  eventually 20 answers "$native" "aiperf_run_end_timestamp_seconds{run_id=\"$id\"}"
+  before=$(answer "$native" "$ttft")
+  echo "p99 of TTFT: $own ms in the results, $before s by Prometheus"
+  awk -v a="$before" -v b="$own" 'BEGIN {exit !(a > b / 1000 / 1.1 && a < b / 1000 * 1.1)}' || die "they do not agree"
+  kill "$daemon" && wait "$daemon"
+  eventually 20 down "$native" "$ttft"
+  background daemon2 "$bin" serve --api-port "${api##*:}" --data-dir "$work/data"
+  daemon=${pids[-1]}
+  eventually 30 answers "$native" "$ttft"
+  [[ $(answer "$native" "$ttft") == "$before" ]] || die "after a restart, p99 of TTFT is $(answer "$native" "$ttft") s"
+}
+
+# prometheus NAME PORT FLAG…: starts a Prometheus that scrapes the daemon.
+prometheus() {
+  local name=$1 port=$2
   cat >"$work/prometheus.yml" <<YAML
 global: {scrape_interval: 1s}
 scrape_configs:
@@ -171,18 +207,16 @@ scrape_configs:
     params: {names: [native]}
     static_configs: [{targets: ["${api#http://}"]}]
 YAML
-  port=$(free_port)
-  background prometheus env PATH="$tools" prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address="127.0.0.1:$port"
-  query='histogram_quantile(0.99, sum by (le) (rate(aiperf_time_to_first_token_seconds_bucket[30s])))'
-  quantile() { curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/query" --data-urlencode "query=$query" | sed -n 's/.*"value":\[[^,]*,"\([^"]*\)"\].*/\1/p'; }
-  answered() { quantile | grep -Eq '^[0-9.e-]+$'; }
-  eventually 45 answered
-  # The simulated server draws around 50 ms, and hardly ever above 150 ms.
-  awk -v q="$(quantile)" 'BEGIN {exit !(q > 0.03 && q < 0.5)}' || die "p99 of TTFT is $(quantile) s"
-  echo "p99 of TTFT by Prometheus: $(quantile) s"
-  curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/targets" | contains '"health":"up"' || die "Prometheus does not reach the daemon"
-  eventually 60 is "$id" completed
+  shift 2
+  background "prometheus-$name" env PATH="$tools" prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb-$name" \
+    --web.listen-address="127.0.0.1:$port" "$@"
 }
+
+# answer PORT QUERY: prints the value that a Prometheus answers, NaN included.
+answer() { curl -fsS --max-time 5 "http://127.0.0.1:$1/api/v1/query" --data-urlencode "query=$2" | sed -n 's/.*"value":\[[^,]*,"\([^"]*\)"\].*/\1/p'; }
+answers() { answer "$@" | grep -Eq '^[0-9.e-]+$'; }
+down() { [[ $(answer "$1" up) == 0 && -z $(answer "$@") ]]; }
+between() { awk -v low="$1" -v high="$2" -v v="$3" 'BEGIN {exit !(v >= low && v <= high)}'; }
 
 # free_port prints a port that nobody listens on.
 free_port() {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"aiperfd/internal/backup"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/mock/options"
 	"aiperfd/openapi"
@@ -294,6 +295,14 @@ func TestCanaryDaemon(t *testing.T) {
 	found["frames"] = []byte(strings.Join(frames(), "\n"))
 	found["log"] = []byte(d.logs.String())
 	found.files(t, d.dir)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if made, err := backup.Create(t.Context(), d.dir, copied+".tar.gz", "test"); err != nil {
+		t.Fatal(made, err)
+	}
+	if made, err := backup.Restore(t.Context(), copied+".tar.gz", copied, backup.Unlimited()); err != nil {
+		t.Fatal(made, err)
+	}
+	found.files(t, copied)
 
 	// The test would prove nothing if the server had not received the secrets, or if
 	// its responses were not stored anywhere.

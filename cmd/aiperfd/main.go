@@ -95,7 +95,7 @@ HTTP, shows them live and stores their results.`,
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(),
-		newHealthcheckCommand(), newVersionCommand(),
+		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

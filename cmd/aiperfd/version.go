@@ -16,7 +16,8 @@ import (
 //nolint:gochecknoglobals // the linker can set nothing else
 var (
 	version    = "dev"
-	commitDate = "" // such as 2026-05-04; empty = as recorded by the toolchain
+	revision   = "" // of the commit; empty = as recorded by the toolchain
+	commitDate = "" // such as 2026-05-04T10:00:00Z; empty = as recorded by the toolchain
 )
 
 // build describes a binary. Commit and date are empty if it was built outside
@@ -24,7 +25,7 @@ var (
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
-	Date     string `json:"date"`     // of the commit: RFC 3339, or a day
+	Date     string `json:"date"`     // of the commit, RFC 3339
 	Modified bool   `json:"modified"` // there were uncommitted changes
 	Go       string `json:"go"`
 	OS       string `json:"os"`
@@ -32,7 +33,10 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: version, Date: commitDate, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{
+		Version: version, Commit: revision, Date: commitDate, Modified: strings.HasSuffix(version, "-dirty"),
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -40,11 +44,11 @@ func thisBuild() build {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			b.Commit = s.Value
+			b.Commit = cmp.Or(b.Commit, s.Value)
 		case "vcs.time":
 			b.Date = cmp.Or(b.Date, s.Value)
 		case "vcs.modified":
-			b.Modified = s.Value == "true"
+			b.Modified = b.Modified || s.Value == "true"
 		}
 	}
 	return b

@@ -3,9 +3,11 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,6 +245,20 @@ func TestOwnRuns(t *testing.T) {
 	}
 }
 
+// leave posts a request, and closes the connection before the answer.
+func (g *guarded) leave(target, body string, headers ...string) {
+	ctx, leave := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer leave()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+target, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:4242"
+	r.Header.Set(headerRequestID, "req-1")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+	}
+	g.Handler().ServeHTTP(httptest.NewRecorder(), r)
+}
+
 // A run knows the token that has submitted it, and the audit log who has done what.
 func TestAudit(t *testing.T) {
 	g := newGuarded(t, nil)
@@ -258,6 +274,8 @@ func TestAudit(t *testing.T) {
 	g.do("DELETE", "/api/runs/"+idDone, "", g.bearer["root"])
 	g.do("POST", "/api/shutdown?force=true", "", g.bearer["root"])
 	g.do("DELETE", "/api/session", "", g.login(t, "root"))
+	g.do("DELETE", "/api/session", "", "Cookie: "+access.CookieName+"=none")
+	g.leave("/api/runs", "x", yaml, g.bearer["ci"], "Prefer: wait=30")
 	if by := g.fake.submitted[0].By; by != "ci" {
 		t.Errorf("the run was submitted by %q, want ci", by)
 	}
@@ -280,6 +298,7 @@ func TestAudit(t *testing.T) {
 		"ci submit 01990f2c7d3e7a10b1c2d3e4f5a6b7d0 ok", "ci submit  validation-failed", "reader submit  insufficient-scope",
 		"ci cancel " + idRunning + " insufficient-scope", "root cancel " + idRunning + " ok", "root delete " + idDone + " ok",
 		"root shutdown  ok", "root begin-session  ok", "root end-session  ok",
+		"ci submit 01990f2c7d3e7a10b1c2d3e4f5a6b7d0 ok",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("audit log:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -19,6 +19,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/history"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -75,11 +76,12 @@ const DefaultMetricsLinger = 10 * time.Minute
 // Options are the parameters of a server. The fields of the first group are
 // required.
 type Options struct {
-	Runs   Runs
-	Live   Live
-	Hub    *feed.Hub
-	Load   LoadFunc
-	Compat func(*config.Document) any // the resolved document as clients see it, redacted
+	Runs    Runs
+	Live    Live
+	History history.Source
+	Hub     *feed.Hub
+	Load    LoadFunc
+	Compat  func(*config.Document) any // the resolved document as clients see it, redacted
 	// Shutdown makes the program end; it does not wait for that.
 	Shutdown func()
 	Version  string
@@ -114,6 +116,8 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("make API server: Runs is missing")
 	case o.Live == nil:
 		return nil, errors.New("make API server: Live is missing")
+	case o.History == nil:
+		return nil, errors.New("make API server: History is missing")
 	case o.Hub == nil:
 		return nil, errors.New("make API server: Hub is missing")
 	case o.Load == nil || o.Compat == nil:
@@ -139,7 +143,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
-		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub}, o.Access)...),
+		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)...),
 		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
 	}
 	if err := s.mount(); err != nil {

@@ -59,16 +59,11 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if wait > 0 && !run.State.Terminal() {
-		if run, err = h.await(r.Context(), run, wait); err != nil {
-			return err
-		}
-	}
 	status := http.StatusOK
-	if changed && !run.State.Terminal() {
+	if changed {
 		status = http.StatusAccepted
 	}
-	return h.writeRun(w, r, status, run)
+	return h.writeChanged(w, r, status, run, wait)
 }
 
 // readCancel reads the optional body of a cancel.

@@ -82,8 +82,15 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs", "", nil}, {"GET", "/api/runs?limit=0", "", nil},
 		{"GET", "/api/runs/" + idDone + "/children", "", nil}, {"GET", "/api/runs/" + idMissing + "/children?limit=1", "", nil},
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
+		{"GET", "/api/runs/" + idDone + "/timeseries", "", nil}, {"GET", "/api/runs/" + idRunning + "/timeseries?step=x", "", nil},
 		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},
 		{"GET", "/api/results/files/b.json?run=" + idDone, "", nil},
+		{"GET", "/api/runs/" + idDone + "/artifacts", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts", "", nil},
+		{"GET", "/api/runs/" + idDone + "/artifacts/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts/b.json", "", nil},
+		{"GET", "/api/runs/" + idDone + "/artifacts.zip", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts.zip", "", nil},
+		{"GET", "/api/runs/" + idDone + "/artifacts.tar.gz", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts.tar.gz?a=b", "", nil},
+		{"GET", "/api/compare?ids=" + idDone + "," + idRunning + "," + idFailed + "," + idQueued + "&baseline=" + idDone, "", nil},
+		{"GET", "/api/compare?ids=" + idDone + ",latest", "", nil}, {"GET", "/api/compare?ids=" + idDone + "," + idMissing, "", nil},
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},
 		{"POST", "/api/runs/" + idRunning + "/cancel", "", nil}, {"POST", "/api/runs/" + idDone + "/cancel", "", nil},
@@ -151,7 +158,7 @@ func checkAnswer(t *testing.T, router routers.Router, method, target string, w *
 			IncludeResponseStatus: true,
 			// Text and files have no shape to check.
 			ExcludeResponseBody: !strings.Contains(w.Header().Get("Content-Type"), "json") ||
-				w.Code == http.StatusOK && strings.Contains(target, "/results/files/"),
+				w.Code == http.StatusOK && (strings.Contains(target, "/results/files/") || strings.Contains(target, "/artifacts/")),
 		},
 	}
 	if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -51,6 +52,7 @@ type fakeEngine struct {
 	err       error // of every method that has one
 	next      string
 	hold      func() // called by List, unless nil
+	queries   []series.Query
 }
 
 var (
@@ -358,7 +360,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	t.Helper()
 	ts := &testServer{fake: newFake(t)}
 	o := Options{
-		Runs: ts.fake, Live: ts.fake, Hub: feed.NewHub(2), Load: fakeLoad, Version: "0.1.0",
+		Runs: ts.fake, Live: ts.fake, History: ts.fake, Hub: feed.NewHub(2), Load: fakeLoad, Version: "0.1.0",
 		Compat:   func(d *config.Document) any { return d },
 		Shutdown: func() { ts.shutdowns++ }, Features: []string{"feed"},
 	}

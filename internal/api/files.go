@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/semaphore"
 
+	"aiperfd/internal/api/bundle"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
@@ -25,7 +27,8 @@ import (
 // fileHandler handles the routes of artifacts.
 type fileHandler struct {
 	*base
-	sums checksums
+	sums    checksums
+	bundles *semaphore.Weighted // archives that are being sent
 }
 
 // The files that mark the state of the others. They are never served.
@@ -120,6 +123,7 @@ func (h *fileHandler) artifacts(id string) wire.Artifacts {
 //	@Produce		json
 //	@Router			/api/results/list [get]
 //	@Router			/api/runs/{id}/results/list [get]
+//	@Router			/api/runs/{id}/artifacts [get]
 func (h *fileHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
 	found, err := h.run(w, r)
 	if err != nil {
@@ -200,6 +204,7 @@ func (h *fileHandler) saveSums(f *folder) {
 //	@Produce		application/octet-stream,json,application/x-ndjson,text/csv,plain,html
 //	@Router			/api/results/files/{path} [get]
 //	@Router			/api/runs/{id}/results/files/{path} [get]
+//	@Router			/api/runs/{id}/artifacts/{path} [get]
 func (h *fileHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "*")
 	if r.URL.RawPath != "" { // chi routed by the raw path
@@ -211,31 +216,77 @@ func (h *fileHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 	if !goodName(name) {
 		return fail(errFilename, "Invalid filename '%s': path traversal or reserved marker name", name)
 	}
-	found, err := h.run(w, r)
+	f, err := h.ready(w, r)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
+	return h.sendFile(w, r, f, name)
+}
+
+// ready opens the folder of the run of a request; the caller closes it. The error says
+// that the results are not ready, if they are not.
+func (h *fileHandler) ready(w http.ResponseWriter, r *http.Request) (*folder, error) {
+	found, err := h.run(w, r)
+	if err != nil {
+		return nil, err
+	}
 	if found == nil {
-		return errNoRun
+		return nil, errNoRun
 	}
 	f, err := h.openFolder(found.ID)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		f = &folder{id: found.ID}
-	case err != nil:
-		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
-	default:
-		defer f.Close()
+	case err == nil && f.marker.Ready:
+		return f, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
-	if !f.marker.Ready {
-		processing := ""
+	processing := ""
+	if err == nil {
 		if f.processing {
 			processing = "export still processing; "
 		}
-		return fail(errNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
-			found.ID, processing, markerReady)
+		f.Close()
 	}
-	return h.sendFile(w, r, f, name)
+	return nil, fail(errNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
+		found.ID, processing, markerReady)
+}
+
+// maxBundles is the number of archives that are sent at the same time.
+const maxBundles = 4
+
+// bundle sends all files of a run as one archive.
+func (h *fileHandler) bundle(kind bundle.Kind) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		f, err := h.ready(w, r)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		archive := bundle.Archive{Kind: kind, Run: f.id, Root: f.Root}
+		names, err := f.files()
+		if err == nil {
+			archive.Files, err = bundle.Stat(f.Root, names)
+		}
+		if err != nil {
+			return fmt.Errorf("list artifacts of run %s: %w: %w", f.id, run.ErrStore, err)
+		}
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Etag", archive.Tag())
+		if tagged(r.Header.Values("If-None-Match"), archive.Tag()) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		if !h.bundles.TryAcquire(1) {
+			return fail(errTooManyStreams, "%d archives are being sent", maxBundles)
+		}
+		defer h.bundles.Release(1)
+		if err := archive.Serve(&fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r); err != nil {
+			h.log.Debug().Err(err).Str("run", f.id).Msg("send archive")
+			panic(http.ErrAbortHandler) // too late to respond: close the connection
+		}
+		return nil
+	}
 }
 
 func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder, name string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"aiperfd/internal/api/prom"
 	"aiperfd/internal/run"
 )
 
@@ -27,7 +28,7 @@ func TestConventions(t *testing.T) {
 	}{
 		{"HEAD", "HEAD", "/api/run", nil, 200, map[string]string{"Content-Type": "application/json", headerRunID: idRunning}, ""},
 		{"HEAD of a probe", "HEAD", "/healthz", nil, 200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, ""},
-		{"HEAD of metrics", "HEAD", "/metrics", nil, 200, map[string]string{"Content-Type": textFormat}, ""},
+		{"HEAD of metrics", "HEAD", "/metrics", nil, 200, map[string]string{"Content-Type": prom.TextFormat}, ""},
 		{"OPTIONS", "OPTIONS", "/api/progress", nil, 204, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, ""},
 		{"OPTIONS of a collection", "OPTIONS", "/api/runs", nil, 204, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS", "Accept-Post": acceptPost}, ""},
 		{"wrong method", "PUT", "/api/run", nil, 405, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS"}, `"detail":"Method Not Allowed"`},

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
 )
 
@@ -36,7 +38,7 @@ func none() []string { return []string{} }
 // routes returns the route table. To add a route, write its handler as a method of
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
-	files := &fileHandler{base: s.base}
+	files := &fileHandler{base: s.base, bundles: semaphore.NewWeighted(maxBundles)}
 	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
@@ -44,8 +46,9 @@ func (s *Server) routes() []route {
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	pages := &pageHandler{base: s.base}
+	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return append(resultRoutes(files), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -76,6 +79,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
 		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
+		{method: get, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
@@ -91,7 +95,7 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
-	}
+	}...)
 }
 
 // mount registers the middleware and the routes.
@@ -132,17 +136,22 @@ func (s *Server) adapt(rt route) http.Handler {
 	})
 }
 
+// afterChange is an error of the answer to a request that was carried out.
+type afterChange struct{ error }
+
+func (e afterChange) Unwrap() error { return e.error }
+
 // audit records an action and its result. Requests without a valid token are counted by
 // the metrics only, so that they cannot push others out of the audit log.
 func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, err error) {
-	if errors.Is(err, access.ErrUnauthorized) {
+	if s.Access.Tokens() && access.Caller(r.Context()) == "" {
 		return
 	}
 	e := access.Entry{
 		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(headerRequestID),
 		Action: action, RunID: w.Header().Get(headerRunID), Result: "ok",
 	}
-	if err != nil {
+	if _, made := errors.AsType[afterChange](err); err != nil && !made {
 		e.Result = problemOf(err).name
 	}
 	s.Access.Audit(e)

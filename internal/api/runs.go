@@ -148,12 +148,9 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if wait > 0 {
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
-		if run, err = h.await(r.Context(), run, wait); err != nil {
-			return err
-		}
 	}
 	w.Header().Set("Location", "/api/runs/"+run.ID)
-	return h.writeRun(w, r, status, run)
+	return h.writeChanged(w, r, status, run, wait)
 }
 
 // create submits a document.
@@ -208,6 +205,24 @@ func (h *runHandler) await(ctx context.Context, run *run.Run, wait time.Duration
 		return nil, ctx.Err()
 	}
 	return h.runs.Get(ctx, run.ID)
+}
+
+// writeChanged answers a request that has changed a run, once the run is terminal or the
+// time is over.
+func (h *runHandler) writeChanged(w http.ResponseWriter, r *http.Request, status int, run *run.Run, wait time.Duration) (err error) {
+	w.Header().Set(headerRunID, run.ID)
+	if wait > 0 && !run.State.Terminal() {
+		if run, err = h.await(r.Context(), run, wait); err != nil {
+			return afterChange{err}
+		}
+	}
+	if status == http.StatusAccepted && run.State.Terminal() {
+		status = http.StatusOK
+	}
+	if err := h.writeRun(w, r, status, run); err != nil {
+		return afterChange{err}
+	}
+	return nil
 }
 
 // resource returns the complete resource of a run.

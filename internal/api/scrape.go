@@ -12,16 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/common/expfmt"
 
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/run"
 )
-
-// textFormat is Prometheus' text format.
-const textFormat = "text/plain; version=0.0.4; charset=utf-8"
 
 // selfMetrics are the metrics of this process.
 type selfMetrics struct {
@@ -54,27 +49,30 @@ func (m *selfMetrics) requested(route string, status int) {
 
 // serviceCollector collects the metrics of the queue and the feed.
 type serviceCollector struct {
-	live Live
-	hub  *feed.Hub
+	live  Live
+	hub   *feed.Hub
+	since time.Time // the counters are 0 then
 }
 
 // serviceFamilies are the descriptions of the metrics of a serviceCollector.
-type serviceFamilies struct{ depth, runs, recovered, clients, dropped *prometheus.Desc }
+type serviceFamilies struct{ depth, runs, recovered, recovering, read, clients, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
-		depth:     prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
-		runs:      prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
-		recovered: prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
-		clients:   prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
-		dropped:   prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
+		depth:      prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
+		runs:       prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
+		recovered:  prometheus.NewDesc("aiperfd_recovered_runs_total", "Runs interrupted by the end of an earlier process that this one has ended.", nil, nil),
+		recovering: prometheus.NewDesc("aiperfd_recovery_pending_runs", "Interrupted runs whose results are still to be computed.", nil, nil),
+		read:       prometheus.NewDesc("aiperfd_recovery_read_bytes_total", "Bytes of record files read to compute the results of interrupted runs.", nil, nil),
+		clients:    prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
+		dropped:    prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 	f := newServiceFamilies()
-	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.clients, f.dropped} {
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.recovering, f.read, f.clients, f.dropped} {
 		out <- d
 	}
 }
@@ -82,14 +80,21 @@ func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	f := newServiceFamilies()
-	counts := c.hub.Counts()
-	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.live.Queue().IDs)))
-	out <- prometheus.MustNewConstMetric(f.recovered, counter, float64(c.live.Health().Recovered))
-	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
-	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
+	counts, health := c.hub.Counts(), c.live.Health()
+	gauge := func(d *prometheus.Desc, v int) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v))
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		out <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), c.since, labels...)
+	}
+	gauge(f.depth, len(c.live.Queue().IDs))
+	gauge(f.recovering, health.Recovering)
+	gauge(f.clients, counts.Clients)
+	counter(f.recovered, int64(health.Recovered))
+	counter(f.read, health.RecoveryRead)
+	counter(f.dropped, counts.Dropped)
 	for _, state := range terminalStates() {
-		out <- prometheus.MustNewConstMetric(f.runs, counter, float64(counts.Finished[state]), string(state))
+		counter(f.runs, counts.Finished[state], string(state))
 	}
 }
 
@@ -104,14 +109,14 @@ type metricsHandler struct {
 // scrape serves Prometheus metrics.
 //
 //	@Summary		Get Prometheus metrics
-//	@Description	names=compat has AIPerf's names for the run that the parameter run names, otherwise for the selected run until some time after its end; names=native has base units and proper types for the active runs and the run that ended last; names=all has both.
+//	@Description	names=compat has AIPerf's names for the run that the parameter run names, otherwise for the selected run until some time after its end; names=native has base units and proper types for the active runs and the run that ended last; names=all has both. The format is that which Accept prefers: OpenMetrics, protobuf (with native histograms), otherwise text.
 //	@Tags			aiperf
 //	@Param			names	query		string	false	"Metric names"	Enums(compat, native, all)
 //	@Param			run		query		string	false	"Run of the compat names: id, current or latest"
 //	@Success		200		{string}	string
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		404		{object}	wire.Problem
-//	@Produce		plain
+//	@Produce		plain,application/openmetrics-text,application/vnd.google.protobuf
 //	@Router			/metrics [get]
 func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 	names := h.names
@@ -130,29 +135,31 @@ func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del(headerRunID)
 		found = nil
 	}
-	if names == NamesCompat {
-		body, err := h.compatText(r.Context(), found)
+	var gatherers prometheus.Gatherers
+	if names != NamesCompat {
+		runs, err := h.scraped(r.Context(), now)
 		if err != nil {
 			return err
 		}
-		h.writeText(w, body)
-		return nil
+		own, err := h.native(runs...)
+		if err != nil {
+			return err
+		}
+		gatherers = prometheus.Gatherers{own, h.self.registry}
 	}
-	runs, err := h.scraped(r.Context(), now)
-	if err != nil {
-		return err
+	if names == NamesNative {
+		found = nil
 	}
+	return h.expose(w, r, gatherers, found)
+}
+
+// native returns a gatherer of the native families of runs.
+func (h *metricsHandler) native(runs ...prom.Run) (prometheus.Gatherer, error) {
 	own := prometheus.NewRegistry()
 	if err := own.Register(prom.NewCollector(h.version, runs...)); err != nil {
-		return fmt.Errorf("collect metrics: %w", err)
+		return nil, fmt.Errorf("collect metrics: %w", err)
 	}
-	all := prometheus.Gatherers{own, h.self.registry}
-	if names == NamesNative {
-		w.Header().Set("Cache-Control", noStore)
-		promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true}).ServeHTTP(w, r)
-		return nil
-	}
-	return h.writeAll(w, r, found, all)
+	return own, nil
 }
 
 // scrapeRun serves the Prometheus metrics of one run.
@@ -162,7 +169,7 @@ func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 //	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{string}	string
 //	@Failure	404	{object}	wire.Problem
-//	@Produce	plain
+//	@Produce	plain,application/openmetrics-text,application/vnd.google.protobuf
 //	@Router		/api/runs/{id}/metrics.prom [get]
 func (h *metricsHandler) scrapeRun(w http.ResponseWriter, r *http.Request) error {
 	found, err := h.run(w, r)
@@ -173,39 +180,34 @@ func (h *metricsHandler) scrapeRun(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	own := prometheus.NewRegistry()
-	if err := own.Register(prom.NewCollector(h.version, prom.Run{Run: found, Snapshot: snap})); err != nil {
-		return fmt.Errorf("collect metrics of run %s: %w", found.ID, err)
+	own, err := h.native(prom.Run{Run: found, Snapshot: snap})
+	if err != nil {
+		return err
 	}
-	return h.writeAll(w, r, found, own)
+	return h.expose(w, r, own, found)
 }
 
-// writeAll answers with the metrics of a gatherer, followed by those of a run under
-// AIPerf's names, if there is a run.
-func (h *metricsHandler) writeAll(w http.ResponseWriter, r *http.Request, run *run.Run, g prometheus.Gatherer) error {
+// expose answers in the format that the client prefers, with the metrics of a gatherer,
+// followed by those of a run under AIPerf's names, if there is a run.
+func (h *metricsHandler) expose(w http.ResponseWriter, r *http.Request, g prometheus.Gatherer, run *run.Run) error {
 	families, err := g.Gather()
 	if err != nil {
 		return fmt.Errorf("gather metrics: %w", err)
-	}
-	var buf bytes.Buffer
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&buf, f); err != nil {
-			return fmt.Errorf("write metric %s: %w", f.GetName(), err)
-		}
 	}
 	compat, err := h.compatText(r.Context(), run)
 	if err != nil {
 		return err
 	}
-	buf.Write(compat)
-	h.writeText(w, buf.Bytes())
-	return nil
-}
-
-func (h *metricsHandler) writeText(w http.ResponseWriter, body []byte) {
-	w.Header().Set("Content-Type", textFormat)
+	var buf bytes.Buffer
+	format, err := prom.Write(&buf, r.Header, families, compat)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", format)
 	w.Header().Set("Cache-Control", noStore)
-	h.write(w, http.StatusOK, body)
+	w.Header().Add("Vary", "Accept")
+	h.write(w, http.StatusOK, buf.Bytes())
+	return nil
 }
 
 // compatText is the exposition under AIPerf's names; empty without a run.

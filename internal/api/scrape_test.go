@@ -1,8 +1,11 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,16 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"aiperfd/internal/api/prom"
 	"aiperfd/internal/run"
 )
 
 func TestScrapeCompat(t *testing.T) {
 	ts := newTestServer(t, nil)
 	w := ts.do("GET", "/metrics?names=compat&run="+idDone, "")
-	if w.Code != 200 || w.Header().Get("Content-Type") != textFormat || w.Header().Get(headerRunID) != idDone {
+	if w.Code != 200 || w.Header().Get("Content-Type") != prom.TextFormat || w.Header().Get(headerRunID) != idDone {
 		t.Fatalf("scrape = %d %v", w.Code, w.Header())
 	}
 	golden(t, "compat.prom", w.Body.Bytes())
@@ -162,11 +167,85 @@ func TestSelfMetrics(t *testing.T) {
 		`aiperfd_http_requests_total{code="404",route="/api/runs/{id}"} 1`,
 		`aiperfd_http_requests_total{code="404",route="unmatched"} 1`,
 		`aiperfd_queue_depth 1`,
-		`aiperfd_recovered_runs_total 0`,
+		`aiperfd_recovered_runs_total 0`, `aiperfd_recovery_pending_runs 0`, `aiperfd_recovery_read_bytes_total 0`,
 		`aiperfd_runs_total{state="cancelled"} 0`, `aiperfd_runs_total{state="completed"} 1`, `aiperfd_runs_total{state="failed"} 0`,
 		`aiperfd_ws_clients 0`, `aiperfd_ws_dropped_messages_total 0`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// Every selection of names comes in every format, and all formats have the same
+// families. Only protobuf has native histograms.
+func TestScrapeFormats(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.do("GET", "/healthz", "") // so that requests are counted in the first exposition, too
+	const protobuf = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+	for target, least := range map[string]int{
+		"/metrics?names=compat&run=" + idDone: 10, "/metrics?names=native": 60, "/metrics?names=all&run=" + idDone: 75,
+		"/api/runs/" + idDone + "/metrics.prom": 35, "/metrics?names=compat": 10,
+	} {
+		text, open, binary := ts.do("GET", target, ""),
+			ts.do("GET", target, "", "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"),
+			ts.do("GET", target, "", "Accept: "+protobuf)
+		if got := text.Header().Get("Content-Type"); got != prom.TextFormat {
+			t.Errorf("GET %s = %s", target, got)
+		}
+		if got := open.Header().Get("Content-Type"); !strings.HasPrefix(got, "application/openmetrics-text; version=1.0.0") ||
+			!strings.HasSuffix(open.Body.String(), "# EOF\n") {
+			t.Errorf("GET %s = %s", target, got)
+		}
+		want, opened := typed(text.Body.String()), typed(open.Body.String())
+		if len(want) < least {
+			t.Errorf("GET %s has %d families", target, len(want))
+		}
+		if diff := cmp.Diff(want, opened); diff != "" {
+			t.Errorf("GET %s (-text +OpenMetrics):\n%s", target, diff)
+		}
+		var got []string
+		decoder := expfmt.NewDecoder(binary.Body, expfmt.ResponseFormat(binary.Header()))
+		for {
+			var f dto.MetricFamily
+			if err := decoder.Decode(&f); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("GET %s: %v", target, err)
+			}
+			got = append(got, strings.TrimSuffix(f.GetName(), "_total")+" "+strings.ToLower(f.GetType().String()))
+			if h := f.Metric[0].GetHistogram(); strings.HasPrefix(f.GetName(), "aiperf_") && h != nil && (len(h.Bucket) == 0 || len(h.PositiveSpan) == 0) {
+				t.Errorf("GET %s: %s has %d classic buckets and %d spans", target, f.GetName(), len(h.Bucket), len(h.PositiveSpan))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("GET %s (-text +protobuf):\n%s", target, diff)
+		}
+	}
+}
+
+// typed returns the names and types of the families of an exposition, without the
+// suffix that OpenMetrics takes from the names of counters.
+func typed(exposition string) (out []string) {
+	for line := range strings.Lines(exposition) {
+		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
+			out = append(out, strings.TrimSuffix(f[2], "_total")+" "+f[3])
+		}
+	}
+	return out
+}
+
+// Counters and histograms say since when they count.
+func TestScrapeCreated(t *testing.T) {
+	ts := newTestServer(t, nil)
+	body := ts.do("GET", "/metrics", "", "Accept: application/openmetrics-text; version=1.0.0").Body.String()
+	phase, began := `{phase="profiling",run_id="`+idRunning+`"}`, strconv.FormatFloat(float64(epoch.Add(time.Second).UnixNano())/1e9, 'g', -1, 64)
+	for _, want := range []string{
+		"aiperf_requests_sent_created" + phase + " " + began,
+		"aiperf_request_duration_seconds_created" + phase + " " + began,
+		"aiperf_bytes_sent_created{",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in\n%s", want, body)
+		}
 	}
 }

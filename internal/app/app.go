@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -46,9 +47,10 @@ type options struct {
 	limits       Limits
 	downloads    *allow.List
 	version      string
-	disk         upkeep.Disk   // nil = nothing is deleted, and no run is refused
-	keep         upkeep.Rules  // of disk
-	access       *access.Guard // required with a listener
+	disk         upkeep.Disk            // nil = nothing is deleted, and no run is refused
+	keep         upkeep.Rules           // of disk
+	metrics      []prometheus.Collector // of the store; see api.Options
+	access       *access.Guard          // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -106,7 +108,7 @@ func newApp(o options) (*app, error) {
 		return nil, err
 	}
 	a.server, err = api.New(api.Options{
-		Runs: runs, Collectors: collectors, Live: a.engine, Hub: clients, Compat: compat.Resolved,
+		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: compat.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()
@@ -131,7 +133,7 @@ func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
 	}
 	var err error
 	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
-	return admission{a.studies, a.upkeep}, []prometheus.Collector{a.upkeep}, err
+	return admission{a.studies, a.upkeep}, append(slices.Clip(o.metrics), a.upkeep), err
 }
 
 // admission refuses new runs while the disk is nearly full. The cells of a study that was

@@ -18,6 +18,7 @@ func TestCapsOfStudies(t *testing.T) {
 	for name, tt := range map[string]struct{ sweep, want string }{
 		"within":  {"{type: grid, parameters: {phases.profiling.concurrency: [1, 100]}}", ""},
 		"grid":    {"{type: grid, parameters: {phases.profiling.concurrency: [1, 101, 102]}}", "phases.profiling.concurrency=101: concurrency is 101, the daemon allows 100 (--max-concurrency)"},
+		"search":  {"{type: adaptive_search, searchSpace: [{path: phases.profiling.concurrency, lo: 1, hi: 200, kind: int}], objectives: [{metric: output_token_throughput, direction: maximize}], maxIterations: 5}", "phases.profiling.concurrency=200: concurrency is 200, the daemon allows 100 (--max-concurrency)"},
 		"repeats": {"", "concurrency is 200, the daemon allows 100 (--max-concurrency)"},
 	} {
 		t.Run(name, func(t *testing.T) {

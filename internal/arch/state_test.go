@@ -25,6 +25,7 @@ func TestNoInit(t *testing.T) {
 func initialised() map[string]string {
 	reasons := map[string]string{
 		"cmd/aiperfd.version":                      "the linker can set nothing but a variable",
+		"cmd/aiperfd.revision":                     "the linker can set nothing but a variable",
 		"cmd/aiperfd.commitDate":                   "the linker can set nothing but a variable",
 		"internal/engine/metric/catalogue.all":     "the catalogue with its defaults filled in; nothing writes to its rows",
 		"internal/engine/metric/catalogue.noUsage": "a zero value to read from",

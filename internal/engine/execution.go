@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -82,6 +83,8 @@ type observation struct {
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
 	stampLag func() verdict.Histogram
+	// series is the time series of the run while it is recorded; nil before and after that.
+	series atomic.Pointer[series.Recorder]
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase

@@ -213,6 +213,7 @@ type line struct {
 	Error   *struct{ Type, Message string }
 	Ours    struct {
 		Failure struct{ Class, Step string }
+		Chunks  [][6]int64
 	}
 }
 

@@ -56,11 +56,11 @@ func (h *health) set(state, check, value string) {
 	}
 }
 
-// recovered notes that an interrupted run of an earlier process was ended.
-func (h *health) recovered() {
+// count changes the counts of recovered runs.
+func (h *health) count(change func(*run.Health)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.current.Recovered++
+	change(&h.current)
 }
 
 // enter changes the state. Call it with mu held.

@@ -82,6 +82,9 @@ func TestHostileAnswers(t *testing.T) {
 		{"an event of endless lines", chat("streaming: true"), func(w http.ResponseWriter, _ *http.Request) {
 			pour(w, 200, typeSSE, "", strings.Repeat("data: 0123456789\n", 4000), nil)
 		}, bench.EventTooLarge, "one event is larger than 67108864 bytes"},
+		{"more events than fit", chat("streaming: true"), func(w http.ResponseWriter, _ *http.Request) {
+			pour(w, 200, typeSSE, "", strings.Repeat(`data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n", 4000), nil)
+		}, bench.EventTooLarge, "more than 1048576 events in one response"},
 		{"a document of 10 GiB", chat("streaming: false"), func(w http.ResponseWriter, _ *http.Request) { huge(w) },
 			bench.EventTooLarge, "body is larger than 268435456 bytes"},
 		{"an endless error body", chat("streaming: true"), func(w http.ResponseWriter, _ *http.Request) {
@@ -138,6 +141,9 @@ func TestHostileAnswers(t *testing.T) {
 					}
 					if rec.Ours.Failure.Class != string(tt.class) || !strings.Contains(got, tt.message) {
 						t.Errorf("record: %s: %s, want %s: %s", rec.Ours.Failure.Class, got, tt.class, tt.message)
+					}
+					if n := len(rec.Ours.Chunks); n > 100 {
+						t.Errorf("the record has %d chunks: such answers fill the disk", n)
 					}
 				}
 				b.stop()

@@ -112,8 +112,12 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() },
 	})
+	observers := []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)}
+	if to := x.observed.series.Load(); to != nil {
+		observers = append(observers, collect.NewSeries(to, p))
+	}
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
-		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)},
+		Run: x.records, Phase: p, Set: set, Observers: observers,
 		Publish: func(events ...run.EventType) {
 			if a.load.Overdue() < phasePatience { // else this loop runs, but not that of the load
 				a.alive.beat()

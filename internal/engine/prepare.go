@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -43,6 +44,9 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	x.state.Store(bench.StateQueued)
 	return x
 }
+
+// announceAfter is the time after which a step before the first request is shown.
+const announceAfter = 2 * time.Second
 
 // preparation performs the steps before the first request of a run.
 type preparation struct{ *execution }
@@ -77,7 +81,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		return &prepareError{run.TokenizerFailed, err}
 	}
 	ctx, x.data.stop = context.WithCancel(ctx)
-	if err := x.openDataset(ctx, dir, models.Context); err != nil {
+	if err := x.announce("preparing the dataset", func() error { return x.openDataset(ctx, dir, models.Context) }); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
 	if err := x.servers.ResetCaches(ctx, nil); err != nil {
@@ -103,6 +107,21 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
+}
+
+// announce performs a step and shows what the run is waiting for if that takes long.
+func (x *preparation) announce(text string, step func() error) error {
+	shown := make(chan struct{})
+	timer := time.AfterFunc(announceAfter, func() {
+		defer close(shown)
+		x.notify.status(text)
+	})
+	err := step()
+	if !timer.Stop() {
+		<-shown
+		x.notify.status("")
+	}
+	return err
 }
 
 // checkTargets reports a server whose name leads to addresses that the run may not
@@ -142,6 +161,19 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
+// recordSeries begins the time series of the run, which goes on without one if there is no
+// file for it.
+func (x *preparation) recordSeries(dir string) {
+	recorder, err := series.Create(series.Options{
+		Path: filepath.Join(dir, series.File), Clock: x.clock, CPU: func() float64 { return x.process.read().CPUPercent },
+	})
+	if err != nil {
+		x.warn("series-incomplete", err.Error())
+		return
+	}
+	x.observed.series.Store(recorder)
+}
+
 // openFiles starts the writers of the record files.
 func (x *preparation) openFiles(dir string) (err error) {
 	b := &x.plan.Document.Benchmark
@@ -150,6 +182,7 @@ func (x *preparation) openFiles(dir string) (err error) {
 	}); err != nil {
 		return err
 	}
+	x.recordSeries(dir)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
 		Reserve: x.system.reserve, Alarm: x.notify.alarm,
@@ -231,6 +264,7 @@ func (x *execution) close() {
 			x.warn("records", err.Error())
 		}
 	}
+	x.closeSeries()
 }
 
 // release removes the files that only the computation of the results needs.

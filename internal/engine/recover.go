@@ -65,6 +65,7 @@ func (v *recovery) begin(ctx context.Context) error {
 	}
 	e.active = append(e.active, v.left...)
 	e.mu.Unlock()
+	e.health.count(func(h *run.Health) { h.Recovering = len(v.left) })
 	for _, j := range v.left {
 		j.warn(j.change(ctx, func(r *run.Run) { r.State, r.StateReason = bench.StateExporting, recoveringReason }))
 	}
@@ -81,6 +82,7 @@ func (v *recovery) run(ctx context.Context) {
 		if ctx.Err() == nil {
 			v.conclude(ctx, j)
 		}
+		v.engine.health.count(func(h *run.Health) { h.Recovering-- })
 		v.engine.retire(j)
 		v.engine.freeIdleMemory()
 		v.engine.wakeLoop()
@@ -161,7 +163,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 		*now = *r
 	}))
 	tries.end()
-	v.engine.health.recovered()
+	v.engine.health.count(func(h *run.Health) { h.Recovered++ })
 	j.emit(run.EventComplete, j.exec.latest())
 }
 
@@ -202,8 +204,10 @@ func (v *recovery) rebuild(ctx context.Context, j *job, r *run.Run) error {
 // recovering returns a function that shows how much of the record file has been read, at
 // most once in progressEvery.
 func (j *job) recovering(ctx context.Context) func(read, total int64) {
-	shown := time.Now()
+	shown, counted := time.Now(), int64(0)
 	return func(read, total int64) {
+		j.health.count(func(h *run.Health) { h.RecoveryRead += read - counted })
+		counted = read
 		if total == 0 || time.Since(shown) < progressEvery {
 			return
 		}
@@ -241,7 +245,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}
 		return v.refuse(ctx, r)
 	}
-	j.run, j.time = *r, newStamps(v.engine.opts.Wall, latestOf(r))
+	j.id, j.run, j.time = r.ID, *r, newStamps(v.engine.opts.Wall, latestOf(r))
 	v.queued = append(v.queued, j)
 	return nil
 }

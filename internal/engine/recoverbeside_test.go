@@ -102,8 +102,8 @@ func TestRecoverBeside(t *testing.T) {
 		store := &heldStore{memStore: mem, id: left.ID, held: make(chan struct{})}
 		e, _ := start(t, engine.Options{Store: store})
 		synctest.Wait()
-		if h := e.Health(); h.State != run.HealthRunning {
-			t.Errorf("health during the recovery is %s, want %s", h.State, run.HealthRunning)
+		if h := e.Health(); h.State != run.HealthRunning || h.Recovering != 1 || h.Recovered != 0 || h.RecoveryRead != 0 {
+			t.Errorf("health during the recovery is %+v, want %s and 1 run to recover", h, run.HealthRunning)
 		}
 		d, _, err := config.Load([]byte(smallRun), config.LoadOptions{Choices: plan.Choices()})
 		if err != nil {
@@ -139,6 +139,20 @@ func TestRecoverBeside(t *testing.T) {
 		}
 		if r, err := e.Wait(t.Context(), next.ID); err != nil || r.StartedAt == nil {
 			t.Errorf("the queued run after the recovery: %+v, %v; want it started", r, err)
+		}
+		records, err := os.Stat(filepath.Join(mem.Dir(left.ID), export.NamesFor("").Records))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := e.Health(); h.Recovering != 0 || h.Recovered != 1 || h.RecoveryRead != records.Size() {
+			t.Errorf("health after the recovery is %+v, want 1 run recovered from %d bytes", h, records.Size())
+		}
+		snap, err := e.Snapshot(t.Context(), left.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := snap.Phases[0].Counters.Histograms["request_latency"]; h == nil || h.Count() != 7 {
+			t.Errorf("request_latency after the recovery is %v, want 7 values", h)
 		}
 	})
 }
@@ -273,6 +287,9 @@ func TestClockSetBack(t *testing.T) {
 		r, err = e.Wait(t.Context(), second)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(b.store.Dir(second), export.NamesFor("").JSON)); err != nil || r.Error == nil || r.Error.Code != run.NoSuccess {
+			t.Errorf("the run of the earlier process ended with %+v; its files: %v", r.Error, err)
 		}
 		if r.StartedAt.Before(r.CreatedAt) || r.EndedAt.Before(*r.StartedAt) {
 			t.Errorf("created at %v, started at %v, ended at %v", r.CreatedAt, r.StartedAt, r.EndedAt)

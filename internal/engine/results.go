@@ -27,6 +27,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	if len(incomplete) > 0 {
 		x.warnings = append(x.warnings, warning)
 	}
+	x.closeSeries()
 	x.work.Wait()
 	x.client.Close()
 	in := x.results(r)
@@ -41,6 +42,21 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
 	return o
+}
+
+// closeSeries makes the time series of the run durable.
+func (x *execution) closeSeries() {
+	recorder := x.observed.series.Swap(nil)
+	if recorder == nil {
+		return
+	}
+	incomplete, err := recorder.Close()
+	switch {
+	case err != nil:
+		x.warn("series-incomplete", err.Error())
+	case incomplete:
+		x.warn("series-incomplete", "the time series lacks some seconds, because the disk was too slow")
+	}
 }
 
 // results collects the input of the outcome of the run.

@@ -48,6 +48,10 @@ type Health struct {
 	// Recovered is the number of runs that the end of an earlier process had interrupted,
 	// and that this one has ended.
 	Recovered int
+	// Recovering is the number of those whose results are still to be computed, and
+	// RecoveryRead the bytes of record files that were read for it.
+	Recovering   int
+	RecoveryRead int64
 }
 
 // The states of a service.

@@ -86,8 +86,11 @@ type Counters struct {
 	SLOMet          map[string]int64      `json:"slo_met"`
 	SLOMissed       map[string]int64      `json:"slo_missed"`
 	// Histograms holds copies of the sketches by metric tag: times in seconds,
-	// lengths in tokens. nil after a restart of the process.
-	Histograms map[string]*sketch.Sketch `json:"-"`
+	// lengths in tokens.
+	Histograms map[string]*sketch.Sketch `json:"histograms"`
+	// Models has the same of the records of each model, without Sent and bytes; nil
+	// unless the run has several models.
+	Models map[string]Counters `json:"models,omitempty"`
 }
 
 // Process describes the resources that the load generator uses.

@@ -34,7 +34,7 @@ func Attach(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), failures: newFailures()}
+	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), metrics: newMetrics(dir)}
 	if err := attach(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}

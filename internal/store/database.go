@@ -136,6 +136,9 @@ func (s *Store) verify(ctx context.Context) error {
 		s.warn("the integrity of the database was not checked completely: it takes longer than %v", verifyLimit)
 		return nil
 	}
+	if err == nil {
+		s.metrics.verified()
+	}
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/sys/unix"
 
 	"aiperfd/internal/engine/bench"
@@ -84,8 +85,15 @@ func TestDiskFull(t *testing.T) {
 	if _, err := s.Get(t.Context(), id(3)); !errors.Is(err, run.ErrNotFound) {
 		t.Errorf("Get of a run that was refused = %v, want %v", err, run.ErrNotFound)
 	}
-	if got := s.Failures(); got[opPut] != 1 || got[opPing] != 1 {
-		t.Errorf("failures = %v, want one put and one ping", got)
+	if err := testutil.CollectAndCompare(s.metrics.errors, strings.NewReader(`# HELP aiperfd_store_errors_total Operations of the store that failed.
+# TYPE aiperfd_store_errors_total counter
+aiperfd_store_errors_total{operation="delete"} 0
+aiperfd_store_errors_total{operation="get"} 0
+aiperfd_store_errors_total{operation="list"} 0
+aiperfd_store_errors_total{operation="ping"} 1
+aiperfd_store_errors_total{operation="put"} 1
+`)); err != nil {
+		t.Error(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

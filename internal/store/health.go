@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"aiperfd/internal/engine/durable"
-	"aiperfd/internal/run"
 )
 
 // locked is a data folder that is locked for this process.
@@ -56,8 +53,9 @@ const probeBytes = 64 << 10
 // Ping implements run.Store: it checks that the folder and the database are those that
 // were opened, and writes to both.
 func (s *Store) Ping(ctx context.Context) error {
+	defer s.metrics.timed(opPing)()
 	if err := s.ping(ctx); err != nil {
-		return s.failures.count(opPing, fmt.Errorf("write store: %w", err))
+		return s.metrics.failed(opPing, fmt.Errorf("write store: %w", err))
 	}
 	return nil
 }
@@ -73,7 +71,7 @@ func (s *Store) ping(ctx context.Context) error {
 	if !os.SameFile(s.database, there) {
 		return errors.New("database was replaced by another file")
 	}
-	if err := s.failures.damage(); err != nil {
+	if err := s.metrics.damage(); err != nil {
 		return err
 	}
 	probe := filepath.Join(s.runs, probeFile)
@@ -88,55 +86,3 @@ func (s *Store) ping(ctx context.Context) error {
 
 // Free returns the free space on the disk of the folder, in bytes.
 func (s *Store) Free() (int64, error) { return durable.Free(s.dir) }
-
-// Failures returns how often each operation has failed since the store was opened.
-func (s *Store) Failures() map[string]int64 { return s.failures.counts() }
-
-// The operations of a store that can fail.
-const (
-	opPut    = "put"
-	opGet    = "get"
-	opList   = "list"
-	opDelete = "delete"
-	opPing   = "ping"
-)
-
-// failures counts failed operations. Safe for concurrent use.
-type failures struct {
-	mu      sync.Mutex
-	number  map[string]int64 // guarded by mu; by operation
-	damaged error            // guarded by mu; nil = no operation has found damage in the database
-}
-
-func newFailures() *failures {
-	return &failures{number: map[string]int64{opPut: 0, opGet: 0, opList: 0, opDelete: 0, opPing: 0}}
-}
-
-// count counts the failure of an operation, if err is one of the store and not of its
-// caller. It returns err.
-func (f *failures) count(operation string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, run.ErrNotFound), errors.Is(err, run.ErrBadCursor), errors.Is(err, context.Canceled):
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.number[operation]++
-	if f.damaged == nil && damaged(err) {
-		f.damaged = fmt.Errorf("database is damaged and is rebuilt at the next start: %w", err)
-	}
-	return err
-}
-
-// damage returns the first sign of a damaged database.
-func (f *failures) damage() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.damaged
-}
-
-func (f *failures) counts() map[string]int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.number)
-}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"aiperfd/internal/run"
 )
 
@@ -23,7 +25,7 @@ type Store struct {
 	write            *sql.DB     // one connection: it serialises changes
 	read             *sql.DB
 	warnings         []string
-	failures         *failures
+	metrics          *metrics
 	discarded        discarded
 }
 
@@ -59,7 +61,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), failures: newFailures()}
+	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), metrics: newMetrics(dir)}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}
@@ -114,14 +116,18 @@ func (s *Store) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
+// Collectors returns the metrics of the store.
+func (s *Store) Collectors() []prometheus.Collector { return s.metrics.collectors() }
+
 // Put implements run.Store. The copy in the run's folder is written after
 // the database, before any other change.
 func (s *Store) Put(ctx context.Context, r *run.Run) error {
 	if !usableID.MatchString(r.ID) {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
 	}
+	defer s.metrics.timed(opPut)()
 	if err := s.put(ctx, r); err != nil {
-		return s.failures.count(opPut, fmt.Errorf("put run %s: %w", r.ID, err))
+		return s.metrics.failed(opPut, fmt.Errorf("put run %s: %w", r.ID, err))
 	}
 	return nil
 }
@@ -150,6 +156,7 @@ func (s *Store) put(ctx context.Context, r *run.Run) error {
 
 // Get implements run.Store.
 func (s *Store) Get(ctx context.Context, id string) (*run.Run, error) {
+	defer s.metrics.timed(opGet)()
 	var w row
 	var config string
 	err := s.read.QueryRowContext(ctx, "SELECT config, "+rowColumns+" FROM runs WHERE id = ?", id).
@@ -158,7 +165,7 @@ func (s *Store) Get(ctx context.Context, id string) (*run.Run, error) {
 		return nil, run.ErrNotFound
 	}
 	if err != nil {
-		return nil, s.failures.count(opGet, fmt.Errorf("get run %s: %w", id, err))
+		return nil, s.metrics.failed(opGet, fmt.Errorf("get run %s: %w", id, err))
 	}
 	r := decode(&w, s.Dir(w.id))
 	if json.Valid([]byte(config)) {
@@ -173,9 +180,13 @@ func (s *Store) List(ctx context.Context, request run.Query) (run.Page, error) {
 	if err != nil {
 		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
+	defer s.metrics.timed(opList)()
 	p, err := s.list(ctx, q)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // of the caller: package sql says that the transaction is done
+	}
 	if err != nil {
-		return run.Page{}, s.failures.count(opList, fmt.Errorf("list runs: %w", err))
+		return run.Page{}, s.metrics.failed(opList, fmt.Errorf("list runs: %w", err))
 	}
 	return p, nil
 }

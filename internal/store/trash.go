@@ -24,9 +24,10 @@ import (
 // after a crash the run is either complete or deleted. Its files are removed after Delete
 // has returned: that takes seconds if they are large. The next Open removes what is left.
 func (s *Store) Delete(ctx context.Context, id string) error {
+	defer s.metrics.timed(opDelete)()
 	err := s.delete(ctx, id)
 	if err != nil && !errors.Is(err, run.ErrNotFound) {
-		return s.failures.count(opDelete, fmt.Errorf("delete run %s: %w", id, err))
+		return s.metrics.failed(opDelete, fmt.Errorf("delete run %s: %w", id, err))
 	}
 	return err
 }

@@ -50,8 +50,6 @@ type Disk interface {
 	Dir(id string) string
 	// Free returns the free space in bytes.
 	Free() (int64, error)
-	// Failures returns how often each operation of the store has failed.
-	Failures() map[string]int64
 }
 
 // every is the time between two applications of the rules.
@@ -72,6 +70,7 @@ type Options struct {
 // except Run, which is called once.
 type Upkeep struct {
 	Options
+	since   time.Time // the counters are 0 then
 	deleted atomic.Int64
 	failed  atomic.Int64     // deletions and lists
 	sizes   map[string]int64 // of terminal runs, by id; bytes. It belongs to Run
@@ -82,7 +81,7 @@ func New(o Options) (*Upkeep, error) {
 	if o.Runs == nil || o.Disk == nil {
 		return nil, errors.New("make upkeep: Runs or Disk is missing")
 	}
-	return &Upkeep{Options: o, sizes: map[string]int64{}}, nil
+	return &Upkeep{Options: o, since: time.Now(), sizes: map[string]int64{}}, nil
 }
 
 // Run applies the rules until ctx ends. A deletion in progress is completed.

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
 )
 
@@ -22,7 +23,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, compare.Comparison{},
 	}
 }
 
@@ -39,6 +40,8 @@ func complete(doc *openapi3.T, examples string) error {
 	doc.Components.SecuritySchemes = securitySchemes()
 	scopes := api.Scopes()
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
+	column := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
+	column.Value.Items.Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
@@ -167,12 +170,17 @@ func problems(op *openapi3.Operation) {
 	}
 }
 
-// plainTexts makes the answers that are plain text strings. A probe answers with
-// one, or with JSON where that is asked for.
+// plainTexts makes the answers that are plain text strings, and those in protobuf
+// binary ones. A probe answers with a text, or with JSON if that is asked for.
 func plainTexts(op *openapi3.Operation) {
 	for _, response := range op.Responses.Map() {
-		if media := response.Value.Content["text/plain"]; media != nil {
-			media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema())
+		for _, name := range []string{"text/plain", "application/openmetrics-text"} {
+			if media := response.Value.Content[name]; media != nil {
+				media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema())
+			}
+		}
+		if media := response.Value.Content["application/vnd.google.protobuf"]; media != nil {
+			media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema().WithFormat("binary"))
 		}
 	}
 }

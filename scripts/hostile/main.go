@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -66,8 +67,6 @@ func attack(o options, length time.Duration) error {
 	}
 	defer ln.Close()
 	c := &counts{n: make(map[string]int)}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
 	var all sync.WaitGroup
 	server := &target{rand: rand.New(rand.NewPCG(o.seed, 1)), counts: c}
 	all.Go(func() { server.serve(ctx, ln) })
@@ -83,20 +82,21 @@ func attack(o options, length time.Duration) error {
 		all.Go(func() { n.run(ctx) })
 	}
 	p := &probe{addr: o.addr, pid: o.pid, maxRSS: o.maxRSS, counts: c}
+	var fault error
 	all.Go(func() {
-		if err := p.run(ctx); err != nil {
-			fail(err)
+		if fault = p.run(ctx); fault != nil {
+			cancel()
 		}
 	})
 	all.Wait()
 	log.Print(p)
 	for _, name := range slices.Sorted(maps.Keys(c.n)) {
 		log.Printf("%10d %s", c.n[name], name)
+		if strings.HasSuffix(name, " 500") {
+			fault = errors.Join(fault, fmt.Errorf("%s: %d times", name, c.n[name]))
+		}
 	}
-	if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return fault
 }
 
 // counts counts what happened, by name.

@@ -18,6 +18,7 @@ type probe struct {
 	pid, maxRSS int
 	counts      *counts
 
+	slow    []string // answers that took longer than answerLimit
 	slowest time.Duration
 	rss     int // MiB, the largest
 	first   int // MiB, after the first minute
@@ -50,6 +51,9 @@ func (p *probe) run(ctx context.Context) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+	if len(p.slow) > 0 {
+		return fmt.Errorf("/healthz answered late %d times: %q", len(p.slow), p.slow)
+	}
 	return nil
 }
 
@@ -74,7 +78,12 @@ func (p *probe) health(ctx context.Context, ask *http.Client) error {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("/healthz: status %d", answer.StatusCode)
 	case took > answerLimit:
-		return fmt.Errorf("/healthz answered after %v", took)
+		load, err := os.ReadFile("/proc/loadavg") // the machine may be busy with something else
+		if err != nil {
+			return fmt.Errorf("read load: %w", err)
+		}
+		p.slow = append(p.slow, fmt.Sprintf("%v (load %s)", took, strings.TrimSpace(string(load))))
+		log.Print("/healthz answered after ", p.slow[len(p.slow)-1])
 	}
 	return nil
 }

@@ -207,6 +207,12 @@ func TestSessionBound(t *testing.T) {
 	for i := range maxSessions {
 		s.begin(digest{2}, now.Add(time.Duration(i+1)*time.Second))
 	}
+	if _, ok := s.find(digestOf(first), now); !ok || len(s.open) != maxOfToken+1 {
+		t.Errorf("first %v, %d sessions; one token must not end those of others", ok, len(s.open))
+	}
+	for i := range maxSessions {
+		s.begin(digest{3, byte(i), byte(i >> 8)}, now.Add(time.Hour))
+	}
 	if _, ok := s.find(digestOf(first), now); ok || len(s.open) != maxSessions {
 		t.Errorf("first %v, %d sessions", ok, len(s.open))
 	}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"crypto/rand"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ const CookieName = "aiperfd_session"
 const (
 	sessionLife = 12 * time.Hour
 	maxSessions = 1000 // the oldest one ends when another begins
+	maxOfToken  = 50   // the oldest one of this token ends when another begins
 )
 
 // sessions are the sessions of browsers, by the digest of their ids. They end with the
@@ -55,19 +57,29 @@ func (s *sessions) begin(token digest, now time.Time) (id string) {
 	if s.open == nil {
 		s.open = map[digest]session{}
 	}
-	var oldest digest
-	for other, o := range s.open {
-		if !now.Before(o.expires) {
-			delete(s.open, other)
-		} else if oldest == (digest{}) || o.expires.Before(s.open[oldest].expires) {
-			oldest = other
-		}
+	maps.DeleteFunc(s.open, func(_ digest, o session) bool { return !now.Before(o.expires) })
+	own := func(o session) bool { return o.token == token }
+	if n, oldest := s.oldest(own); n >= maxOfToken {
+		delete(s.open, oldest)
 	}
-	if len(s.open) >= maxSessions {
+	if n, oldest := s.oldest(func(session) bool { return true }); n >= maxSessions {
 		delete(s.open, oldest)
 	}
 	s.open[digestOf(id)] = session{token: token, expires: now.Add(sessionLife)}
 	return id
+}
+
+// oldest counts sessions and returns the one that ends first. The caller holds mu.
+func (s *sessions) oldest(counts func(session) bool) (n int, id digest) {
+	for other, o := range s.open {
+		if !counts(o) {
+			continue
+		}
+		if n++; n == 1 || o.expires.Before(s.open[id].expires) {
+			id = other
+		}
+	}
+	return n, id
 }
 
 // end ends a session.

@@ -4,7 +4,8 @@
 //   - Below the bound, every connection is served.
 //   - At the bound, a connection that waits for its client is closed: one that is idle,
 //     that has sent no complete header, or whose body is still arriving. It is the one
-//     that has waited longest of the address with the most connections that wait.
+//     that has waited longest of the address with the most connections that wait. If there
+//     is none, it is one whose client does not read its response.
 //   - If all connections are busy with responses, a few more are accepted, on which a
 //     server answers nothing but probes (see [Spare]). The oldest of them gives way.
 //   - So it is if the process can open no more files: a few descriptors are kept for that.
@@ -19,12 +20,16 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // retryAfter is the time between attempts to accept a connection when the process can open
 // no more files.
 const retryAfter = 10 * time.Millisecond
+
+// unreadAfter is the time of a write after which its client counts as one that does not read.
+const unreadAfter = 5 * time.Second
 
 // spares is the number of connections beyond the bound.
 const spares = 32
@@ -64,6 +69,8 @@ type conn struct {
 	owner *Listener
 	host  string // of the client, without its port
 	spare bool
+
+	writing atomic.Pointer[time.Time] // when the write in progress began; nil = none
 
 	// Guarded by the mutex of owner.
 	state state
@@ -110,6 +117,9 @@ func (l *Listener) admit(c *conn) (victim *conn) {
 	defer l.mu.Unlock()
 	if !c.spare && len(l.open)-l.spares >= l.max {
 		victim = l.oldest(func(c *conn) bool { return !c.spare && c.state == waiting })
+		if victim == nil {
+			victim = l.oldest(func(c *conn) bool { return !c.spare && c.unread() })
+		}
 		c.spare = victim == nil
 	}
 	if c.spare && l.spares >= spares {
@@ -164,6 +174,19 @@ func (l *Listener) forget(c *conn) {
 	if c.spare {
 		l.spares--
 	}
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	c.writing.Store(new(time.Now()))
+	defer c.writing.Store(nil)
+	return c.Conn.Write(b)
+}
+
+// unread reports whether the client has not read what is being written for a while.
+func (c *conn) unread() bool {
+	began := c.writing.Load()
+	return began != nil && time.Since(*began) >= unreadAfter
 }
 
 // Close implements net.Conn.

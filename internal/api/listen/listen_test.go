@@ -168,3 +168,49 @@ func TestWhoGivesWay(t *testing.T) {
 		t.Errorf("%d connections are open, want 3", got)
 	}
 }
+
+// A client that does not read its response gives way, at the earliest after unreadAfter.
+func TestUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.Listen()
+		l := New(network, 2)
+		defer l.Close()
+		accept := func() *conn {
+			if _, err := network.DialContext(t.Context(), "tcp", "h:1"); err != nil {
+				t.Fatal(err)
+			}
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.ConnState(c, http.StateActive)
+			return c.(*conn)
+		}
+		quick, stuck := accept(), accept()
+		done := make(chan error)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = stuck.Write(make([]byte, 64<<10))
+			}
+			done <- err
+		}()
+		if _, err := quick.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if early := accept(); !early.spare {
+			t.Error("the client that does not read gave way at once")
+		}
+		time.Sleep(unreadAfter)
+		if late := accept(); late.spare {
+			t.Error("the client that does not read keeps its place")
+		}
+		if err := <-done; err == nil {
+			t.Error("the write goes on")
+		}
+		if _, err := quick.Write([]byte("x")); err != nil {
+			t.Errorf("the other client was closed: %v", err)
+		}
+	})
+}

@@ -3,8 +3,11 @@
 package prom
 
 import (
-	"math"
+	"iter"
+	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,7 +41,7 @@ func family(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// families are the descriptions of all families but the histograms.
+// families are the descriptions of all families.
 type families struct {
 	info, state, start, end          *prometheus.Desc
 	sent, requests, errors, inFlight *prometheus.Desc
@@ -46,24 +49,28 @@ type families struct {
 	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
 	client                           clientFamilies
 	load                             saturationFamilies
+	histograms                       []histogram
 }
 
-func newFamilies() families {
+// newFamilies returns the families; those of records have the labels more besides their
+// own.
+func newFamilies(more ...string) families {
+	ofPhase := slices.Clip(append([]string{"run_id", "phase"}, more...)) // each append makes a copy
 	return families{
+		histograms: newHistograms(ofPhase),
 		info: family("aiperf_run_info", "Constant 1, labelled with the identity of the run.",
 			"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version"),
-		state:    family("aiperf_run_state", "1 for the current state of the run, 0 for the others.", "run_id", "state"),
-		start:    family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id"),
-		end:      family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id"),
-		sent:     family("aiperf_requests_sent_total", "Requests sent.", "run_id", "phase"),
-		requests: family("aiperf_requests_total", "Requests returned, by outcome.", "run_id", "phase", "outcome"),
-		errors:   family("aiperf_request_errors_total", "Failed requests, by error class.", "run_id", "phase", "class"),
-		inFlight: family("aiperf_requests_in_flight", "Requests in flight.", "run_id", "phase"),
-		input:    family("aiperf_input_tokens_total", "Input tokens of successful requests.", "run_id", "phase"),
-		output:   family("aiperf_output_tokens_total", "Output tokens of successful requests, including reasoning.", "run_id", "phase"),
-		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.",
-			"run_id", "phase"),
-		slo: family("aiperf_slo_requests_total", "Requests that met or missed an objective.", "run_id", "slo", "result"),
+		state:     family("aiperf_run_state", "1 for the current state of the run, 0 for the others.", "run_id", "state"),
+		start:     family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id"),
+		end:       family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id"),
+		sent:      family("aiperf_requests_sent_total", "Requests sent.", "run_id", "phase"),
+		requests:  family("aiperf_requests_total", "Requests returned, by outcome.", append(ofPhase, "outcome")...),
+		errors:    family("aiperf_request_errors_total", "Failed requests, by error class.", append(ofPhase, "class")...),
+		inFlight:  family("aiperf_requests_in_flight", "Requests in flight.", "run_id", "phase"),
+		input:     family("aiperf_input_tokens_total", "Input tokens of successful requests.", ofPhase...),
+		output:    family("aiperf_output_tokens_total", "Output tokens of successful requests, including reasoning.", ofPhase...),
+		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.", ofPhase...),
+		slo:       family("aiperf_slo_requests_total", "Requests that met or missed an objective.", append([]string{"run_id", "slo", "result"}, more...)...),
 		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies received.",
 			"run_id"),
 		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"),
@@ -85,18 +92,22 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range append(f.client.all(), f.load.all()...) {
 		out <- d
 	}
-	for _, h := range histograms() {
+	for _, h := range f.histograms {
 		out <- h.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	e := emitter{out: out, families: newFamilies(), histograms: histograms()}
+	plain, byModel := emitter{newFamilies(), out}, emitter{newFamilies("model"), out}
 	for _, r := range c.runs {
+		e := &plain
+		if r.Snapshot != nil && slices.ContainsFunc(r.Snapshot.Phases, func(p run.Phase) bool { return p.Counters.Models != nil }) {
+			e = &byModel
+		}
 		e.run(r.Run, c.version)
 		if r.Snapshot != nil {
-			e.snapshot(r.Run.ID, r.Snapshot)
+			e.snapshot(r.Run, r.Snapshot)
 		}
 	}
 }
@@ -104,16 +115,16 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 // emitter sends the metrics of one collection.
 type emitter struct {
 	families
-	out        chan<- prometheus.Metric
-	histograms []histogram
+	out chan<- prometheus.Metric
 }
 
 func (e *emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-func (e *emitter) counter(d *prometheus.Desc, v int64, labels ...string) {
-	e.out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+// counter sends a counter that was 0 at created.
+func (e *emitter) counter(d *prometheus.Desc, created time.Time, v int64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), created, labels...)
 }
 
 // states returns all states of a run, in the order in which they occur.
@@ -149,9 +160,13 @@ func (e *emitter) run(r *run.Run, version string) {
 	}
 }
 
-func (e *emitter) snapshot(id string, s *run.Snapshot) {
+func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
+	id, began := r.ID, r.CreatedAt
+	if r.StartedAt != nil {
+		began = *r.StartedAt
+	}
 	var in, out int64
-	met, missed := map[string]int64{}, map[string]int64{}
+	slos := make(map[objective]*struct{ met, missed int64 })
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		e.phase(id, p)
@@ -160,13 +175,15 @@ func (e *emitter) snapshot(id string, s *run.Snapshot) {
 		if p.Stats.Kind != bench.Profiling {
 			continue
 		}
-		for name, n := range p.Counters.SLOMet {
-			met[name] += n
-			missed[name] += 0
-		}
-		for name, n := range p.Counters.SLOMissed {
-			missed[name] += n
-			met[name] += 0
+		for model, c := range models(&p.Counters) {
+			for name := range c.SLOMet {
+				key := objective{name, model}
+				if slos[key] == nil {
+					slos[key] = new(struct{ met, missed int64 })
+				}
+				slos[key].met += c.SLOMet[name]
+				slos[key].missed += c.SLOMissed[name]
+			}
 		}
 	}
 	e.gauge(e.elapsed, s.Elapsed.Seconds(), id)
@@ -176,17 +193,49 @@ func (e *emitter) snapshot(id string, s *run.Snapshot) {
 	if s.Saturation != nil {
 		e.saturation(id, s.Saturation)
 	}
-	e.counter(e.bytesIn, in, id)
-	e.counter(e.bytesOut, out, id)
-	for name, n := range met {
-		e.counter(e.slo, n, id, name, "met")
-		e.counter(e.slo, missed[name], id, name, "missed")
+	e.counter(e.bytesIn, began, in, id)
+	e.counter(e.bytesOut, began, out, id)
+	for of, n := range slos {
+		e.counter(e.slo, began, n.met, labels(of.model, id, of.slo, "met")...)
+		e.counter(e.slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
 	}
 }
 
+// objective is an objective of the requests of a model; empty = of all.
+type objective struct{ slo, model string }
+
+// models yields the counters of each model, or all with an empty name if models are not
+// told apart.
+func models(c *run.Counters) iter.Seq2[string, run.Counters] {
+	if c.Models != nil {
+		return maps.All(c.Models)
+	}
+	return func(yield func(string, run.Counters) bool) { yield("", *c) }
+}
+
+// labels returns the values of labels, of which the last one is the model if there is
+// one.
+func labels(model string, values ...string) []string {
+	if model != "" {
+		values = append(values, model)
+	}
+	return values
+}
+
 func (e *emitter) phase(id string, p *run.Phase) {
-	name, c := p.Stats.Name, &p.Counters
-	e.counter(e.sent, c.Sent, id, name)
+	name, began := p.Stats.Name, p.Epoch.Add(p.Stats.Start)
+	e.counter(e.sent, began, p.Counters.Sent, id, name)
+	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
+	for model, c := range models(&p.Counters) {
+		e.records(began, &c, labels(model, id, name))
+	}
+}
+
+// records emits what records counted.
+func (e *emitter) records(began time.Time, c *run.Counters, labels []string) {
+	counter := func(d *prometheus.Desc, v int64, more ...string) {
+		e.counter(d, began, v, slices.Concat(labels, more)...)
+	}
 	byClass := map[string]int64{}
 	for _, class := range ErrorClasses() {
 		byClass[class] = 0
@@ -197,95 +246,20 @@ func (e *emitter) phase(id string, p *run.Phase) {
 		failed += n
 	}
 	for class, n := range byClass {
-		e.counter(e.errors, n, id, name, class)
+		counter(e.errors, n, class)
 	}
-	e.counter(e.requests, c.Success, id, name, "success")
-	e.counter(e.requests, failed, id, name, "error")
-	e.counter(e.requests, c.Cancelled, id, name, "cancelled")
-	e.counter(e.requests, c.CancelledByTest, id, name, "cancelled_by_test")
-	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
-	e.counter(e.input, c.InputTokens, id, name)
-	e.counter(e.output, c.OutputTokens, id, name)
-	e.counter(e.reasoning, c.ReasoningTokens, id, name)
+	counter(e.requests, c.Success, "success")
+	counter(e.requests, failed, "error")
+	counter(e.requests, c.Cancelled, "cancelled")
+	counter(e.requests, c.CancelledByTest, "cancelled_by_test")
+	counter(e.input, c.InputTokens)
+	counter(e.output, c.OutputTokens)
+	counter(e.reasoning, c.ReasoningTokens)
 	for _, h := range e.histograms {
 		if s := c.Histograms[h.tag]; s != nil {
-			e.out <- h.metric(s, id, name)
+			e.out <- h.metric(s, began, labels...)
 		}
 	}
-}
-
-// Distribution is a sketch of a distribution in base units: seconds or tokens.
-type Distribution interface {
-	Count() uint64 // observations
-	Sum() float64
-	CountAtMost(v float64) uint64 // finite observations not greater than v
-}
-
-// histogram is one native family made from the sketch of a metric.
-type histogram struct {
-	tag    string // of the metric
-	desc   *prometheus.Desc
-	bounds []float64
-}
-
-func (h *histogram) metric(d Distribution, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.bounds))
-	for _, b := range h.bounds {
-		buckets[b] = d.CountAtMost(b)
-	}
-	sum := d.Sum()
-	if d.Count() == 0 || math.IsNaN(sum) {
-		sum = 0
-	}
-	return prometheus.MustNewConstHistogram(h.desc, d.Count(), sum, buckets, labels...)
-}
-
-// histograms returns the native histograms.
-func histograms() []histogram {
-	latency, token, length := decades(-3, 3, 0.63e3), decades(-4, 1, 10), powers(20)
-	row := func(tag, name, help string, bounds []float64) histogram {
-		return histogram{tag, family(name, help, "run_id", "phase"), bounds}
-	}
-	return []histogram{
-		row("request_latency", "aiperf_request_duration_seconds",
-			"Time from the start of a request to the last content of its response.", latency),
-		row("time_to_first_token", "aiperf_time_to_first_token_seconds",
-			"Time from the start of a request to the first content of its response.", latency),
-		row("inter_token_latency", "aiperf_time_per_output_token_seconds",
-			"Mean time between the output tokens of a request after the first.", token),
-		row("inter_chunk_latency", "aiperf_inter_chunk_seconds",
-			"Time between two content events of a stream.", token),
-		row("schedule_lag", "aiperf_schedule_delay_seconds",
-			"Time from the due time of a request to its start.", latency),
-		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens per request.", length),
-		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens per request.", length),
-	}
-}
-
-// decades returns bounds from 10^from to at most limit in five steps per decade
-// (factor about 1.6, the R5 series of ISO 3).
-func decades(from, to int, limit float64) []float64 {
-	var out []float64
-	for exp := from; exp <= to; exp++ {
-		for _, digits := range []string{"1", "1.6", "2.5", "4", "6.3"} {
-			// Parsed, not multiplied: 6.3e-3 must print as 0.0063.
-			b, err := strconv.ParseFloat(digits+"e"+strconv.Itoa(exp), 64)
-			if err != nil || b > limit {
-				return out
-			}
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// powers returns 1, 2, 4 … 2^n.
-func powers(n int) []float64 {
-	out := make([]float64, 0, n+1)
-	for i := range n + 1 {
-		out = append(out, math.Ldexp(1, i))
-	}
-	return out
 }
 
 // ErrorClasses returns the values of the class label of errors.

@@ -1,11 +1,21 @@
 package prom
 
 import (
+	"bytes"
+	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/run"
 )
 
 func TestFloat(t *testing.T) {
@@ -64,7 +74,7 @@ func TestErrorClass(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	for _, h := range histograms() {
+	for _, h := range newHistograms(nil) {
 		if !slices.IsSorted(h.bounds) || len(h.bounds) < 20 || len(h.bounds) > 30 {
 			t.Errorf("%s: %d bounds %v", h.tag, len(h.bounds), h.bounds)
 		}
@@ -80,5 +90,113 @@ func TestBounds(t *testing.T) {
 	}
 	if token := decades(-4, 1, 10); token[0] != 0.0001 || token[len(token)-1] != 10 {
 		t.Errorf("token bounds from %g to %g", token[0], token[len(token)-1])
+	}
+}
+
+// A native histogram has the buckets that client_golang gives the same values at
+// the factor 1.1.
+func TestNativeHistogram(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for name, value := range map[string]func() float64{
+		"latencies": func() float64 { return math.Exp(r.NormFloat64() - 3) },
+		"tokens":    func() float64 { return float64(r.IntN(5000)) },
+		"powers":    func() float64 { return math.Ldexp(1, r.IntN(20)-10) },
+		"negative":  func() float64 { return r.NormFloat64() },
+		"zero":      func() float64 { return 0 },
+		"infinite":  func() float64 { return math.Inf(1) },
+	} {
+		oracle := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1, NativeHistogramZeroThreshold: sketch.MinValue})
+		s := sketch.New()
+		for range 2000 {
+			v := value()
+			s.Add(v)
+			oracle.Observe(v)
+		}
+		h := histogram{desc: family("x", ""), bounds: []float64{0.1, 1}}
+		var got, want dto.Metric
+		if err := errors.Join(h.metric(s, time.Unix(1, 0)).Write(&got), oracle.Write(&want)); err != nil {
+			t.Fatal(err)
+		}
+		want.Histogram.CreatedTimestamp, want.Histogram.SampleSum = got.Histogram.CreatedTimestamp, got.Histogram.SampleSum
+		if len(got.Histogram.Bucket) != 2 || got.Histogram.CreatedTimestamp.GetSeconds() != 1 {
+			t.Errorf("%s: %v", name, got.Histogram)
+		}
+		got.Histogram.Bucket, want.Histogram.Bucket = nil, nil
+		if got.Histogram.String() != want.Histogram.String() {
+			t.Errorf("%s:\n%v\nwant\n%v", name, got.Histogram, want.Histogram)
+		}
+	}
+}
+
+// A histogram of very different values has wider buckets, not more of them.
+func TestNativeHistogramLimit(t *testing.T) {
+	s := sketch.New()
+	for i := range 30 * 8 {
+		s.Add(math.Exp2(float64(i) / 8))
+	}
+	h := histogram{desc: family("x", "")}
+	var got dto.Metric
+	if err := h.metric(s, time.Unix(1, 0)).Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Histogram.PositiveDelta); got.Histogram.GetSchema() != 2 || n != 121 {
+		t.Errorf("schema %d with %d buckets, want 2 with 121", got.Histogram.GetSchema(), n)
+	}
+}
+
+// With several models, what records counted has the label model; nothing else has.
+func TestModels(t *testing.T) {
+	ttft := sketch.New()
+	ttft.Add(0.1)
+	counters := func(success int64) run.Counters {
+		return run.Counters{
+			Success: success, SLOMet: map[string]int64{"request_latency": success}, SLOMissed: map[string]int64{"request_latency": 1},
+			Histograms: map[string]*sketch.Sketch{"time_to_first_token": ttft},
+		}
+	}
+	several, one := counters(5), counters(7)
+	several.Models = map[string]run.Counters{"a": counters(2), "b": counters(3)}
+	snapshot := func(c run.Counters) *run.Snapshot {
+		return &run.Snapshot{Phases: []run.Phase{{Stats: bench.PhaseStats{Name: "p", Kind: bench.Profiling}, Counters: c}}}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector("v", Run{&run.Run{ID: "1"}, snapshot(several)}, Run{&run.Run{ID: "2"}, snapshot(one)}))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := Write(&text, nil, families, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, line := range []string{
+		`aiperf_requests_total{model="a",outcome="success",phase="p",run_id="1"} 2`,
+		`aiperf_requests_total{model="b",outcome="success",phase="p",run_id="1"} 3`,
+		`aiperf_requests_total{outcome="success",phase="p",run_id="2"} 7`,
+		`aiperf_request_errors_total{class="timeout",model="a",phase="p",run_id="1"} 0`,
+		`aiperf_slo_requests_total{model="b",result="met",run_id="1",slo="request_latency"} 3`,
+		`aiperf_slo_requests_total{model="b",result="missed",run_id="1",slo="request_latency"} 1`,
+		`aiperf_slo_requests_total{result="met",run_id="2",slo="request_latency"} 7`,
+		`aiperf_time_to_first_token_seconds_count{model="a",phase="p",run_id="1"} 1`,
+		`aiperf_time_to_first_token_seconds_count{phase="p",run_id="2"} 1`,
+		`aiperf_input_tokens_total{model="a",phase="p",run_id="1"} 0`,
+		`aiperf_requests_sent_total{phase="p",run_id="1"} 0`,
+		`aiperf_bytes_sent_total{run_id="1"} 0`,
+	} {
+		want[line] = false
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, ok := want[strings.TrimSpace(line)]; ok {
+			want[strings.TrimSpace(line)] = true
+		}
+		if strings.HasPrefix(line, "aiperf_requests_total") && strings.Contains(line, `run_id="1"`) != strings.Contains(line, "model=") {
+			t.Errorf("unexpected: %s", line)
+		}
+	}
+	for line, found := range want {
+		if !found {
+			t.Errorf("no %s in\n%s", line, text.String())
+		}
 	}
 }

@@ -188,7 +188,7 @@ type Queue struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState:   RunState{r.State, r.StateReason, objectivesVerdict(r.Summary), r.Pinned},
+		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r.Summary), r.Pinned},
 		RunTimes:   RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
@@ -213,8 +213,8 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	return out
 }
 
-// objectivesVerdict returns whether all objectives are met; nil if there are none.
-func objectivesVerdict(s *run.Summary) *string {
+// ObjectivesVerdict returns whether all objectives are met; nil if there are none.
+func ObjectivesVerdict(s *run.Summary) *string {
 	switch {
 	case s == nil || len(s.SLOs) == 0:
 		return nil

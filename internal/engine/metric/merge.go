@@ -3,6 +3,7 @@ package metric
 import (
 	"errors"
 	"maps"
+	"slices"
 )
 
 // Merge adds the records of o, which stays as it is. Counts and quantiles are those
@@ -27,6 +28,9 @@ func (s *Set) Merge(o *Set) error {
 	s.tally.Merge(&o.tally)
 	for i := range s.targets {
 		s.targets[i].merge(o.targets[i], s)
+	}
+	for i := range s.models {
+		s.models[i].merge(o.models[i].fold, s)
 	}
 	growTurns(s, len(o.turns))
 	for i := range o.turns {
@@ -55,5 +59,5 @@ func (s *Set) dropLike(o *Set) {
 // equal reports whether two sets measure the same things.
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
-		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && o.Prefill == p.Prefill && o.Targets == p.Targets && o.Deadline == p.Deadline && maps.Equal(o.SLOs, p.SLOs)
+		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && o.Prefill == p.Prefill && o.Targets == p.Targets && slices.Equal(o.Models, p.Models) && o.Deadline == p.Deadline && maps.Equal(o.SLOs, p.SLOs)
 }

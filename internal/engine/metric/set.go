@@ -27,9 +27,10 @@ type Set struct {
 
 	gaps     *series // inter_chunk_latency; nil if it does not apply
 	timeline *timeline.Timeline
-	slicer   *slicer // nil = no time slices
-	targets  []*fold // nil = records are not divided by target
-	turns    []*fold // of the records of conversations of several turns, by turn
+	slicer   *slicer     // nil = no time slices
+	targets  []*fold     // nil = records are not divided by target
+	models   []modelFold // nil = records are not divided by model
+	turns    []*fold     // of the records of conversations of several turns, by turn
 	sessions sessions
 	disk     values.Disk
 
@@ -54,6 +55,7 @@ type Options struct {
 	Prefill      bool               // requests wait if too many have no content yet
 	Deadline     catalogue.Deadline // of the tokens of each request; zero = there is none
 	Targets      int                // servers; with several, records are also divided by them
+	Models       []string           // of the requests; with several, records are also divided by them
 	Slice        time.Duration      // length of a time slice; 0 = there are none
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
@@ -111,6 +113,7 @@ func NewSet(o Options) (*Set, error) {
 			s.targets = append(s.targets, newFold(s))
 		}
 	}
+	s.models = newModels(s)
 	return s, nil
 }
 
@@ -127,6 +130,9 @@ func (s *Set) Observe(r *bench.Record) {
 	}
 	if r.Target < len(s.targets) {
 		s.parts = append(s.parts, s.targets[r.Target])
+	}
+	if model := modelOf(s, r); model != nil {
+		s.parts = append(s.parts, model)
 	}
 	if turn := turnOf(s, r); turn != nil {
 		s.parts = append(s.parts, turn)
@@ -254,8 +260,11 @@ func (s *Set) keepRequest(v *catalogue.View) {
 }
 
 // Counters returns a copy of the counters.
-func (s *Set) Counters() catalogue.Counters {
-	c := s.tally.Counters
+func (s *Set) Counters() catalogue.Counters { return cloned(&s.tally.Counters) }
+
+// cloned returns a copy of counters.
+func cloned(of *catalogue.Counters) catalogue.Counters {
+	c := *of
 	c.ByClass = maps.Clone(c.ByClass)
 	c.SLOs = slices.Clone(c.SLOs)
 	return c

@@ -369,6 +369,9 @@ func (c *compiler) metrics(p *Plan) {
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
+	for _, m := range c.b.Models.Items {
+		p.Metrics.Models = append(p.Metrics.Models, m.Name)
+	}
 	if d := c.b.Artifacts.SliceDuration; d != nil {
 		p.Metrics.Slice = d.Duration()
 	}

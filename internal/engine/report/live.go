@@ -2,6 +2,8 @@ package report
 
 import (
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -54,9 +56,29 @@ func Saturation(phases []Measured) *verdict.Saturation {
 // Public returns a phase as the API shows it. The bytes sent and received are left to
 // the caller.
 func (m *Measured) Public(clock bench.Clock) run.Phase {
-	count := m.Set.Counters()
+	c := counters(m.Set)
+	c.Sent = m.Stats.Sent
+	for _, model := range metric.ByModel(m.Set) {
+		if c.Models == nil {
+			c.Models = make(map[string]run.Counters)
+		}
+		c.Models[model.Name] = counters(model)
+	}
+	p := run.Phase{Stats: m.Stats, Epoch: clock.Wall(0), Counters: c}
+	if m.Plan.Concurrency > 0 {
+		p.Concurrency = &m.Plan.Concurrency
+	}
+	return p
+}
+
+// counters returns what records counted.
+func counters(of interface {
+	Counters() catalogue.Counters
+	Histogram(tag string) (*sketch.Sketch, bool)
+}) run.Counters {
+	count := of.Counters()
 	c := run.Counters{
-		Sent: m.Stats.Sent, Success: count.Success, Cancelled: count.Cancelled, CancelledByTest: count.CancelledByTest, Errors: count.ByClass,
+		Success: count.Success, Cancelled: count.Cancelled, CancelledByTest: count.CancelledByTest, Errors: count.ByClass,
 		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
 		ReasoningTokens: count.ReasoningTokens,
 		SLOMet:          map[string]int64{}, SLOMissed: map[string]int64{}, Histograms: map[string]*sketch.Sketch{},
@@ -67,15 +89,11 @@ func (m *Measured) Public(clock bench.Clock) run.Phase {
 		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
 	}
 	for _, tag := range histogramTags {
-		if h, ok := m.Set.Histogram(tag); ok {
+		if h, ok := of.Histogram(tag); ok {
 			c.Histograms[tag] = h
 		}
 	}
-	p := run.Phase{Stats: m.Stats, Epoch: clock.Wall(0), Counters: c}
-	if m.Plan.Concurrency > 0 {
-		p.Concurrency = &m.Plan.Concurrency
-	}
-	return p
+	return c
 }
 
 // histogramTags lists the metrics whose distributions are exported to Prometheus.

@@ -133,15 +133,22 @@ func (s *Sketch) Buckets() iter.Seq[Bucket] {
 	}
 }
 
-// CountAtMost returns the number of finite values that are at most v, to the
-// resolution of the buckets: values up to 0.55 % above v may be included.
-func (s *Sketch) CountAtMost(v float64) uint64 {
+// CountsAtMost returns for each bound, which must ascend, the number of finite values
+// that are at most that bound, to the resolution of the buckets: values up to 0.55 %
+// above a bound may be included.
+func (s *Sketch) CountsAtMost(bounds ...float64) []uint64 {
+	out := make([]uint64, len(bounds))
 	var n uint64
+	i := 0
 	for b := range s.Buckets() {
-		if b.Lower > v || b.Lower == v && v > 0 {
-			break
+		for i < len(bounds) && (b.Lower > bounds[i] || b.Lower == bounds[i] && bounds[i] > 0) {
+			out[i] = n
+			i++
 		}
 		n += b.Count
 	}
-	return n
+	for ; i < len(bounds); i++ {
+		out[i] = n
+	}
+	return out
 }

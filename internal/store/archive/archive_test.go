@@ -236,6 +236,18 @@ func TestLimits(t *testing.T) {
 }
 
 // What was read is never outside of the folder, is never there twice, and stays within the limits.
+// The names of the files are bounded, too.
+func TestNames(t *testing.T) {
+	r := &reader{limits: large, names: map[string]bool{}, listed: maxSums - 100}
+	if err := r.check(&tar.Header{Typeflag: tar.TypeReg, Name: "runs/a"}); err != nil {
+		t.Fatal(err)
+	}
+	var limit *LimitError
+	if err := r.check(&tar.Header{Typeflag: tar.TypeReg, Name: "runs/b"}); !errors.As(err, &limit) {
+		t.Errorf("check = %v, want a LimitError", err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	gz, err := gzip.NewReader(bytes.NewReader(sample(f)))
 	if err != nil {

@@ -29,6 +29,9 @@ func (e *LimitError) Error() string { return "archive has more than " + e.What }
 // maxHeader bounds the header in bytes: it has an id per run.
 const maxHeader = 16 << 20
 
+// maxSums bounds the list of checksums in bytes, and by that the memory for the names.
+const maxSums = 192 << 20
+
 // Read reads an archive and calls visit for each of its files but the header and the
 // checksums, in their order. visit gets the header every time, and need not read the
 // content. What visit was given is known to be complete and unchanged only when Read has
@@ -78,6 +81,7 @@ type reader struct {
 	header *Header
 	names  map[string]bool
 	sums   strings.Builder
+	listed int // size of sums with the current file
 	bytes  int64
 }
 
@@ -135,6 +139,9 @@ func (r *reader) check(entry *tar.Header) error {
 	}
 	if r.names[entry.Name] {
 		return fmt.Errorf("file %q is there twice", entry.Name)
+	}
+	if r.listed += len(sum(make([]byte, sha256.Size), entry.Name)); r.listed > maxSums {
+		return &LimitError{fmt.Sprintf("%d bytes in %s", maxSums, sumsFile)}
 	}
 	r.names[entry.Name] = true
 	if len(r.names) > r.limits.Files {

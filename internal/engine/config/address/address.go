@@ -73,7 +73,8 @@ func long(names []string) []string {
 // value that is null is not found.
 func Find(n *tree.Node, names []string) (*tree.Node, int) {
 	found, used := walk(n, names)
-	if full := long(names); used < len(names) {
+	if used < len(names) {
+		full := long(names)
 		other, n := walk(n, full)
 		if n += len(names) - len(full); n > used {
 			return other, n

@@ -92,20 +92,17 @@ func countSupported() int {
 // Usage writes the help of all options that do something, in AIPerf's groups: the
 // load and the output first.
 func Usage(w io.Writer, known *config.Choices) error {
-	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
-	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
-	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
 	out := bufio.NewWriter(w)
 	group := ""
-	for _, o := range rows {
-		if o.group != group {
-			group = o.group
+	for _, d := range Descriptions(known) {
+		if d.Group != group {
+			group = d.Group
 			fmt.Fprintf(out, "\n%s\n", group)
 		}
-		for _, line := range wrapText(strings.Join(o.spellings(), ", ")+placeholder(o), usageWidth-2) {
+		for _, line := range wrapText(d.Title, usageWidth-2) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
-		for _, line := range wrapText(o.usage(known), usageWidth-6) {
+		for _, line := range wrapText(d.Help, usageWidth-6) {
 			fmt.Fprintf(out, "      %s\n", line)
 		}
 	}
@@ -113,6 +110,23 @@ func Usage(w io.Writer, known *config.Choices) error {
 		return fmt.Errorf("write help: %w", err)
 	}
 	return nil
+}
+
+// Description describes a flag to people.
+type Description struct {
+	Group, Title, Help string // Title has all spellings and the placeholder of the value
+}
+
+// Descriptions returns the supported flags, the groups that most users need first.
+func Descriptions(known *config.Choices) []Description {
+	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
+	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
+	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
+	out := make([]Description, 0, len(rows))
+	for _, o := range rows {
+		out = append(out, Description{o.group, strings.Join(o.spellings(), ", ") + placeholder(o), o.usage(known)})
+	}
+	return out
 }
 
 // usage returns what an option means, with its default.

@@ -88,6 +88,8 @@ benchmark:
 		{"{{ nope }}", "line 9: x: nope is not defined"},
 		{"{{ user }}", "line 9: x: user is not defined; did you mean \"users\"?"},
 		{"{{ phases.load.rats }}", "line 9: x: phases.load.rats is not defined"},
+		{"{{ benchmark }}", "line 9: x: benchmark is not"},
+		{"{{ variables }}", "line 9: x: variables is not"},
 		{"{{ users / 0 }}", "line 9: x: the template cannot be evaluated: the result is not a number; it divides by zero"},
 		{"{{ x }}", "line 9: x: the templates of x → x need each other's result"},
 		{"{{ open('/etc/passwd') }}", "line 9: x: the template cannot be evaluated"},

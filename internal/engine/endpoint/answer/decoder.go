@@ -205,6 +205,10 @@ func (d *Decoder) stream(resp *bench.Response, streaming bool) {
 	if !streaming {
 		d.Warn(warnStreamed)
 	}
+	if f := resp.Failure; f != nil && f.Class == bench.EventTooLarge && !resp.Done {
+		d.Fail(f) // a million chunks would make a record of 26 MB
+		return
+	}
 	d.Answer.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
 	d.effects = slices.Grow(d.effects, resp.Events.Templates())[:resp.Events.Templates()]
 	clear(d.effects)

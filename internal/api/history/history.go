@@ -1,0 +1,126 @@
+// Package history serves what was recorded over the time of a run.
+package history
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/series"
+	"aiperfd/internal/run"
+)
+
+// Source has what was recorded of runs. Its methods are safe for concurrent use and never
+// wait for a run.
+type Source interface {
+	// Series returns a part of the time series of a run; a run without one has an empty one.
+	Series(ctx context.Context, id string, q series.Query) (*series.Result, error)
+}
+
+// Handler handles the routes. All fields are required.
+type Handler struct {
+	Source Source
+	// Find returns the run of a request.
+	Find func(w http.ResponseWriter, r *http.Request) (*run.Run, error)
+	// Answer answers with data of a run.
+	Answer func(w http.ResponseWriter, r *http.Request, of *run.Run, v any) error
+	// Bad returns the error of a request with bad parameters.
+	Bad func(detail string) error
+}
+
+// Parameters returns the query parameters of the time series.
+func Parameters() []string { return []string{"metric", "step", "from", "to"} }
+
+// Timeseries serves the time series of a run.
+//
+//	@Summary		Get the time series of a run
+//	@Description	Rates, levels, errors and latencies over time, for active runs too. A request counts when it ends. To follow a run, give the step and pass next_sec as from in the next request, until the state is terminal.
+//	@Tags			runs
+//	@Param			id		path		string	true	"Run id, current or latest"
+//	@Param			metric	query		[]string	false	"Names of metrics, separated by commas; without it, all"	collectionFormat(csv)	Enums(time_to_first_token,inter_token_latency,inter_chunk_latency,request_latency,schedule_lag,requests_offered,requests_sent,requests_completed,requests_failed,requests_cancelled,input_tokens,output_tokens,in_flight,concurrency_limit,backlog,client_cpu,errors)
+//	@Param			step	query		string	false	"Length of a point in whole seconds, such as 1s or 5m. Without it, the shortest of a few with at most 2000 points; one with more points is multiplied. See step_sec"
+//	@Param			from	query		number	false	"Seconds since the start of the run, rounded down to a multiple of the step"	minimum(0)	maximum(2147483648)
+//	@Param			to		query		number	false	"Seconds since the start of the run, rounded up to a multiple of the step"		minimum(0)	maximum(2147483648)
+//	@Success		200		{object}	wire.Timeseries
+//	@Failure		400		{object}	wire.Problem
+//	@Failure		404		{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id}/timeseries [get]
+func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {
+	q, problems := query(r.URL.Query())
+	if len(problems) > 0 {
+		return h.Bad(strings.Join(problems, "; "))
+	}
+	found, err := h.Find(w, r)
+	if err != nil {
+		return err
+	}
+	s, err := h.Source.Series(r.Context(), found.ID, q)
+	if err != nil {
+		return fmt.Errorf("series of run %s: %w: %w", found.ID, run.ErrStore, err)
+	}
+	return h.Answer(w, r, found, wire.NewTimeseries(found, q.Metrics, s))
+}
+
+// query reads the parameters of the time series, and returns all that is wrong with them.
+func query(values url.Values) (q series.Query, problems []string) {
+	var names []string
+	if list := values.Get("metric"); list != "" {
+		names = strings.Split(list, ",")
+	}
+	var err error
+	if q.Metrics, err = series.Select(names); err != nil {
+		problems = append(problems, "metric: "+err.Error())
+	}
+	if text := values.Get("step"); text != "" {
+		if q.Step, err = step(text); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	from, fromErr := second(values, "from", math.Floor)
+	to, toErr := second(values, "to", math.Ceil)
+	for _, err := range []error{fromErr, toErr} {
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	if len(problems) == 0 && values.Get("to") != "" && to <= from {
+		problems = append(problems, fmt.Sprintf("to: %s is not after from", values.Get("to")))
+	}
+	q.From, q.To = from, to
+	return q, problems
+}
+
+// The bounds of parameters in seconds.
+const (
+	maxStep = 24 * 60 * 60
+	maxTime = 1 << 31
+)
+
+// step reads a duration of whole seconds.
+func step(text string) (int64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d%time.Second != 0 || d < time.Second || d > maxStep*time.Second {
+		return 0, fmt.Errorf("step: %q is not a duration in whole seconds from 1s to 24h", text)
+	}
+	return int64(d / time.Second), nil
+}
+
+// second reads a time in seconds; without the parameter it is 0.
+func second(values url.Values, name string, round func(float64) float64) (int64, error) {
+	text := values.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= maxTime) {
+		return 0, fmt.Errorf("%s: %q is not a number of seconds from 0 to %d", name, text, maxTime)
+	}
+	return int64(round(v)), nil
+}

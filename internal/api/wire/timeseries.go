@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"aiperfd/internal/engine/series"
+	"aiperfd/internal/run"
+)
+
+// Timeseries is a part of the time series of a run. Columns have one value per point.
+type Timeseries struct {
+	RunID     string            `json:"run_id"`
+	State     string            `json:"state"`
+	StartTime *time.Time        `json:"start_time"` // of the first phase, from which seconds count; null before it
+	StepSec   int64             `json:"step_sec"`
+	NextSec   int64             `json:"next_sec"` // from= of the request for what follows
+	Phases    []Band            `json:"phases"`
+	TimeSec   []int64           `json:"time_sec"` // the start of each point
+	Series    map[string]Series `json:"series"`   // by name of the metric
+}
+
+// Band is the time of a phase.
+type Band struct {
+	Index int      `json:"index"`
+	Name  string   `json:"name"`
+	Kind  string   `json:"kind"`
+	Start float64  `json:"start_sec"`
+	End   *float64 `json:"end_sec"` // null while the phase runs
+}
+
+// Series are the values of one metric.
+type Series struct {
+	Unit   string            `json:"unit"`   // of all values but counts
+	Values map[string]Column `json:"values"` // by statistic, or by class of errors
+}
+
+// Column has one value per point. NaN is null.
+type Column []float64
+
+// MarshalJSON implements json.Marshaler. Seven digits are more than the values have.
+func (c Column) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 2+8*len(c)), '[')
+	for i, v := range c {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			b = append(b, "null"...)
+		case v == math.Trunc(v) && math.Abs(v) < 1<<53:
+			b = strconv.AppendInt(b, int64(v), 10)
+		default:
+			b = strconv.AppendFloat(b, v, 'g', 7, 64)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// NewTimeseries returns the series of a run.
+func NewTimeseries(r *run.Run, metrics []series.Metric, s *series.Result) *Timeseries {
+	out := &Timeseries{
+		RunID: r.ID, State: string(r.State), StepSec: s.Step, NextSec: s.Next,
+		Phases: []Band{}, TimeSec: s.Times, Series: map[string]Series{},
+	}
+	if !s.Start.IsZero() {
+		out.StartTime = &s.Start
+	}
+	for i := range s.Phases {
+		out.Phases = append(out.Phases, Band(s.Phases[i]))
+	}
+	for i := range metrics {
+		values := make(map[string]Column, len(s.Values[i]))
+		for name, column := range s.Values[i] {
+			values[name] = column
+		}
+		out.Series[metrics[i].Name] = Series{Unit: metrics[i].Unit, Values: values}
+	}
+	return out
+}

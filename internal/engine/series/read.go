@@ -1,0 +1,337 @@
+package series
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/regular"
+)
+
+// MaxPoints bounds the points of a result.
+const MaxPoints = 2000
+
+// Query selects a part of a series.
+type Query struct {
+	Metrics []Metric // of [Select]
+	Step    int64    // seconds; 0 = the shortest of a few with which there are at most MaxPoints
+	From    int64    // seconds since the start of the run; rounded down to a multiple of the step
+	To      int64    // likewise, rounded up; 0 = the end
+}
+
+// Result is a part of a series. Point i covers the seconds from Times[i] to
+// Times[i] + Step, the last one of a run that has ended to its end.
+type Result struct {
+	Start  time.Time // of the run; zero = it has no series
+	Step   int64     // a multiple of that of the query if there would be too many points
+	Next   int64     // where the part after this one begins
+	Phases []Band
+	Times  []int64
+	// Values has for each metric of the query the values by their names, one for each
+	// point; NaN = nothing was measured.
+	Values []map[string][]float64
+}
+
+// extent is what is known of a series before it is read.
+type extent struct {
+	start  time.Time
+	phases bands
+	total  int64   // seconds whose windows are complete
+	end    float64 // of the run in seconds; 0 = it has not ended
+	late   int64   // an entry was made this many seconds after its window began, at most
+}
+
+// Read returns a part of the series of a run that has ended, from its folder. A run without
+// a series has an empty one. Memory does not grow with the length of the run.
+func Read(ctx context.Context, dir string, q Query) (*Result, error) {
+	file, err := regular.Open(filepath.Join(dir, File))
+	if errors.Is(err, fs.ErrNotExist) {
+		return newPoints(&extent{}, q).finish(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read time series: %w", err)
+	}
+	defer file.Close()
+	x, err := survey(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	p := newPoints(x, q)
+	if err := p.read(ctx, io.NewSectionReader(file, int64(len(magic)), math.MaxInt64-int64(len(magic)))); err != nil {
+		return nil, err
+	}
+	return p.finish(), nil
+}
+
+// survey reads a whole series for its extent.
+func survey(ctx context.Context, file *os.File) (*extent, error) {
+	w, x := newWalker(file), new(extent)
+	if !w.begin() {
+		return x, nil // torn by a crash, or of another version
+	}
+	for ctx.Err() == nil {
+		e, content, err := w.next(func(*entry) bool { return true })
+		switch {
+		case errors.Is(err, io.EOF):
+			x.conclude()
+			return x, nil
+		case err != nil:
+			return nil, fmt.Errorf("read time series: %w", err)
+		case e.window == ofBand:
+			x.phases.decode(content)
+		case e.window == ofStart && len(content) == 8:
+			x.start = time.Unix(0, int64(binary.LittleEndian.Uint64(content))).UTC()
+		case e.isWindow():
+			x.total = max(x.total, int64(e.window)+1)
+			x.late = max(x.late, int64(e.written)-int64(e.window))
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// conclude ends a run that has ended, also one whose process died in a phase.
+func (x *extent) conclude() {
+	x.end = x.phases.end()
+	for i := range x.phases {
+		if x.phases[i].End == nil {
+			x.end = max(x.end, float64(x.total))
+			x.phases[i].End = &x.end
+		}
+	}
+	x.total = max(x.total, int64(math.Ceil(x.end)))
+}
+
+// Read returns a part of the series so far: the windows that will not change any more,
+// unless a request is processed more than a second after its end. A part is whole points,
+// so that parts which begin with the Next of the one before make up the series.
+func (r *Recorder) Read(ctx context.Context, q Query) (*Result, error) {
+	r.mu.Lock()
+	s := &r.state
+	if s.size == 0 { // not even the begin of the file is written
+		r.mu.Unlock()
+		return newPoints(&extent{}, q).finish(), nil
+	}
+	x := &extent{start: s.start, phases: slices.Clone(s.phases), total: s.closed, late: s.late}
+	size := s.size
+	var tail []byte // what is not in the file
+	for i := range r.waiting {
+		tail = append(tail, r.waiting[i].data...)
+	}
+	p := newPoints(x, q)
+	offset := int64(len(magic))
+	for i := range s.marks {
+		if s.marks[i].written >= p.from {
+			break
+		}
+		offset = max(offset, s.marks[i].offset)
+	}
+	r.mu.Unlock()
+	file, err := regular.Open(r.opts.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read time series: %w", err)
+	}
+	defer file.Close()
+	if err := p.read(ctx, io.MultiReader(io.NewSectionReader(file, offset, size-offset), bytes.NewReader(tail))); err != nil {
+		return nil, err
+	}
+	return p.finish(), nil
+}
+
+// points are the points of a result while it is made. Those that no later entry can change
+// are computed at once, so that few are in memory.
+type points struct {
+	*extent
+	result   Result
+	metrics  []Metric
+	wanted   []*Metric // by position; nil = not
+	from, to int64
+	open     map[int64]*window // by number
+	done     int64             // points that are computed
+	free     []*window
+}
+
+// newPoints plans the points of a query.
+func newPoints(x *extent, q Query) *points {
+	p := &points{extent: x, metrics: q.Metrics, open: map[int64]*window{}}
+	p.to = x.total
+	if q.To > 0 {
+		p.to = min(p.to, q.To)
+	}
+	step := stepFor(q.Step, p.to-q.From)
+	p.from = q.From / step * step
+	if x.end > 0 {
+		p.to = min((p.to+step-1)/step*step, (x.total+step-1)/step*step)
+	} else {
+		p.to = p.to / step * step
+	}
+	p.to = max(p.to, p.from)
+	p.result = Result{Start: x.start, Step: step, Next: p.to, Phases: append([]Band{}, x.phases...), Times: []int64{}}
+	all := Metrics()
+	p.wanted = make([]*Metric, len(all))
+	for i := range p.metrics {
+		m := &p.metrics[i]
+		p.wanted[slices.IndexFunc(all, func(a Metric) bool { return a.Name == m.Name })] = m
+		p.result.Values = append(p.result.Values, map[string][]float64{})
+		for _, name := range m.values() {
+			p.result.Values[i][name] = []float64{}
+		}
+	}
+	return p
+}
+
+// stepFor returns the step of a span of seconds.
+func stepFor(asked, span int64) int64 {
+	if asked > 0 {
+		return asked * max(1, (span+asked*MaxPoints-1)/(asked*MaxPoints))
+	}
+	for _, step := range [...]int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
+		if span <= step*MaxPoints {
+			return step
+		}
+	}
+	const hour = 3600
+	return hour * max(1, (span+hour*MaxPoints-1)/(hour*MaxPoints))
+}
+
+// read adds the entries of a file, without its head.
+func (p *points) read(ctx context.Context, r io.Reader) error {
+	w := newWalker(r)
+	for {
+		e, content, err := w.next(func(e *entry) bool {
+			return e.isWindow() && int64(e.window) >= p.from && int64(e.window) < p.to
+		})
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read time series: %w", err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if err := p.at((int64(e.window)-p.from)/p.result.Step).merge(content, p.wanted); err != nil {
+			return err
+		}
+		for final := int64(e.written) - p.late; p.from+(p.done+1)*p.result.Step <= final; { // no later entry is of a window before it
+			p.compute()
+		}
+	}
+}
+
+// at returns the window of a point.
+func (p *points) at(i int64) *window {
+	w := p.open[i]
+	if w != nil {
+		return w
+	}
+	if n := len(p.free); n > 0 {
+		w, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		w = new(window)
+	}
+	p.open[i] = w
+	return w
+}
+
+// finish computes the points that are left.
+func (p *points) finish() *Result {
+	for p.from+p.done*p.result.Step < p.to {
+		p.compute()
+	}
+	return &p.result
+}
+
+// compute computes the next point.
+func (p *points) compute() {
+	w := p.at(p.done)
+	at := p.from + p.done*p.result.Step
+	length := float64(p.result.Step)
+	if p.end > 0 {
+		length = min(length, p.end-float64(at))
+	}
+	for i := range p.metrics {
+		p.append(i, w, length)
+	}
+	p.result.Times = append(p.result.Times, at)
+	delete(p.open, p.done)
+	w.reset()
+	p.free = append(p.free, w)
+	p.done++
+}
+
+// values returns the names of the values of a metric. Those of classes depend on the run.
+func (m *Metric) values() []string {
+	switch m.Kind {
+	case Distribution:
+		return []string{"count", "avg", "min", "max", "p50", "p90", "p95", "p99"}
+	case Rate:
+		return []string{"count", "rate"}
+	case Level:
+		return []string{"avg", "max"}
+	case Classes:
+	}
+	return nil
+}
+
+// append appends the values of a metric in a point of a length in seconds. A rate over less
+// than half a step would be a matter of chance, and is left out.
+func (p *points) append(i int, w *window, length float64) {
+	m, to := &p.metrics[i], p.result.Values[i]
+	put := func(name string, v float64) { to[name] = append(to[name], v) }
+	switch m.Kind {
+	case Distribution:
+		s := &w.values[m.at]
+		var q [4]float64
+		s.Quantiles([]float64{0.5, 0.9, 0.95, 0.99}, q[:])
+		put("count", float64(s.Count()))
+		put("avg", s.Mean()*m.scale)
+		put("min", s.Min()*m.scale)
+		put("max", s.Max()*m.scale)
+		for k, name := range [...]string{"p50", "p90", "p95", "p99"} {
+			put(name, q[k]*m.scale)
+		}
+	case Rate:
+		count, rate := math.NaN(), math.NaN()
+		if w.seen[m.at] {
+			count = float64(w.counts[m.at])
+			if length >= float64(p.result.Step)/2 {
+				rate = count / length
+			}
+		}
+		put("count", count)
+		put("rate", rate)
+	case Level:
+		avg, most := math.NaN(), math.NaN()
+		if l := &w.levels[m.at]; l.n > 0 {
+			avg, most = l.sum/float64(l.n), l.max
+		}
+		put("avg", avg)
+		put("max", most)
+	case Classes:
+		p.appendClasses(to, w)
+	}
+}
+
+// appendClasses appends the errors of a point. A class begins with zeros when it first
+// occurs.
+func (p *points) appendClasses(to map[string][]float64, w *window) {
+	for _, class := range bench.Classes() {
+		n, name := w.errors[class], string(class)
+		if n == 0 && to[name] == nil {
+			continue
+		}
+		if to[name] == nil {
+			to[name] = make([]float64, p.done)
+		}
+		to[name] = append(to[name], float64(n))
+	}
+}
