@@ -50,7 +50,8 @@ type options struct {
 	disk         upkeep.Disk            // nil = nothing is deleted, and no run is refused
 	keep         upkeep.Rules           // of disk
 	metrics      []prometheus.Collector // of the store; see api.Options
-	access       *access.Guard          // required with a listener
+	process      ProcessOptions
+	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -85,7 +86,7 @@ func newApp(o options) (*app, error) {
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
+		DiskReserve: o.keep.Reserve(), StopGrace: o.process.StopGrace, StopTimeout: o.process.StopTimeout, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
@@ -209,7 +210,11 @@ func (a *app) run(ctx context.Context) error {
 	if a.server != nil {
 		group.Go(func() error {
 			defer a.shutdown()
-			return a.server.Serve(apiCtx, a.listener)
+			err := a.server.Serve(apiCtx, a.listener)
+			if err != nil {
+				a.engine.Fail("listener", err)
+			}
+			return err
 		})
 	}
 	return group.Wait()
@@ -217,6 +222,9 @@ func (a *app) run(ctx context.Context) error {
 
 // url returns the address of the API as users type it.
 func (a *app) url() string {
+	if own := a.listener.Addr(); own.Network() == "unix" {
+		return "unix:" + own.String()
+	}
 	host, port, err := net.SplitHostPort(a.listener.Addr().String())
 	if err != nil {
 		return a.listener.Addr().String()
@@ -237,11 +245,18 @@ func listen(ctx context.Context, host string, port int, portFile string) (*net.T
 	}
 	ln := l.(*net.TCPListener)
 	if portFile != "" {
-		bound := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
-		if err := os.WriteFile(portFile, []byte(bound+"\n"), 0o600); err != nil {
+		if err := writePort(portFile, ln.Addr().(*net.TCPAddr).Port); err != nil {
 			ln.Close()
-			return nil, fmt.Errorf("write port file: %w", err)
+			return nil, err
 		}
 	}
 	return ln, nil
+}
+
+// writePort writes the number of a port to a file.
+func writePort(path string, port int) error {
+	if err := os.WriteFile(path, []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write port file: %w", err)
+	}
+	return nil
 }
