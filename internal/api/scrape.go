@@ -109,10 +109,10 @@ type metricsHandler struct {
 // scrape serves Prometheus metrics.
 //
 //	@Summary		Get Prometheus metrics
-//	@Description	names=compat has AIPerf's names for the run that the parameter run names, otherwise for the selected run until some time after its end; names=native has base units and proper types for the active runs and the run that ended last; names=all has both. The format is that which Accept prefers: OpenMetrics, protobuf (with native histograms), otherwise text.
+//	@Description	names=compat has AIPerf's names for the selected run until some time after its end; names=native has base units and proper types for the active runs, otherwise for the run that ended last until then; names=all has both. The parameter run names another run for all of them. The format is that which Accept prefers: OpenMetrics, protobuf (with native histograms), otherwise text.
 //	@Tags			aiperf
 //	@Param			names	query		string	false	"Metric names"	Enums(compat, native, all)
-//	@Param			run		query		string	false	"Run of the compat names: id, current or latest"
+//	@Param			run		query		string	false	"Run: id, current or latest"
 //	@Success		200		{string}	string
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		404		{object}	wire.Problem
@@ -126,18 +126,23 @@ func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains([]string{NamesCompat, NamesNative, NamesAll}, names) {
 		return fail(errParameter, "names must be compat, native or all, not %q", names)
 	}
-	now := time.Now()
-	found, err := h.run(w, r)
-	if err != nil {
-		return err
+	now, named := time.Now(), r.URL.Query().Has("run")
+	var found, only *run.Run
+	if named || names != NamesNative {
+		var err error
+		if found, err = h.run(w, r); err != nil {
+			return err
+		}
 	}
-	if found != nil && !r.URL.Query().Has("run") && !h.lingers(found, now) {
+	if named {
+		only = found
+	} else if found != nil && !h.lingers(found, now) {
 		w.Header().Del(headerRunID)
 		found = nil
 	}
 	var gatherers prometheus.Gatherers
 	if names != NamesCompat {
-		runs, err := h.scraped(r.Context(), now)
+		runs, err := h.scraped(r.Context(), now, only)
 		if err != nil {
 			return err
 		}
@@ -176,11 +181,11 @@ func (h *metricsHandler) scrapeRun(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	runs, err := h.withSnapshots(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	own, err := h.native(prom.Run{Run: found, Snapshot: snap})
+	own, err := h.native(runs...)
 	if err != nil {
 		return err
 	}
@@ -228,10 +233,13 @@ func (h *metricsHandler) lingers(r *run.Run, now time.Time) bool {
 	return r.EndedAt == nil || now.Sub(*r.EndedAt) <= h.linger
 }
 
-// scraped returns the runs that a scrape includes: the active ones, or else the one
-// that finished last, for the duration of linger, so that every scraper sees the
-// final values.
-func (h *metricsHandler) scraped(ctx context.Context, now time.Time) ([]prom.Run, error) {
+// scraped returns the runs that a scrape includes: the one that it names, otherwise the
+// active ones, or else the one that finished last, for the duration of linger, so that
+// every scraper sees the final values.
+func (h *metricsHandler) scraped(ctx context.Context, now time.Time, only *run.Run) ([]prom.Run, error) {
+	if only != nil {
+		return h.withSnapshots(ctx, only)
+	}
 	var runs []*run.Run
 	for _, id := range h.live.Queue().Running {
 		active, err := h.runs.Get(ctx, id)
@@ -252,6 +260,11 @@ func (h *metricsHandler) scraped(ctx context.Context, now time.Time) ([]prom.Run
 			runs = append(runs, last)
 		}
 	}
+	return h.withSnapshots(ctx, runs...)
+}
+
+// withSnapshots returns runs with their newest snapshots.
+func (h *metricsHandler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]prom.Run, error) {
 	out := make([]prom.Run, 0, len(runs))
 	for _, r := range runs {
 		snap, err := h.snapshot(ctx, r)

@@ -107,6 +107,24 @@ func TestScrapeNative(t *testing.T) {
 	}
 }
 
+// A scrape that names a run has no other, whatever the names are.
+func TestScrapeOneRun(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for _, names := range []string{NamesCompat, NamesNative, NamesAll} {
+		for _, id := range []string{idDone, idRunning} {
+			w := ts.do("GET", "/metrics?names="+names+"&run="+id, "")
+			for _, other := range []string{idDone, idRunning} {
+				if got := strings.Contains(w.Body.String(), `="`+other+`"`); got != (other == id) {
+					t.Errorf("names=%s of run %s: metrics of %s: %v", names, id, other, got)
+				}
+			}
+			if w.Code != 200 || w.Header().Get(headerRunID) != id {
+				t.Errorf("names=%s of run %s = %d of %s", names, id, w.Code, w.Header().Get(headerRunID))
+			}
+		}
+	}
+}
+
 // A scrape sees active runs; without one, the last that finished, for a while.
 func TestScrapedRuns(t *testing.T) {
 	ts := newTestServer(t, nil)
@@ -125,7 +143,7 @@ func TestScrapedRuns(t *testing.T) {
 	for _, tt := range tests {
 		ts.fake.queue.Running = tt.running
 		h := &metricsHandler{base: ts.base, linger: DefaultMetricsLinger}
-		runs, err := h.scraped(t.Context(), tt.now)
+		runs, err := h.scraped(t.Context(), tt.now, nil)
 		var got []string
 		for _, r := range runs {
 			got = append(got, r.Run.ID)

@@ -1,7 +1,8 @@
-{{- /* The name of everything: the release's, with the chart's unless it contains that. */}}
+{{- /* The name of everything: the release's, with the chart's unless it contains that.
+     At most 43 characters: a CronJob, NAME-profile, may have 52. */}}
 {{- define "aiperfd.name" -}}
-{{- if contains "aiperfd" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-aiperfd" (.Release.Name | trunc 42 | trimSuffix "-") }}{{ end }}
+{{- if contains "aiperfd" .Release.Name }}{{ .Release.Name | trunc 43 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-aiperfd" (.Release.Name | trunc 35 | trimSuffix "-") }}{{ end }}
 {{- end }}
 
 {{- define "aiperfd.selector" -}}
