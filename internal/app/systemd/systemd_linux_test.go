@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,9 +147,10 @@ func TestWatchdog(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		healthy := true // read by the watchdog while this goroutine sleeps
+		var healthy atomic.Bool
+		healthy.Store(true)
 		ended := make(chan error, 1)
-		go func() { ended <- n.Watchdog(ctx, func() bool { return healthy }) }()
+		go func() { ended <- n.Watchdog(ctx, healthy.Load) }()
 		count := func(what string, want int) {
 			t.Helper()
 			time.Sleep(20*time.Second - time.Millisecond)
@@ -161,10 +163,10 @@ func TestWatchdog(t *testing.T) {
 			synctest.Wait()
 		}
 		count("healthy", 4)
-		healthy = false
+		healthy.Store(false)
 		m.received() // the one of this instant
 		count("failed", 0)
-		healthy = true
+		healthy.Store(true)
 		count("healthy again", 3)
 		stop()
 		if err := <-ended; err != nil {
