@@ -57,8 +57,8 @@ log-format: json
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.port != 1 || f.limits.limits.Caps.Rate != 2.5 || f.maxQueued != 33 || f.process.grace != 3*time.Second || f.process.timeout != 75*time.Second {
-		t.Errorf("port %d, rate %v, queued %d, grace %v, timeout %v; want 1, 2.5, 33, 3s, 75s",
+	if f.port != 1 || f.limits.limits.Caps.Rate != 2.5 || f.maxQueued != 33 || f.process.grace != 3*time.Second || f.process.timeout != 65*time.Second {
+		t.Errorf("port %d, rate %v, queued %d, grace %v, timeout %v; want 1, 2.5, 33, 3s, 65s",
 			f.port, f.limits.limits.Caps.Rate, f.maxQueued, f.process.grace, f.process.timeout)
 	}
 	lists := map[string][]string{"allow-target": f.targets.allow, "allowed-host": f.hosts, "allow-env": f.allowEnv}
@@ -103,7 +103,7 @@ FILE:12: unknown key "config"
 FILE:14: data-root: must be a value, not an object
 --log-format xml: must be text or json
 --api-port 70000: must be from 0 to 65535
---shutdown-timeout 1m15s: must be greater than --shutdown-grace, 1m20s
+--shutdown-timeout 1m5s: must be greater than --shutdown-grace, 1m20s
 --pprof-addr 0.0.0.0:6060: must be a loopback address, such as 127.0.0.1:6060: profiles show the memory of the process to everybody who can reach them`
 	if err == nil {
 		t.Fatal("load = nil, want the problems")

@@ -32,7 +32,7 @@ const (
 	DefaultMaxQueued = 100
 
 	DefaultStopGrace   = 30 * time.Second
-	DefaultStopTimeout = 75 * time.Second
+	DefaultStopTimeout = 65 * time.Second
 
 	storeTimeout = 10 * time.Second
 )
