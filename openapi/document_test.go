@@ -255,7 +255,7 @@ func refused() []string {
 		in("dataset: {isl: ten}"), in("dataset: {isl: [1]}"), in("dataset: {isl: {mean: x}}"), in("dataset: {turns: {peaks: {mean: 1}}}"),
 		in("dataset: {type: file, records: text}"), in("dataset: {type: file, records: [text]}"), in("dataset: {audio: {depths: 16}}"),
 		"{phases: 5}", "{phases: [5]}", "{phases: {requests: ten}}", "{phases: {requests: 2.5}}", "{phases: {requests: [1, 2]}}",
-		"{phases: {rate: fast, requests: 5}}", "{phases: {duration: long}}", "{phases: {duration: 5 days}}", "{warmup: 5, profiling: {requests: 1}}",
+		"{phases: {rate: fast, requests: 5}}", "{phases: {duration: long}}", "{phases: {duration: 5 weeks}}", "{warmup: 5, profiling: {requests: 1}}",
 		in("slos: [1]"), in("slos: {request_latency: fast}"), in("metadata: {labels: {a: 1}}"), in("metadata: {labels: [a]}"),
 		in("runtime: {apiPort: x}"), in("client: {strict: 1}"), in("randomSeed: x"), in("randomSeed: 1.5"), in("artifacts: {dir: 5}"),
 		in("artifacts: {records: true}"), in("artifacts: {raw: 1}"), in("tokenizer: builtin"),

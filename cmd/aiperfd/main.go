@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/ctl"
 )
 
 // The exit codes.
@@ -40,9 +41,15 @@ func execute(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var code exitError
+	var client *ctl.ExitError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &client):
+		if client.Err != nil {
+			terminal.PrintError(root.ErrOrStderr(), client.Err)
+		}
+		return client.Code
 	case errors.As(err, &code):
 		if code.err != nil {
 			terminal.PrintError(root.ErrOrStderr(), code.err)
@@ -94,7 +101,7 @@ HTTP, shows them live and stores their results.`,
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newExportCommand(),
-		newBackupCommand(), newRestoreCommand(), newRunsCommand(),
+		newBackupCommand(), newRestoreCommand(), newRunsCommand(), newCtlCommand(),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"aiperfd/internal/engine/transport/testcert"
 )
 
 // patience bounds every wait of a script. It is generous, because a busy machine is
@@ -40,6 +42,7 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := testcert.New(t, "127.0.0.1")
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -47,6 +50,9 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("AIPERF_API_SERVER_POST_COMPLETE_GRACE", "0")
 			e.Setenv("TOKENIZERS", filepath.Join(here, "..", "..", "internal", "engine", "tokenizer", "testdata"))
+			for name, value := range map[string]string{"CA": made.CAFile, "CERT": made.CertFile, "KEY": made.KeyFile} {
+				e.Setenv(name, value)
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

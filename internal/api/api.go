@@ -37,6 +37,13 @@ type Runs interface {
 	// Cancel stops a run and returns it. changed is false if the request had no
 	// effect.
 	Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error)
+	// Update applies a change of a user to a run and returns it. change is called once,
+	// with a copy whose maps it must not write to; its error ends the update. The change
+	// is durable when the method returns.
+	Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error)
+	// Pause makes the queue start no more runs, or start them again; durable when the
+	// method returns.
+	Pause(ctx context.Context, paused bool) error
 	// Delete deletes a run and its files. With force an active run is stopped
 	// first, which continues after the method has returned.
 	Delete(ctx context.Context, id string, force bool) error

@@ -24,6 +24,7 @@ import (
 //	@Tags			runs
 //	@Accept			json
 //	@Param			id		path		string		true	"Run id or current"
+//	@Param			If-Match	header	string	false	"ETag that the run must have"
 //	@Param			wait	query		integer		false	"Seconds to wait until the run has ended"	minimum(0)	maximum(60)
 //	@Param			cancel	body		wire.Cancel	false	"How to stop"
 //	@Success		200		{object}	wire.Run	"The run is terminal, or was stopping already"
@@ -32,6 +33,7 @@ import (
 //	@Failure		403		{object}	wire.Problem
 //	@Failure		404		{object}	wire.Problem
 //	@Failure		409		{object}	wire.Problem
+//	@Failure		412		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
 //	@Failure		422		{object}	wire.Problem
 //	@Produce		json
@@ -53,6 +55,9 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
+		return err
+	}
+	if err := matched(r, run); err != nil {
 		return err
 	}
 	run, changed, err := h.runs.Cancel(r.Context(), run.ID, request)

@@ -70,7 +70,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := newTestServer(t, nil)
-	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}"})
+	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}", "profile_export.jsonl": "{}\n{}\n"})
 	const yaml = "Content-Type: application/yaml"
 	requests := []struct {
 		method, target, body string
@@ -83,6 +83,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idDone + "/children", "", nil}, {"GET", "/api/runs/" + idMissing + "/children?limit=1", "", nil},
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
 		{"GET", "/api/runs/" + idDone + "/timeseries", "", nil}, {"GET", "/api/runs/" + idRunning + "/timeseries?step=x", "", nil},
+		{"GET", "/api/runs/" + idDone + "/logs", "", nil}, {"GET", "/api/runs/" + idMissing + "/logs", "", nil},
 		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},
 		{"GET", "/api/results/files/b.json?run=" + idDone, "", nil},
 		{"GET", "/api/runs/" + idDone + "/artifacts", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts", "", nil},
@@ -90,12 +91,19 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idDone + "/artifacts.zip", "", nil}, {"GET", "/api/runs/" + idFailed + "/artifacts.zip", "", nil},
 		{"GET", "/api/runs/" + idDone + "/artifacts.tar.gz", "", nil}, {"GET", "/api/runs/" + idDone + "/artifacts.tar.gz?a=b", "", nil},
 		{"GET", "/api/compare?ids=" + idDone + "," + idRunning + "," + idFailed + "," + idQueued + "&baseline=" + idDone, "", nil},
+		{"GET", "/api/runs/" + idDone + "/records?limit=1", "", nil}, {"GET", "/api/runs/" + idDone + "/records?cursor=x", "", nil},
+		{"GET", "/api/runs/" + idFailed + "/records", "", nil}, {"GET", "/api/runs/" + idRunning + "/records", "", nil},
+		{"GET", "/api/runs/" + idDone + "/errors", "", nil}, {"GET", "/api/runs/" + idRunning + "/errors", "", nil},
+		{"GET", "/api/runs/" + idQueued + "/errors", "", nil}, {"GET", "/api/runs/" + idDone + "/errors?x=1", "", nil},
 		{"GET", "/api/compare?ids=" + idDone + ",latest", "", nil}, {"GET", "/api/compare?ids=" + idDone + "," + idMissing, "", nil},
 		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
 		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},
 		{"POST", "/api/runs/" + idRunning + "/cancel", "", nil}, {"POST", "/api/runs/" + idDone + "/cancel", "", nil},
 		{"POST", "/api/session", "", nil}, {"DELETE", "/api/session", "", nil}, {"POST", "/api/session?x=1", "", nil},
 		{"POST", "/api/shutdown", "", nil}, {"POST", "/api/shutdown?force=true", "", nil},
+		{"PATCH", "/api/runs/" + idQueued, `{"name": "n", "labels": {"gpu": null, "a": "b"}, "priority": 5, "pinned": true, "ttl": "7d"}`, []string{"Content-Type: application/merge-patch+json"}},
+		{"PATCH", "/api/runs/" + idDone, `{"priority": 5}`, []string{"Content-Type: application/merge-patch+json"}}, {"PATCH", "/api/runs/" + idDone, `{}`, nil},
+		{"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},
 		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
 	}
 	for _, what := range []string{"config", "run", "metrics", "progress", "workers", "server-metrics", "results", "results/list"} {
@@ -157,7 +165,7 @@ func checkAnswer(t *testing.T, router routers.Router, method, target string, w *
 		Options: &openapi3filter.Options{
 			IncludeResponseStatus: true,
 			// Text and files have no shape to check.
-			ExcludeResponseBody: !strings.Contains(w.Header().Get("Content-Type"), "json") ||
+			ExcludeResponseBody: !strings.Contains(w.Header().Get("Content-Type"), "json") || strings.Contains(w.Header().Get("Content-Type"), "ndjson") ||
 				w.Code == http.StatusOK && (strings.Contains(target, "/results/files/") || strings.Contains(target, "/artifacts/")),
 		},
 	}

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
@@ -53,6 +54,9 @@ type fakeEngine struct {
 	next      string
 	hold      func() // called by List, unless nil
 	queries   []series.Query
+	log       []runlog.Line
+	logErr    error           // of Log
+	done      map[string]bool // runs whose log gets no line any more
 }
 
 var (
@@ -148,6 +152,32 @@ func (f *fakeEngine) Cancel(_ context.Context, id string, c run.CancelRequest) (
 	}
 	r.Revision++
 	return new(*r), true, nil
+}
+
+func (f *fakeEngine) Update(_ context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	r := f.get(id)
+	if r == nil {
+		return nil, run.ErrNotFound
+	}
+	now := *r
+	if err := change(&now); err != nil {
+		return nil, err
+	}
+	now.Revision++
+	*r = now
+	return &now, nil
+}
+
+func (f *fakeEngine) Pause(_ context.Context, paused bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue.Paused = paused && f.err == nil
+	return f.err
 }
 
 func (f *fakeEngine) Delete(_ context.Context, id string, force bool) error {

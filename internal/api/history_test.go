@@ -3,15 +3,20 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/history"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 )
 
@@ -31,6 +36,142 @@ func (f *fakeEngine) Series(_ context.Context, id string, q series.Query) (*seri
 		s.Values = append(s.Values, values)
 	}
 	return s, f.err
+}
+
+// Log has the lines of the fake, whatever the run.
+func (f *fakeEngine) Log(_ string, each func(*runlog.Line) error) error {
+	f.mu.Lock()
+	lines := slices.Clone(f.log)
+	f.mu.Unlock()
+	for i := range lines {
+		if err := each(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return f.logErr
+}
+
+// Active reports whether a run is not done.
+func (f *fakeEngine) Active(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.done[id]
+}
+
+// addLine adds a line to the log of the fake.
+func (f *fakeEngine) addLine(level, message string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = append(f.log, runlog.Line{Seq: int64(len(f.log) + 1), Time: epoch, Level: level, Message: message})
+}
+
+func TestLog(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.fake.addLine("info", "one")
+	ts.fake.addLine("warn", "two")
+	const one, two = `{"seq":1,"time":"2026-05-04T10:00:00Z","level":"info","message":"one"}` + "\n", `{"seq":2,"time":"2026-05-04T10:00:00Z","level":"warn","message":"two"}` + "\n"
+	for query, want := range map[string]string{"": one + two, "?level=debug": one + two, "?level=warn": two, "?level=error": "", "?after=1": two, "?follow=false&after=2": ""} {
+		w := ts.do("GET", "/api/runs/"+idDone+"/logs"+query, "")
+		if w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != "application/x-ndjson" {
+			t.Errorf("%s = %d %v %s", query, w.Code, w.Header(), w.Body)
+		}
+	}
+	w := ts.do("GET", "/api/runs/"+idDone+"/logs?level=loud&follow=1&after=-1", "")
+	for _, want := range []string{`follow: \"1\" is neither true nor false`, `level: \"loud\" is none of debug, info, warn, error`, `after: \"-1\" is not the seq of a line`} {
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("bad parameters = %d %s, want %s", w.Code, w.Body, want)
+		}
+	}
+	ts.fake.logErr = errors.New("disk")
+	if w := ts.do("GET", "/api/runs/"+idDone+"/logs", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("log that cannot be read = %d %s", w.Code, w.Body)
+	}
+}
+
+// A log is followed until the run ends, also by a client that shows nothing.
+func TestFollowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ts := newTestServer(t, nil)
+		ts.fake.addLine("info", "one")
+		follow := func(query string) (body *string, ended *bool) {
+			body, ended = new(string), new(bool)
+			go func() {
+				*body = ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true"+query, "").Body.String()
+				*ended = true
+			}()
+			return body, ended
+		}
+		all, ended := follow("")
+		errorsOnly, _ := follow("&level=error")
+		time.Sleep(20 * time.Second)
+		ts.fake.addLine("info", "two")
+		time.Sleep(20 * time.Second)
+		ts.fake.addLine("error", "three")
+		ts.fake.mu.Lock()
+		ts.fake.done = map[string]bool{idRunning: true}
+		ts.fake.mu.Unlock()
+		if *ended {
+			t.Error("the response ended before the run")
+		}
+		time.Sleep(time.Second)
+		shown := func(body string) string {
+			var out []string
+			for line := range strings.Lines(body) {
+				var l runlog.Line
+				_ = json.Unmarshal([]byte(line), &l)
+				out = append(out, l.Message)
+			}
+			return strings.Join(out, "|")
+		}
+		if got := shown(*all); got != "one||two||three" || !*ended {
+			t.Errorf("followed %q, ended %v; want all lines, and an empty one after 15 s without", got, *ended)
+		}
+		if got := shown(*errorsOnly); got != "||three" {
+			t.Errorf("followed errors %q", got)
+		}
+		forever, ended := follow("")
+		_ = forever
+		synctest.Wait()
+		if !*ended {
+			t.Error("the log of a run that has ended is still followed")
+		}
+		ts.fake.mu.Lock()
+		ts.fake.done = nil
+		ts.fake.mu.Unlock()
+		_, ended = follow("")
+		time.Sleep(61 * time.Minute)
+		if !*ended {
+			t.Error("a log is followed for more than an hour")
+		}
+	})
+}
+
+// So many clients follow logs, and not more.
+func TestFollowers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ts := newTestServer(t, nil)
+		refused := 0
+		var mu sync.Mutex
+		for range 70 {
+			go func() {
+				if w := ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true", ""); w.Code == http.StatusServiceUnavailable {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			}()
+		}
+		synctest.Wait()
+		mu.Lock()
+		if refused != 6 {
+			t.Errorf("%d of 70 clients were refused, want 6", refused)
+		}
+		mu.Unlock()
+		ts.fake.mu.Lock()
+		ts.fake.done = map[string]bool{idRunning: true}
+		ts.fake.mu.Unlock()
+		time.Sleep(time.Second)
+	})
 }
 
 func TestTimeseries(t *testing.T) {

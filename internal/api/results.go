@@ -3,13 +3,18 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
+
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/bundle"
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/records"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -23,6 +28,8 @@ func resultRoutes(files *fileHandler) []route {
 		{method: get, pattern: "/api/runs/{id}/artifacts/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/artifacts.zip", scope: access.Read, handle: files.bundle(bundle.Zip), query: none()},
 		{method: get, pattern: "/api/runs/{id}/artifacts.tar.gz", scope: access.Read, handle: files.bundle(bundle.TarGz), query: none()},
+		{method: get, pattern: "/api/runs/{id}/records", scope: access.Read, handle: results.getRecords, query: []string{"cursor", "limit", "outcome", "phase"}},
+		{method: get, pattern: "/api/runs/{id}/errors", scope: access.Read, handle: results.getErrors, query: none()},
 		{method: get, pattern: "/api/compare", scope: access.Read, handle: results.compare, query: []string{"ids", "baseline"}},
 	}
 }
@@ -31,18 +38,6 @@ func resultRoutes(files *fileHandler) []route {
 type resultHandler struct{ *base }
 
 // compare compares runs.
-//
-//	@Summary		Compare runs
-//	@Description	The metrics of 2 to 10 runs with their differences from a baseline, and the values in which their configurations differ. Runs without results are listed too.
-//	@Tags			runs
-//	@Param			ids			query		string	true	"Ids of runs, current or latest, separated by commas"
-//	@Param			baseline	query		string	false	"The one of ids that the others are compared with; default: the first"
-//	@Success		200			{object}	compare.Comparison
-//	@Success		304
-//	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
-//	@Produce		json
-//	@Router			/api/compare [get]
 func (h *resultHandler) compare(w http.ResponseWriter, r *http.Request) error {
 	query, err := compare.ParseQuery(r.URL.Query())
 	if err != nil {
@@ -80,5 +75,56 @@ func (h *resultHandler) compare(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
 	h.writeTagged(w, r, bodyTag(body), body)
+	return nil
+}
+
+// getErrors serves the errors of a run.
+func (h *resultHandler) getErrors(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := h.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return h.writeOf(w, r, found, wire.NewErrors(found, snap))
+}
+
+// getRecords sends a page of the records of a run.
+func (h *resultHandler) getRecords(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
+	if err != nil {
+		return err
+	}
+	query, err := records.ParseQuery(found.ID, r.URL.Query())
+	if err != nil {
+		return fail(errParameter, "Bad parameters: %v", err)
+	}
+	var page *records.Page
+	root, err := h.live.Artifacts(found.ID)
+	if err == nil {
+		defer root.Close()
+		page, err = records.Open(r.Context(), root, found, query)
+	}
+	switch {
+	case errors.Is(err, records.ErrCursor):
+		return fail(errParameter, "Bad parameters: %v", err)
+	case errors.Is(err, fs.ErrNotExist) && found.State.Terminal():
+		return fail(errNotFound, "Run %s has no record lines: it measured nothing, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
+	case errors.Is(err, fs.ErrNotExist):
+		return fail(errNotReady, "Run %s has no record lines yet, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
+	case err != nil:
+		return fmt.Errorf("read records of run %s: %w: %w", found.ID, run.ErrStore, err)
+	}
+	defer page.Close()
+	w.Header().Set("Cache-Control", noStore)
+	if chi.URLParam(r, "id") == found.ID && found.State.Terminal() {
+		w.Header().Set("Cache-Control", immutable)
+	}
+	if err := page.Serve(&fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r); err != nil {
+		h.log.Debug().Err(err).Str("run", found.ID).Msg("send records")
+		panic(http.ErrAbortHandler) // too late to respond: close the connection
+	}
 	return nil
 }

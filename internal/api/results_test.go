@@ -8,6 +8,54 @@ import (
 	"aiperfd/internal/api/compare"
 )
 
+// Pages of records follow the Link header to the end; a run that goes on has no last page.
+func TestRecords(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for _, id := range []string{idDone, idRunning} {
+		ts.fake.writeArtifacts(t, id, map[string]string{"profile_export.jsonl": "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n"})
+	}
+	target, all := "/api/runs/"+idDone+"/records?limit=2", ""
+	for target != "" {
+		w := ts.do("GET", target, "", "Accept: application/x-ndjson")
+		if w.Code != 200 || w.Header().Get("Cache-Control") != immutable || w.Header().Get(headerRunID) != idDone {
+			t.Fatalf("GET %s = %d %v %s", target, w.Code, w.Header(), w.Body)
+		}
+		all += w.Body.String()
+		target, _ = strings.CutPrefix(strings.TrimSuffix(w.Header().Get("Link"), `>; rel="next"`), "<")
+	}
+	if all != "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n" {
+		t.Errorf("all pages = %s", all)
+	}
+	w := ts.do("GET", "/api/runs/current/records", "")
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"next_cursor":"`) || w.Header().Get("Cache-Control") != noStore {
+		t.Errorf("run that goes on = %d %v %s", w.Code, w.Header(), body)
+	}
+	for path, want := range map[string]string{
+		idDone + "/records?limit=0&outcome=x": "400 limit is", idDone + "/records?cursor=AAAA": "400 the cursor is not", idDone + "/records?x=1": "400 Unknown parameter",
+		idFailed + "/records": "404 has no record lines", idQueued + "/records": "404 results-not-ready", idMissing + "/records": "404 No such run",
+	} {
+		w := ts.do("GET", "/api/runs/"+path, "")
+		status, text, _ := strings.Cut(want, " ")
+		if body := w.Body.String(); !strings.HasPrefix(w.Result().Status, status) || !strings.Contains(body, text) {
+			t.Errorf("GET %s = %d %s, want %s", path, w.Code, body, want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idDone+"/errors", "")
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"total":3`) || !strings.Contains(body, `"sample":"overloaded"`) || w.Header().Get("Cache-Control") != immutable {
+		t.Errorf("errors = %d %v %s", w.Code, w.Header(), body)
+	}
+	if w := ts.do("GET", "/api/runs/"+idDone+"/errors", "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+		t.Errorf("If-None-Match = %d", w.Code)
+	}
+	if w := ts.do("GET", "/api/runs/latest/errors", ""); w.Header().Get("Cache-Control") != noStore || w.Header().Get("Content-Location") != "/api/runs/"+idDone {
+		t.Errorf("errors of the latest run = %v", w.Header())
+	}
+}
+
 func TestCompare(t *testing.T) {
 	ts := newTestServer(t, nil)
 	target := "/api/compare?ids=" + idRunning + ",latest&baseline=latest"

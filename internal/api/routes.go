@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/amend"
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
 )
@@ -44,11 +45,9 @@ func (s *Server) routes() []route {
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
 	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
-	session := &sessionHandler{base: s.base, access: s.Access}
-	pages := &pageHandler{base: s.base}
-	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Bad: func(detail string) error { return fail(errParameter, "%s", detail) }}
-	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return append(resultRoutes(files), []route{
+	session, pages := &sessionHandler{base: s.base, access: s.Access}, &pageHandler{base: s.base}
+	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.historyRoutes()), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -69,6 +68,7 @@ func (s *Server) routes() []route {
 		{method: post, pattern: "/api/validate", scope: access.Submit, handle: runs.validate, query: none()},
 		{method: get, pattern: "/api/runs", scope: access.Read, handle: runs.listRuns, query: listParameters()},
 		{method: get, pattern: "/api/runs/{id}", scope: access.Read, handle: runs.getRun, query: none()},
+		{method: patch, pattern: "/api/runs/{id}", scope: access.Submit, handle: updateHandler{runs}.update, query: none(), action: "update"},
 		{method: del, pattern: "/api/runs/{id}", scope: access.Submit, handle: runs.deleteRun, query: []string{"force"}, action: "delete"},
 		{method: post, pattern: "/api/runs/{id}/cancel", scope: access.Submit, handle: runs.cancel, query: []string{"wait"}, action: "cancel"},
 		{method: get, pattern: "/api/runs/{id}/children", scope: access.Read, handle: runs.listChildren, query: []string{"limit", "cursor"}},
@@ -79,11 +79,9 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
 		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
 		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
-		{method: get, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
 		{method: get, pattern: "/api/version", scope: access.Open, handle: service.getVersion, query: none()},
 		{method: post, pattern: "/api/session", scope: access.Read, handle: session.begin, query: none(), action: "begin-session"},
 		{method: del, pattern: "/api/session", scope: access.Open, handle: session.end, query: none(), action: "end-session"},
@@ -96,6 +94,27 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
 		{method: get, pattern: "/static/{file}", scope: access.Open, handle: pages.getStatic, hidden: true},
 	}...)
+}
+
+// queueRoutes are those of the queue.
+func queueRoutes(service *serviceHandler) []route {
+	return []route{
+		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
+		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
+		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
+	}
+}
+
+// historyRoutes returns the routes of what was recorded over the time of a run.
+func (s *Server) historyRoutes() []route {
+	past := &history.Handler{
+		Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams,
+		Bad: func(detail string) error { return fail(errParameter, "%s", detail) },
+	}
+	return []route{
+		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
+	}
 }
 
 // mount registers the middleware and the routes.
@@ -171,7 +190,7 @@ func Scopes() map[string]access.Scope {
 // allowed returns the methods of a path, in the order of the Allow header.
 func (s *Server) allowed(path string) []string {
 	var out []string
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		if s.router.Match(chi.NewRouteContext(), m, path) {
 			out = append(out, m)
 		}
@@ -186,7 +205,7 @@ func (s *Server) allowed(path string) []string {
 // slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect { // it has no path
-		w.Header().Set("Allow", "GET, HEAD, POST, DELETE, OPTIONS")
+		w.Header().Set("Allow", "GET, HEAD, POST, PATCH, DELETE, OPTIONS")
 		s.writeProblem(w, r, errMethod)
 		return
 	}
@@ -220,6 +239,9 @@ func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	}
 	if slices.Contains(allowed, http.MethodPost) {
 		w.Header().Set("Accept-Post", acceptPost)
+	}
+	if slices.Contains(allowed, http.MethodPatch) {
+		w.Header().Set("Accept-Patch", amend.MediaType)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

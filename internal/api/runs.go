@@ -231,8 +231,13 @@ func (h *runHandler) resource(ctx context.Context, run *run.Run) (wire.Run, erro
 	if err != nil {
 		return wire.Run{}, err
 	}
-	position := 1 + slices.Index(h.live.Queue().IDs, run.ID)
-	return wire.NewRun(run, snap, position, h.files.artifacts(run.ID)), nil
+	queue := h.live.Queue()
+	position := 1 + slices.Index(queue.IDs, run.ID)
+	out := wire.NewRun(run, snap, position, h.files.artifacts(run.ID))
+	if run.State == bench.StateQueued {
+		out.StateReason = queue.Reason(run, time.Now())
+	}
+	return out, nil
 }
 
 // writeRun answers with a run and its revision as the entity tag.
@@ -313,7 +318,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 //	@Description	Runs of other tokens, and force, need the scope admin.
 //	@Tags			runs
 //	@Param			id			path	string	true	"Run id"
-//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param			force		query	boolean	false	"Cancel the run first if it has not ended; delete it even if it is pinned"
 //	@Param			If-Match	header	string	false	"ETag that the run must have"
 //	@Success		202			"The run is being stopped and will be deleted"
 //	@Success		204			"The run is gone"
@@ -341,13 +346,8 @@ func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	if err := access.Of(r.Context()).AdmitOwner(run.SubmittedBy); err != nil {
 		return err
 	}
-	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 {
-		if slices.Contains(wanted, "") {
-			return fail(errParameter, "If-Match is empty; it needs an ETag or *")
-		}
-		if !tagged(wanted, revisionTag(run)) {
-			return errPrecondition
-		}
+	if err := matched(r, run); err != nil {
+		return err
 	}
 	if err := h.runs.Delete(r.Context(), run.ID, force); err != nil {
 		return err

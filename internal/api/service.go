@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"runtime"
@@ -31,7 +32,7 @@ func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error 
 	q := h.live.Queue()
 	return h.writeJSON(w, http.StatusOK, wire.Queue{
 		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
-		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns,
+		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns, Paused: q.Paused,
 	})
 }
 
@@ -134,6 +135,10 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 		}
 		if out.Checks == nil {
 			out.Checks = map[string]string{}
+		}
+		if q.Paused {
+			out.Checks = maps.Clone(out.Checks)
+			out.Checks["queue"] = "paused"
 		}
 		return h.writeJSON(w, status, out)
 	}

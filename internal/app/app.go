@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -28,6 +27,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
+	"aiperfd/internal/store"
 	"aiperfd/internal/study"
 	"aiperfd/internal/upkeep"
 )
@@ -47,9 +47,8 @@ type options struct {
 	limits       Limits
 	downloads    *allow.List
 	version      string
-	disk         upkeep.Disk            // nil = nothing is deleted, and no run is refused
-	keep         upkeep.Rules           // of disk
-	metrics      []prometheus.Collector // of the store; see api.Options
+	db           *store.Store // of a daemon; nil = nothing is deleted, no run is refused, and a pause is not stored
+	keep         upkeep.Rules // of db
 	process      ProcessOptions
 	access       *access.Guard // required with a listener
 
@@ -83,10 +82,14 @@ func newApp(o options) (*app, error) {
 	files := hub.FromEnvironment(os.Getenv)
 	files.Allow = o.downloads
 	var err error
+	var pause run.Switch
+	if o.db != nil {
+		pause = store.NewSwitch(o.db)
+	}
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		DiskReserve: o.keep.Reserve(), StopGrace: o.process.StopGrace, StopTimeout: o.process.StopTimeout, Recovered: func() { close(a.recover) },
+		Switch: pause, DiskReserve: o.keep.Reserve(), StopGrace: o.process.StopGrace, StopTimeout: o.process.StopTimeout, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
@@ -129,12 +132,12 @@ func newApp(o options) (*app, error) {
 // keep makes the upkeep of a data directory, and returns the runs and the metrics that the
 // API has then.
 func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
-	if o.disk == nil {
+	if o.db == nil {
 		return a.studies, nil, nil
 	}
 	var err error
-	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
-	return admission{a.studies, a.upkeep}, append(slices.Clip(o.metrics), a.upkeep), err
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.db, Log: o.log})
+	return admission{a.studies, a.upkeep}, append(o.db.Collectors(), a.upkeep), err
 }
 
 // admission refuses new runs while the disk is nearly full. The cells of a study that was

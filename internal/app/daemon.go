@@ -101,7 +101,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
-		disk: db, keep: o.Keep, metrics: db.Collectors(), process: o.Process,
+		db: db, keep: o.Keep, process: o.Process,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())

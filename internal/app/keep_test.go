@@ -34,7 +34,7 @@ func storeRuns(t *testing.T, dir string) {
 	}
 	for n := 1; n <= 5; n++ {
 		at := time.Now().Add(time.Duration(n) * time.Second)
-		r := &run.Run{ID: runID(n), State: bench.StateCompleted, CreatedAt: at, StartedAt: &at, EndedAt: &at, Pinned: n == 1 || n == 4}
+		r := &run.Run{ID: runID(n), State: bench.StateCompleted, CreatedAt: at, StartedAt: &at, EndedAt: &at, Terms: run.Terms{Pinned: n == 1 || n == 4}}
 		switch n {
 		case 3:
 			r.State, r.EndedAt = bench.StateRunning, nil
@@ -144,9 +144,10 @@ func TestKeep(t *testing.T) {
 		{http.MethodGet, "/api/runs/" + runID(2), "", 200, `"broken-entry"`},
 		{http.MethodGet, "/api/runs/" + runID(2) + "/metrics", "", 200, ""},
 		{http.MethodDelete, "/api/runs/" + runID(1), "", 409, "urn:aiperfd:problem:run-pinned"},
-		{http.MethodDelete, "/api/runs/" + runID(1) + "?force=true", "", 409, "urn:aiperfd:problem:run-pinned"},
 		{http.MethodDelete, "/api/runs/" + runID(4), "", 409, "urn:aiperfd:problem:run-pinned"},
 		{http.MethodDelete, "/api/runs/" + runID(5), "", 409, "urn:aiperfd:problem:run-pinned"},
+		{http.MethodDelete, "/api/runs/" + runID(1) + "?force=true", "", 204, ""},
+		{http.MethodDelete, "/api/runs/" + runID(1) + "?force=true", "", 404, ""},
 		{http.MethodDelete, "/api/runs/" + runID(2), "", 204, ""},
 		{http.MethodPost, "/api/runs", "model: m\nendpoint: {url: 'http://127.0.0.1:1'}\nphases: [{name: a, requests: 1}]", 422, ""},
 		{http.MethodPost, "/api/runs", "benchmark:\n  model: m\n  endpoint: {url: 'http://127.0.0.1:1', type: chat}\n  dataset: {type: synthetic, isl: 5, osl: 5}\n" +

@@ -41,7 +41,7 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 	c.mu.Lock()
 	first = c.request == nil
 	if !first {
-		r.Force = r.Force || c.request.Force
+		r.Force, r.Deadline = r.Force || c.request.Force, c.request.Deadline
 		if r.Grace == nil {
 			r.Grace = c.request.Grace
 		}

@@ -24,7 +24,7 @@ func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, 
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		Pinned:   d.Metadata.Pinned && s.Cell == nil, // a study is pinned as a whole
+		Terms:    terms(s),
 		State:    bench.StateQueued,
 		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: secrets.Exact(s.CLICommand), Idempotency: s.Idempotency, Seed: *d.RandomSeed},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
@@ -46,6 +46,21 @@ func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, 
 		}
 	}
 	return r, nil
+}
+
+// terms returns the terms of a submission. A study as a whole is pinned, waits and expires;
+// its cells have only the terms that decide when they start.
+func terms(s run.Submission) run.Terms {
+	m := &s.Document.Metadata
+	out := run.Terms{Priority: m.Priority, SharesTarget: m.AllowSharedTarget}
+	if s.Cell != nil {
+		return out
+	}
+	out.Pinned, out.Deadline, out.TTL = m.Pinned, m.Deadline.Duration(), m.TTL.Duration()
+	if !m.StartAfter.IsZero() {
+		out.StartAfter = &m.StartAfter.Time
+	}
+	return out
 }
 
 func credentials(e *config.Endpoint) run.Credentials {

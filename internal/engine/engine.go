@@ -77,6 +77,8 @@ type Options struct {
 	// StopTimeout is how long active runs have to end and to write their results when the
 	// process stops; 0 = DefaultStopTimeout. The next process ends those that have not.
 	StopTimeout time.Duration
+	// Switch stores whether the queue is paused; nil = this process only remembers it.
+	Switch run.Switch
 	// Wall reads the system clock for the times of runs; nil = [time.Now].
 	Wall func() time.Time
 }
@@ -92,13 +94,9 @@ type Engine struct {
 	health   *health
 	watchdog *watchdog
 
-	mu       sync.Mutex
-	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
-	queue    []*job          // guarded by mu; next first
-	storing  int             // guarded by mu; submissions that take a place in the queue once they are stored
-	active   []*job          // guarded by mu; in order of start
-	last     string          // guarded by mu; id of the run that finished last
-	stopping bool            // guarded by mu
+	edits sync.Mutex // orders the updates of runs and their removal; held during both on purpose
+
+	schedule
 }
 
 // New returns an engine. It does nothing until [Engine.Run].
@@ -115,7 +113,7 @@ func New(o Options) (*Engine, error) {
 		o.Publisher = nobody{}
 	}
 	return &Engine{
-		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
+		opts: o, schedule: schedule{max: o.MaxRuns, jobs: map[string]*job{}}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
 		health: newHealth(), watchdog: newWatchdog(),
 	}, nil
@@ -139,7 +137,7 @@ func (e *Engine) wakeLoop() {
 // ended within [Options.StopTimeout]; their goroutines go on, and the process must end.
 func (e *Engine) Run(ctx context.Context) error {
 	past := &recovery{engine: e}
-	if err := past.begin(ctx); ctx.Err() != nil {
+	if err := cmp.Or(e.recallPause(ctx), past.begin(ctx)); ctx.Err() != nil {
 		return nil // the next process begins again
 	} else if err != nil {
 		e.health.set(run.HealthFailed, checkStore, err.Error())
@@ -159,16 +157,23 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		alive.beat()
-		for j := e.next(); j != nil; j = e.next() {
+		j, wait := e.next(time.Now())
+		if j != nil {
 			supervisors.Go(func() {
 				j.supervise(ctx)
 				e.retire(j)
 				e.freeIdleMemory()
 				e.wakeLoop()
 			})
+			continue
+		}
+		var due <-chan time.Time
+		if wait > 0 {
+			due = time.After(wait)
 		}
 		select {
 		case <-e.wake:
+		case <-due:
 		case <-tick.C:
 			ended{e}.store(ctx, ended{e}.unstored())
 		case <-ctx.Done():
@@ -187,24 +192,6 @@ func (e *Engine) freeIdleMemory() {
 	if idle {
 		debug.FreeOSMemory()
 	}
-}
-
-// next takes the first queued job that may start now: there is room, and no
-// active run loads the same server.
-func (e *Engine) next() *job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping || len(e.active) >= e.opts.MaxRuns {
-		return nil
-	}
-	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan != nil && a.plan.Shares(j.plan) }) {
-			e.queue = slices.Delete(e.queue, i, i+1)
-			e.active = append(e.active, j)
-			return j
-		}
-	}
-	return nil
 }
 
 // retire removes a terminal job from the active ones. Only the newest terminal jobs
@@ -248,7 +235,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
-		first := e.cancelActive(ctx, j, c)
+		first := j.cancel(ctx, c)
 		return j.view(), first || c.Force, nil
 	}
 	r, err = e.Get(ctx, id)
@@ -256,20 +243,6 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 		err = run.ErrAlreadyFinished
 	}
 	return r, false, err
-}
-
-// cancelActive passes a cancel on to the run's execution.
-func (e *Engine) cancelActive(ctx context.Context, j *job, c run.CancelRequest) (first bool) {
-	first = j.exec.cancel.cancel(c)
-	if first {
-		j.warn(j.change(ctx, func(r *run.Run) {
-			if r.State == bench.StateStarting || r.State == bench.StateRunning {
-				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
-				j.exec.state.Store(bench.StateStopping)
-			}
-		}))
-	}
-	return first
 }
 
 // Get returns a run with its configuration.
@@ -316,15 +289,12 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 			return ctx.Err()
 		}
 	}
+	e.edits.Lock()
+	defer e.edits.Unlock()
 	if err := e.opts.Store.Delete(ctx, id); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	delete(e.jobs, id)
-	if e.last == id {
-		e.last = ""
-	}
-	e.mu.Unlock()
+	e.forgetDeleted(id)
 	e.opts.Publisher.Publish(run.Event{Type: run.EventDeleted, RunID: id, At: time.Now().UTC()})
 	return nil
 }
@@ -382,20 +352,6 @@ func (e *Engine) Report(id string) *export.Report {
 	return export.Redacted(j.report, j.secrets)
 }
 
-// Queue returns the state of the queue.
-func (e *Engine) Queue() run.Queue {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
-	for _, j := range e.queue {
-		q.IDs = append(q.IDs, j.id)
-	}
-	for _, j := range e.active {
-		q.Running = append(q.Running, j.id)
-	}
-	return q
-}
-
 // Artifacts opens the folder of a run; the caller closes it. The error is
 // fs.ErrNotExist if there is none.
 func (e *Engine) Artifacts(id string) (*os.Root, error) {
@@ -414,8 +370,12 @@ func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) {
 	return e.Get(ctx, id)
 }
 
-func (e *Engine) job(id string) *job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.jobs[id]
+// CancelAll cancels every active run by force, and returns how many there were. What was
+// recorded is still exported.
+func (e *Engine) CancelAll() int {
+	active := stop{e}.left()
+	for _, j := range active {
+		j.cancel(context.Background(), run.CancelRequest{Force: true})
+	}
+	return len(active)
 }

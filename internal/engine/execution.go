@@ -68,7 +68,8 @@ type system struct {
 
 // notifications are how a run reports to the engine. None blocks.
 type notifications struct {
-	log           zerolog.Logger
+	log           zerolog.Logger                                     // its lines are in the log of the run too
+	note          func(level, message string, fields map[string]any) // writes to the log of the run only
 	publish       func(what run.EventType, snap *run.Snapshot, phase int)
 	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
 	alarm         func(text string) // status, as a warning

@@ -2,24 +2,62 @@ package engine
 
 import (
 	"context"
+	"slices"
 
+	"golang.org/x/sync/semaphore"
+
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 )
 
 // History is what was recorded of runs over their time. Its methods are safe for concurrent
 // use, and none waits for a run.
-type History struct{ engine *Engine }
+type History struct {
+	engine  *Engine
+	reading *semaphore.Weighted
+}
+
+// maxReading bounds the series that are read at the same time: that of a day takes most of
+// a second of a processor, which active runs need too.
+const maxReading = 2
 
 // NewHistory returns the history of the runs of an engine.
-func NewHistory(e *Engine) *History { return &History{e} }
+func NewHistory(e *Engine) *History { return &History{e, semaphore.NewWeighted(maxReading)} }
 
 // Series returns a part of the time series of a run. It is empty before the first phase, and
-// for a run that had none.
+// for a run that had none. It waits while too many others are read.
 func (h *History) Series(ctx context.Context, id string, q series.Query) (*series.Result, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
 	if j := h.engine.job(id); j != nil {
 		if recorder := j.exec.observed.series.Load(); recorder != nil {
 			return recorder.Read(ctx, q)
 		}
 	}
 	return series.Read(ctx, h.engine.opts.Store.Dir(id), q)
+}
+
+// Log calls each for the lines of the log of a run, the oldest first. A run that was never
+// started has none.
+func (h *History) Log(id string, each func(*runlog.Line) error) error {
+	return runlog.Read(h.engine.opts.Store.Dir(id), each)
+}
+
+// Active reports whether the log of a run may get further lines from this process.
+func (h *History) Active(id string) bool {
+	e := h.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j := e.jobs[id]
+	if j == nil || e.stopping && slices.Contains(e.queue, j) {
+		return false
+	}
+	select {
+	case <-j.done:
+		return false
+	default:
+		return true
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/run"
 )
 
@@ -37,8 +38,9 @@ type job struct {
 
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
-	run  run.Run // guarded by mu
-	lost bool    // guarded by mu; the store has refused the last change
+	run  run.Run     // guarded by mu
+	log  *runlog.Log // guarded by mu; nil before the run starts
+	lost bool        // guarded by mu; the store has refused the last change
 
 	report *export.Report // guarded by mu; nil before the results are computed
 }
@@ -72,10 +74,14 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 	j.save.Lock()
 	defer j.save.Unlock()
 	j.mu.Lock()
+	before, log := j.run.State, j.log
 	apply(&j.run)
 	j.run.Revision++
 	r := j.run
 	j.mu.Unlock()
+	if r.State != before {
+		logState(log, &r)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	err := j.opts.Store.Put(ctx, &r)
@@ -87,6 +93,27 @@ func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 		return fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	return nil
+}
+
+// logState writes the state of a run to its log.
+func logState(log *runlog.Log, r *run.Run) {
+	level, fields := "info", map[string]any{"state": r.State}
+	if r.StateReason != "" {
+		fields["reason"] = r.StateReason
+	}
+	if r.Error != nil {
+		level, fields["code"] = "error", r.Error.Code
+	}
+	log.Add(level, "the run is "+string(r.State), fields)
+}
+
+// openLog opens the log of the run and returns a logger whose lines are in it too.
+func (j *job) openLog() (*runlog.Log, zerolog.Logger) {
+	log := runlog.New(j.opts.Store.Dir(j.id), j.secrets)
+	j.mu.Lock()
+	j.log = log
+	j.mu.Unlock()
+	return log, log.Tee(j.opts.Log.With().Str("run", j.id).Logger())
 }
 
 // emit publishes an event of a run.
@@ -113,9 +140,11 @@ func (j *job) emitPhase(what run.EventType, snap *run.Snapshot, phase int) {
 // supervise performs one run from its start to its end. It owns every goroutine of
 // the run. Only a cancel of the run stops it: the end of ctx does not.
 func (j *job) supervise(ctx context.Context) {
+	lines, log := j.openLog()
+	lines.Clear()
 	defer func() {
 		if fault := recover(); fault != nil {
-			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.id).Msg("run crashed")
+			log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Msg("run crashed")
 			j.warn(j.change(ctx, func(r *run.Run) { j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
@@ -125,10 +154,12 @@ func (j *job) supervise(ctx context.Context) {
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
 	}))
+	ended := watchDeadline(ctx, j)
+	defer ended()
 	x.state.Store(bench.StateStarting)
 	x.id = j.id
 	x.notify.publish = j.emitPhase
-	x.notify.log = j.opts.Log.With().Str("run", j.id).Logger()
+	x.notify.log, x.notify.note = log, lines.Add
 	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
 	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
 	x.notify.modelResolved = func(p *plan.Plan) { j.modelResolved(ctx, p) }
@@ -150,9 +181,52 @@ func (j *job) supervise(ctx context.Context) {
 	x.cancel.onCancel(cancel)
 	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
+	ended()
 	j.enter(ctx, bench.StateExporting)
 	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.id), fault))
 	x.releaseInputs()
+}
+
+// amend applies an update to the run and publishes it. If the store refuses it, nothing
+// changes.
+func (j *job) amend(ctx context.Context, change func(*run.Run) error) (*run.Run, error) {
+	j.save.Lock()
+	defer j.save.Unlock()
+	r := j.view()
+	if err := change(r); err != nil {
+		return nil, err
+	}
+	r.Name, r.Notes = j.secrets.String(r.Name), j.secrets.String(r.Notes)
+	labels := make(map[string]string, len(r.Labels))
+	for name, text := range r.Labels {
+		labels[j.secrets.String(name)] = j.secrets.String(text)
+	}
+	r.Labels = labels
+	r.Revision++
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := j.opts.Store.Put(ctx, r); err != nil {
+		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
+	}
+	j.mu.Lock()
+	j.run, j.lost = *r, false
+	j.mu.Unlock()
+	j.emit(run.EventUpdated, j.exec.latest())
+	return r, nil
+}
+
+// cancel stops an active run; first reports whether it had not been cancelled before.
+func (j *job) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
+	first = j.exec.cancel.cancel(c)
+	if first {
+		j.warn(j.change(ctx, func(r *run.Run) {
+			if r.State == bench.StateStarting || r.State == bench.StateRunning {
+				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
+				j.exec.state.Store(bench.StateStopping)
+			}
+		}))
+	}
+	return first
 }
 
 // setStatus shows what the run is waiting for; empty = it no longer waits. The reason
@@ -206,6 +280,10 @@ func (j *job) abandon(ctx context.Context, err error) {
 	x := j.exec
 	x.close()
 	j.warn(j.change(ctx, func(r *run.Run) {
+		if x.cancel.overdue() {
+			j.fail(r, overdue(r))
+			return
+		}
 		if x.cancel.cancelled() {
 			j.finish(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
@@ -223,11 +301,17 @@ func (j *job) abandon(ctx context.Context, err error) {
 // conclude makes the outcome durable and announces it.
 func (j *job) conclude(ctx context.Context, o report.Outcome) {
 	x := j.exec
+	if o.State == bench.StateCancelled && x.cancel.overdue() {
+		o.State, o.Err = bench.StateFailed, overdue(j.view())
+	}
 	j.mu.Lock()
 	j.report = o.Report
 	j.mu.Unlock()
 	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.id), o.Report))
 	j.emit(run.EventExported, x.latest())
+	for _, w := range slices.Concat(j.view().Warnings, o.Warnings) {
+		x.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
+	}
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)

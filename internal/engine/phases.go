@@ -84,10 +84,15 @@ func (x performance) performTogether(ctx context.Context, together []plan.Phase)
 		}
 		a := x.begin(ctx, &together[i], begun)
 		begun = append(begun, a.load)
+		x.notify.note("info", "the phase begins", map[string]any{"phase": a.plan.Name})
 		working.Go(func() {
 			a.load.Run(ctx)
 			a.recorder.Close()
 			x.finish(a)
+			s := &a.finished.public.Stats
+			x.notify.note("info", "the phase has ended", map[string]any{
+				"phase": s.Name, "end": s.End, "sent": s.Sent, "completed": s.Completed, "errors": s.Errors, "cancelled": s.Cancelled,
+			})
 		})
 	}
 	working.Wait()

@@ -37,6 +37,7 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 		plan: p, secrets: secrets, cancel: newCancellation(),
 		notify: notifications{
 			log:     zerolog.Nop(),
+			note:    func(string, string, map[string]any) {},
 			publish: func(run.EventType, *run.Snapshot, int) {}, status: func(string) {}, alarm: func(string) {},
 			modelResolved: func(*plan.Plan) {},
 		},

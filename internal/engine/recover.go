@@ -130,7 +130,7 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 // conclude ends an interrupted run with the results from its record file. A run that is
 // cancelled ends without results; one that the end of the process stops stays as it is.
 func (v *recovery) conclude(ctx context.Context, j *job) {
-	log := v.engine.opts.Log.With().Str("run", j.id).Logger()
+	_, log := j.openLog()
 	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
 	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)
@@ -159,7 +159,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	}
 	j.finish(r, bench.StateFailed, interruptedReason)
 	j.warn(j.change(ctx, func(now *run.Run) {
-		r.Revision = now.Revision
+		r.Revision, r.Name, r.Labels, r.Notes, r.Terms = now.Revision, now.Name, now.Labels, now.Notes, now.Terms // updated meanwhile
 		*now = *r
 	}))
 	tries.end()
@@ -239,7 +239,6 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		return v.refuse(ctx, r)
 	}
 	d.RandomSeed = &r.Seed
-	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes, Pinned: r.Pinned}
 	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, By: r.SubmittedBy, CLICommand: r.CLICommand, Cell: r.Cell})
 	if err != nil {
 		r.Error = &run.Error{Code: run.Internal, Message: fmt.Sprintf("compile queued run: %v", err)}

@@ -35,7 +35,7 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 	log.Info().Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
 		Msg("stopping: new runs are refused, and active runs are cancelled")
 	for _, j := range active {
-		e.cancelActive(ctx, j, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason})
+		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason})
 	}
 	done := make(chan struct{})
 	go func() {
@@ -52,7 +52,7 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 			for _, j := range e.left() {
 				if j.view().State == bench.StateStopping {
 					log.Warn().Str("run", j.id).Msg("stopping: the requests of the run are aborted, because its grace period is too long")
-					e.cancelActive(ctx, j, run.CancelRequest{Force: true})
+					j.cancel(ctx, run.CancelRequest{Force: true})
 				}
 			}
 		case <-timeout:
@@ -71,14 +71,4 @@ func (e stop) left() []*job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.active)
-}
-
-// CancelAll cancels every active run by force, and returns how many there were. What was
-// recorded is still exported.
-func (e *Engine) CancelAll() int {
-	active := stop{e}.left()
-	for _, j := range active {
-		e.cancelActive(context.Background(), j, run.CancelRequest{Force: true})
-	}
-	return len(active)
 }

@@ -101,7 +101,7 @@ func (e *Engine) enqueue(j *job) {
 		e.storing--
 	}
 	e.jobs[j.id] = j
-	e.queue = append(e.queue, j)
+	e.place(j)
 	e.mu.Unlock()
 	j.emit(run.EventQueued, nil)
 	e.wakeLoop()

@@ -22,11 +22,11 @@ type Submission struct {
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with
 // the grace period of its phase.
 type CancelRequest struct {
-	Force bool           // abort the requests in flight now; escalates an earlier graceful stop
-	Grace *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
-	// MaxGrace bounds the grace period, whoever has set it; 0 = it is not bounded.
-	MaxGrace time.Duration
-	Reason   string // for people; may be empty
+	Force    bool           // abort the requests in flight now; escalates an earlier graceful stop
+	Grace    *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
+	MaxGrace time.Duration  // bounds the grace period, whoever has set it; 0 = it is not bounded
+	Reason   string         // for people; may be empty
+	Deadline bool           // the run has passed its deadline, so that it fails
 	// Patience ends the grace period early when nothing has been received for this
 	// long; 0 = the grace period never ends early.
 	Patience time.Duration
@@ -38,6 +38,24 @@ type Queue struct {
 	Running []string // active runs, in the order of their start
 	Max     int      // queued runs allowed, ≥ 1
 	MaxRuns int      // runs allowed at the same time, ≥ 1
+	Paused  bool     // no run starts
+	// Rivals are the active runs that queued ones wait for because they use the same
+	// server, by the id of the queued one.
+	Rivals map[string]string
+}
+
+// Reason returns why a queued run does not start now; empty = it waits for its turn.
+func (q *Queue) Reason(r *Run, now time.Time) string {
+	rival := q.Rivals[r.ID]
+	switch {
+	case q.Paused:
+		return "the queue is paused"
+	case r.Ready(now) > 0:
+		return "starts after " + r.StartAfter.UTC().Format(time.RFC3339)
+	case rival != "":
+		return "waits for run " + rival + ", which uses the same server"
+	}
+	return ""
 }
 
 // Health is the state that the probes report. A run that failed does not change it.

@@ -21,6 +21,7 @@ const (
 	EventMetrics       EventType = "metrics" // once a second
 	EventExported      EventType = "results_exported"
 	EventComplete      EventType = "benchmark_complete"
+	EventUpdated       EventType = "run_updated" // a user changed its name, its terms, …; any time
 	EventDeleted       EventType = "run_deleted"
 )
 

@@ -14,16 +14,16 @@ import (
 // configuration. Values of this type are copies. It is stored as JSON, so that the
 // folder of a run is self-contained.
 type Run struct {
-	ID          string            `json:"id"` // 32 lower-case hex digits, ordered by time
-	Name        string            `json:"name"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Notes       string            `json:"notes,omitempty"`
-	Pinned      bool              `json:"pinned,omitempty"` // neither the retention rules nor DELETE remove it
-	State       bench.State       `json:"state"`
-	StateReason string            `json:"state_reason"` // for users; may be empty
-	CreatedAt   time.Time         `json:"created_at"`
-	StartedAt   *time.Time        `json:"started_at"`
-	EndedAt     *time.Time        `json:"ended_at"`
+	ID     string            `json:"id"` // 32 lower-case hex digits, ordered by time
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Notes  string            `json:"notes,omitempty"`
+	Terms
+	State       bench.State `json:"state"`
+	StateReason string      `json:"state_reason"` // for users; may be empty
+	CreatedAt   time.Time   `json:"created_at"`
+	StartedAt   *time.Time  `json:"started_at"`
+	EndedAt     *time.Time  `json:"ended_at"`
 	Origin
 	Models      []string        `json:"models"`
 	Targets     []string        `json:"targets"` // redacted base URLs
@@ -61,6 +61,43 @@ type Idempotency struct {
 	Caller string `json:"caller,omitempty"` // name of the token; empty = none
 	Key    string `json:"key"`              // chosen by the client, 1 to 255 visible ASCII characters
 	Body   string `json:"body_sha256"`      // of the document, in hexadecimal
+}
+
+// Terms are when a run may start, how long it may take, and how long it is kept. The zero
+// value sets no limits.
+type Terms struct {
+	Pinned     bool          `json:"pinned,omitempty"`      // the retention rules do not delete it
+	Priority   int           `json:"priority,omitempty"`    // -100 to 100; the highest starts first
+	StartAfter *time.Time    `json:"start_after,omitempty"` // nil = at once
+	Deadline   time.Duration `json:"deadline_ns,omitempty"` // after the start; 0 = none
+	TTL        time.Duration `json:"ttl_ns,omitempty"`      // after the end; 0 = as the retention rules say
+	// SharesTarget permits the run to load a server together with other runs that permit it.
+	SharesTarget bool `json:"allow_shared_target,omitempty"`
+}
+
+// Ready returns how long a run must still wait for its StartAfter; at most 0 = not at all.
+func (t *Terms) Ready(now time.Time) time.Duration {
+	if t.StartAfter == nil {
+		return 0
+	}
+	return t.StartAfter.Sub(now)
+}
+
+// ExpiresAt returns when the run will be deleted because of its TTL; nil = not, or not
+// known before its end.
+func (r *Run) ExpiresAt() *time.Time {
+	if r.TTL <= 0 || r.EndedAt == nil {
+		return nil
+	}
+	return new(r.EndedAt.Add(r.TTL))
+}
+
+// Before orders queued runs: by priority, then as they were submitted.
+func (r *Run) Before(other *Run) bool {
+	if r.Priority != other.Priority {
+		return r.Priority > other.Priority
+	}
+	return r.ID < other.ID
 }
 
 // Kind is what a [Run] is.
@@ -216,6 +253,7 @@ const (
 	ExportFailed     ErrorCode = "export"           // results could not be written
 	Internal         ErrorCode = "internal"         // a defect of aiperfd
 	Interrupted      ErrorCode = "daemon-restarted" // the process ended while the run was active
+	DeadlinePassed   ErrorCode = "deadline"         // the run took longer than its deadline
 	SecretLost       ErrorCode = "secret-lost"      // queued with secrets, which are never stored
 	TooManyFailures  ErrorCode = "cell-failures"    // a study ended because of its failed cells
 )

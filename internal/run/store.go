@@ -26,6 +26,14 @@ type Store interface {
 	Ping(ctx context.Context) error
 }
 
+// Switch stores whether the queue is paused. Its methods are safe for concurrent use.
+type Switch interface {
+	// Paused reports whether the queue is paused.
+	Paused(ctx context.Context) (bool, error)
+	// SetPaused is durable when it returns.
+	SetPaused(ctx context.Context, paused bool) error
+}
+
 // Query selects runs. The zero Query selects all, newest first.
 type Query struct {
 	States        []bench.State
@@ -37,6 +45,7 @@ type Query struct {
 	Parent        string       // id of a study: its cells
 	TopLevel      bool         // without the cells of studies
 	Unpinned      bool         // without pinned runs
+	ExpiredBy     time.Time    // runs whose [Run.ExpiresAt] is not after this time; zero = all
 	Idempotency   *Idempotency // runs that were submitted by its caller with its key; nil = all
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
@@ -80,6 +89,7 @@ var (
 	ErrNotFound        = errors.New("run not found")
 	ErrActive          = errors.New("run is not terminal")
 	ErrPinned          = errors.New("run is pinned")
+	ErrNotQueued       = errors.New("run is not queued")
 	ErrAlreadyFinished = errors.New("run has already finished")
 	ErrQueueFull       = errors.New("queue is full")
 	ErrStopping        = errors.New("engine is stopping")

@@ -210,10 +210,10 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	}
 	k := keysOf(r)
 	_, err = tx.ExecContext(ctx, `INSERT INTO runs
-		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes,
-		string(r.Kind()), r.ParentID(), r.Pinned)
+		string(r.Kind()), r.ParentID(), r.Pinned, k.expires)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func check(q run.Query) (*query, error) {
 func bind(q run.Query) string {
 	q.Limit, q.Cursor = 0, ""
 	q.Sort = cmp.Or(q.Sort, run.SortCreated)
-	q.CreatedAfter, q.CreatedBefore = q.CreatedAfter.UTC(), q.CreatedBefore.UTC()
+	q.CreatedAfter, q.CreatedBefore, q.ExpiredBy = q.CreatedAfter.UTC(), q.CreatedBefore.UTC(), q.ExpiredBy.UTC()
 	text, err := json.Marshal(q)
 	if err != nil {
 		text = fmt.Append(nil, q) // a time that JSON cannot represent
@@ -128,13 +128,14 @@ func (q *query) number(k keys) int64 {
 // keys are the values by which runs are sorted and selected.
 type keys struct {
 	created, started, ended, duration int64
+	expires                           int64
 	name, notes                       string
 }
 
 func keysOf(r *run.Run) keys {
 	k := keys{
 		created: unixNano(&r.CreatedAt), started: unixNano(r.StartedAt), ended: unixNano(r.EndedAt), duration: absent,
-		name: strings.ToLower(r.Name), notes: strings.ToLower(r.Notes),
+		expires: unixNano(r.ExpiresAt()), name: strings.ToLower(r.Name), notes: strings.ToLower(r.Notes),
 	}
 	if r.StartedAt != nil && r.EndedAt != nil {
 		k.duration = int64(r.EndedAt.Sub(*r.StartedAt))
@@ -167,6 +168,7 @@ func (q *query) matches(r *run.Run) bool {
 		q.TopLevel && r.ParentID() != "",
 		q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Caller != q.Idempotency.Caller || r.Idempotency.Key != q.Idempotency.Key),
 		q.Unpinned && r.Pinned,
+		!q.ExpiredBy.IsZero() && k.expires > unixNano(&q.ExpiredBy),
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
@@ -252,6 +254,9 @@ func (q *query) where() (string, []any) {
 	}
 	if q.Unpinned {
 		add("pinned = 0")
+	}
+	if !q.ExpiredBy.IsZero() {
+		add("expires_at <= ?", unixNano(&q.ExpiredBy))
 	}
 	if q.Model != "" {
 		add("EXISTS (SELECT 1 FROM models WHERE run_id = runs.id AND model = ?)", q.Model)

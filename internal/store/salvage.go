@@ -60,7 +60,7 @@ func decode(w *row, dir string) *run.Run {
 func (w *row) remains() *run.Run {
 	r := &run.Run{
 		ID: w.id, Name: w.name, State: bench.State(w.state), CreatedAt: time.Unix(0, w.created).UTC(),
-		StartedAt: wallTime(w.start), EndedAt: wallTime(w.ended), Pinned: w.pinned,
+		StartedAt: wallTime(w.start), EndedAt: wallTime(w.ended), Terms: run.Terms{Pinned: w.pinned},
 	}
 	if run.Kind(w.kind) == run.KindSweep {
 		r.Study = new(run.Study)

@@ -32,6 +32,7 @@ type performance struct {
 	cancelled chan struct{}
 	done      chan struct{} // closed when the study has ended, or the process stops
 
+	save    sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu      sync.Mutex
 	run     run.Run            // guarded by mu
 	child   string             // guarded by mu; id of the active cell
@@ -85,6 +86,8 @@ func (p *performance) view() *run.Run {
 
 // change applies a change to the study, stores it and publishes it, even if ctx has ended.
 func (p *performance) change(ctx context.Context, apply func(*run.Run)) {
+	p.save.Lock()
+	defer p.save.Unlock()
 	p.mu.Lock()
 	apply(&p.run)
 	p.run.Revision++
@@ -110,6 +113,9 @@ func (p *performance) emit(what run.EventType) {
 func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
 	p.mu.Lock()
 	first = p.request == nil
+	if !first {
+		c.Deadline = p.request.Deadline
+	}
 	p.request = &c
 	child, active := p.child, p.run.State.Active()
 	p.mu.Unlock()
@@ -120,6 +126,7 @@ func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bo
 		}
 	}
 	if child != "" {
+		c.Deadline = false // it is that of the study
 		if _, _, err := p.opts.Runner.Cancel(ctx, child, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 			p.opts.Log.Error().Err(err).Str("run", child).Msg("cancel cell")
 		}
@@ -137,13 +144,11 @@ func (p *performance) perform(ctx context.Context) {
 			r.State = bench.StateRunning
 		}
 	})
+	ended := p.watchDeadline(ctx)
 	err := p.cells(ctx)
-	select {
-	case <-p.cancelled:
-	default:
-		if ctx.Err() != nil {
-			return // the next process goes on
-		}
+	ended()
+	if !p.stopped() && ctx.Err() != nil {
+		return // the next process goes on
 	}
 	p.change(ctx, func(r *run.Run) { r.State, r.Study.Current = bench.StateExporting, "" })
 	var fault *run.Error
@@ -179,6 +184,9 @@ func (p *performance) end(ctx context.Context, fault *run.Error) {
 	request := p.request
 	p.mu.Unlock()
 	switch {
+	case request != nil && request.Deadline:
+		fault := &run.Error{Code: run.DeadlinePassed, Message: fmt.Sprintf("the study had not ended %v after its start (metadata.deadline)", p.view().Deadline)}
+		p.finish(ctx, bench.StateFailed, fault.Message, fault)
 	case request != nil:
 		p.finish(ctx, bench.StateCancelled, cmp.Or(request.Reason, "cancelled"), nil)
 	case fault != nil:
@@ -402,6 +410,7 @@ func (p *performance) queue(ctx context.Context, v *cell.Variation, trial int) (
 	if err != nil {
 		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
 	}
+	doc.Metadata.Priority = p.view().Priority
 	sub := run.Submission{Document: doc, Via: p.run.Via, By: p.run.SubmittedBy, CLICommand: p.run.CLICommand, Cell: place}
 	for _, w := range warnings {
 		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})

@@ -39,6 +39,12 @@ type Runner interface {
 	Get(ctx context.Context, id string) (*run.Run, error)
 	// List returns runs without their configurations.
 	List(ctx context.Context, q run.Query) (run.Page, error)
+	// Update applies a change of a user to a run, see [Service.Update].
+	Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error)
+	// Queue returns the state of the queue.
+	Queue() run.Queue
+	// Pause makes the queue start no more runs, or start them again.
+	Pause(ctx context.Context, paused bool) error
 	// Snapshot returns the newest snapshot of a run.
 	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 }
@@ -70,12 +76,13 @@ type Options struct {
 // storeTimeout bounds a change of a study in the store.
 const storeTimeout = 10 * time.Second
 
-// Service accepts studies and runs, and performs the studies in the order in which they
-// were submitted. Its methods are safe for concurrent use.
+// Service accepts studies and runs, and performs the studies by priority and in the order
+// in which they were submitted. Its methods are safe for concurrent use.
 type Service struct {
 	Runner // runs that are no studies
 	opts   Options
-	slots  chan struct{} // one element per study being performed
+	turns  *turns        // of the studies that are queued
+	edits  sync.Mutex    // orders updates of studies and their removal; held during both on purpose
 	ready  chan struct{} // closed when the studies of an earlier process are recovered
 
 	mu      sync.Mutex
@@ -93,7 +100,7 @@ func New(o Options) (*Service, error) {
 	}
 	o.MaxStudies, o.MaxQueued = cmp.Or(o.MaxStudies, 1), cmp.Or(o.MaxQueued, 100)
 	return &Service{
-		Runner: o.Runner, opts: o, slots: make(chan struct{}, o.MaxStudies), ready: make(chan struct{}),
+		Runner: o.Runner, opts: o, turns: newTurns(o.MaxStudies), ready: make(chan struct{}),
 		studies: make(map[string]*performance),
 	}, nil
 }
@@ -108,6 +115,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	s.turns.hold(s.Queue().Paused)
 	close(s.ready)
 	<-ctx.Done()
 	return nil
@@ -164,11 +172,12 @@ func (s *Service) release() {
 	s.storing--
 }
 
-// start performs a study as soon as those before it are complete.
+// start performs a study when it is its turn.
 func (s *Service) start(p *performance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.studies[p.run.ID] = p
+	s.turns.enter(p)
 	p.emit(run.EventQueued)
 	ctx := s.ctx
 	s.all.Go(func() {
@@ -179,13 +188,12 @@ func (s *Service) start(p *performance) {
 			s.mu.Unlock()
 			close(p.done)
 		}()
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
+		switch {
+		case s.turns.take(ctx, p):
+			defer s.turns.release()
 			p.perform(ctx)
-		case <-p.cancelled:
+		case p.stopped():
 			p.finish(ctx, bench.StateCancelled, "cancelled while queued", nil)
-		case <-ctx.Done():
 		}
 	})
 }
@@ -251,15 +259,50 @@ func (s *Service) Cancel(ctx context.Context, id string, c run.CancelRequest) (*
 	return r, false, nil
 }
 
-// Delete removes a run or a study with its cells, and their files. With force, an active
-// one is cancelled first. A cell of an active study cannot be deleted, nor what is pinned.
+// Update changes what users may change of a run or a study: name, labels, notes and terms.
+// change is called once, with a copy; its error ends the update. The change is durable when
+// Update returns.
+func (s *Service) Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	p := s.find(id)
+	if p == nil {
+		return s.Runner.Update(ctx, id, change)
+	}
+	r, err := p.amend(ctx, change)
+	s.turns.change(func() {}) // the priority may be another one
+	return r, err
+}
+
+// Pause makes the queue start no more runs and studies, or start them again. A study that
+// has begun performs no further runs meanwhile. It is durable when Pause returns.
+func (s *Service) Pause(ctx context.Context, paused bool) error {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	if err := s.Runner.Pause(ctx, paused); err != nil {
+		return err
+	}
+	s.turns.hold(paused)
+	return nil
+}
+
+// Delete removes a run or a study with its cells, and their files. What is pinned needs
+// force; with force, an active one is cancelled first. A cell of an active study cannot be
+// deleted.
 func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 	r, err := s.Get(ctx, id)
 	if err != nil {
 		return err
-	}
-	if s.pinned(ctx, r) {
-		return run.ErrPinned
 	}
 	if p := s.find(id); p != nil {
 		if !force {
@@ -272,7 +315,13 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 			return ctx.Err()
 		}
 	}
+	if r.Study != nil || !force { // else the run may be active until its end is stored
+		s.edits.Lock()
+		defer s.edits.Unlock()
+	}
 	switch {
+	case !force && s.pinned(ctx, id):
+		return run.ErrPinned
 	case r.Cell != nil && s.find(r.Cell.ParentID) != nil:
 		return fmt.Errorf("%w: its study is active", run.ErrActive)
 	case r.Study != nil:
@@ -290,12 +339,12 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 }
 
 // pinned reports whether a run or the study that it belongs to is pinned.
-func (s *Service) pinned(ctx context.Context, r *run.Run) bool {
-	if r.Cell == nil || r.Pinned {
-		return r.Pinned
+func (s *Service) pinned(ctx context.Context, id string) bool {
+	r, err := s.Get(ctx, id)
+	if err == nil && r.Cell != nil && !r.Pinned {
+		r, err = s.Get(ctx, r.Cell.ParentID)
 	}
-	parent, err := s.Get(ctx, r.Cell.ParentID)
-	return err == nil && parent.Pinned
+	return err == nil && r.Pinned
 }
 
 // cellsOf returns the cells of a study, oldest first.

@@ -29,11 +29,12 @@ type runner struct {
 	run.Store
 	fails func(*run.Run) string // why a run fails; "" = it does not
 
-	mu    sync.Mutex
-	began time.Time
-	next  int                      // guarded by mu
-	done  map[string]chan struct{} // guarded by mu
-	lines []string                 // guarded by mu; what was submitted, and when
+	mu     sync.Mutex
+	began  time.Time
+	next   int                      // guarded by mu
+	done   map[string]chan struct{} // guarded by mu
+	lines  []string                 // guarded by mu; what was submitted, and when
+	paused bool                     // guarded by mu
 }
 
 const length = 10 * time.Second
@@ -434,4 +435,32 @@ func TestResumeFails(t *testing.T) {
 			time.Sleep(length)
 		})
 	}
+}
+
+// Update implements Runner.
+func (r *runner) Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	q, err := r.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(q); err != nil {
+		return nil, err
+	}
+	q.Revision++
+	return q, r.Put(ctx, q)
+}
+
+// Queue implements Runner.
+func (r *runner) Queue() run.Queue {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return run.Queue{Paused: r.paused}
+}
+
+// Pause implements Runner.
+func (r *runner) Pause(_ context.Context, paused bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.paused = paused
+	return nil
 }

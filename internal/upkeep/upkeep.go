@@ -23,8 +23,9 @@ const (
 	DefaultMinFree = 1 << 30
 )
 
-// Rules say how much is kept. Runs that have not ended and pinned ones are kept in any
-// case, and do not count. A study counts as one run, with its cells.
+// Rules say how much is kept, besides the time that runs have of their own ([run.Run.ExpiresAt]).
+// Runs that have not ended and pinned ones are kept in any case, and do not count. A study
+// counts as one run, with its cells.
 type Rules struct {
 	MaxRuns  int           // 0 = without limit
 	MaxBytes int64         // of the files of runs; 0 = without limit
@@ -124,6 +125,9 @@ func candidates() run.Query {
 
 // apply deletes what the rules do not keep.
 func (u *Upkeep) apply(ctx context.Context) error {
+	if err := u.expire(ctx); err != nil {
+		return err
+	}
 	bytes, err := u.measure(ctx)
 	if err != nil {
 		return err
@@ -145,6 +149,28 @@ func (u *Upkeep) apply(ctx context.Context) error {
 			}
 			left, bytes = left-1, bytes-u.sizes[r.ID]
 			delete(u.sizes, r.ID)
+		}
+		if u.deleted.Load() == before {
+			return nil // nothing is left, or it cannot be deleted now
+		}
+	}
+}
+
+// expire deletes the runs whose own time has passed.
+func (u *Upkeep) expire(ctx context.Context) error {
+	q := candidates()
+	q.ExpiredBy = time.Now()
+	for {
+		page, err := u.Runs.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		before := u.deleted.Load()
+		for i := range page.Runs {
+			if err := u.delete(ctx, &page.Runs[i]); err != nil {
+				return err
+			}
+			delete(u.sizes, page.Runs[i].ID)
 		}
 		if u.deleted.Load() == before {
 			return nil // nothing is left, or it cannot be deleted now

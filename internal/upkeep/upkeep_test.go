@@ -148,6 +148,33 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// Runs are deleted when their own time has passed, unless they are pinned; a study with its
+// cells.
+func TestExpiry(t *testing.T) {
+	b := newBed(t, Rules{})
+	ttl := func(d time.Duration) func(*run.Run) { return func(r *run.Run) { r.TTL = d } }
+	b.put(t, 5, 1, ttl(4*time.Minute))
+	b.put(t, 6, 1, ttl(7*time.Minute))
+	b.put(t, 7, 1, func(r *run.Run) { r.TTL, r.Pinned = time.Second, true })
+	b.put(t, 8, 1, func(r *run.Run) { r.TTL, r.State, r.EndedAt = time.Second, bench.StateRunning, nil })
+	b.put(t, 9, 1, func(r *run.Run) { r.TTL, r.Study = time.Second, &run.Study{} })
+	b.put(t, 10, 1, func(r *run.Run) { r.Cell = &run.Cell{ParentID: id(9)} })
+	b.put(t, 11, 1, ttl(1<<63-1))
+	if err := b.apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{6, 7, 8, 11}, b.left(t)); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	b.put(t, 7, 1, ttl(time.Second)) // unpinned
+	if err := b.apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{6, 8, 11}, b.left(t)); diff != "" {
+		t.Errorf("runs after the unpinning (-want +got):\n%s", diff)
+	}
+}
+
 // More runs than one page are deleted at once.
 func TestManyRuns(t *testing.T) {
 	b := newBed(t, Rules{MaxRuns: 5})

@@ -13,8 +13,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/amend"
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/records"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/runlog"
 )
 
 // bodies are the types of all answers; the types inside them are found from
@@ -23,7 +27,8 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
+		runlog.Line{},
 	}
 }
 
@@ -37,6 +42,7 @@ func complete(doc *openapi3.T, examples string) error {
 		}
 	}
 	documentBodies(doc)
+	patchBody(doc.Components.Schemas["wire.Patch"].Value)
 	doc.Components.SecuritySchemes = securitySchemes()
 	scopes := api.Scopes()
 	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
@@ -60,6 +66,22 @@ func complete(doc *openapi3.T, examples string) error {
 		}
 	}
 	return nil
+}
+
+// patchBody describes a merge patch: null removes each member, and lengths of time are
+// written as in a document.
+func patchBody(s *openapi3.Schema) {
+	s.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
+	for _, member := range s.Properties {
+		member.Value.Nullable = true
+	}
+	labels := s.Properties["labels"].Value
+	labels.AdditionalProperties = openapi3.AdditionalProperties{
+		Schema: inline(&openapi3.Schema{Type: types("string"), Nullable: true, MaxLength: new(uint64(value.MaxLabelValue))}),
+	}
+	ttl := s.Properties["ttl"].Value
+	number := &openapi3.Schema{Type: types("number"), Min: new(0.0), Max: ttl.Max, Nullable: true, ExclusiveMin: openapi3.ExclusiveBound{Bool: new(true)}}
+	s.Properties["ttl"] = inline(&openapi3.Schema{Description: ttl.Description, AnyOf: openapi3.SchemaRefs{inline(number), ref(durationSchema)}})
 }
 
 // refine tells a schema which members of its Go type can be null, and which are
@@ -174,7 +196,7 @@ func problems(op *openapi3.Operation) {
 // binary ones. A probe answers with a text, or with JSON if that is asked for.
 func plainTexts(op *openapi3.Operation) {
 	for _, response := range op.Responses.Map() {
-		for _, name := range []string{"text/plain", "application/openmetrics-text"} {
+		for _, name := range []string{"text/plain", "application/openmetrics-text", "application/x-ndjson"} {
 			if media := response.Value.Content[name]; media != nil {
 				media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema())
 			}
@@ -212,8 +234,10 @@ func addExample(op *openapi3.Operation, folder string) error {
 		return nil
 	}
 	example, err := readExample(filepath.Join(folder, op.OperationID+".request.json"))
-	if err == nil && example != nil {
-		op.RequestBody.Value.Content["application/json"].Example = example
+	for _, name := range []string{"application/json", amend.MediaType} {
+		if media := op.RequestBody.Value.Content[name]; err == nil && example != nil && media != nil {
+			media.Example = example
+		}
 	}
 	return err
 }

@@ -26,9 +26,10 @@ const (
 // Patterns of texts.
 const (
 	substitutionPattern = `^\$\{[^}]+\}$|\{\{|\{%`
-	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?)? *$`
+	durationPattern     = `^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)? *$`
 	numbersPattern      = `^ *(0(\.[0-9]*)?|\.[0-9]+|1(\.0*)?|\{.*\}) *$|\{\{|\{%|\$\{`
 	infinitePattern     = `^ *([+]?inf|infinity) *$`
+	timePattern         = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 )
 
 // Extensions of members that pages and generators may leave out.
@@ -48,7 +49,7 @@ func documentSchemas(root *reference.Field) openapi3.Schemas {
 		nothing:     describe(&openapi3.Schema{Type: types("string"), Nullable: true, Enum: []any{nil}}, "The same as absent."),
 		switchedOff: off(),
 		durationSchema: describe(&openapi3.Schema{Type: types("string"), Pattern: durationPattern, Example: "30s"},
-			"A length of time with a unit, such as 30s, 5 min or 2h; without one it is in seconds."),
+			"A length of time with a unit, such as 30s, 5 min, 2h or 7d; without one it is in seconds."),
 	}}
 	envelope := g.object(root)
 	envelope.Required = []string{"benchmark"}
@@ -266,6 +267,8 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		if f.Infinite {
 			values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: infinitePattern, Example: "inf"}))
 		}
+	case reference.KindTime:
+		s.Type, s.Format, s.Pattern = types("string"), "date-time", timePattern
 	case reference.KindString:
 		s.MinLength, s.MaxLength = uint64(f.MinLength), limit(f.MaxLength)
 		if f.Has(reference.FormScalar) {

@@ -123,6 +123,18 @@ func statistics() []metric.Stat {
 }
 
 // New compares runs with the one at the index baseline.
+//
+//	@Summary		Compare runs
+//	@Description	The metrics of 2 to 10 runs with their differences from a baseline, and the values in which their configurations differ. Runs without results are listed too.
+//	@Tags			runs
+//	@Param			ids			query		string	true	"Ids of runs, current or latest, separated by commas"
+//	@Param			baseline	query		string	false	"The one of ids that the others are compared with; default: the first"
+//	@Success		200			{object}	Comparison
+//	@Success		304
+//	@Failure		400	{object}	wire.Problem
+//	@Failure		404	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/compare [get]
 func New(runs []Input, baseline int) (*Comparison, error) {
 	out := &Comparison{Baseline: runs[baseline].Run.ID, Runs: make([]Run, 0, len(runs)), Metrics: []Metric{}}
 	for i := range runs {

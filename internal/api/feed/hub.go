@@ -100,10 +100,14 @@ type message struct {
 func (h *Hub) streamOf(id string) *stream {
 	s := h.streams[id]
 	if s == nil {
-		s = &stream{cadence: map[string]time.Time{}, latest: map[string]message{}}
+		s = newStream()
 		h.streams[id] = s
 	}
 	return s
+}
+
+func newStream() *stream {
+	return &stream{cadence: map[string]time.Time{}, latest: map[string]message{}}
 }
 
 // Publish turns an event into messages, keeps them and queues them for the
@@ -111,7 +115,14 @@ func (h *Hub) streamOf(id string) *stream {
 // published in order; events of different runs may be published concurrently.
 func (h *Hub) Publish(ev run.Event) {
 	h.mu.Lock()
-	s := h.streamOf(ev.RunID)
+	s := h.streams[ev.RunID]
+	switch {
+	case s != nil:
+	case ev.Type == run.EventUpdated: // of a run that ended long ago: nothing is kept
+		s = newStream()
+	default:
+		s = h.streamOf(ev.RunID)
+	}
 	recent := s.observe(ev)
 	h.mu.Unlock()
 
@@ -124,11 +135,13 @@ func (h *Hub) Publish(ev run.Event) {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.activate(ev, s)
+	if ev.Type != run.EventUpdated {
+		h.activate(ev, s)
+		defer h.settle(ev, s)
+	}
 	for i := range drafts {
 		h.send(s, ev, &drafts[i])
 	}
-	h.settle(ev, s)
 }
 
 // activate updates the list of active runs, before the messages are sent.

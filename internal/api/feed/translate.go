@@ -31,6 +31,7 @@ const (
 	kindHeartbeat     = "heartbeat"
 	kindRunState      = "run_state_changed"
 	kindQueued        = "run_queued"
+	kindUpdated       = "run_updated"
 	kindDeleted       = "run_deleted"
 	kindSnapshot      = "snapshot"
 	kindClient        = "client_verdict"
@@ -41,7 +42,7 @@ func Kinds() []string {
 	return []string{
 		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
 		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
-		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindDeleted, kindSnapshot,
+		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindUpdated, kindDeleted, kindSnapshot,
 		kindClient,
 	}
 }
@@ -118,6 +119,8 @@ func (s *stream) translate(ev run.Event, recent wire.Recent) []draft {
 	switch ev.Type {
 	case run.EventQueued:
 		return []draft{{kind: kindQueued, service: fromSystem, payload: runPayload{briefRun(ev)}}}
+	case run.EventUpdated:
+		return []draft{{kind: kindUpdated, service: fromSystem, payload: runPayload{briefRun(ev)}}}
 	case run.EventStateChanged:
 		return s.stateMessages(ev)
 	case run.EventPhaseStart:

@@ -9,9 +9,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
@@ -21,9 +23,13 @@ import (
 type Source interface {
 	// Series returns a part of the time series of a run; a run without one has an empty one.
 	Series(ctx context.Context, id string, q series.Query) (*series.Result, error)
+	// Log calls each for the lines of the log of a run, the oldest first.
+	Log(id string, each func(*runlog.Line) error) error
+	// Active reports whether the log of a run may get further lines.
+	Active(id string) bool
 }
 
-// Handler handles the routes. All fields are required.
+// Handler handles the routes. All exported fields are required. It must not be copied.
 type Handler struct {
 	Source Source
 	// Find returns the run of a request.
@@ -32,6 +38,10 @@ type Handler struct {
 	Answer func(w http.ResponseWriter, r *http.Request, of *run.Run, v any) error
 	// Bad returns the error of a request with bad parameters.
 	Bad func(detail string) error
+	// Busy is the error of a request that too many others are like.
+	Busy error
+
+	followers atomic.Int64 // of logs
 }
 
 // Parameters returns the query parameters of the time series.

@@ -92,7 +92,10 @@ type RunState struct {
 	// Verdict is whether the run met its objectives, whatever its state; null without
 	// objectives, and until the run is terminal.
 	Verdict *string `json:"verdict" enums:"pass,fail"`
-	Pinned  bool    `json:"pinned"` // kept: neither the rules of retention nor DELETE remove it
+	Pinned  bool    `json:"pinned"` // kept: neither the rules of retention nor DELETE without force remove it
+	// Priority is the place in the queue: the highest starts first.
+	Priority     int  `json:"priority" minimum:"-100" maximum:"100"`
+	SharesTarget bool `json:"allow_shared_target"` // may load a server beside other runs that permit it
 }
 
 // RunOrigin is where a run comes from.
@@ -107,6 +110,27 @@ type RunTimes struct {
 	CreatedAt time.Time  `json:"created_at" format:"date-time"`
 	StartedAt *time.Time `json:"started_at" format:"date-time"`
 	EndedAt   *time.Time `json:"ended_at" format:"date-time"`
+
+	StartAfter *time.Time `json:"start_after" format:"date-time"` // not started before; null = at once
+	Deadline   *float64   `json:"deadline"`                       // seconds after the start; null = none
+	TTL        *float64   `json:"ttl"`                            // seconds after the end; null = as the rules of retention say
+	ExpiresAt  *time.Time `json:"expires_at" format:"date-time"`  // deleted then, unless pinned; null before the end
+}
+
+// timesOf returns the times of a run.
+func timesOf(r *run.Run) RunTimes {
+	return RunTimes{
+		CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), StartAfter: utc(r.StartAfter),
+		Deadline: seconds(r.Deadline), TTL: seconds(r.TTL), ExpiresAt: utc(r.ExpiresAt()),
+	}
+}
+
+// seconds returns a length of time; nil for 0.
+func seconds(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	return new(d.Seconds())
 }
 
 // Cell is the place of a run in a study.
@@ -181,6 +205,18 @@ type Queue struct {
 	Running           []string `json:"running"` // in the order of their start
 	MaxQueued         int      `json:"max_queued"`
 	MaxConcurrentRuns int      `json:"max_concurrent_runs"`
+	Paused            bool     `json:"paused"` // no run starts
+}
+
+// Patch is the body of PATCH /api/runs/{id}, a JSON merge patch: members that are absent
+// stay, null removes.
+type Patch struct {
+	Name     *string            `json:"name" maxLength:"128"`
+	Labels   map[string]*string `json:"labels"` // by name; null removes one label, or all
+	Notes    *string            `json:"notes" maxLength:"4096"`
+	Pinned   *bool              `json:"pinned"`
+	Priority *int               `json:"priority" minimum:"-100" maximum:"100"` // of a queued run
+	TTL      *float64           `json:"ttl" maximum:"315360000"`               // seconds, above 0, or a text such as 7d
 }
 
 // NewRun returns the resource of a run. s is nil if nothing was measured yet;
@@ -188,8 +224,8 @@ type Queue struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r.Summary), r.Pinned},
-		RunTimes:   RunTimes{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt)},
+		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r.Summary), r.Pinned, r.Priority, r.SharesTarget},
+		RunTimes:   timesOf(r),
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
 		Models:     list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,

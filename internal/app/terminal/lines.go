@@ -84,11 +84,11 @@ func (l Style) bar(st *bench.PhaseStats, width int) string {
 	if !known || room < least {
 		return export.Fit(before+strings.TrimSpace(after), width)
 	}
-	return before + "|" + l.fill(s.done, room) + "|" + after
+	return before + "|" + l.Fill(s.done, room) + "|" + after
 }
 
-// fill draws a bar of a number of columns.
-func (l Style) fill(done float64, columns int) string {
+// Fill draws a bar of a number of columns; done is from 0 to 1.
+func (l Style) Fill(done float64, columns int) string {
 	if l.ASCII {
 		full := int(done * float64(columns))
 		return strings.Repeat("#", full) + strings.Repeat(".", columns-full)

@@ -127,7 +127,7 @@ func (v *view) draw(s *run.Snapshot) {
 	case n == 0:
 		status = []string{"Preparing"}
 	}
-	_ = v.Screen.show(status...) // as above
+	_ = v.Screen.Show(status...) // as above
 }
 
 // columns returns the maximum width of a line. The last column stays free,
@@ -142,7 +142,7 @@ func (v *view) columns() int {
 
 func (v *view) close() {
 	if v.Draw {
-		_ = v.Screen.show() // as above
+		_ = v.Screen.Show() // as above
 	}
 }
 

@@ -46,8 +46,8 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the status; without arguments it removes it. Lines must fit the terminal.
-func (s *Screen) show(status ...string) error {
+// Show replaces the status; without arguments it removes it. Lines must fit the terminal.
+func (s *Screen) Show(status ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b bytes.Buffer

@@ -61,18 +61,18 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	step("a line before any status", "first", func() { fmt.Fprintln(s, "first") })
-	step("a status", "first\nbar 1\nlive 1", func() { s.show("bar 1", "live 1") })
-	step("a new status", "first\nbar 2", func() { s.show("bar 2") })
+	step("a status", "first\nbar 1\nlive 1", func() { s.Show("bar 1", "live 1") })
+	step("a new status", "first\nbar 2", func() { s.Show("bar 2") })
 	step("a line above the status", "first\nsecond\nbar 2", func() { fmt.Fprintln(s, "second") })
 	step("a long line", "first\nsecond\na line that is wider\n    than the\n    terminal\nbar 2", func() { fmt.Fprintln(s, "a line that is wider than the terminal") })
 	step("a terminal that has become narrower", "first\nsecond\na line that is wider\n    than the\n    terminal\nnew", func() {
-		s.show("0123456789")
+		s.Show("0123456789")
 		p.width = 5
 		p.rows = append(p.rows[:len(p.rows)-1], "01234", "56789")
 		p.y++
-		s.show("new")
+		s.Show("new")
 	})
-	step("no status", "first\nsecond\na line that is wider\n    than the\n    terminal", func() { s.show() })
+	step("no status", "first\nsecond\na line that is wider\n    than the\n    terminal", func() { s.Show() })
 }
 
 func TestASCIIOnly(t *testing.T) {

@@ -35,12 +35,19 @@ type Document struct {
 	study        *Study // nil = one run
 }
 
-// Metadata describes a run for its users; it does not affect what is measured.
+// Metadata describes a run for its users and for the queue; it does not affect what is
+// measured.
 type Metadata struct {
 	Name   string `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
 	Labels Labels `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
 	Notes  string `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
 	Pinned bool   `json:"pinned,omitempty"`                    // the daemon keeps the run
+
+	Priority          int     `json:"priority,omitempty" validate:"gte=-100,lte=100"`  // the highest starts first
+	TTL               Seconds `json:"ttl,omitempty" validate:"gt=0,lte=315360000"`     // after the end, until the daemon deletes the run; 0 = no limit
+	Deadline          Seconds `json:"deadline,omitempty" validate:"gt=0,lte=31536000"` // after the start, when the run fails; 0 = none
+	StartAfter        Time    `json:"startAfter,omitzero"`                             // zero = at once
+	AllowSharedTarget bool    `json:"allowSharedTarget,omitempty"`                     // beside others that allow it
 }
 
 // Benchmark is AIPerf's benchmark section.

@@ -18,6 +18,8 @@ type (
 	Headers = value.Headers
 	// Params are the query parameters of every request.
 	Params = value.Params
+	// Time is an instant.
+	Time = value.Time
 	// Labels are the labels of a run: name → value.
 	Labels = value.Labels
 )

@@ -65,7 +65,7 @@ func texts(t *testing.T) (paths []string) {
 			paths = append(paths, f.Path, f.Path+".*")
 		case reference.KindMap, reference.KindJSON, reference.KindObject:
 			paths = append(paths, f.Path, f.Path+".path")
-		case reference.KindBoolean, reference.KindInteger, reference.KindNumber:
+		case reference.KindBoolean, reference.KindInteger, reference.KindNumber, reference.KindTime:
 		}
 	})
 	for _, known := range []string{ // if the walk were wrong, nothing would be tested

@@ -32,6 +32,7 @@ const (
 	KindInteger      FieldKind = "integer"
 	KindNumber       FieldKind = "number"
 	KindDuration     FieldKind = "duration"
+	KindTime         FieldKind = "time"
 	KindDistribution FieldKind = "distribution"
 	KindJSON         FieldKind = "JSON object"
 	KindAny          FieldKind = "value"
@@ -184,6 +185,9 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	switch t {
 	case reflect.TypeFor[config.Seconds]():
 		f.Kind, f.Unit = KindDuration, "s"
+		return
+	case reflect.TypeFor[config.Time]():
+		f.Kind = KindTime
 		return
 	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL]():
 		f.Kind = KindString

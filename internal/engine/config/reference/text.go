@@ -127,7 +127,12 @@ func fieldTexts() []fieldText {
 		{path: "metadata.name", text: "Name of the run."},
 		{path: "metadata.labels", text: "Labels of the run, at most 32. A name has 1 to 63 characters, a value at most 256."},
 		{path: "metadata.notes", text: "Free text."},
-		{path: "metadata.pinned", text: "The daemon keeps the run: its [retention rules](operations.md#retention) do not delete it, and `DELETE` refuses it. No effect with `profile`."},
+		{path: "metadata.pinned", text: "The daemon keeps the run: its [retention rules](operations.md#retention) do not delete it, and `DELETE` refuses it without `force`. No effect with `profile`."},
+		{path: "metadata.priority", text: "Place in the [queue](operations.md#queue) of the daemon: the run with the highest priority starts first, among equals the one that was submitted first. No effect with `profile`."},
+		{path: "metadata.ttl", text: "How long the daemon keeps the run after its end, unless it is pinned. Absent = as the [retention rules](operations.md#retention) say. No effect with `profile`.", unit: "s"},
+		{path: "metadata.deadline", text: "How long the run may take from its start on. Then it is cancelled gracefully and fails with the code `deadline`; its results are kept. Absent = no limit.", unit: "s"},
+		{path: "metadata.startAfter", text: "RFC 3339 time before which the run does not start, such as `2026-01-31T22:00:00Z`. Absent = at once."},
+		{path: "metadata.allowSharedTarget", text: "If the daemon performs several runs at a time, the run may load a server together with other runs that allow it, too. They disturb the numbers of each other. No effect with `profile`."},
 
 		{path: "benchmark", text: "The target server, the data and the load."},
 		{path: "benchmark.models", text: "The models to request. If absent, the only model in the server's list is used."},

@@ -14,7 +14,7 @@ import (
 )
 
 // Seconds is a length of time. In documents it is a number of seconds, or a
-// text such as "30s", "5 min", "2h" or "inf".
+// text such as "30s", "5 min", "2h", "7d" or "inf".
 type Seconds float64
 
 // Duration returns the length as a time.Duration; infinite and overlong values
@@ -74,7 +74,7 @@ func (s *Seconds) Decode(f decode.Field, n *tree.Node) bool {
 	return true
 }
 
-// parseSeconds reads "30s", "5 min", "2h" and "inf".
+// parseSeconds reads "30s", "5 min", "2h", "7d" and "inf".
 func parseSeconds(s string) (Seconds, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	switch s {
@@ -92,6 +92,8 @@ func parseSeconds(s string) (Seconds, bool) {
 		f *= 60
 	case "h", "hr", "hour", "hours":
 		f *= 3600
+	case "d", "day", "days":
+		f *= 24 * 3600
 	default:
 		return 0, false
 	}

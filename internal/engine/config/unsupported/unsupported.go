@@ -38,13 +38,6 @@ func Fields(path string) []Field {
 			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
 			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
 		}
-	case "metadata":
-		return []Field{
-			{Name: "priority", Off: `0`, What: "priority"},
-			{Name: "ttl", Off: `null`, What: "a time to live"},
-			{Name: "deadline", Off: `null`, What: "a deadline"},
-			{Name: "startAfter", Off: `null`, What: "start times"},
-		}
 	case "benchmark":
 		return benchmarkFeatures()
 	case "benchmark.models.items.*":

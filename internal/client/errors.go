@@ -1,0 +1,137 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/api/wire"
+)
+
+// errNoAnswer is the cause of a request that took too long.
+var errNoAnswer = fmt.Errorf("no answer within %v", requestLimit)
+
+// Unreachable is the error of a request without an answer.
+type Unreachable struct {
+	Server string
+	Err    error
+}
+
+// Error implements error.
+func (e *Unreachable) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.Server, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// unreachable returns the error of a request without an answer. If the caller has ended
+// the context, it is the caller's cause.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+	case errors.Is(cause, errNoAnswer):
+		err = errNoAnswer
+	default:
+		return cause
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
+		err = wrapped.Err
+	}
+	return &Unreachable{c.base.String(), err}
+}
+
+// Problem is an answer of the daemon that is no success.
+type Problem struct {
+	wire.Problem
+	Name       string        // of the type, such as not-found; empty = the answer is not the daemon's
+	RetryAfter time.Duration // 0 = not stated
+}
+
+// Error lists what is wrong, one problem of a document per line.
+func (p *Problem) Error() string {
+	var out strings.Builder
+	out.WriteString(cmp.Or(p.Detail, p.Title))
+	if p.Line > 0 {
+		fmt.Fprintf(&out, " (line %d, column %d)", p.Line, p.Column)
+	}
+	for _, e := range p.Errors {
+		out.WriteString("\n  " + e.String())
+	}
+	return out.String()
+}
+
+const (
+	problemPrefix = "urn:aiperfd:problem:"
+	maxProblem    = 4 << 20 // bytes
+	maxRetryAfter = time.Hour
+)
+
+// problem reads an answer that is no success.
+func (c *Client) problem(resp *http.Response) error {
+	p := &Problem{}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err == nil && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/problem+json") {
+		err = json.Unmarshal(data, &p.Problem)
+	}
+	name, ours := strings.CutPrefix(p.Type, problemPrefix)
+	if err != nil || !ours {
+		p.Problem = wire.Problem{Detail: fmt.Sprintf("%s answered %q without a problem of aiperfd; is it an aiperfd daemon?", c.base, resp.Status)}
+	} else {
+		p.Name = name
+	}
+	p.Status = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		p.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	return p
+}
+
+// The pauses between attempts.
+const (
+	firstPause  = 250 * time.Millisecond
+	maxPause    = 4 * time.Second
+	longestWait = 15 * time.Second // a daemon that asks for more is not waited for
+	maxAttempts = 4
+)
+
+// Transient reports whether the same request may succeed in a moment: no answer, or one
+// that says so.
+func Transient(err error) bool {
+	var p *Problem
+	if !errors.As(err, &p) {
+		var lost *Unreachable
+		return errors.As(err, &lost)
+	}
+	switch p.Name {
+	case "starting", "shutting-down", "busy", "too-many-connections", "rate-limited", "idempotency-in-progress":
+		return true
+	case "": // of a proxy in between
+		return p.Status == http.StatusBadGateway || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusGatewayTimeout
+	}
+	return false
+}
+
+// pauseAfter returns how long to wait after an error, and whether another attempt can
+// help. Nobody listens soon where nobody listens now, so that a refused connection is
+// reported at once.
+func pauseAfter(err error, attempt int) (time.Duration, bool) {
+	if err == nil || attempt+1 >= maxAttempts || !Transient(err) || Refused(err) || untrusted(err) {
+		return 0, false
+	}
+	pause := min(firstPause<<attempt, maxPause)
+	var p *Problem
+	if errors.As(err, &p) && p.RetryAfter > 0 {
+		pause = p.RetryAfter
+	}
+	// A random part keeps clients apart that failed together.
+	return pause + rand.N(pause/4), pause <= longestWait
+}

@@ -1,0 +1,253 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/api/wire"
+)
+
+// Run is a run as the daemon describes it.
+type Run struct {
+	wire.Run
+	JSON json.RawMessage // as it came, also with members that this version does not know
+}
+
+// newRun reads a run.
+func newRun(data json.RawMessage) (*Run, error) {
+	out := &Run{JSON: data}
+	if err := json.Unmarshal(data, &out.Run); err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	return out, nil
+}
+
+// runPath is the path of a run and of what belongs to it.
+func runPath(id string, rest string) string { return "/api/runs/" + url.PathEscape(id) + rest }
+
+// Submit submits a document; media is its media type. The request has a key of its own,
+// so that it can be repeated until it has an answer, and makes one run.
+func (c *Client) Submit(ctx context.Context, data []byte, media string) (*Run, error) {
+	out, err := c.call(ctx, request{
+		method: http.MethodPost, path: "/api/runs", body: data, repeat: true,
+		header: map[string]string{"Content-Type": media, "Idempotency-Key": rand.Text()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newRun(out.body)
+}
+
+// Run returns a run by its id, or by the names current and latest.
+func (c *Client) Run(ctx context.Context, id string) (*Run, error) {
+	data, err := c.get(ctx, runPath(id, ""), nil)
+	if err != nil {
+		return nil, err
+	}
+	return newRun(data)
+}
+
+// List is a list of runs.
+type List struct {
+	Items []*Run
+	Total int // of all runs that match
+}
+
+// pageSize is the number of runs of one request.
+const pageSize = 200
+
+// List returns the runs that match the parameters of GET /api/runs, at most limit.
+func (c *Client) List(ctx context.Context, query url.Values, limit int) (*List, error) {
+	return c.list(ctx, "/api/runs", query, limit, func(*Run) bool { return true })
+}
+
+// Children returns the runs of a study, at most limit.
+func (c *Client) Children(ctx context.Context, id string, limit int) (*List, error) {
+	return c.list(ctx, runPath(id, "/children"), url.Values{}, limit, func(*Run) bool { return true })
+}
+
+// list reads pages until there is no further one, or limit runs are read, and returns
+// those to keep.
+func (c *Client) list(ctx context.Context, path string, query url.Values, limit int, keep func(*Run) bool) (*List, error) {
+	out := &List{Items: []*Run{}}
+	read := 0
+	params := url.Values{}
+	for name, values := range query {
+		params[name] = slices.Clone(values)
+	}
+	for {
+		params.Set("limit", strconv.Itoa(min(pageSize, limit-read)))
+		data, err := c.get(ctx, path, params)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Items []json.RawMessage `json:"items"`
+			Next  string            `json:"next_cursor"`
+			Total int               `json:"total"`
+		}
+		if err := json.Unmarshal(data, &page); err != nil {
+			return nil, fmt.Errorf("read list of runs: %w", err)
+		}
+		for _, item := range page.Items {
+			found, err := newRun(item)
+			if err != nil {
+				return nil, err
+			}
+			if keep(found) {
+				out.Items = append(out.Items, found)
+			}
+		}
+		out.Total = page.Total
+		read += len(page.Items)
+		if page.Next == "" || len(page.Items) == 0 || read >= limit {
+			return out, nil
+		}
+		params.Set("cursor", page.Next)
+	}
+}
+
+// Cancel stops a run. If it was queued or stopping, it is also returned.
+func (c *Client) Cancel(ctx context.Context, id string, request wire.Cancel) (*Run, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.call(ctx, cancelRequest(id, body))
+	if err != nil {
+		return nil, err
+	}
+	return newRun(out.body)
+}
+
+// cancelRequest is the request of Cancel, which may be repeated.
+func cancelRequest(id string, body []byte) request {
+	return request{
+		method: http.MethodPost, path: runPath(id, "/cancel"), body: body, repeat: true,
+		header: map[string]string{"Content-Type": "application/json"},
+	}
+}
+
+// Delete deletes a run with its files; with force, it is cancelled before. It reports
+// whether the run is gone already.
+func (c *Client) Delete(ctx context.Context, id string, force bool) (gone bool, err error) {
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	out, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(id, ""), query: query})
+	if err != nil {
+		return false, err
+	}
+	return out.status == http.StatusNoContent, nil
+}
+
+// Results returns the results of a run as JSON.
+func (c *Client) Results(ctx context.Context, id string) (json.RawMessage, error) {
+	return c.get(ctx, runPath(id, "/results"), nil)
+}
+
+// Config returns the resolved document of a run as JSON, without its secrets.
+func (c *Client) Config(ctx context.Context, id string) (json.RawMessage, error) {
+	return c.get(ctx, runPath(id, "/config"), nil)
+}
+
+// Compare returns the comparison of runs with the first of them, as JSON.
+func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, error) {
+	return c.get(ctx, "/api/compare", url.Values{"ids": {strings.Join(ids, ",")}, "baseline": ids[:1]})
+}
+
+// Queue returns the active and the queued runs; also as JSON.
+func (c *Client) Queue(ctx context.Context) (*wire.Queue, json.RawMessage, error) {
+	data, err := c.get(ctx, "/api/queue", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := decoded[wire.Queue](data, nil)
+	return out, data, err
+}
+
+// Metrics returns the newest values of the metrics of a run.
+func (c *Client) Metrics(ctx context.Context, id string) (*wire.Metrics, error) {
+	return decoded[wire.Metrics](c.get(ctx, runPath(id, "/metrics"), nil))
+}
+
+// Version returns the version of the daemon.
+func (c *Client) Version(ctx context.Context) (*wire.Version, error) {
+	return decoded[wire.Version](c.get(ctx, "/api/version", nil))
+}
+
+// decoded reads an answer.
+func decoded[T any](data json.RawMessage, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := new(T)
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	return out, nil
+}
+
+// ErrNotID is the error of a name that no run can have.
+var ErrNotID = errors.New("must be an id, the beginning of one, current or latest")
+
+// maxSearched is the number of runs among which Resolve looks for a prefix.
+const maxSearched = 10_000
+
+// Ambiguous is the error of a prefix that several runs have.
+type Ambiguous struct {
+	Prefix string
+	Found  []*Run // at most 5
+}
+
+// Error implements error.
+func (e *Ambiguous) Error() string {
+	lines := []string{fmt.Sprintf("several runs begin with %q:", e.Prefix)}
+	for _, r := range e.Found {
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s  %s  %s", r.ID, r.State, r.Name), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// idLength is the number of hexadecimal digits of an id.
+const idLength = 32
+
+// Resolve returns the id of a run: of the name current or latest, or of the only run
+// whose id begins with name. A whole id is returned as it is.
+func (c *Client) Resolve(ctx context.Context, name string) (string, error) {
+	switch {
+	case name == "current", name == "latest":
+		found, err := c.Run(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		return found.ID, nil
+	case name == "" || len(name) > idLength || strings.Trim(name, "0123456789abcdef") != "":
+		return "", fmt.Errorf("run %q: %w", name, ErrNotID)
+	case len(name) == idLength:
+		return name, nil
+	}
+	list, err := c.list(ctx, "/api/runs", url.Values{"include": {"children"}}, maxSearched, func(r *Run) bool { return strings.HasPrefix(r.ID, name) })
+	if err != nil {
+		return "", err
+	}
+	const most = 5
+	switch found := list.Items; {
+	case len(found) == 0 && list.Total > maxSearched:
+		return "", fmt.Errorf("none of the newest %d runs begins with %q; give the whole id", maxSearched, name)
+	case len(found) == 0:
+		return "", fmt.Errorf("no run begins with %q", name)
+	case len(found) > 1:
+		return "", &Ambiguous{name, found[:min(most, len(found))]}
+	}
+	return list.Items[0].ID, nil
+}

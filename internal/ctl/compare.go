@@ -1,0 +1,262 @@
+package ctl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/api/compare"
+	"aiperfd/internal/client"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
+)
+
+const compareLong = `Compare 2 to 10 runs: their main metrics, or with --all every one, and the
+values in which their configurations differ. The changes are those from the
+first run.
+
+better and worse are said only if the 95 % confidence intervals of both runs
+have no value in common; ~ means that they overlap, = that the values are the
+same. Throughputs and percentiles of small samples have no interval. Intervals
+describe the variation within a run, not that from one run to the next.`
+
+func compareCommand(g *globals) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "compare ID ID...",
+		Short:   "Compare runs",
+		Long:    compareLong,
+		Example: "  aiperfd ctl compare 0199f1c2b7c8 latest",
+		Args:    cobra.RangeArgs(2, compare.MaxRuns),
+		RunE: g.online([]string{formatJSON, formatYAML}, func(ctx context.Context, s *session, args []string) error {
+			ids := make([]string, len(args))
+			for i, name := range args {
+				var err error
+				if ids[i], err = s.Resolve(ctx, name); err != nil {
+					return err
+				}
+			}
+			data, err := s.Compare(ctx, ids)
+			if err != nil {
+				return err
+			}
+			if s.output != "" {
+				return s.printJSON(s.out, data)
+			}
+			var c compare.Comparison
+			if err := json.Unmarshal(data, &c); err != nil {
+				return fmt.Errorf("read comparison: %w", err)
+			}
+			return printComparison(s, &c, all)
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all metrics, statistics and differences")
+	completeRuns(g, cmd, true)
+	return cmd
+}
+
+// mainStatistics are the statistics that a comparison shows by default, in order.
+func mainStatistics() []struct{ tag, statistic string } {
+	return []struct{ tag, statistic string }{
+		{"request_throughput", "avg"}, {"output_token_throughput", "avg"}, {"goodput", "avg"},
+		{"time_to_first_token", "p50"}, {"time_to_first_token", "p99"}, {"inter_token_latency", "avg"}, {"inter_token_latency", "p99"},
+		{"request_latency", "p50"}, {"request_latency", "p99"}, {"error_request_count", "avg"},
+	}
+}
+
+// runLetter names the runs of a comparison in its table.
+func runLetter(i int) string { return string(rune('A' + i)) }
+
+// printComparison prints the runs, a table of metrics, and what the configurations do not
+// have in common.
+func printComparison(s *session, c *compare.Comparison, all bool) error {
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		notes := []string{}
+		if r.ID == c.Baseline {
+			notes = append(notes, "baseline")
+		}
+		if r.Results != compare.Final {
+			notes = append(notes, string(r.Results)+" results")
+		}
+		if r.Reason != nil {
+			notes = append(notes, *r.Reason)
+		}
+		if r.Verdict != nil {
+			notes = append(notes, "objectives: "+*r.Verdict)
+		}
+		if r.Client != nil && *r.Client != "ok" {
+			notes = append(notes, "client "+string(*r.Client))
+		}
+		fmt.Fprintln(s.out, join("  ", runLetter(i), r.ID, string(r.State), r.Name, strings.Join(notes, ", ")))
+	}
+	fmt.Fprintln(s.out)
+	columns := []column{{"METRIC", 0, false}, {"", 0, false}}
+	for i := range c.Runs {
+		columns = append(columns, column{runLetter(i), 3 * i, true})
+		if c.Runs[i].ID != c.Baseline {
+			columns = append(columns, column{"CHANGE", 3*i + 1, true}, column{"", 3*i + 2, false})
+		}
+	}
+	rows := comparisonRows(c, all)
+	if len(rows) == 0 {
+		fmt.Fprintln(s.err, "no metrics to compare")
+	} else if err := printTable(s.out, widthOf(s.cmd), columns, rows); err != nil {
+		return err
+	}
+	return printDifferences(s, c, all)
+}
+
+// comparisonRows returns a row per statistic, as the columns of printComparison.
+func comparisonRows(c *compare.Comparison, all bool) [][]string {
+	var rows [][]string
+	row := func(m *compare.Metric, st *compare.Statistic) {
+		cells := []string{fmt.Sprintf("%s (%s)", m.Header, m.Unit), st.Name}
+		for i := range st.Values {
+			v := &st.Values[i]
+			text := figure(v.Value)
+			if text == "" {
+				text = "-"
+			}
+			cells = append(cells, text)
+			if v.Run != c.Baseline {
+				cells = append(cells, percent(v.Percent), verdictText(v.Verdict))
+			}
+		}
+		rows = append(rows, cells)
+	}
+	if all {
+		for i := range c.Metrics {
+			for j := range c.Metrics[i].Statistics {
+				row(&c.Metrics[i], &c.Metrics[i].Statistics[j])
+			}
+		}
+		return rows
+	}
+	for _, want := range mainStatistics() {
+		i := slices.IndexFunc(c.Metrics, func(m compare.Metric) bool { return m.Tag == want.tag })
+		if i < 0 {
+			continue
+		}
+		j := slices.IndexFunc(c.Metrics[i].Statistics, func(st compare.Statistic) bool { return st.Name == want.statistic })
+		if j >= 0 {
+			row(&c.Metrics[i], &c.Metrics[i].Statistics[j])
+		}
+	}
+	return rows
+}
+
+// percent formats a change.
+func percent(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f%%", *v)
+}
+
+// verdictText returns what a difference means; empty if that is not known.
+func verdictText(v *compare.Verdict) string {
+	if v == nil {
+		return ""
+	}
+	switch *v {
+	case compare.Overlap:
+		return "~"
+	case compare.Equal:
+		return "="
+	case compare.Better, compare.Worse, compare.Different:
+		return string(*v)
+	case compare.Unknown:
+	}
+	return ""
+}
+
+// fewDifferences is the number of differences that are printed by default.
+const fewDifferences = 10
+
+// printDifferences prints the values in which the configurations differ.
+func printDifferences(s *session, c *compare.Comparison, all bool) error {
+	if len(c.Differences) == 0 {
+		_, err := fmt.Fprintln(s.out, "\nThe configurations are the same.")
+		return err
+	}
+	columns := []column{{"CONFIGURATION", 0, false}}
+	for i := range c.Runs {
+		columns = append(columns, column{runLetter(i), i, true})
+	}
+	var rows [][]string
+	for i := range c.Differences {
+		if i == fewDifferences && !all {
+			break
+		}
+		d := &c.Differences[i]
+		cells := []string{strings.TrimPrefix(d.Pointer, "/")}
+		for j := range c.Runs {
+			text := "-"
+			if k := slices.IndexFunc(d.Values, func(f compare.Field) bool { return f.Run == c.Runs[j].ID }); k >= 0 {
+				text = valueText(d.Values[k].Value)
+			}
+			cells = append(cells, text)
+		}
+		rows = append(rows, cells)
+	}
+	fmt.Fprintln(s.out)
+	if err := printTable(s.out, widthOf(s.cmd), columns, rows); err != nil {
+		return err
+	}
+	if more := len(c.Differences) - len(rows); more > 0 {
+		fmt.Fprintf(s.out, "%d more differences; --all prints them\n", more)
+	}
+	if c.DifferencesTruncated {
+		fmt.Fprintln(s.out, "The daemon has left out further differences.")
+	}
+	return nil
+}
+
+// valueText formats a value of a configuration.
+func valueText(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return export.Printable(fmt.Sprint(v))
+	}
+	return string(data)
+}
+
+func queueCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "queue",
+		Short: "Show the active and the queued runs",
+		Args:  cobra.NoArgs,
+		RunE: g.online([]string{formatJSON, formatYAML}, func(ctx context.Context, s *session, _ []string) error {
+			q, data, err := s.Queue(ctx)
+			if err != nil {
+				return err
+			}
+			if s.output != "" {
+				return s.printJSON(s.out, data)
+			}
+			fmt.Fprintf(s.out, "running  %d of %d\nqueued   %d of %d\n", len(q.Running), q.MaxConcurrentRuns, len(q.Queued), q.MaxQueued)
+			ids := append(slices.Clone(q.Running), q.Queued...)
+			if len(ids) == 0 {
+				return nil
+			}
+			list, err := s.List(ctx, map[string][]string{"state": {"queued,starting,running,stopping,exporting"}, "include": {"children"}}, maxLimit)
+			if err != nil {
+				return err
+			}
+			list.Items = slices.DeleteFunc(list.Items, func(r *client.Run) bool { return !slices.Contains(ids, r.ID) && r.Kind != run.KindSweep })
+			place := func(r *client.Run) int { return slices.Index(ids, r.ID) } // -1 = a study, which is performed by its runs
+			slices.SortStableFunc(list.Items, func(a, b *client.Run) int { return place(a) - place(b) })
+			fmt.Fprintln(s.out)
+			return s.printRuns(list.Items, time.Now())
+		}),
+	}
+}
