@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -78,7 +79,7 @@ func TestBundlesAreBounded(t *testing.T) {
 		for range maxBundles {
 			clients.Go(func() {
 				defer func() {
-					if cause := recover(); cause != http.ErrAbortHandler {
+					if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {
 						t.Errorf("the connection of an incomplete archive stays open: %v", cause)
 					}
 				}()

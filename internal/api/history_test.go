@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,16 +94,14 @@ func TestFollowLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := newTestServer(t, nil)
 		ts.fake.addLine("info", "one")
-		follow := func(query string) (body *string, ended *bool) {
-			body, ended = new(string), new(bool)
+		follow := func(query string) (body *atomic.Pointer[string]) { // nil = the response has not ended
+			body = new(atomic.Pointer[string])
 			go func() {
-				*body = ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true"+query, "").Body.String()
-				*ended = true
+				body.Store(new(ts.do("GET", "/api/runs/"+idRunning+"/logs?follow=true"+query, "").Body.String()))
 			}()
-			return body, ended
+			return body
 		}
-		all, ended := follow("")
-		errorsOnly, _ := follow("&level=error")
+		all, errorsOnly := follow(""), follow("&level=error")
 		time.Sleep(20 * time.Second)
 		ts.fake.addLine("info", "two")
 		time.Sleep(20 * time.Second)
@@ -110,37 +109,39 @@ func TestFollowLog(t *testing.T) {
 		ts.fake.mu.Lock()
 		ts.fake.done = map[string]bool{idRunning: true}
 		ts.fake.mu.Unlock()
-		if *ended {
+		if all.Load() != nil {
 			t.Error("the response ended before the run")
 		}
 		time.Sleep(time.Second)
-		shown := func(body string) string {
+		shown := func(body *atomic.Pointer[string]) string {
+			if body.Load() == nil {
+				return "no end"
+			}
 			var out []string
-			for line := range strings.Lines(body) {
+			for line := range strings.Lines(*body.Load()) {
 				var l runlog.Line
 				_ = json.Unmarshal([]byte(line), &l)
 				out = append(out, l.Message)
 			}
 			return strings.Join(out, "|")
 		}
-		if got := shown(*all); got != "one||two||three" || !*ended {
-			t.Errorf("followed %q, ended %v; want all lines, and an empty one after 15 s without", got, *ended)
+		if got := shown(all); got != "one||two||three" {
+			t.Errorf("followed %q, want all lines, and an empty one after 15 s without", got)
 		}
-		if got := shown(*errorsOnly); got != "||three" {
+		if got := shown(errorsOnly); got != "||three" {
 			t.Errorf("followed errors %q", got)
 		}
-		forever, ended := follow("")
-		_ = forever
+		late := follow("")
 		synctest.Wait()
-		if !*ended {
+		if late.Load() == nil {
 			t.Error("the log of a run that has ended is still followed")
 		}
 		ts.fake.mu.Lock()
 		ts.fake.done = nil
 		ts.fake.mu.Unlock()
-		_, ended = follow("")
+		forever := follow("")
 		time.Sleep(61 * time.Minute)
-		if !*ended {
+		if forever.Load() == nil {
 			t.Error("a log is followed for more than an hour")
 		}
 	})

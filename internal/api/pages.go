@@ -11,7 +11,10 @@ import (
 )
 
 // pageHandler handles the routes of embedded files.
-type pageHandler struct{ *base }
+type pageHandler struct {
+	*base
+	yaml func() ([]byte, error) // the API document; converted once
+}
 
 // getDocument serves the API document.
 //
@@ -23,6 +26,33 @@ type pageHandler struct{ *base }
 func (h *pageHandler) getDocument(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-cache")
 	h.writeTagged(w, r, bodyTag(openapi.JSON), openapi.JSON)
+	return nil
+}
+
+// getDocumentYAML serves the API document as YAML.
+//
+//	@Summary	Get this document as YAML
+//	@Tags		service
+//	@Success	200	{string}	string
+//	@Header		200	{string}	ETag	"Changes with the document"
+//	@Success	304
+//	@Failure	400	{object}	wire.Problem
+//	@Produce	application/yaml
+//	@Router		/openapi.yaml [get]
+func (h *pageHandler) getDocumentYAML(w http.ResponseWriter, r *http.Request) error {
+	body, err := h.yaml()
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Cache-Control", "no-cache")
+	header.Set("Etag", bodyTag(body))
+	if tagged(r.Header.Values("If-None-Match"), bodyTag(body)) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	header.Set("Content-Type", "application/yaml")
+	h.write(w, http.StatusOK, body)
 	return nil
 }
 

@@ -42,6 +42,20 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// Both forms of the API document are compressed and have entity tags.
+func TestAPIDocument(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for target, media := range map[string]string{"/openapi.json": "application/json", "/openapi.yaml": "application/yaml"} {
+		w := ts.do("GET", target, "", "Accept-Encoding: gzip")
+		if h := w.Header(); w.Code != 200 || h.Get("Content-Encoding") != "gzip" || h.Get("Content-Type") != media || w.Body.Len() > 200_000 {
+			t.Errorf("GET %s = %d %v, %d bytes", target, w.Code, h, w.Body.Len())
+		}
+		if w := ts.do("GET", target, "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
+			t.Errorf("GET %s with its tag = %d", target, w.Code)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	ts := newTestServer(t, nil)
 	w := ts.do("GET", "/api/runs/"+idDone+"/errors", "")

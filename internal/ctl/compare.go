@@ -244,6 +244,9 @@ func queueCommand(g *globals) *cobra.Command {
 				return s.printJSON(s.out, data)
 			}
 			fmt.Fprintf(s.out, "running  %d of %d\nqueued   %d of %d\n", len(q.Running), q.MaxConcurrentRuns, len(q.Queued), q.MaxQueued)
+			if q.Paused {
+				fmt.Fprintln(s.out, "paused: no run starts")
+			}
 			ids := append(slices.Clone(q.Running), q.Queued...)
 			if len(ids) == 0 {
 				return nil

@@ -52,6 +52,16 @@ func (g *globals) offline(formats []string, run func(cmd *cobra.Command, file *c
 	}
 }
 
+// contextItem is a context in a list. Token says where the token comes from, without the
+// text of a command, which may contain it.
+type contextItem struct {
+	Name    string `json:"name"`
+	Server  string `json:"server"`
+	Token   string `json:"token"`
+	CAFile  string `json:"ca_file"`
+	Current bool   `json:"current"`
+}
+
 func contextListCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -64,7 +74,12 @@ func contextListCommand(g *globals) *cobra.Command {
 			out := terminal.Plain(cmd.OutOrStdout())
 			switch g.output {
 			case formatJSON, formatYAML:
-				return g.printValue(out, file)
+				items := []contextItem{}
+				for _, name := range file.names() {
+					c := file.Contexts[name]
+					items = append(items, contextItem{name, c.Server, c.token(), c.CAFile, name == file.Current})
+				}
+				return g.printValue(out, map[string]any{"items": items})
 			case formatName:
 				for _, name := range file.names() {
 					fmt.Fprintln(out, name)

@@ -22,11 +22,11 @@ import (
 // Context is a daemon with a name. At most one of the tokens is set; tokens themselves
 // are not stored.
 type Context struct {
-	Server       string `yaml:"server" json:"server"`
-	TokenFile    string `yaml:"tokenFile,omitempty" json:"tokenFile,omitempty"`
-	TokenEnv     string `yaml:"tokenEnv,omitempty" json:"tokenEnv,omitempty"`
-	TokenCommand string `yaml:"tokenCommand,omitempty" json:"tokenCommand,omitempty"` // run by sh
-	CAFile       string `yaml:"caFile,omitempty" json:"caFile,omitempty"`
+	Server       string `yaml:"server"`
+	TokenFile    string `yaml:"tokenFile,omitempty"`
+	TokenEnv     string `yaml:"tokenEnv,omitempty"`
+	TokenCommand string `yaml:"tokenCommand,omitempty"` // run by sh
+	CAFile       string `yaml:"caFile,omitempty"`
 }
 
 // token describes where the token comes from.
@@ -44,8 +44,8 @@ func (c Context) token() string {
 
 // contextFile is the file of contexts.
 type contextFile struct {
-	Current  string             `yaml:"current,omitempty" json:"current"`
-	Contexts map[string]Context `yaml:"contexts" json:"contexts"`
+	Current  string             `yaml:"current,omitempty"`
+	Contexts map[string]Context `yaml:"contexts"`
 }
 
 // contextsPath returns the path of the file.

@@ -20,7 +20,7 @@ import (
 
 const watchLong = `Follow a run until it has ended, the active one by default: on a terminal with
 its progress and live numbers, otherwise with a line for each change and every
-10 seconds. -o json prints the run after each change, one per line.
+10 seconds. -o json prints the run whenever its state changes, one per line.
 
 If the connection is lost, or the daemon restarts, the command goes on when the
 daemon answers again. Interrupting it does not stop the run.
@@ -44,7 +44,11 @@ func watchCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return newWatcher(s, s.cmd.OutOrStdout()).follow(ctx, r)
+			w := newWatcher(s, s.cmd.OutOrStdout())
+			if s.output == formatJSON {
+				w.json, w.draw = true, false
+			}
+			return w.follow(ctx, r)
 		}),
 	}
 	completeRuns(g, cmd, false)
@@ -65,6 +69,7 @@ type watcher struct {
 	screen *terminal.Screen
 	draw   bool // a status that is replaced; false = lines
 	quiet  bool // show nothing but the end
+	json   bool // print runs as JSON; nothing else goes to the standard output
 	width  func() int
 
 	shown   string    // state and phase of the last line
@@ -77,7 +82,7 @@ type watcher struct {
 func newWatcher(s *session, w io.Writer) *watcher {
 	out := &watcher{session: s, screen: terminal.NewScreen(terminal.Plain(w), nil), width: func() int { return 0 }, rev: -1}
 	if f, ok := w.(*os.File); ok && terminal.Redrawable(f) {
-		out.screen, out.draw, out.width = terminal.NewScreen(w, f), s.output == "", func() int { return terminal.Columns(f) }
+		out.screen, out.draw, out.width = terminal.NewScreen(w, f), true, func() int { return terminal.Columns(f) }
 	}
 	return out
 }
@@ -144,7 +149,7 @@ func (w *watcher) found() {
 
 // show shows a run.
 func (w *watcher) show(ctx context.Context, r *client.Run) {
-	if w.output == formatJSON {
+	if w.json {
 		w.showJSON(r)
 		return
 	}
@@ -174,7 +179,7 @@ func (w *watcher) show(ctx context.Context, r *client.Run) {
 
 // showJSON prints a run that has changed, in one line.
 func (w *watcher) showJSON(r *client.Run) {
-	if w.cmd.Name() == "watch" && (r.Revision != w.rev || r.State.Terminal()) {
+	if r.Revision != w.rev {
 		w.rev = r.Revision
 		fmt.Fprintln(w.out, string(r.JSON))
 	}
@@ -182,7 +187,7 @@ func (w *watcher) showJSON(r *client.Run) {
 
 // line prints a line above the status.
 func (w *watcher) line(text string) {
-	if w.output == formatJSON {
+	if w.json {
 		return
 	}
 	_, _ = fmt.Fprintln(w.screen, export.Printable(text)) // the run goes on without a terminal

@@ -126,8 +126,9 @@ func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bo
 		}
 	}
 	if child != "" {
-		c.Deadline = false // it is that of the study
-		if _, _, err := p.opts.Runner.Cancel(ctx, child, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+		ofCell := c
+		ofCell.Deadline = false // it is that of the study
+		if _, _, err := p.opts.Runner.Cancel(ctx, child, ofCell); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 			p.opts.Log.Error().Err(err).Str("run", child).Msg("cancel cell")
 		}
 	}

@@ -46,8 +46,13 @@ func (r *runner) Describe(s run.Submission) (*run.Run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.next++
+	m := &s.Document.Metadata
+	terms := run.Terms{Priority: m.Priority, Deadline: m.Deadline.Duration()}
+	if !m.StartAfter.IsZero() {
+		terms.StartAfter = &m.StartAfter.Time
+	}
 	return &run.Run{
-		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(),
+		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(), Terms: terms,
 		Origin: run.Origin{Via: s.Via, SubmittedBy: s.By, Seed: *s.Document.RandomSeed}, Cell: s.Cell, Warnings: s.Warnings,
 	}, nil
 }

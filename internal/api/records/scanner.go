@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The places of a line that scanner looks at, as the writer of the file spells them. A
@@ -42,7 +43,7 @@ func (s *scanner) next() (line, error) {
 		l.size += int64(len(part))
 		if first {
 			if end := bytes.Index(part, []byte(afterMetadata)); end >= 0 {
-				l.head = append(part[:end+1:end+1], '}')
+				l.head = slices.Concat(part[:end+1], []byte("}"))
 			}
 			if !long {
 				l.whole = part[:len(part)-1]
