@@ -16,7 +16,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
+.PHONY: help build install demo test race lint generate check-generated web e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -43,8 +43,11 @@ generate: ## rewrite what is generated: openapi/openapi.json and the tables in d
 	go run ./openapi/gen
 	go run ./scripts/docs
 
-check-generated: generate ## fail if generated files are not up to date
-	@git diff --exit-code -- openapi docs || { echo "generated files differ: run 'make generate' and commit the result"; exit 1; }
+web: ## check and build the pages in web/dist (Node.js 20 or newer)
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+check-generated: generate web ## fail if generated files are not up to date
+	@git add --intent-to-add openapi docs web/dist && git diff --exit-code -- openapi docs web/dist || { echo "generated files differ: run 'make generate' and commit the result"; exit 1; }
 
 e2e: build ## drive the built binary: scripts, real Prometheus, a browser, official SDKs
 	scripts/e2e.sh

@@ -271,21 +271,20 @@ stage_vllm() {
   timeout 300 "$here/e2e_vllm.sh" "$target"
 }
 
-# The live page in a real browser.
+# The dashboard in a real browser.
 stage_browser() {
-  local chromium id
+  local chromium
   chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
     fetch chromium || { lacking chromium; return; }
     chromium=$(command -v chromium)
   }
   command -v npm >/dev/null || fetch nodejs npm || { lacking npm; return; }
   mkdir "$work/browser"
-  (cd "$work/browser" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund playwright-core) >"$work/npm.log" 2>&1 ||
+  (cd "$work/browser" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund playwright-core axe-core) >"$work/npm.log" 2>&1 ||
     { lacking playwright-core; return; }
   cp "$here/e2e_browser.mjs" "$work/browser/"
-  id=$(submit 8)
-  timeout 90 node "$work/browser/e2e_browser.mjs" "$api" "$id" "$chromium" "$work/live.png"
-  [[ -s $work/live.png ]] || die "no screenshot"
+  mkdir "$work/screenshots"
+  timeout 240 node "$work/browser/e2e_browser.mjs" "$api" "$target" "$chromium" "$work/screenshots"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }

@@ -1,64 +1,127 @@
-// The live page in a real browser:
-// node e2e_browser.mjs BASE_URL RUN_ID CHROMIUM SCREENSHOT
+// The dashboard in a real browser:
+// node e2e_browser.mjs BASE_URL TARGET_URL CHROMIUM SCREENSHOTS
 import assert from "node:assert/strict";
+import { createReadStream, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-const [base, id, executablePath, screenshot] = process.argv.slice(2);
+const [base, target, executablePath, screenshots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-  const requests = [], problems = [], frames = [];
-  page.on("request", (r) => requests.push(r.url()));
-  page.on("pageerror", (e) => problems.push(String(e)));
-  page.on("console", (m) => { if (m.type() === "error") problems.push(m.text()); });
-  page.on("websocket", (ws) => {
-    requests.push(ws.url());
-    ws.on("framereceived", (f) => frames.push(JSON.parse(f.payload)));
-  });
+const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+page.setDefaultTimeout(30_000);
+const requests = [], problems = [], frames = [];
+page.on("request", (r) => requests.push(r.url()));
+page.on("pageerror", (e) => problems.push(String(e)));
+page.on("console", (m) => { if (m.type() === "error") problems.push(m.text()); });
+page.on("websocket", (ws) => {
+  requests.push(ws.url());
+  ws.on("framereceived", (f) => frames.push(JSON.parse(f.payload)));
+});
 
-  await page.goto(base + "/");
-  const shows = (selector, text) => page.waitForFunction(
-    ([s, t]) => new RegExp(t).test(document.querySelector(s).textContent), [selector, text], { timeout: 30_000 });
-  await shows("#state", "^running$");
-  await shows("#feed", "^live$");
-  assert.match(await page.textContent("#run-name"), /e2e/);
-  assert.match(await page.textContent("#run-about"), new RegExp(id));
+const shows = (selector, text) => page.waitForFunction(
+  ([s, t]) => new RegExp(t).test(document.querySelector(s)?.textContent ?? ""), [selector, text]);
 
-  // The numbers move, and it is the feed that moves them.
-  await shows("#tiles", "TTFT p50\\s*[0-9]");
-  const messages = (type) => frames.filter((f) => f.message_type === type).length;
-  const before = { tiles: await page.textContent("#tiles"), metrics: messages("realtime_metrics"), progress: messages("credit_phase_progress") };
-  await page.waitForFunction((was) => document.querySelector("#tiles").textContent !== was, before.tiles, { timeout: 10_000 });
-  const moving = Date.now() + 10_000;
-  while (messages("realtime_metrics") <= before.metrics || messages("credit_phase_progress") <= before.progress) {
-    assert.ok(Date.now() < moving, "no messages over the WebSocket");
-    await page.waitForTimeout(100);
+/** judge fails for what axe-core finds, for a page wider than the window, in both themes. */
+async function judge(name) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [1280, 400]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 1000 });
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: `${screenshots}/${name}-${colorScheme}-${width}.png`, fullPage: true });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${name} is ${wide} px wide in a window of ${width} px`);
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => (await window.axe.run()).violations);
+      assert.deepEqual(found.map((v) => `${v.id}: ${v.nodes[0].html}`), [], `${name}, ${colorScheme}, ${width} px`);
+    }
   }
-  await page.screenshot({ path: screenshot, fullPage: true });
+  await page.setViewportSize({ width: 1280, height: 1000 });
+}
 
-  await shows("#state", "^completed$");
-  await shows("#files", "profile_export_aiperf\\.json");
-  await shows("#percentiles", "Time to First Token");
-  await shows("#errors", "no errors");
-  await shows("#runs", "completed");
-  const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === id);
+/** start fills in the form and starts the run; it returns its id. */
+async function start(name, concurrency, duration) {
+  await page.goto(base + "/#/new");
+  await page.waitForSelector(".cm-content");
+  await page.fill("label:has-text('Name') input", name);
+  await page.fill("label:has-text('Server') input", target);
+  await page.fill("label:has-text('Model') input", "m");
+  await page.fill("label:has-text('Concurrency') input", String(concurrency));
+  await page.fill("label:has-text('Duration') input", String(duration));
+  await page.fill("label:has-text('Input tokens') input", "32");
+  await page.fill("label:has-text('Output tokens') input", "16");
+  await page.waitForSelector("text=The document is valid.");
+  await page.waitForTimeout(600);
+  await page.click("text=Start the run");
+  await page.waitForURL(/#\/runs\/[0-9a-f]{32}$/);
+  return page.url().match(/[0-9a-f]{32}$/)[0];
+}
+
+const json = async (path) => (await fetch(base + path)).json();
+
+try {
+  // A problem of the document is shown where it is, and the run cannot be started.
+  await page.goto(base + "/#/new");
+  await page.waitForSelector(".cm-content");
+  await page.fill("label:has-text('Concurrency') input", "-3");
+  await shows(".problems", "/benchmark/phases/0/concurrency");
+  assert.ok(await page.isDisabled("text=Start the run"), "an invalid document can be started");
+  await judge("invalid");
+  await page.fill("label:has-text('Concurrency') input", "8");
+
+  // A run is started from the form and watched to its end.
+  const first = await start("e2e one", 4, 8);
+  await shows("#feed", "^live$");
+  await shows(".actions .pill", "^running$");
+  await shows(".tiles", "TTFT p50\\s*[0-9]");
+  await page.waitForSelector(".chart canvas");
+  const before = await page.textContent(".tiles");
+  await page.waitForFunction((was) => document.querySelector(".tiles").textContent !== was, before);
+  await page.screenshot({ path: `${screenshots}/live.png`, fullPage: true });
+  await shows(".actions .pill", "^completed$");
+  await page.waitForSelector("text=profile_export_aiperf.json");
+  const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === first);
   assert.equal(ended.length, 1, "benchmark_complete came " + ended.length + " times");
 
+  // The page shows the numbers of the API.
+  const { metrics } = await json(`/api/runs/${first}/metrics`);
+  const three = (v) => (v >= 1000 ? Math.round(v).toLocaleString("en-US") : String(Number(v.toPrecision(v >= 100 ? Math.ceil(Math.log10(v)) : 3))));
+  await shows(".tiles", "TTFT p50\\s*" + three(metrics.time_to_first_token.p50));
+  await judge("run");
+
+  // A file is downloaded as it is on the daemon.
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=profile_export_aiperf.json")]);
+  let size = 0;
+  for await (const chunk of createReadStream(await download.path())) size += chunk.length;
+  const listed = (await json(`/api/runs/${first}/results/list`)).files.find((f) => f.name === "profile_export_aiperf.json");
+  assert.equal(size, listed.size, "the download is not the file");
+
+  // A second run is compared with the first.
+  const second = await start("e2e two", 8, 4);
+  await shows(".actions .pill", "^completed$");
+  await page.goto(base + "/#/");
+  for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
+  await judge("runs");
+  await page.click("text=Compare 2");
+  await page.waitForSelector("text=Metrics against the baseline");
+  await shows("main", "/phases/0/concurrency");
+  assert.ok(page.url().includes(first) && page.url().includes(second), "the address does not name the runs");
+  await judge("compare");
+
   await page.goto(base + "/docs");
-  await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"), null, { timeout: 10_000 });
-  // The schema of documents is there, and it does not widen the page.
-  await page.setViewportSize({ width: 700, height: 1000 });
+  await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"));
   await page.click("#postApiRuns summary");
   assert.match(await page.textContent("#postApiRuns"), /"gracePeriod": number ≥ 0 \| string such as "30s"/);
   assert.ok(!/url_strategy|adaptiveScale|config\.Null/.test(await page.textContent("#postApiRuns pre")), "the schema lists second spellings");
-  const [wide, view] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-  assert.ok(wide <= view, `the page of the API is ${wide} px wide in a window of ${view} px`);
+  await judge("docs");
 
   const host = new URL(base).host;
-  const strangers = requests.filter((u) => !u.startsWith("data:") && new URL(u).host !== host);
+  const strangers = requests.filter((u) => !/^(data|blob):/.test(u) && new URL(u).host !== host);
   assert.deepEqual(strangers, [], "requests to other hosts");
   assert.deepEqual(problems, [], "errors on the page");
   console.log(`browser: ${requests.length} requests, ${frames.length} frames, all with ${host}`);
 } finally {
+  await page.screenshot({ path: `${screenshots}/last.png`, fullPage: true }).catch(() => undefined);
   await browser.close();
 }

@@ -1,15 +1,15 @@
-// Package web holds the pages that aiperfd serves: the live page and the API
-// reference. They ask for nothing from other hosts.
+// Package web holds the pages that aiperfd serves: the dashboard and the API reference.
+// They ask for nothing from other hosts. Their source is in src; dist is what `make web`
+// builds from it, and is committed so that building aiperfd needs Go only.
 package web
 
 import "embed"
 
-//go:embed static
-var static embed.FS
+//go:embed dist
+var dist embed.FS
 
-// File returns an embedded file by its name without a folder. The bytes must
-// not be changed.
+// File returns a built file by its path below dist. The bytes must not be changed.
 func File(name string) ([]byte, bool) {
-	b, err := static.ReadFile("static/" + name)
+	b, err := dist.ReadFile("dist/" + name)
 	return b, err == nil
 }

@@ -106,7 +106,7 @@ func newMockCommand() *cobra.Command {
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
 				return exitError{exitUsage, err}
 			}
-			if err := flagsFromFile(cmd.Flags(), f.config); err != nil {
+			if err := flagsFromFile(cmd.Flags(), f.config, onlyOnCommandLine()...); err != nil {
 				return exitError{exitUsage, err}
 			}
 			return nil

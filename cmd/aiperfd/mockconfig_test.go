@@ -77,14 +77,14 @@ fault:
 
 func TestMockConfigErrors(t *testing.T) {
 	for _, tt := range []struct{ name, config, want string }{
-		{"unknown key", "gpu-memory-utilization: 0.9\nmodle: x\n", `unknown key "gpu-memory-utilization", accepted: api-key, `},
-		{"every problem", "gpu-memory-utilization: 0.9\nmodle: x\n", `unknown key "modle"`},
+		{"unknown key", "gpu-memory-utilization: 0.9\nmodle: x\n", `mock.yaml:1: unknown key "gpu-memory-utilization"`},
+		{"every problem", "gpu-memory-utilization: 0.9\nmodle: x\n", `mock.yaml:2: unknown key "modle"`},
 		{"itself", "config: other.yaml", `unknown key "config"`},
 		{"value", "ttft: soon", `"soon" is not a duration ≥ 0`},
-		{"list", "ttft: [1ms, 2ms]", `ttft: a list was given, accepted: one `},
-		{"mapping", "served-model-name: {a: b}", "served-model-name: value is map"},
-		{"null", "seed:", "seed: value is <nil>"},
-		{"syntax", "a: [", "read configuration "},
+		{"list", "ttft: [1ms, 2ms]", `ttft: must be one value, not a list`},
+		{"mapping", "served-model-name: {a: b}", "served-model-name: must be a value, not an object"},
+		{"null", "seed:", "seed: has no value"},
+		{"syntax", "a: [", "mock.yaml:1: "},
 		{"needs a preset", "max-num-seqs: 4", "--max-num-seqs needs --preset (one of h100-8b"},
 		{"excluded by a preset", "preset: tiny\nfast: true", "--fast cannot be combined with --preset"},
 		{"preset", "preset: b200", `preset is "b200", want one of h100-8b`},
@@ -97,7 +97,7 @@ func TestMockConfigErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := mockOutput(t, "", "--config", filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "read configuration") {
+	if _, err := mockOutput(t, "", "--config", filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "--config: open ") {
 		t.Errorf("missing file: %v", err)
 	}
 }

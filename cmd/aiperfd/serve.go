@@ -1,17 +1,16 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/app"
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/reach"
@@ -23,15 +22,16 @@ const defaultPort = 9097
 
 // serveFlags are the flags of the daemon.
 type serveFlags struct {
-	host, dataDir, portFile, level, names, secretsDir string
-	port, maxRuns, maxQueued                          int
-	dataRoots, allowEnv, hosts                        []string
-	allowDownload                                     bool
-	store                                             storeFlags
-	access                                            accessFlags
-	limits                                            limitFlags
-	targets                                           targetFlags
-	events                                            eventFlags
+	host, dataDir, portFile, names, secretsDir string
+	port, maxRuns, maxQueued                   int
+	dataRoots, allowEnv, hosts                 []string
+	allowDownload                              bool
+	store                                      storeFlags
+	access                                     accessFlags
+	limits                                     limitFlags
+	targets                                    targetFlags
+	process                                    processFlags
+	events                                     eventFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -43,7 +43,11 @@ after the other, shows them live and stores their results.
   curl -sS http://127.0.0.1:9097/metrics
 
 The API is documented at /docs. On SIGTERM the daemon ends the active run,
-writes its results and exits; queued runs start when the daemon starts again.`
+writes its results and exits; queued runs start when the daemon starts again.
+
+Flags can be written to a YAML file (--config): its keys are the names of the
+flags without dashes in front. A flag takes precedence over its environment
+variable (--data-dir: AIPERFD_DATA_DIR), and that over the file.`
 
 func newServeCommand() *cobra.Command {
 	f := new(serveFlags)
@@ -53,13 +57,24 @@ func newServeCommand() *cobra.Command {
 		Long:  serveLong,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := apiFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
+			o, err := f.load(cmd.Flags())
+			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			return f.run(cmd.Context())
+			if f.process.check {
+				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
+				return nil
+			}
+			limitMemory()
+			return app.Serve(cmd.Context(), o)
 		},
 	}
-	fs := cmd.Flags()
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add adds the flags to those of the command.
+func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback needs --token-file")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
@@ -76,53 +91,52 @@ func newServeCommand() *cobra.Command {
 	f.limits.add(fs)
 	f.events.add(fs)
 	f.store.add(fs)
-	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.process.add(fs)
 	f.access.add(fs)
-	return cmd
 }
 
-func (f *serveFlags) run(ctx context.Context) error {
-	level, err := zerolog.ParseLevel(f.level)
-	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("--log-level %s: must be debug, info, warn or error", f.level)}
+// options checks the flags and returns what they mean. The error has a line for each
+// problem. It opens no port and changes no file.
+func (f *serveFlags) options() (app.DaemonOptions, error) {
+	var errs []error
+	check := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
+	log, err := f.process.logger()
+	check(err)
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
-		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
+		check(fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names))
+	}
+	if f.port < 0 || f.port > 65535 {
+		check(fmt.Errorf("--api-port %d: must be from 0 to 65535", f.port))
 	}
 	limits, err := f.limits.options()
-	if err != nil {
-		return exitError{exitUsage, err}
-	}
-	if limits.API.Streams, err = f.events.options(); err != nil {
-		return exitError{exitUsage, err}
-	}
+	check(err)
+	limits.API.Streams, err = f.events.options()
+	check(err)
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("--secrets-dir: %w", err)}
+		check(fmt.Errorf("--secrets-dir: %w", err))
 	}
 	targets, err := f.targets.options()
-	if err != nil {
-		return exitError{exitUsage, err}
-	}
+	check(err)
 	rules, err := f.store.rules()
-	if err != nil {
-		return exitError{exitUsage, err}
-	}
-	log := terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr))
+	check(err)
+	process, err := f.process.options()
+	check(err)
 	guard, err := f.access.open(f.host, f.dataDir, log)
-	if err != nil {
-		return exitError{exitUsage, err}
-	}
-	limitMemory()
-	return app.Serve(ctx, app.DaemonOptions{
+	check(err)
+	return app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, Targets: targets, MetricNames: f.names, Limits: limits, Version: version,
-		Keep: rules, Log: log, Access: guard,
+		Keep: rules, Log: log, Access: guard, Process: process,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: reach.Options{SecretHosts: secrets.Hosts},
 		},
-	})
+	}, errors.Join(errs...)
 }
 
 // defaultDataDir returns the default folder of the daemon's runs.

@@ -147,7 +147,7 @@ func TestAccessOfEveryRoute(t *testing.T) {
 func TestRoutesHaveScopes(t *testing.T) {
 	open := []string{
 		"GET /healthz", "GET /readyz", "GET /api/version", "DELETE /api/session", "GET /api/config/schema", "GET /openapi.json", "GET /openapi.yaml",
-		"GET /", "GET /dashboard", "GET /docs", "GET /redoc", "GET /static/{file}",
+		"GET /", "GET /dashboard", "GET /docs", "GET /redoc", "GET /assets/{file}",
 	}
 	for route, scope := range Scopes() {
 		if scope < access.Open || scope > access.Admin {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/run"
+	"aiperfd/web"
 )
 
 func TestConventions(t *testing.T) {
@@ -70,9 +72,9 @@ func TestConventions(t *testing.T) {
 		{"no WebSocket", "GET", "/ws", nil, 426, map[string]string{"Upgrade": "websocket"}, "upgrade-required"},
 		{"page", "GET", "/", nil, 200, map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy}, "<title>aiperfd"},
 		{"dashboard", "GET", "/dashboard", nil, 200, nil, "<title>aiperfd"},
-		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pagePolicy}, "docs.js"},
-		{"script", "GET", "/static/app.js", nil, 200, map[string]string{"Content-Type": "text/javascript; charset=utf-8"}, "use strict"},
-		{"no such file", "GET", "/static/nope.js", nil, 404, nil, "not-found"},
+		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pagePolicy}, "assets/docs-"},
+		{"script", "GET", script(t), nil, 200, map[string]string{"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable"}, "api/runs"},
+		{"no such file", "GET", "/assets/nope.js", nil, 404, nil, "not-found"},
 		{"document", "GET", "/openapi.json", nil, 200, map[string]string{"Content-Type": "application/json"}, `"openapi": "3.0.3"`},
 		{"version", "GET", "/api/version", nil, 200, nil, `{"name":"aiperfd","version":"0.1.0","api_level":1,"compat":"aiperf-0.13","go":"go`},
 	}
@@ -99,6 +101,17 @@ func TestConventions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// script is the path of the script of the dashboard, whose name contains a hash.
+func script(t *testing.T) string {
+	t.Helper()
+	page, _ := web.File("index.html")
+	name := regexp.MustCompile(`assets/index-[^"]+\.js`).Find(page)
+	if name == nil {
+		t.Fatalf("the page has no script:\n%s", page)
+	}
+	return "/" + string(name)
 }
 
 func TestRequestID(t *testing.T) {

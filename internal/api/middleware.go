@@ -117,8 +117,12 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				route = "unmatched"
 			}
 			s.self.requested(route, recorded.status)
-			s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
-				Dur("took", time.Since(start)).Str("request_id", id).Msg("request")
+			line := s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
+				Dur("took", time.Since(start)).Str("remote", r.RemoteAddr).Str("request_id", id)
+			if of := h.Get(headerRunID); of != "" {
+				line.Str("run", of)
+			}
+			line.Msg("request")
 		}()
 		next.ServeHTTP(recorded, r)
 	})
@@ -149,7 +153,8 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			s.log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).Msg("handler panicked")
+			s.log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).
+				Str("request_id", w.Header().Get(headerRequestID)).Msg("handler panicked")
 			if recorded, ok := w.(*response); ok && recorded.status != 0 {
 				panic(http.ErrAbortHandler) // too late to respond: close the connection
 			}

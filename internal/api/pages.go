@@ -76,17 +76,17 @@ func (h *pageHandler) getDocumentSchema(w http.ResponseWriter, r *http.Request) 
 }
 
 // pagePolicy is the Content-Security-Policy of pages: nothing from elsewhere,
-// nothing inline.
-const pagePolicy = "default-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// nothing inline except the small images of the editor.
+const pagePolicy = "default-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page serves one of the embedded pages.
 func (h *pageHandler) page(name string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error { return h.sendAsset(w, r, name) }
 }
 
-// getStatic serves a file that belongs to a page.
-func (h *pageHandler) getStatic(w http.ResponseWriter, r *http.Request) error {
-	return h.sendAsset(w, r, chi.URLParam(r, "file"))
+// getAsset serves a file that belongs to a page. Its name contains a hash of what it holds.
+func (h *pageHandler) getAsset(w http.ResponseWriter, r *http.Request) error {
+	return h.sendAsset(w, r, "assets/"+chi.URLParam(r, "file"))
 }
 
 // sendAsset serves an embedded file.
@@ -99,6 +99,9 @@ func (h *pageHandler) sendAsset(w http.ResponseWriter, r *http.Request, name str
 	header.Set("Content-Security-Policy", pagePolicy)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-cache")
+	if path.Dir(name) == "assets" {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	tag := bodyTag(body)
 	header.Set("Etag", tag)
 	if tagged(r.Header.Values("If-None-Match"), tag) {

@@ -178,7 +178,7 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 	h.Set("Cache-Control", "no-store")
 	body, err := plainjson.Marshal(p)
 	if err != nil {
-		out.log.Error().Err(err).Msg("encode problem")
+		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Msg("encode problem")
 	}
 	out.write(w, row.status, body)
 }

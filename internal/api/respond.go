@@ -53,7 +53,7 @@ func (out *responder) write(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		out.log.Debug().Err(err).Msg("write response")
+		out.log.Debug().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Msg("write response")
 	}
 }
 

@@ -20,9 +20,10 @@ import (
 // shutdownLimit is the time that responses in progress have when the server stops.
 const shutdownLimit = 10 * time.Second
 
-// Serve serves on a listener until ctx ends or the listener fails, and closes it.
-// When ctx ends, responses in progress are completed and feed clients receive a
-// close frame, for at most ten seconds. It must be called once.
+// Serve serves on a listener until ctx ends or the listener fails, which is its error, and
+// closes it. When ctx ends, responses in progress are completed and feed clients receive a
+// close frame, for at most ten seconds; then their connections are closed. It must be called
+// once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	bounded := listen.New(l, s.Limits.Connections)
 	srv := &http.Server{
@@ -48,9 +49,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := srv.Shutdown(ending)
 	feeds.Wait()
 	if err = errors.Join(err, feedErr); err != nil {
-		srv.Close()
-		return fmt.Errorf("stop API on %s: %w", l.Addr(), err)
+		srv.Close() // the connections of clients that are slow to read
+		s.Log.Warn().Err(err).Dur("limit", shutdownLimit).Msg("stopping: the API is closed; connections of slow clients were cut")
+		return nil
 	}
+	s.Log.Info().Msg("stopping: the API is closed")
 	return nil
 }
 

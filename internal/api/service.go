@@ -165,6 +165,9 @@ func (h *serviceHandler) mayInspect(r *http.Request) bool {
 
 // local reports whether a request comes from this machine.
 func local(r *http.Request) bool {
+	if own, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && own.Network() == "unix" {
+		return true
+	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && access.Loopback(host)
 }

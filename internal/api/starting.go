@@ -15,12 +15,19 @@ import (
 	"aiperfd/internal/api/listen"
 )
 
+// Listener is a listener whose Accept can be interrupted by a deadline, as those of package
+// net for TCP and Unix sockets.
+type Listener interface {
+	net.Listener
+	SetDeadline(t time.Time) error
+}
+
 // ServeStarting answers on a listener until stop is called, while the service that is to
 // be served is being made: /healthz with 200, /readyz with 503 and everything else with a
 // problem. The listener remains open, and [Server.Serve] can accept from it after stop.
 // A connection that was accepted before gets its response: it lasts for one request, and
 // ends if the client is slow to send it.
-func ServeStarting(l *net.TCPListener, guard *access.Guard, limits Limits, logger zerolog.Logger) (stop func() error) {
+func ServeStarting(l Listener, guard *access.Guard, limits Limits, logger zerolog.Logger) (stop func() error) {
 	limits = limits.orDefaults()
 	bounded := listen.New(interruptible{l}, limits.Connections)
 	srv := &http.Server{
@@ -62,11 +69,11 @@ func startingHandler(out *responder) http.Handler {
 }
 
 // interruptible is a listener that stays open. It ends its server at its deadline.
-type interruptible struct{ *net.TCPListener }
+type interruptible struct{ Listener }
 
 // Accept implements net.Listener.
 func (l interruptible) Accept() (net.Conn, error) {
-	c, err := l.TCPListener.Accept()
+	c, err := l.Listener.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = net.ErrClosed // net/http would try again
 	}

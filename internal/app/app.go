@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -28,6 +27,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
+	"aiperfd/internal/store"
 	"aiperfd/internal/study"
 	"aiperfd/internal/upkeep"
 )
@@ -47,11 +47,10 @@ type options struct {
 	limits       Limits
 	downloads    *allow.List
 	version      string
-	disk         upkeep.Disk            // nil = nothing is deleted, and no run is refused
-	keep         upkeep.Rules           // of disk
-	pause        run.Switch             // see engine.Options
-	metrics      []prometheus.Collector // of the store; see api.Options
-	access       *access.Guard          // required with a listener
+	db           *store.Store // of a daemon; nil = nothing is deleted, no run is refused, and a pause is not stored
+	keep         upkeep.Rules // of db
+	process      ProcessOptions
+	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
 	observer study.Observer                              // of cells; nil = nobody
@@ -83,10 +82,14 @@ func newApp(o options) (*app, error) {
 	files := hub.FromEnvironment(os.Getenv)
 	files.Allow = o.downloads
 	var err error
+	var pause run.Switch
+	if o.db != nil {
+		pause = store.NewSwitch(o.db)
+	}
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		Switch: o.pause, DiskReserve: o.keep.Reserve(), Recovered: func() { close(a.recover) },
+		Switch: pause, DiskReserve: o.keep.Reserve(), StopGrace: o.process.StopGrace, StopTimeout: o.process.StopTimeout, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
@@ -129,12 +132,12 @@ func newApp(o options) (*app, error) {
 // keep makes the upkeep of a data directory, and returns the runs and the metrics that the
 // API has then.
 func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
-	if o.disk == nil {
+	if o.db == nil {
 		return a.studies, nil, nil
 	}
 	var err error
-	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.disk, Log: o.log})
-	return admission{a.studies, a.upkeep}, append(slices.Clip(o.metrics), a.upkeep), err
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.db, Log: o.log})
+	return admission{a.studies, a.upkeep}, append(o.db.Collectors(), a.upkeep), err
 }
 
 // admission refuses new runs while the disk is nearly full. The cells of a study that was
@@ -210,7 +213,11 @@ func (a *app) run(ctx context.Context) error {
 	if a.server != nil {
 		group.Go(func() error {
 			defer a.shutdown()
-			return a.server.Serve(apiCtx, a.listener)
+			err := a.server.Serve(apiCtx, a.listener)
+			if err != nil {
+				a.engine.Fail("listener", err)
+			}
+			return err
 		})
 	}
 	return group.Wait()
@@ -218,6 +225,9 @@ func (a *app) run(ctx context.Context) error {
 
 // url returns the address of the API as users type it.
 func (a *app) url() string {
+	if own := a.listener.Addr(); own.Network() == "unix" {
+		return "unix:" + own.String()
+	}
 	host, port, err := net.SplitHostPort(a.listener.Addr().String())
 	if err != nil {
 		return a.listener.Addr().String()
@@ -238,11 +248,18 @@ func listen(ctx context.Context, host string, port int, portFile string) (*net.T
 	}
 	ln := l.(*net.TCPListener)
 	if portFile != "" {
-		bound := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
-		if err := os.WriteFile(portFile, []byte(bound+"\n"), 0o600); err != nil {
+		if err := writePort(portFile, ln.Addr().(*net.TCPAddr).Port); err != nil {
 			ln.Close()
-			return nil, fmt.Errorf("write port file: %w", err)
+			return nil, err
 		}
 	}
 	return ln, nil
+}
+
+// writePort writes the number of a port to a file.
+func writePort(path string, port int) error {
+	if err := os.WriteFile(path, []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write port file: %w", err)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/app/profiler"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
@@ -23,8 +24,11 @@ import (
 	"aiperfd/internal/upkeep"
 )
 
-// storeOpenLimit bounds the time to open a data directory.
-const storeOpenLimit = 30 * time.Second
+// The times to open and to close a data directory are bounded.
+const (
+	storeOpenLimit  = 30 * time.Second
+	storeCloseLimit = 10 * time.Second
+)
 
 // DaemonOptions are the parameters of a daemon. Host and DataDir are required.
 type DaemonOptions struct {
@@ -46,15 +50,19 @@ type DaemonOptions struct {
 	Log     zerolog.Logger
 	// Access decides who may use the API. nil = everybody may, and Host must be a
 	// loopback address.
-	Access *access.Guard
+	Access  *access.Guard
+	Process ProcessOptions
 }
 
 // Daemon is the service behind serve and demo: an engine, its API and a data
 // directory. Make one with [OpenDaemon].
 type Daemon struct {
 	*app
-	db     *store.Store
-	reload <-chan os.Signal // makes the guard read its files again; nil = nothing does
+	db       *store.Store
+	process  ProcessOptions
+	log      zerolog.Logger
+	profiles net.Listener     // nil = none
+	reload   <-chan os.Signal // makes the guard read its files again; nil = nothing does
 }
 
 // OpenDaemon opens the port and the data directory of a daemon. The caller must
@@ -66,13 +74,17 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	ln, err := listen(ctx, o.Host, o.Port, o.PortFile)
+	ln, err := o.Process.listen(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openStore(ctx, ln, &o)
+	profiles, err := o.Process.profiles(ctx)
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
+	}
+	db, err := openStore(ctx, ln, &o)
+	if err != nil {
+		return nil, errors.Join(err, ln.Close(), closeAny(profiles))
 	}
 	for _, w := range db.Warnings() {
 		o.Log.Warn().Msg(w)
@@ -89,17 +101,17 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
-		disk: db, keep: o.Keep, metrics: db.Collectors(), pause: store.NewSwitch(db),
+		db: db, keep: o.Keep, process: o.Process,
 	})
 	if err != nil {
-		return nil, errors.Join(err, ln.Close(), db.Close())
+		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
 	}
-	return &Daemon{app: a, db: db}, nil
+	return &Daemon{app: a, db: db, process: o.Process, log: o.Log, profiles: profiles}, nil
 }
 
 // openStore opens the data directory. Meanwhile the listener answers that the service is
 // not ready.
-func openStore(ctx context.Context, ln *net.TCPListener, o *DaemonOptions) (*store.Store, error) {
+func openStore(ctx context.Context, ln api.Listener, o *DaemonOptions) (*store.Store, error) {
 	opened := api.ServeStarting(ln, o.Access, o.Limits.API, o.Log)
 	openCtx, cancel := context.WithTimeout(ctx, storeOpenLimit)
 	defer cancel()
@@ -119,32 +131,56 @@ func (d *Daemon) URL() string { return d.url() }
 // Run serves until ctx ends or a client shuts the daemon down, then ends the
 // active run and closes the data directory. It must be called once.
 func (d *Daemon) Run(ctx context.Context) error {
-	watched, stop := context.WithCancel(ctx)
+	life, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while active runs end
 	var watch sync.WaitGroup
-	watch.Go(func() { d.access.Watch(watched, d.reload) })
+	watch.Go(func() { d.access.Watch(life) })
+	watch.Go(func() { d.supervised(ctx, life) })
+	if d.profiles != nil {
+		watch.Go(func() { d.noted(profiler.Serve(life, d.profiles)) })
+	}
 	err := d.run(ctx)
 	stop()
 	watch.Wait()
-	return errors.Join(err, d.db.Close())
+	if err = errors.Join(err, d.close()); err == nil {
+		d.log.Info().Msg("stopped")
+	}
+	return err
 }
 
-// Serve runs a daemon until the first signal, which stops it gracefully. The
-// second signal cancels all runs. If there are files of access, SIGHUP makes the daemon
-// read them again.
+// close closes the data directory. A disk that does not answer is left as it is.
+func (d *Daemon) close() error {
+	closed := make(chan error, 1) // one value, so that the goroutine never blocks
+	go func() { closed <- d.db.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(storeCloseLimit):
+		return fmt.Errorf("close data directory: no answer within %v", storeCloseLimit)
+	}
+}
+
+// Serve runs a daemon until the first signal, which stops it gracefully. The second signal
+// aborts the requests in flight, and the third ends the process. If there are files of
+// access, or if systemd supervises the process, SIGHUP makes the daemon read the files
+// again.
 func Serve(ctx context.Context, o DaemonOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var opened atomic.Pointer[Daemon]
 	on := onSignals
 	reload := make(chan os.Signal, 1)
-	if o.Access != nil && o.Access.Reloads() {
+	if o.Access != nil && o.Access.Reloads() || o.Process.Notifier != nil {
 		on = onStops
 		signal.Notify(reload, syscall.SIGHUP)
 		defer signal.Stop(reload)
 	}
-	defer on(func(os.Signal) { cancel() }, func(os.Signal) { //nolint:contextcheck // a signal has no context
+	defer on(func(s os.Signal) {
+		o.Log.Info().Stringer("signal", s).Msg("stopping; a second signal aborts requests in flight")
+		cancel()
+	}, func(s os.Signal) { //nolint:contextcheck // a signal has no context
 		if d := opened.Load(); d != nil {
-			d.engine.CancelAll()
+			n := d.engine.CancelAll()
+			o.Log.Warn().Stringer("signal", s).Int("active_runs", n).Msg("requests in flight are aborted, results are written; a third signal exits at once")
 		}
 	})()
 	d, err := OpenDaemon(ctx, o)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/engine/allow"
 )
 
@@ -15,12 +16,28 @@ type TargetOptions struct{ Patterns allow.Patterns }
 
 // list returns the servers that runs of a daemon may reach.
 func (o TargetOptions) list(ln net.Listener) *allow.List {
-	own := ln.Addr().(*net.TCPAddr).AddrPort()
-	return allow.New(allow.Options{Patterns: o.Patterns, Open: own.Addr().Unmap().IsLoopback(), Own: []netip.AddrPort{own}})
+	return allow.New(allow.Options{Patterns: o.Patterns, Open: access.Loopback(HostOf(ln)), Own: own(ln)})
 }
 
 // downloads returns the hosts from which a daemon may download: all that are not reserved.
 // The operator chooses the hub, which redirects to other hosts.
 func downloads(ln net.Listener) *allow.List {
-	return allow.New(allow.Options{Open: true, Own: []netip.AddrPort{ln.Addr().(*net.TCPAddr).AddrPort()}})
+	return allow.New(allow.Options{Open: true, Own: own(ln)})
+}
+
+// own returns the address of a listener; none of a Unix socket.
+func own(ln net.Listener) []netip.AddrPort {
+	if at, ok := ln.Addr().(*net.TCPAddr); ok {
+		return []netip.AddrPort{at.AddrPort()}
+	}
+	return nil
+}
+
+// HostOf returns the host that a listener is bound to. It is localhost for a Unix socket,
+// which only this machine can reach.
+func HostOf(ln net.Listener) string {
+	if at, ok := ln.Addr().(*net.TCPAddr); ok {
+		return at.AddrPort().Addr().Unmap().String()
+	}
+	return "localhost"
 }

@@ -46,6 +46,7 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 			r.Grace = c.request.Grace
 		}
 		r.Patience = cmp.Or(r.Patience, c.request.Patience)
+		r.MaxGrace = cmp.Or(r.MaxGrace, c.request.MaxGrace)
 		if r.Reason == "" {
 			r.Reason = c.request.Reason
 		}
@@ -151,15 +152,23 @@ func (c *cancellation) Patience() time.Duration {
 func (c *cancellation) Grace(p *plan.Phase) (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.request == nil:
+	if c.request == nil {
 		return 0, false
+	}
+	grace, own := p.Grace, true
+	switch {
 	case c.request.Force:
 		return 0, true
 	case c.request.Grace != nil:
-		return *c.request.Grace, true
+		grace, own = *c.request.Grace, false
 	case p.Grace < 0:
-		return defaultCancelGrace, true
+		grace, own = defaultCancelGrace, false
 	}
-	return 0, false
+	if most := c.request.MaxGrace; most > 0 && grace > most {
+		return most, true
+	}
+	if own {
+		return 0, false // the phase knows how much of its period is left
+	}
+	return grace, true
 }

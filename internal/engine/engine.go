@@ -30,9 +30,11 @@ import (
 const (
 	DefaultMaxRuns   = 1
 	DefaultMaxQueued = 100
-	shutdownGrace    = 10 * time.Second // for requests in flight when the process stops
-	storeTimeout     = 10 * time.Second
-	storeRetry       = 5 * time.Second // between attempts to store the end of a run
+
+	DefaultStopGrace   = 30 * time.Second
+	DefaultStopTimeout = 65 * time.Second
+
+	storeTimeout = 10 * time.Second
 )
 
 // Options configure an [Engine].
@@ -69,6 +71,12 @@ type Options struct {
 	// Recovered is called when the runs of an earlier process are known; nil = nobody.
 	// The results of interrupted ones may still be computed.
 	Recovered func()
+	// StopGrace bounds the grace period of requests in flight when the process stops;
+	// 0 = DefaultStopGrace.
+	StopGrace time.Duration
+	// StopTimeout is how long active runs have to end and to write their results when the
+	// process stops; 0 = DefaultStopTimeout. The next process ends those that have not.
+	StopTimeout time.Duration
 	// Switch stores whether the queue is paused; nil = this process only remembers it.
 	Switch run.Switch
 	// Wall reads the system clock for the times of runs; nil = [time.Now].
@@ -82,8 +90,9 @@ type Engine struct {
 	open chan struct{} // closed when the runs of an earlier process are known
 	ids  sequence
 	// memory bounds the memory of the responses of all runs together.
-	memory *transport.Memory
-	health *health
+	memory   *transport.Memory
+	health   *health
+	watchdog *watchdog
 
 	edits sync.Mutex // orders the updates of runs and their removal; held during both on purpose
 
@@ -96,6 +105,7 @@ func New(o Options) (*Engine, error) {
 		return nil, errors.New("make engine: no store")
 	}
 	o.MaxRuns, o.MaxQueued = cmp.Or(o.MaxRuns, DefaultMaxRuns), cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	o.StopGrace, o.StopTimeout = cmp.Or(o.StopGrace, DefaultStopGrace), cmp.Or(o.StopTimeout, DefaultStopTimeout)
 	if o.Pacer == nil {
 		o.Pacer = pace.Timers
 	}
@@ -105,7 +115,7 @@ func New(o Options) (*Engine, error) {
 	return &Engine{
 		opts: o, schedule: schedule{max: o.MaxRuns, jobs: map[string]*job{}}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
-		health: newHealth(),
+		health: newHealth(), watchdog: newWatchdog(),
 	}, nil
 }
 
@@ -121,9 +131,10 @@ func (e *Engine) wakeLoop() {
 	}
 }
 
-// Run executes the queue until ctx ends. Then it stops active runs gracefully,
-// aborts the remaining requests after ten seconds, exports the results, and returns.
-// Queued runs stay queued in the store.
+// Run executes the queue until ctx ends. Then it refuses new runs, stops the active ones
+// gracefully, exports their results, and returns. Queued runs stay queued in the store. The
+// error is that of a store that cannot be read at the start, or of active runs that have not
+// ended within [Options.StopTimeout]; their goroutines go on, and the process must end.
 func (e *Engine) Run(ctx context.Context) error {
 	past := &recovery{engine: e}
 	if err := cmp.Or(e.recallPause(ctx), past.begin(ctx)); ctx.Err() != nil {
@@ -138,11 +149,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.opts.Recovered()
 	}
 	var supervisors sync.WaitGroup
-	defer supervisors.Wait()
 	supervisors.Go(func() { storeWatch{e}.run(ctx) })
 	supervisors.Go(func() { past.run(ctx) })
+	alive := e.watchdog.watch("the scheduler", schedulerPatience)
+	defer e.watchdog.forget(alive)
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
 	for {
-		again := ended{e}.unstored()
+		alive.beat()
 		j, wait := e.next(time.Now())
 		if j != nil {
 			supervisors.Go(func() {
@@ -153,21 +167,17 @@ func (e *Engine) Run(ctx context.Context) error {
 			})
 			continue
 		}
-		var due, retry <-chan time.Time
+		var due <-chan time.Time
 		if wait > 0 {
 			due = time.After(wait)
-		}
-		if len(again) > 0 {
-			retry = time.After(storeRetry)
 		}
 		select {
 		case <-e.wake:
 		case <-due:
-		case <-retry:
-			ended{e}.store(ctx, again)
+		case <-tick.C:
+			ended{e}.store(ctx, ended{e}.unstored())
 		case <-ctx.Done():
-			e.stop(ctx)
-			return nil
+			return stop{e}.run(ctx, &supervisors)
 		}
 	}
 }
@@ -202,19 +212,6 @@ func (e *Engine) retire(j *job) {
 		ended{e}.forget(j.id)
 	}
 	close(j.done)
-}
-
-// stop refuses new runs and stops the active ones.
-func (e *Engine) stop(ctx context.Context) {
-	e.mu.Lock()
-	e.stopping = true
-	active := slices.Clone(e.active)
-	e.mu.Unlock()
-	e.health.set(run.HealthStopping, "engine", "stopping")
-	grace := shutdownGrace
-	for _, j := range active {
-		j.cancel(ctx, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
-	}
 }
 
 // Cancel stops a run; a queued one is cancelled at once. changed is false if the run
@@ -373,12 +370,12 @@ func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) {
 	return e.Get(ctx, id)
 }
 
-// CancelAll cancels every active run by force.
-func (e *Engine) CancelAll() {
-	e.mu.Lock()
-	active := slices.Clone(e.active)
-	e.mu.Unlock()
+// CancelAll cancels every active run by force, and returns how many there were. What was
+// recorded is still exported.
+func (e *Engine) CancelAll() int {
+	active := stop{e}.left()
 	for _, j := range active {
 		j.cancel(context.Background(), run.CancelRequest{Force: true})
 	}
+	return len(active)
 }

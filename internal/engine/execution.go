@@ -56,11 +56,12 @@ type execution struct {
 
 // system holds the options of the engine that a run uses.
 type system struct {
-	allow  *allow.List                                                       // nil = every server may be reached
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
-	memory *transport.Memory                                                 // of responses; nil = without bound
-	pacer  func() pace.Waiter
-	hub    hub.Options // locates the tokenizers of models
+	allow    *allow.List                                                       // nil = every server may be reached
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
+	memory   *transport.Memory                                                 // of responses; nil = without bound
+	pacer    func() pace.Waiter
+	hub      hub.Options // locates the tokenizers of models
+	watchdog *watchdog
 	// reserve is the bytes of the disk that record files leave free.
 	reserve int64
 }

@@ -39,7 +39,8 @@ type bed struct {
 	engine *engine.Engine
 	store  *memStore
 	server *mock.Server
-	stop   func()
+	end    func() // stops the engine, while the server still answers
+	stop   func() // stops both
 }
 
 // newBed starts an engine and a server; both end with the test. wrap, if given,
@@ -77,10 +78,9 @@ func newBedWith(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handl
 	change(&options)
 	b := newDialBed(t, options)
 	b.server = server
-	end := b.stop
 	b.stop = sync.OnceFunc(func() {
 		web.Close()
-		end()
+		b.end()
 		serving.Wait()
 		server.Close()
 	})
@@ -105,10 +105,11 @@ func newDialBed(t testing.TB, o engine.Options) *bed {
 		}
 	})
 	b := &bed{t: t, engine: e, store: store}
-	b.stop = sync.OnceFunc(func() {
+	b.end = sync.OnceFunc(func() {
 		cancel()
 		group.Wait()
 	})
+	b.stop = b.end
 	t.Cleanup(b.stop)
 	return b
 }
@@ -128,14 +129,20 @@ func (still) Read() monitor.Totals {
 	return monitor.Totals{At: idle, Cores: 1, CPU: new(time.Duration), Machine: &monitor.Machine{Cores: 1, Idle: idle}}
 }
 
+// parsed loads a YAML document.
+func parsed(t testing.TB, document string) *config.Document {
+	t.Helper()
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // submit loads a YAML document and queues it.
 func (b *bed) submit(document string) string {
 	b.t.Helper()
-	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := b.engine.Submit(b.t.Context(), run.Submission{Document: d, Via: "api"})
+	r, err := b.engine.Submit(b.t.Context(), run.Submission{Document: parsed(b.t, document), Via: "api"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (h *health) store(err error) (changed bool) {
 // errNoAnswer is the fault of a store that does not answer.
 var errNoAnswer = errors.New("the data directory does not answer")
 
-// storeWatch watches over the store of an engine.
+// storeWatch watches over the store of an engine, and logs what its watchdog finds.
 type storeWatch struct{ engine *Engine }
 
 // run checks the store until ctx ends. A check that hangs counts as a failed one.
@@ -104,10 +104,11 @@ func (w storeWatch) run(ctx context.Context) {
 	tick := time.NewTicker(storeEvery)
 	defer tick.Stop()
 	results := make(chan error, 1) // one check at a time, so that it never blocks
-	checking := false
+	checking, stalled := false, false
 	for {
 		select {
 		case <-tick.C:
+			stalled = w.stalls(stalled)
 			if checking {
 				w.note(errNoAnswer)
 				continue
@@ -143,8 +144,30 @@ func (w storeWatch) note(err error) {
 	e.opts.Log.Info().Str("state", h.State).Msg("the data directory can be used again")
 }
 
-// Health returns the state that the probes report.
-func (e *Engine) Health() run.Health { return e.health.get() }
+// stalls logs when a loop begins and ceases to stand still, and returns whether one does.
+func (w storeWatch) stalls(before bool) bool {
+	log, h := w.engine.opts.Log, w.engine.Health()
+	p := w.engine.watchdog.stalled()
+	switch now := p != nil; {
+	case now && !before:
+		log.Error().Str("state", h.State).Msgf("watchdog: %s has not run for %v", p.name, p.silent().Round(time.Second))
+		return true
+	case before && !now:
+		log.Info().Str("state", h.State).Msg("watchdog: all loops run again")
+		return false
+	}
+	return before
+}
+
+// Health returns the state that the probes report. It waits for no run and no disk.
+func (e *Engine) Health() run.Health {
+	h := e.health.get()
+	e.watchdog.judge(&h)
+	return h
+}
+
+// Fail reports to the probes that a part of the service has failed for good.
+func (e *Engine) Fail(part string, fault error) { e.health.set(run.HealthFailed, part, fault.Error()) }
 
 // Finish reports to the probes that a service for one run has finished, and whether
 // the run failed. The service still answers.

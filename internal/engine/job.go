@@ -63,7 +63,7 @@ func (j *job) unstored() bool {
 // warn logs an error of the store that does not stop the run.
 func (j *job) warn(err error) {
 	if err != nil {
-		j.opts.Log.Error().Err(err).Msg("store run")
+		j.opts.Log.Error().Err(err).Str("run", j.id).Msg("store run")
 		j.health.store(err)
 	}
 }
@@ -254,7 +254,7 @@ func (j *job) setStatus(ctx context.Context, level zerolog.Level, text string) {
 func (j *job) modelResolved(ctx context.Context, p *plan.Plan) {
 	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
 	if err != nil {
-		j.opts.Log.Error().Err(err).Msg("encode configuration")
+		j.opts.Log.Error().Err(err).Str("run", j.id).Msg("encode configuration")
 	}
 	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Models = p.Models.Names

@@ -22,6 +22,7 @@ type activePhase struct {
 	client   *collect.Client
 	silence  *collect.Silence
 	set      *metric.Set
+	alive    *pulse
 
 	ended    bool          // guarded by collect.Run.Recording
 	finished finishedPhase // likewise; set once it has ended
@@ -111,6 +112,7 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 		x.data.warming = p.Kind == bench.Warmup
 	}
 	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
+	a.alive = x.system.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() },
@@ -122,6 +124,9 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
 		Run: x.records, Phase: p, Set: set, Observers: observers,
 		Publish: func(events ...run.EventType) {
+			if a.load.Overdue() < phasePatience { // else this loop runs, but not that of the load
+				a.alive.beat()
+			}
 			snap := x.shot(a)
 			for _, e := range events {
 				x.announce(e, snap, p.Index)
@@ -145,6 +150,7 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 // stops those that have begun after it.
 func (x performance) finish(a *activePhase) {
 	x.cancel.leave(a.load)
+	x.system.watchdog.forget(a.alive)
 	x.records.Recording.Lock()
 	defer x.records.Recording.Unlock()
 	l := a.recorder.Live()

@@ -75,7 +75,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	j.run.Version, j.run.Cell = e.opts.Version, s.Cell
 	j.exec = newExecution(plan, j.secrets)
 	j.exec.system = system{
-		allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub,
+		allow: e.opts.Allow, dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub, watchdog: e.watchdog,
 		reserve: cmp.Or(e.opts.DiskReserve, collect.DefaultReserve),
 	}
 	return j, nil

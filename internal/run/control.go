@@ -24,6 +24,7 @@ type Submission struct {
 type CancelRequest struct {
 	Force    bool           // abort the requests in flight now; escalates an earlier graceful stop
 	Grace    *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
+	MaxGrace time.Duration  // bounds the grace period, whoever has set it; 0 = it is not bounded
 	Reason   string         // for people; may be empty
 	Deadline bool           // the run has passed its deadline, so that it fails
 	// Patience ends the grace period early when nothing has been received for this

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +47,8 @@ type Guard struct {
 	cert     *certificate // nil = plain HTTP
 	audit    *auditLog    // nil = none
 
-	files []*source // watched
+	files     []*source  // watched
+	reloading sync.Mutex // held while they are read again
 }
 
 // source are watched files and how the last reading of them went.
@@ -118,9 +118,9 @@ const (
 	warnEvery   = time.Hour
 )
 
-// Watch reads the files again when they change or when a value arrives on again, until
-// ctx ends. Every hour it warns if other machines have access without a token.
-func (g *Guard) Watch(ctx context.Context, again <-chan os.Signal) {
+// Watch reads the files again when they change, until ctx ends. Every hour it warns if
+// other machines have access without a token.
+func (g *Guard) Watch(ctx context.Context) {
 	g.warn()
 	reload, warn := time.NewTicker(reloadEvery), time.NewTicker(warnEvery)
 	defer reload.Stop()
@@ -133,8 +133,6 @@ func (g *Guard) Watch(ctx context.Context, again <-chan os.Signal) {
 			g.warn()
 		case <-reload.C:
 			g.reload(false)
-		case <-again:
-			g.Reload()
 		}
 	}
 }
@@ -148,12 +146,15 @@ func (g *Guard) warn() {
 	}
 }
 
-// Reload reads the files again. A file that cannot be used is an error of the log, and
-// its previous content stays in force.
-func (g *Guard) Reload() { g.reload(true) }
+// Reload reads the files again and reports whether all can be used. The previous content
+// of one that cannot stays in force, and the log has the error.
+func (g *Guard) Reload() (ok bool) { return g.reload(true) }
 
 // reload reads the files again if they have changed, or in any case.
-func (g *Guard) reload(always bool) {
+func (g *Guard) reload(always bool) (ok bool) {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	ok = true
 	for _, s := range g.files {
 		changed, err := s.check(always)
 		if !changed {
@@ -168,7 +169,9 @@ func (g *Guard) reload(always bool) {
 			s.loaded.Store(time.Now().UnixNano())
 		}
 		g.Audit(Entry{Action: "reload-" + s.name, Result: result})
+		ok = ok && err == nil
 	}
+	return ok
 }
 
 // Audit writes an entry to the audit log and to the log, if there is an audit log. An

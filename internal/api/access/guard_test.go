@@ -124,9 +124,8 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		again := make(chan os.Signal, 1)
 		ended := make(chan struct{})
-		go func() { g.Watch(ctx, again); close(ended) }()
+		go func() { g.Watch(ctx); close(ended) }()
 		scope := func() Scope {
 			return g.identify(&http.Request{Header: http.Header{"Authorization": {"Bearer test"}}}).scope
 		}
@@ -162,20 +161,22 @@ func TestReload(t *testing.T) {
 		step("gone", "-", Read, "failed")
 		step("nobody", "# empty\n", Open, "ok")
 		write("ci:submit:" + sum + "\n")
-		again <- os.Interrupt
-		synctest.Wait()
-		if got := scope(); got != Submit {
-			t.Errorf("at once: scope %s", got)
+		if ok := g.Reload(); !ok || scope() != Submit {
+			t.Errorf("at once: Reload = %v, scope %s; want true, submit", ok, scope())
+		}
+		write("x\n")
+		if ok := g.Reload(); ok || scope() != Submit {
+			t.Errorf("bad file at once: Reload = %v, scope %s; want false, submit", ok, scope())
 		}
 		stop()
 		<-ended
-		if n := strings.Count(log.String(), "the previous content stays in force"); n != 3 {
+		if n := strings.Count(log.String(), "the previous content stays in force"); n != 4 {
 			t.Errorf("%d errors in the log, want one for each bad state:\n%s", n, log.String())
 		}
 	})
 	data, err := os.ReadFile(audit)
-	if n := strings.Count(string(data), `"action":"reload-tokens"`); err != nil || n != 7 || strings.Contains(string(data), sum) {
-		t.Errorf("%d reloads in the audit log, want 7: %s", n, data)
+	if n := strings.Count(string(data), `"action":"reload-tokens"`); err != nil || n != 8 || strings.Contains(string(data), sum) {
+		t.Errorf("%d reloads in the audit log, want 8: %s", n, data)
 	}
 	if info, err := os.Stat(audit); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the audit log = %v, %v", info.Mode(), err)
@@ -192,7 +193,7 @@ func TestWarning(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
 		defer stop()
-		g.Watch(ctx, nil)
+		g.Watch(ctx)
 		if n := strings.Count(log.String(), "without a token"); n != 4 {
 			t.Errorf("%d warnings in three hours, want 4:\n%s", n, log.String())
 		}

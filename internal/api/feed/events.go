@@ -107,10 +107,10 @@ func (id EventID) append(out []byte) []byte {
 
 // EventRequest is what a client of server-sent events wants.
 type EventRequest struct {
-	Run     string     // id; empty = the changes of all runs
-	Types   []string   // of [EventTypes]; empty = all of them
-	Since   *EventID   // the last event that the client has; nil = none
-	Queue   func() any // the snapshot of the changes of all runs
+	Run     string            // id; empty = the changes of all runs
+	Types   []string          // of [EventTypes]; empty = all of them
+	Since   *EventID          // the last event that the client has; nil = none
+	Queue   func() wire.Queue // the snapshot of the changes of all runs
 	Source  Source
 	Version string // of this program, for snapshots
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/run"
 )
 
@@ -25,7 +26,7 @@ type EventHandler struct {
 	// Lease returns a context that ends when the caller may no longer read.
 	Lease func(ctx context.Context) (leased context.Context, release context.CancelFunc)
 	// Queue returns the answer to GET /api/queue.
-	Queue func() any
+	Queue func() wire.Queue
 	// Bad returns the error of a request with bad parameters.
 	Bad func(detail string) error
 	// Busy is the error of a request beyond Most.

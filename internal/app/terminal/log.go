@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -13,6 +14,14 @@ import (
 // NewLogger returns a logger that writes lines for people.
 func NewLogger(out *os.File, level zerolog.Level, color bool) zerolog.Logger {
 	return zerolog.New(LogWriter(out, "15:04:05.000", color)).Level(level).With().Timestamp().Logger()
+}
+
+// NewJSONLogger returns a logger that writes one JSON object per line, for programs. Times
+// are RFC 3339 in UTC, durations are milliseconds.
+func NewJSONLogger(out io.Writer, level zerolog.Level) zerolog.Logger {
+	return zerolog.New(out).Level(level).Hook(zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
+		e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+	}))
 }
 
 // LogWriter formats log lines for people. Control characters are removed from

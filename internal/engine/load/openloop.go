@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -18,6 +19,7 @@ type openLoop struct {
 	over     chan struct{} // closed when no arrival is needed any more
 	overOnce sync.Once
 	watched  chan struct{} // closed when no goroutine waits for arrivals any more
+	due      atomic.Int64  // offset of the arrival for which a goroutine waits; -1 = none
 	begun    int           // sessions of a schedule that were drawn; only used by scheduled
 
 	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
@@ -28,7 +30,9 @@ type openLoop struct {
 }
 
 func newOpenLoop(p *Phase) *openLoop {
-	return &openLoop{phase: p, over: make(chan struct{}), watched: make(chan struct{}), space: make(chan struct{}, 1)}
+	o := &openLoop{phase: p, over: make(chan struct{}), watched: make(chan struct{}), space: make(chan struct{}, 1)}
+	o.due.Store(-1)
+	return o
 }
 
 // perform takes the arrivals at their due times, whatever the server does. It returns
@@ -62,7 +66,12 @@ func (o *openLoop) watch(ctx context.Context, next func() (time.Duration, bool),
 	p := o.phase
 	for {
 		offset, more := next()
-		if !more || !wait.Until(p.work.Clock.At(p.start+offset), o.over) {
+		if more {
+			o.due.Store(int64(p.start + offset))
+			more = wait.Until(p.work.Clock.At(p.start+offset), o.over)
+			o.due.Store(-1)
+		}
+		if !more {
 			o.end()
 			close(o.watched)
 			return
@@ -73,6 +82,15 @@ func (o *openLoop) watch(ctx context.Context, next func() (time.Duration, bool),
 			return
 		}
 	}
+}
+
+// overdue returns for how long nobody has taken the arrival that is due; 0 = none is.
+func (o *openLoop) overdue() time.Duration {
+	due := time.Duration(o.due.Load())
+	if due < 0 {
+		return 0
+	}
+	return max(0, o.phase.work.Clock.Now()-due)
 }
 
 // end ends the wait for arrivals: none is needed any more.

@@ -295,6 +295,15 @@ func (p *Phase) Warnings() []bench.Warning { return p.warnings }
 // Start returns when the phase began.
 func (p *Phase) Start() time.Duration { return p.start }
 
+// Overdue returns for how long the phase has not taken an arrival that is due. It is 0 in a
+// closed loop. It takes no lock.
+func (p *Phase) Overdue() time.Duration {
+	if p.open == nil {
+		return 0
+	}
+	return p.open.overdue()
+}
+
 // InFlight returns how many requests are in flight.
 func (p *Phase) InFlight() int64 {
 	return decide(p, (*scheduler).progress).sent - p.count.returned()

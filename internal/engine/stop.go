@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
+)
+
+// stopReason is the state reason of runs that the end of the process stops.
+const stopReason = "process is stopping"
+
+// decodeTime is how long a run that is stopping has after the grace period, to decode the
+// answers that have come.
+const decodeTime = 5 * time.Second
+
+// stop ends the work of an engine.
+type stop struct{ *Engine }
+
+// run refuses new runs, stops the active ones and waits for their results. Runs that wait
+// for requests in flight after the grace period are cancelled by force: somebody may have
+// cancelled them before, with a longer period.
+func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
+	began := time.Now()
+	e.health.set(run.HealthStopping, "engine", "stopping")
+	e.mu.Lock()
+	e.stopping = true
+	e.mu.Unlock()
+	active, log := e.left(), e.opts.Log
+	log.Info().Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
+		Msg("stopping: new runs are refused, and active runs are cancelled")
+	for _, j := range active {
+		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason})
+	}
+	done := make(chan struct{})
+	go func() {
+		supervisors.Wait()
+		close(done)
+	}()
+	force, timeout := time.After(e.opts.StopGrace+decodeTime), time.After(e.opts.StopTimeout)
+	for {
+		select {
+		case <-done:
+			log.Info().Dur("took", time.Since(began)).Msg("stopping: no run is active")
+			return nil
+		case <-force:
+			for _, j := range e.left() {
+				if j.view().State == bench.StateStopping {
+					log.Warn().Str("run", j.id).Msg("stopping: the requests of the run are aborted, because its grace period is too long")
+					j.cancel(ctx, run.CancelRequest{Force: true})
+				}
+			}
+		case <-timeout:
+			var ids []string
+			for _, j := range e.left() {
+				ids = append(ids, j.id)
+			}
+			return fmt.Errorf("stop: after %v these runs have not ended; the next start computes their results: %s",
+				e.opts.StopTimeout, strings.Join(ids, ", "))
+		}
+	}
+}
+
+// left returns the active jobs.
+func (e stop) left() []*job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.active)
+}

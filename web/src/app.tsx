@@ -1,0 +1,96 @@
+// The frame of every page: header, sign-in, and the page that the address names.
+import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { address, needsToken, Problem, signIn } from "./api/client";
+import { connection } from "./api/feed";
+import { link, route } from "./router";
+import { chosen } from "./state/runs";
+import { choice, setTheme } from "./ui/theme";
+import { ComparePage } from "./pages/compare";
+import { NewRunPage } from "./pages/new";
+import { RunPage } from "./pages/run";
+import { RunsPage } from "./pages/runs";
+import icon from "./icon.svg";
+
+export function App(): JSX.Element {
+  return (
+    <>
+      <a class="skip" href="#main">Skip to content</a>
+      <header>
+        <a class="brand" href={link("")}><img src={icon} alt="" width={22} height={22} />aiperfd</a>
+        <nav aria-label="Pages">
+          <Tab to="" text="Runs" />
+          <Tab to="new" text="New run" />
+          {chosen.value.length > 1 && <Tab to="compare" query={{ ids: chosen.value.join(",") }} text={`Compare ${chosen.value.length}`} />}
+          <a href={address("docs").href}>API</a>
+        </nav>
+        <Connection />
+        <ThemeButton />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {needsToken.value && <SignIn />}
+        <Page />
+      </main>
+    </>
+  );
+}
+
+function Tab(props: { to: string; query?: Record<string, string>; text: string }): JSX.Element {
+  const here = (route.value.path[0] ?? "") === props.to;
+  return <a href={link(props.to, props.query)} aria-current={here ? "page" : undefined}>{props.text}</a>;
+}
+
+function Page(): JSX.Element {
+  const [first, second] = route.value.path;
+  switch (first) {
+    case undefined:
+      return <RunsPage />;
+    case "new":
+      return <NewRunPage from={route.value.query.get("from") ?? ""} />;
+    case "compare":
+      return <ComparePage ids={(route.value.query.get("ids") ?? "").split(",").filter(Boolean)} />;
+    case "runs":
+      if (second) return <RunPage key={second} id={second} />;
+  }
+  return <p class="empty">No such page. <a href={link("")}>Show the runs.</a></p>;
+}
+
+function Connection(): JSX.Element {
+  const text = { connecting: "connecting", live: "live", lost: "connection lost, retrying" }[connection.value];
+  return <span id="feed" class={"feed " + connection.value} role="status">{text}</span>;
+}
+
+function ThemeButton(): JSX.Element {
+  const next = { auto: "dark", dark: "light", light: "auto" } as const;
+  return (
+    <button class="quiet" type="button" onClick={() => setTheme(next[choice.value])} title="Change the theme">
+      Theme: {choice.value}
+    </button>
+  );
+}
+
+function SignIn(): JSX.Element {
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState("");
+  useEffect(() => document.getElementById("token")?.focus(), []);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setProblem("");
+    try {
+      await signIn(token.trim());
+      location.reload();
+    } catch (error) {
+      const refused = error instanceof Problem && error.status === 401;
+      setProblem(refused ? "The daemon does not accept this token." : String(error));
+    }
+    setToken("");
+  };
+  return (
+    <form id="login" class="card row" onSubmit={submit}>
+      <label for="token">This daemon needs a token (<code>aiperfd token new</code>)</label>
+      <input id="token" type="password" autocomplete="off" required value={token} onInput={(e) => setToken(e.currentTarget.value)} />
+      <button class="primary" type="submit">Sign in</button>
+      {problem && <span id="login-problem" class="alert" role="alert">{problem}</span>}
+    </form>
+  );
+}

@@ -1,0 +1,260 @@
+// One run: live while it goes on, and the same page afterwards.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { address, ended, postJSON, send, type Phase, type Run, type Stats } from "../api/client";
+import * as format from "../format";
+import { go, link, route } from "../router";
+import { RunStore } from "../state/run";
+import { choose } from "../state/runs";
+import { Action, Bar, Card, ClientPill, Copy, ErrorText, lasted, load, StatePill, Tile, VerdictPill } from "../ui/parts";
+import { Charts } from "./charts";
+import { SweepPart } from "./sweep";
+
+export function RunPage({ id }: { id: string }): JSX.Element {
+  const store = useMemo(() => new RunStore(id), [id]);
+  useEffect(() => () => store.close(), [store]);
+  const run = store.run.value;
+  useEffect(() => {
+    if (run) document.title = `${run.state} · ${run.name || run.id.slice(0, 12)} · aiperfd`;
+  }, [run]);
+  if (!run) return store.problem.value ? <ErrorText error={store.problem.value} /> : <p class="empty">Loading …</p>;
+  return (
+    <>
+      <Head store={store} run={run} />
+      <ErrorText error={store.problem.value} />
+      <Alarms run={run} />
+      {run.kind === "sweep" ? <SweepPart run={run} /> : (
+        <>
+          <Phases store={store} run={run} />
+          <Tiles store={store} run={run} />
+          <Charts store={store} />
+          <div class="columns wide-left">
+            <Percentiles metrics={store.metrics.value} />
+            <div class="stack">
+              <Objectives run={run} />
+              <Errors store={store} run={run} />
+            </div>
+          </div>
+        </>
+      )}
+      <div class="columns">
+        <Artifacts store={store} run={run} />
+        <Again run={run} />
+      </div>
+    </>
+  );
+}
+
+function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
+  const base = "api/runs/" + run.id;
+  const facts = [
+    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), load(run),
+    run.started_at && "started " + format.date(run.started_at), run.started_at && "took " + format.seconds(lasted(run)),
+  ];
+  return (
+    <section class="run-head" aria-labelledby="run-name">
+      <div>
+        {run.parent_id && <p class="muted"><a href={link("runs/" + run.parent_id)}>Sweep</a></p>}
+        <h1 id="run-name">{run.name || run.models.join(", ") || run.id}</h1>
+        <p class="muted">{facts.filter(Boolean).join(" · ")}</p>
+        <p class="muted"><code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
+          {Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}
+        </p>
+      </div>
+      <div class="actions">
+        <StatePill run={run} />
+        <ClientPill client={run.client} />
+        <VerdictPill verdict={run.verdict} />
+        {ended(run.state) ? (
+          <>
+            <a class="button" href={link("new", { from: run.id })}>Run again</a>
+            <button type="button" onClick={() => { choose(run.id, true); go(link("")); }}>Compare with …</button>
+            <Action text="Delete" class="danger" confirm="Delete this run and its files?"
+              act={async () => { await send(base, { method: "DELETE" }); go(link("")); }} />
+          </>
+        ) : (
+          <Action text="Cancel run" class="danger" confirm="Cancel this run? The results measured so far are kept."
+            act={async () => { await postJSON(base + "/cancel"); await store.refresh(); }} />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** Alarms are what a reader must know before the numbers. */
+function Alarms({ run }: { run: Run }): JSX.Element {
+  const client = run.client;
+  return (
+    <>
+      {run.error && <div class="alert" role="alert"><strong>{run.error.code}</strong>: {run.error.message}</div>}
+      {client && client.verdict !== "ok" && (
+        <div class={"alert client-" + client.verdict} role="alert">
+          <strong>{client.verdict === "invalid" ? "Do not use these numbers: the load generator distorted them." : "The load generator may have distorted these numbers."}</strong>
+          <ul>{client.reasons?.map((r) => <li>{r.message}</li>)}</ul>
+        </div>
+      )}
+      {run.state_reason && !ended(run.state) && <p class="notice" role="status">{run.state_reason}</p>}
+      {(run.warnings?.length ?? 0) > 0 && (
+        <details class="notice"><summary>{run.warnings!.length === 1 ? "1 warning" : `${run.warnings!.length} warnings`}</summary>
+          <ul>{run.warnings!.map((w) => <li><code>{w.pointer || w.code}</code> {w.detail}</li>)}</ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Phases({ store, run }: { store: RunStore; run: Run }): JSX.Element {
+  const phases = Object.values(store.progress.value?.phases ?? {}).sort((a, b) => a.phase_index - b.phase_index);
+  return (
+    <section class="phases" aria-label="Phases">
+      {phases.map((p) => (
+        <div class={`phase ${p.phase} ${p.state}`} key={p.phase_index}>
+          <span class="name">{p.phase_name}</span>
+          <Bar percent={p.progress_percent} label={p.phase_name} />
+          <span class="figures">{phaseText(p, run)}</span>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function phaseText(p: Phase, run: Run): string {
+  const of = p.total_expected_requests ? " of " + format.count(p.total_expected_requests) : "";
+  const left = p.requests_eta_sec !== null && p.requests_eta_sec !== undefined && !ended(run.state) ? format.seconds(p.requests_eta_sec) + " left" : p.state;
+  return [format.count(p.requests_completed) + of + " requests", format.count(p.in_flight_requests) + " in flight", left].join(" · ");
+}
+
+function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
+  const m = store.metrics.value;
+  const phase = store.phase();
+  const spread = (tag: string) => `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
+  const errors = phase?.request_errors ?? run.summary?.errors ?? 0;
+  const share = phase?.requests_completed ? errors / phase.requests_completed : 0;
+  const goodput = m.goodput?.avg ?? run.summary?.goodput_per_sec;
+  return (
+    <section class="tiles" aria-label="Key figures of the whole run">
+      <Tile label="Requests" value={format.number(m.request_throughput?.avg)} unit="req/s" note={format.count(phase?.requests_completed) + " completed"} />
+      {goodput !== undefined && goodput !== null && <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />}
+      <Tile label="Output" value={format.number(m.output_token_throughput?.avg)} unit="tokens/s" note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"} />
+      {m.time_to_first_token && <Tile label="TTFT p50" value={format.number(m.time_to_first_token.p50)} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
+      {m.inter_token_latency && <Tile label="ITL p50" value={format.number(m.inter_token_latency.p50)} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
+      <Tile label="Latency p50" value={format.number(m.request_latency?.p50)} unit="ms" note={spread("request_latency")} title="From the start of a request to its last byte" />
+      <Tile label="Errors" value={format.count(errors)} note={format.percent(share) + " of requests"} bad={errors > 0} />
+    </section>
+  );
+}
+
+const shownMetrics = [
+  "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
+  "output_token_throughput_per_user", "input_sequence_length", "output_sequence_length",
+];
+
+function Percentiles({ metrics }: { metrics: Record<string, Stats> }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const tags = all ? Object.keys(metrics).sort() : shownMetrics.filter((tag) => metrics[tag]);
+  const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
+  return (
+    <Card title="Metrics of the whole run">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Metrics">
+        <table>
+          <thead><tr><th class="text">Metric</th>{columns.map((c) => <th>{c}</th>)}<th class="text">Unit</th></tr></thead>
+          <tbody>
+            {tags.map((tag) => (
+              <tr key={tag}>
+                <td class="text" title={tag}>{metrics[tag]!.header}</td>
+                {columns.map((c) => <td>{format.number(metrics[tag]![c])}</td>)}
+                <td class="text">{metrics[tag]!.unit}</td>
+              </tr>
+            ))}
+            {tags.length === 0 && <tr><td class="empty" colSpan={9}>No request has ended yet.</td></tr>}
+          </tbody>
+        </table>
+      </div>
+      <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
+    </Card>
+  );
+}
+
+function Objectives({ run }: { run: Run }): JSX.Element | null {
+  const results = run.summary?.slo_results;
+  if (!results?.length) return null;
+  return (
+    <Card title="Service level objectives">
+      <table>
+        <tbody>
+          {results.map((r) => (
+            <tr>
+              <td><span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span></td>
+              <td class="text">{r.objective}</td>
+              <td>{format.number(r.value)} {r.unit}{r.uncertain && <span class="muted"> (uncertain)</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+interface ErrorRow { name: string; text: string; count: number }
+
+function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
+  const final = store.results.value?.results?.results.error_summary;
+  const rows: ErrorRow[] = final
+    ? final.map((e) => ({ name: e.error_details.class || e.error_details.type || "error", text: e.error_details.message ?? "", count: e.count }))
+    : classes(store);
+  return (
+    <Card title="Errors">
+      {rows.length === 0 ? <p class="empty">{ended(run.state) && run.error ? "No request failed; see the error above." : "No request failed."}</p> : (
+        <table>
+          <tbody>
+            {rows.slice(0, 20).map((e) => (
+              <tr><td class="text wrap"><strong>{e.name}</strong> {e.text.slice(0, 300)}</td><td>{format.count(e.count)}</td></tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  );
+}
+
+/** classes sums the errors over time of an active run. */
+function classes(store: RunStore): ErrorRow[] {
+  const values = store.series.value?.series.errors?.values ?? {};
+  return Object.entries(values)
+    .map(([name, column]) => ({ name, text: "", count: column.reduce<number>((sum, v) => sum + (v ?? 0), 0) }))
+    .filter((e) => e.count > 0)
+    .sort((a, b) => b.count - a.count);
+}
+
+function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
+  const files = store.files.value;
+  const base = address(`api/runs/${run.id}/`).href;
+  return (
+    <Card title="Files">
+      {files.length === 0 ? <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p> : (
+        <>
+          <ul class="files">
+            {files.map((f) => (
+              <li key={f.name}><a href={address(f.href.replace(/^\//, "")).href} download>{f.name}</a><span class="muted">{format.bytes(f.size)}</span></li>
+            ))}
+          </ul>
+          <p class="row"><a class="button" href={base + "artifacts.zip"} download>All as zip</a></p>
+        </>
+      )}
+    </Card>
+  );
+}
+
+/** Again shows how to run the same document from a terminal. */
+function Again({ run }: { run: Run }): JSX.Element {
+  const base = new URL(".", document.baseURI).href;
+  const command = `curl ${base}api/runs/${run.id}/config > bench.json\naiperfd ctl --server ${base} submit bench.json`;
+  return (
+    <Card title="Run it again">
+      <p class="muted">From this page: <a href={link("new", { from: run.id })}>open its document</a>. From a terminal:</p>
+      <pre tabIndex={0}><code>{command}</code></pre>
+      <Copy text={command} label="Copy the commands" />
+      <p class="muted">Seed {run.random_seed}, aiperfd {run.aiperfd_version}. The page of this run: <a href={link(route.value.path.join("/"))}>permalink</a></p>
+    </Card>
+  );
+}

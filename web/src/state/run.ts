@@ -1,0 +1,130 @@
+// One run that is shown: read over HTTP, then kept up to date by the feed.
+import { effect, signal, untracked } from "@preact/signals";
+import { ended, getJSON, Problem, type Metrics, type Phase, type Progress, type Run, type Schemas, type Stats } from "../api/client";
+import { connection, connections, listen, type Message } from "../api/feed";
+import { follow, read, type Timeseries } from "../api/timeseries";
+
+type Results = Schemas["wire.Results"];
+type Files = Schemas["wire.ResultFiles"];
+
+/** Milliseconds between two readings of the series of an active run, and between two of the
+ * run itself while no feed brings its changes. */
+const seriesEvery = 1000;
+const runEvery = 3000;
+
+export class RunStore {
+  readonly run = signal<Run | null>(null);
+  readonly progress = signal<Progress | null>(null);
+  readonly metrics = signal<Record<string, Stats>>({});
+  readonly series = signal<Timeseries | null>(null);
+  readonly results = signal<Results | null>(null);
+  readonly files = signal<Files["files"]>([]);
+  readonly problem = signal<unknown>(null);
+  /** length of a point of the series in seconds; 0 leaves it to the daemon */
+  readonly step = signal(0);
+
+  private readonly ends: (() => void)[] = [];
+  private timers: number[] = [];
+  private seriesStep = -1;
+  private closed = false;
+
+  constructor(readonly id: string) {
+    this.ends.push(
+      listen((message) => this.receive(message)),
+      effect(() => {
+        void connections.value;
+        untracked(() => void this.refresh());
+      }),
+      effect(() => {
+        void this.step.value;
+        untracked(() => void this.readSeries());
+      }),
+    );
+    this.every(seriesEvery, () => (this.live() ? this.readSeries() : undefined));
+    this.every(runEvery, () => (this.live() && connection.value !== "live" ? this.refresh() : undefined));
+  }
+
+  close(): void {
+    this.closed = true;
+    this.ends.forEach((end) => end());
+    this.timers.forEach(clearTimeout);
+  }
+
+  live(): boolean {
+    return this.run.value !== null && !ended(this.run.value.state);
+  }
+
+  /** phase is the profiling phase that started last, or the last phase. */
+  phase(): Phase | undefined {
+    const phases = Object.values(this.progress.value?.phases ?? {}).sort((a, b) => b.phase_index - a.phase_index);
+    return phases.find((p) => p.phase === "profiling" && p.start_ns) ?? phases.find((p) => p.start_ns);
+  }
+
+  /** every calls work again and again; the next call waits for the end of the last. */
+  private every(pause: number, work: () => Promise<void> | undefined): void {
+    const slot = this.timers.push(0) - 1;
+    const next = () => {
+      this.timers[slot] = window.setTimeout(async () => {
+        if (!document.hidden) await work();
+        if (!this.closed) next();
+      }, pause);
+    };
+    next();
+  }
+
+  async refresh(): Promise<void> {
+    const base = "api/runs/" + this.id;
+    try {
+      const [run, progress, metrics] = await Promise.all([
+        getJSON<Run>(base), getJSON<Progress>(base + "/progress"), getJSON<Metrics>(base + "/metrics"),
+      ]);
+      if (this.closed) return;
+      this.run.value = run;
+      this.progress.value = progress;
+      this.metrics.value = metrics.metrics as Record<string, Stats>;
+      this.problem.value = null;
+      if (ended(run.state)) await this.finish(base);
+    } catch (error) {
+      if (!this.closed) this.problem.value = error;
+    }
+  }
+
+  private async finish(base: string): Promise<void> {
+    const [results, files] = await Promise.all([getJSON<Results>(base + "/results"), getJSON<Files>(base + "/results/list")]);
+    this.results.value = results;
+    this.files.value = files.files;
+    await this.readSeries();
+  }
+
+  private async readSeries(): Promise<void> {
+    const step = this.step.value;
+    try {
+      const known = this.seriesStep === step ? this.series.value : null;
+      const next = known?.time_sec.length ? await follow(known, step) : await read(this.id, step);
+      if (this.closed || step !== this.step.value) return;
+      this.seriesStep = step;
+      this.series.value = next;
+    } catch (error) {
+      // A run without a series, or a lost connection, which the header shows.
+      if (error instanceof Problem && error.status === 404) this.series.value = null;
+    }
+  }
+
+  private receive(message: Message): void {
+    if (message.run_id !== this.id) return;
+    const stats = message.stats as Phase | undefined;
+    if (stats && this.progress.value) {
+      const phases = { ...this.progress.value.phases, [stats.phase_name]: stats };
+      this.progress.value = { ...this.progress.value, phases };
+    }
+    if (message.metrics) {
+      const list = message.metrics as (Stats & { tag: string })[];
+      this.metrics.value = Object.fromEntries(list.map((m) => [m.tag, m]));
+    }
+    if (message.message_type === "client_verdict" && this.run.value) {
+      this.run.value = { ...this.run.value, client: message.client as Run["client"] };
+    }
+    if (["run_state_changed", "results_exported", "benchmark_complete"].includes(message.message_type)) void this.refresh();
+    if (message.message_type === "run_deleted") this.problem.value = new Error("This run was deleted.");
+  }
+}

@@ -1,0 +1,94 @@
+// The list of runs, the queue, and the runs chosen for a comparison.
+import { effect, signal } from "@preact/signals";
+import { getJSON, type Run, type Schemas } from "../api/client";
+import { connections, listen } from "../api/feed";
+import { route } from "../router";
+
+type RunList = Schemas["wire.RunList"];
+
+export const pageSize = 50;
+export const mostCompared = 10;
+
+/** filterNames are the query parameters of the list that the page passes on. */
+export const filterNames = ["q", "state", "model", "label", "kind", "created_after", "created_before", "sort"] as const;
+
+export const list = signal<RunList | null>(null);
+export const active = signal<Run[]>([]);
+export const problem = signal("");
+
+/** chosen are the ids of the runs to compare. */
+export const chosen = signal<string[]>([]);
+
+export function choose(id: string, on: boolean): void {
+  const others = chosen.value.filter((other) => other !== id);
+  chosen.value = on ? [...others, id].slice(-mostCompared) : others;
+}
+
+/** filters are the filters in the address of the page. */
+export function filters(): Record<string, string> {
+  const query = route.value.query;
+  return Object.fromEntries(filterNames.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
+}
+
+let wanted = 0;
+let timer = 0;
+
+/** loadRuns reads the page of the list that the address names, and the runs that have not ended. */
+export async function loadRuns(): Promise<void> {
+  clearTimeout(timer);
+  const turn = ++wanted;
+  const query = new URLSearchParams({ limit: String(pageSize), ...filters() });
+  const cursor = route.value.query.get("cursor");
+  if (cursor) query.set("cursor", cursor);
+  try {
+    const [page, open] = await Promise.all([
+      getJSON<RunList>("api/runs?" + query),
+      getJSON<RunList>("api/runs?limit=100&state=queued,starting,running,stopping,exporting"),
+    ]);
+    if (turn !== wanted) return;
+    list.value = page;
+    active.value = open.items;
+    problem.value = "";
+  } catch (error) {
+    if (turn === wanted) problem.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** reload reads the list soon; many messages in a row make one request. */
+function reload(): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(loadRuns, 250);
+}
+
+listen((message) => {
+  switch (message.message_type) {
+    case "run_queued":
+    case "run_state_changed":
+    case "run_deleted":
+    case "benchmark_complete":
+      reload();
+      return;
+    case "credit_phase_progress":
+      advance(message.run_id, message.stats as Schemas["wire.Phase"]);
+  }
+});
+
+/** advance puts the progress of a message into the runs that are shown. */
+function advance(id: string | undefined, phase: Schemas["wire.Phase"]): void {
+  active.value = active.value.map((run) => (run.id !== id ? run : {
+    ...run,
+    progress: {
+      ...run.progress!,
+      phase: phase.phase_name, percent: phase.progress_percent ?? 0,
+      requests_sent: phase.requests_sent, requests_completed: phase.requests_completed,
+      request_errors: phase.request_errors, in_flight: phase.in_flight_requests,
+      eta_sec: phase.requests_eta_sec ?? 0,
+    },
+  }));
+}
+
+// The list is read again for another address, and after the connection was lost.
+effect(() => {
+  void connections.value;
+  if (route.value.path.length === 0) void loadRuns();
+});

@@ -1,0 +1,112 @@
+// Small parts that several pages use.
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Problem, type Run } from "../api/client";
+import * as format from "../format";
+
+/** StatePill shows the state of a run. */
+export function StatePill({ run }: { run: Pick<Run, "state" | "queue_position" | "state_reason"> }): JSX.Element {
+  const text = run.state === "queued" && run.queue_position ? `queued, ${run.queue_position}` : run.state;
+  return <span class={"pill " + run.state} title={run.state_reason || undefined}>{text}</span>;
+}
+
+const verdictTexts: Record<string, string> = {
+  ok: "measurement ok", suspect: "measurement suspect", invalid: "measurement invalid",
+};
+
+/** ClientPill says how far the load generator can be believed. */
+export function ClientPill({ client }: { client: Run["client"] }): JSX.Element | null {
+  if (!client) return null;
+  const reasons = client.reasons?.map((r) => r.message).join("; ");
+  return <span class={"pill client-" + client.verdict} title={reasons || "no distortion found"}>{verdictTexts[client.verdict] ?? client.verdict}</span>;
+}
+
+/** VerdictPill shows whether the objectives of a run were met. */
+export function VerdictPill({ verdict }: { verdict: string | null | undefined }): JSX.Element | null {
+  if (!verdict) return null;
+  return <span class={"pill slo-" + verdict}>SLO {verdict}</span>;
+}
+
+export function Tile(props: { label: string; value: string; unit?: string; note?: string; bad?: boolean; title?: string }): JSX.Element {
+  return (
+    <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
+      <span>{props.label}</span>
+      <b>{props.value}{props.unit && props.value !== format.absent && <small>{props.unit}</small>}</b>
+      {props.note && <span class="sub">{props.note}</span>}
+    </div>
+  );
+}
+
+export function Card(props: { title?: string; class?: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <section class={"card " + (props.class ?? "")}>
+      {props.title && <h2>{props.title}</h2>}
+      {props.children}
+    </section>
+  );
+}
+
+/** ErrorText shows an error with every field that the daemon named. */
+export function ErrorText({ error }: { error: unknown }): JSX.Element | null {
+  if (!error) return null;
+  const fields = error instanceof Problem ? error.fields : [];
+  return (
+    <div class="alert" role="alert">
+      {error instanceof Error ? error.message : String(error)}
+      {fields.length > 0 && <ul>{fields.map((f) => <li><code>{f.pointer || "document"}</code> {f.detail}</li>)}</ul>}
+    </div>
+  );
+}
+
+/** Action is a button for a request: it waits for the answer and shows an error beside it. */
+export function Action(props: { text: string; class?: string; confirm?: string; act: () => Promise<unknown> }): JSX.Element {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const act = async () => {
+    if (props.confirm && !confirm(props.confirm)) return;
+    setBusy(true);
+    setError(null);
+    await props.act().catch(setError);
+    setBusy(false);
+  };
+  return (
+    <span class="action">
+      <button type="button" class={props.class} disabled={busy} onClick={act}>{props.text}</button>
+      <ErrorText error={error} />
+    </span>
+  );
+}
+
+/** Copy shows a text with a button that copies it. */
+export function Copy({ text, label }: { text: string; label: string }): JSX.Element {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return <button type="button" class="quiet" onClick={copy} aria-label={label}>{done ? "copied" : "copy"}</button>;
+}
+
+export function Bar({ percent, label }: { percent: number | null | undefined; label: string }): JSX.Element {
+  const value = Math.min(100, Math.max(0, percent ?? 0));
+  return (
+    <div class="bar" role="progressbar" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(value)} aria-label={label}>
+      <i ref={(e) => { if (e) e.style.width = value + "%"; }} />
+    </div>
+  );
+}
+
+/** load describes the load of a run: "64 concurrent", "10 req/s". */
+export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
+  const parts = [];
+  if (run.request_rate) parts.push(format.number(run.request_rate) + " req/s");
+  if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
+  return parts.join(", ") || format.absent;
+}
+
+export function lasted(run: Pick<Run, "started_at" | "ended_at">): number | null {
+  if (!run.started_at) return null;
+  const end = run.ended_at ? Date.parse(run.ended_at) : Date.now();
+  return (end - Date.parse(run.started_at)) / 1000;
+}
