@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -101,11 +102,28 @@ func (d *testDaemon) call(method, path, contentType string, body []byte) answer 
 		d.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
+	read := io.ReadAll
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		read = readSnapshot
+	}
+	data, err := read(resp.Body)
 	if err != nil {
 		d.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return answer{resp.StatusCode, resp.Header, data}
+}
+
+// readSnapshot reads server-sent events up to the first one, the snapshot: the stream
+// itself ends with the run.
+func readSnapshot(r io.Reader) ([]byte, error) {
+	var out []byte
+	for lines := bufio.NewReader(r); ; {
+		line, err := lines.ReadBytes('\n')
+		out = append(out, line...)
+		if err != nil || bytes.HasPrefix(line, []byte("data:")) {
+			return out, err
+		}
+	}
 }
 
 // submit posts a YAML document that must be accepted, and returns the run's id.

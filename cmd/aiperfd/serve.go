@@ -31,6 +31,7 @@ type serveFlags struct {
 	limits                                     limitFlags
 	targets                                    targetFlags
 	process                                    processFlags
+	events                                     eventFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -88,6 +89,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	f.limits.add(fs)
+	f.events.add(fs)
 	f.store.add(fs)
 	f.process.add(fs)
 	f.access.add(fs)
@@ -111,6 +113,8 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 		check(fmt.Errorf("--api-port %d: must be from 0 to 65535", f.port))
 	}
 	limits, err := f.limits.options()
+	check(err)
+	limits.API.Streams, err = f.events.options()
 	check(err)
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {

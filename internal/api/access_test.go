@@ -94,6 +94,9 @@ func TestAccessOfEveryRoute(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.Access.Reload()
+			if err := g.Hub.Shutdown(t.Context(), 1001, "ends streams of events at once"); err != nil {
+				t.Fatal(err)
+			}
 			unsafe := rt.method != http.MethodGet
 			callers := []struct {
 				name    string

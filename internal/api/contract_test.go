@@ -79,6 +79,8 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/queue", "", nil}, {"GET", "/api/version", "", nil}, {"GET", "/healthz", "", nil}, {"GET", "/readyz", "", nil},
 		{"GET", "/healthz?verbose", "", nil}, {"GET", "/readyz?verbose", "", nil},
 		{"GET", "/metrics", "", nil}, {"GET", "/openapi.json", "", nil}, {"GET", "/openapi.yaml", "", nil}, {"GET", "/openapi.yaml?x=1", "", nil}, {"GET", "/api/config/schema", "", nil}, {"GET", "/ws", "", nil},
+		{"GET", "/api/runs/" + idDone + "/events", "", nil}, {"GET", "/api/runs/" + idRunning + "/events?types=x", "", nil},
+		{"GET", "/api/runs/" + idMissing + "/events", "", nil}, {"GET", "/api/events?since_seq=x", "", nil},
 		{"GET", "/api/runs", "", nil}, {"GET", "/api/runs?limit=0", "", nil},
 		{"GET", "/api/runs/" + idDone + "/children", "", nil}, {"GET", "/api/runs/" + idMissing + "/children?limit=1", "", nil},
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"net"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/testcert"
+	"aiperfd/internal/run"
 )
 
 // servedTLS is a server with TLS and tokens on a real socket.
@@ -103,5 +106,31 @@ func TestStreams(t *testing.T) {
 	requests.Wait()
 	if n := s.dials.Load(); n < 2 {
 		t.Errorf("64 requests at the same time used %d connection", n)
+	}
+}
+
+// Events arrive one by one over HTTP/2.
+func TestEventsOverHTTP2(t *testing.T) {
+	s := serveTLS(t, 20)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://localhost"+eventsPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, value, _ := strings.Cut(s.token, ": ")
+	req.Header.Set(name, value)
+	resp, err := s.client(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 {
+		t.Fatalf("%s %d", resp.Proto, resp.StatusCode)
+	}
+	c := &eventClient{t, resp, bufio.NewReader(resp.Body)}
+	c.comment("retry: 2000")
+	c.want("snapshot")
+	for range 3 {
+		publish(s.testServer, run.EventPhaseComplete, bench.StateRunning, false)
+		c.want("phase") // before the next one is published
 	}
 }

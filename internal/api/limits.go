@@ -14,6 +14,7 @@ type Limits struct {
 	BodyTimeout   time.Duration // to receive a body; 0 = DefaultBodyTimeout
 	IdleTimeout   time.Duration // of a connection without a request; 0 = DefaultIdleTimeout
 	Connections   int           // open connections; 0 = DefaultMaxConnections
+	Streams       int           // clients of server-sent events; 0 = DefaultMaxStreams
 	// SubmitRate is the number of submissions per minute, and at once, of every caller;
 	// 0 = no limit. Without AnonymousRate, only callers with a name are limited.
 	SubmitRate    int
@@ -28,6 +29,7 @@ const (
 	DefaultBodyTimeout    = 30 * time.Second
 	DefaultIdleTimeout    = 120 * time.Second
 	DefaultMaxConnections = 512
+	DefaultMaxStreams     = 200
 	DefaultSubmitRate     = 20
 )
 
@@ -37,6 +39,7 @@ func (l Limits) orDefaults() Limits {
 		Body: cmp.Or(l.Body, DefaultMaxBody), Header: cmp.Or(l.Header, DefaultMaxHeader),
 		HeaderTimeout: cmp.Or(l.HeaderTimeout, DefaultHeaderTimeout), BodyTimeout: cmp.Or(l.BodyTimeout, DefaultBodyTimeout),
 		IdleTimeout: cmp.Or(l.IdleTimeout, DefaultIdleTimeout), Connections: cmp.Or(l.Connections, DefaultMaxConnections),
+		Streams:    cmp.Or(l.Streams, DefaultMaxStreams),
 		SubmitRate: l.SubmitRate, AnonymousRate: l.AnonymousRate,
 	}
 }

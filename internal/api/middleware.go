@@ -40,7 +40,7 @@ func (s *Server) layers() ([]middleware, error) {
 		func(next http.Handler) http.Handler {
 			compressed := compress(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == feedPath {
+				if r.URL.Path == feedPath || strings.HasSuffix(r.URL.Path, "/events") { // sent in pieces
 					next.ServeHTTP(w, r)
 					return
 				}

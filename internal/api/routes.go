@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/amend"
+	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
 )
@@ -47,7 +48,7 @@ func (s *Server) routes() []route {
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session, pages := &sessionHandler{base: s.base, access: s.Access}, &pageHandler{base: s.base}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.historyRoutes()), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service)), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -105,15 +106,19 @@ func queueRoutes(service *serviceHandler) []route {
 	}
 }
 
-// historyRoutes returns the routes of what was recorded over the time of a run.
-func (s *Server) historyRoutes() []route {
-	past := &history.Handler{
-		Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams,
-		Bad: func(detail string) error { return fail(errParameter, "%s", detail) },
+// courseRoutes returns the routes of what happens in runs, and of what was recorded of it.
+func (s *Server) courseRoutes(service *serviceHandler) []route {
+	bad := func(detail string) error { return fail(errParameter, "%s", detail) }
+	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams, Bad: bad}
+	events := &feed.EventHandler{
+		Hub: s.Hub, Source: feedSource{s.base}, Version: s.version, Most: s.Limits.Streams,
+		Find: s.run, Lease: s.Access.Lease, Queue: service.queue, Busy: errTooManyStreams, Bad: bad,
 	}
 	return []route{
 		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
 		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/events", scope: access.Read, handle: events.OfRun, query: []string{"types", "since_seq"}},
+		{method: http.MethodGet, pattern: "/api/events", scope: access.Read, handle: events.OfAll, query: []string{"since_seq"}},
 	}
 }
 

@@ -55,7 +55,7 @@ type serviceCollector struct {
 }
 
 // serviceFamilies are the descriptions of the metrics of a serviceCollector.
-type serviceFamilies struct{ depth, runs, recovered, recovering, read, clients, dropped *prometheus.Desc }
+type serviceFamilies struct{ depth, runs, recovered, recovering, read, clients, streams, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
@@ -65,14 +65,15 @@ func newServiceFamilies() serviceFamilies {
 		recovering: prometheus.NewDesc("aiperfd_recovery_pending_runs", "Interrupted runs whose results are still to be computed.", nil, nil),
 		read:       prometheus.NewDesc("aiperfd_recovery_read_bytes_total", "Bytes of record files read to compute the results of interrupted runs.", nil, nil),
 		clients:    prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
-		dropped:    prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
+		streams:    prometheus.NewDesc("aiperfd_event_streams", "Connected clients of server-sent events.", nil, nil),
+		dropped:    prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because clients of the feed read too slowly.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 	f := newServiceFamilies()
-	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.recovering, f.read, f.clients, f.dropped} {
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.recovered, f.recovering, f.read, f.clients, f.streams, f.dropped} {
 		out <- d
 	}
 }
@@ -90,6 +91,7 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(f.depth, len(c.live.Queue().IDs))
 	gauge(f.recovering, health.Recovering)
 	gauge(f.clients, counts.Clients)
+	gauge(f.streams, counts.Streams)
 	counter(f.recovered, int64(health.Recovered))
 	counter(f.read, health.RecoveryRead)
 	counter(f.dropped, counts.Dropped)

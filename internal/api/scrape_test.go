@@ -181,6 +181,7 @@ func TestSelfMetrics(t *testing.T) {
 		}
 	}
 	want := []string{
+		`aiperfd_event_streams 0`,
 		`aiperfd_http_requests_total{code="200",route="/api/runs/{id}"} 1`,
 		`aiperfd_http_requests_total{code="404",route="/api/runs/{id}"} 1`,
 		`aiperfd_http_requests_total{code="404",route="unmatched"} 1`,

@@ -29,11 +29,15 @@ type serviceHandler struct {
 //	@Produce	json
 //	@Router		/api/queue [get]
 func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error {
+	return h.writeJSON(w, http.StatusOK, h.queue())
+}
+
+func (h *serviceHandler) queue() wire.Queue {
 	q := h.live.Queue()
-	return h.writeJSON(w, http.StatusOK, wire.Queue{
+	return wire.Queue{
 		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
 		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns, Paused: q.Paused,
-	})
+	}
 }
 
 // getVersion serves the version of this program.

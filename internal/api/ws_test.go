@@ -204,7 +204,7 @@ func TestFeedRun(t *testing.T) {
 			"run_state_changed", "system_state_changed", "credit_phase_start",
 			"credit_phase_progress", "processing_stats", "worker_status_summary", "worker_health", "worker_group_stats",
 			"realtime_metrics", "client_verdict", "credit_phase_sending_complete", "credit_phase_complete",
-			"run_state_changed", "system_state_changed", "credits_complete", "all_records_received",
+			"run_state_changed", "system_state_changed", "credits_complete", "all_records_received", "request_errors",
 			"process_all_results", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
 		}
 		var got []string
@@ -220,7 +220,7 @@ func TestFeedRun(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
-		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":19,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
+		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":20,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
 		if diff := cmp.Diff(wantEnd, some.hear()); diff != "" {
 			t.Errorf("results_exported (-want +got):\n%s", diff)
 		}

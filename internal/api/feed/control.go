@@ -160,18 +160,28 @@ func (c *connection) fullSnapshot(ctx context.Context, q request, id string) *dr
 	if id == "" || !wanted || !q.Snapshot && q.SinceSeq == nil {
 		return nil
 	}
-	r, err := c.source.Get(ctx, id)
+	d, _, err := newSnapshot(ctx, c.source, c.version, id)
 	if err != nil {
 		return nil
 	}
-	s, err := c.source.Snapshot(ctx, id)
+	return d
+}
+
+// newSnapshot returns the message of type snapshot of a run without its number, and the
+// run.
+func newSnapshot(ctx context.Context, source Source, version, id string) (*draft, *run.Run, error) {
+	r, err := source.Get(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := source.Snapshot(ctx, id)
 	if err != nil {
 		s = nil // nothing was measured, or it cannot be read
 	}
 	d := &draft{kind: kindSnapshot, service: fromSystem, payload: snapshotPayload{
 		Run:      briefRun(run.Event{RunID: id, Run: r, Snapshot: s}),
-		Progress: wire.NewProgress(r, s), Metrics: wire.NewMetrics(c.version, r, s),
+		Progress: wire.NewProgress(r, s), Metrics: wire.NewMetrics(version, r, s),
 	}}
 	d.encode()
-	return d
+	return d, r, nil
 }

@@ -1,13 +1,16 @@
 // Package feed turns the events of runs into messages, keeps the latest of
-// them, and sends them to WebSocket clients. The protocol is AIPerf 0.13's,
-// extended by run ids, sequence numbers, snapshots and replay.
+// them, and sends them to the clients of a WebSocket and of server-sent events.
+// The protocol of the WebSocket is AIPerf 0.13's, extended by run ids, sequence
+// numbers, snapshots and replay.
 package feed
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +40,7 @@ type Hub struct {
 
 	mu            sync.Mutex
 	streams       map[string]*stream
+	changes       *stream  // of all runs: that one was queued, changed its state or was deleted
 	active        []string // runs that were started and are not complete, in that order
 	ended         []string // complete runs, the newest last; at most endedStreams
 	subscriptions map[*subscription]struct{}
@@ -57,7 +61,7 @@ func NewHub(maxClients int) *Hub {
 		maxClients = DefaultMaxClients
 	}
 	return &Hub{
-		maxClients: maxClients, streams: map[string]*stream{}, subscriptions: map[*subscription]struct{}{},
+		maxClients: maxClients, streams: map[string]*stream{}, changes: newStream(), subscriptions: map[*subscription]struct{}{},
 		finished: map[bench.State]int64{}, waiters: map[string][]chan struct{}{}, idle: make(chan struct{}),
 	}
 }
@@ -67,7 +71,10 @@ type stream struct {
 	publish sync.Mutex       // serialises Publish for this run; guards what follows
 	state   wire.SystemState // in the last message of its type
 	cadence map[string]time.Time
-	credits bool // credits_complete was sent
+	credits bool  // credits_complete was sent
+	failed  int64 // errors in the last message of its type
+
+	epoch string // differs from that of every other stream, also in other processes
 
 	// The hub's lock guards the rest.
 	seq     uint64
@@ -90,9 +97,14 @@ type sample struct {
 type message struct {
 	kind string
 	run  string // empty: of no run
-	seq  uint64
+	id   EventID
 	key  string // messages of one key replace each other; empty: each one counts
 	data []byte
+	body []byte // the members of data after the envelope, without the closing brace
+}
+
+func newStream() *stream {
+	return &stream{epoch: strings.ToLower(rand.Text()[:8]), cadence: map[string]time.Time{}, latest: map[string]message{}}
 }
 
 // streamOf returns the stream of a run, creating it if necessary. The lock must be
@@ -106,8 +118,13 @@ func (h *Hub) streamOf(id string) *stream {
 	return s
 }
 
-func newStream() *stream {
-	return &stream{cadence: map[string]time.Time{}, latest: map[string]message{}}
+// kept returns the stream that a subscription follows; nil if nothing is kept. The lock
+// must be held.
+func (h *Hub) kept(id string) *stream {
+	if id == allChanges {
+		return h.changes
+	}
+	return h.streams[id]
 }
 
 // Publish turns an event into messages, keeps them and queues them for the
@@ -157,11 +174,21 @@ func (h *Hub) activate(ev run.Event, s *stream) {
 // send numbers a message, keeps it, and offers it to every client.
 func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	s.seq++
-	m := message{kind: d.kind, run: ev.RunID, seq: s.seq, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
+	m := message{kind: d.kind, run: ev.RunID, id: EventID{s.seq, s.epoch}, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
+	m.body = m.data[len(m.data)-1-len(d.body) : len(m.data)-1]
 	s.keep(m)
 	current := h.current()
 	for c := range h.subscriptions {
-		h.dropped += c.offer(m, ev.RunID == current)
+		h.dropped += c.offer(m, ev.RunID, ev.RunID == current)
+	}
+	if d.kind != kindQueued && d.kind != kindRunState && d.kind != kindUpdated && d.kind != kindDeleted {
+		return
+	}
+	h.changes.seq++
+	m.id = EventID{h.changes.seq, h.changes.epoch}
+	h.changes.keep(m)
+	for c := range h.subscriptions {
+		h.dropped += c.offer(m, allChanges, false)
 	}
 }
 
@@ -180,17 +207,26 @@ func (h *Hub) settle(ev run.Event, s *stream) {
 	}
 	switch {
 	case ev.Type == run.EventDeleted:
+		h.finish(ev.RunID, "run deleted")
 		delete(h.streams, ev.RunID)
 		h.forget(ev.RunID)
 	case ev.Type == run.EventComplete, terminal && !s.study && !slices.Contains(h.active, ev.RunID):
 		// A run that never became active may end without EventComplete.
 		s.done = true
+		h.finish(ev.RunID, "run finished")
 		h.forget(ev.RunID)
 		h.ended = append(h.ended, ev.RunID)
 		if len(h.ended) > endedStreams {
 			delete(h.streams, h.ended[0])
 			h.ended = h.ended[1:]
 		}
+	}
+}
+
+// finish ends the subscriptions that end with a run, for a reason.
+func (h *Hub) finish(id, why string) {
+	for c := range h.subscriptions {
+		c.finish(id, why)
 	}
 }
 
@@ -311,7 +347,8 @@ func (h *Hub) stopWaiting(id string, w chan struct{}) {
 
 // Counts are the hub's own totals.
 type Counts struct {
-	Clients  int
+	Clients  int                   // of the WebSocket
+	Streams  int                   // of server-sent events
 	Dropped  int64                 // messages dropped because clients read too slowly
 	Finished map[bench.State]int64 // runs that became terminal, since the hub was made
 }
@@ -320,7 +357,13 @@ type Counts struct {
 func (h *Hub) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Counts{Clients: len(h.subscriptions), Dropped: h.dropped, Finished: maps.Clone(h.finished)}
+	streams := 0
+	for c := range h.subscriptions {
+		if c.events {
+			streams++
+		}
+	}
+	return Counts{Clients: len(h.subscriptions) - streams, Streams: streams, Dropped: h.dropped, Finished: maps.Clone(h.finished)}
 }
 
 // Reserve takes a slot for a client; false if there is none or the hub is shutting
@@ -352,8 +395,8 @@ func (h *Hub) remove(s *subscription) {
 	delete(h.subscriptions, s)
 }
 
-// Shutdown closes every client with a close code and waits until they are
-// disconnected or ctx ends. It must be called once.
+// Shutdown closes every client with a close code and waits until those of the WebSocket
+// are disconnected or ctx ends. It must be called once.
 func (h *Hub) Shutdown(ctx context.Context, code int, text string) error {
 	h.mu.Lock()
 	h.closing = &closing{code: code, text: text}

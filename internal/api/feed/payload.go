@@ -68,6 +68,10 @@ type (
 	errorPayload struct {
 		Error *run.Error `json:"error"`
 	}
+	errorsPayload struct {
+		Count   int64             `json:"error_count"`
+		Summary []wire.ErrorCount `json:"error_summary"`
+	}
 	runPayload struct {
 		Run wire.Run `json:"run"`
 	}

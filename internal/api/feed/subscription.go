@@ -10,14 +10,16 @@ import (
 	"aiperfd/internal/run"
 )
 
-// The runs that a client can follow without naming one.
+// What a client can follow without naming a run.
 const (
 	currentRun = "current"
 	everyRun   = "*"
+	allChanges = "" // the changes of all runs, see Hub.changes
 )
 
 // Close codes of RFC 6455.
 const (
+	closeNormal          = 1000
 	closeUnsupportedData = 1003
 	closePolicyViolation = 1008
 	closeMessageTooBig   = 1009
@@ -28,6 +30,8 @@ const (
 type closing struct {
 	code int // of RFC 6455
 	text string
+	// complete means that the connection ends after the replay, if there is one.
+	complete bool
 }
 
 // replay is a run whose messages are read from its ring instead of the queue.
@@ -45,13 +49,14 @@ const replayBatch = 64
 // concurrent use unless they name the locks that the caller must hold; the hub's
 // lock is taken before the one of a subscription.
 type subscription struct {
-	hub  *Hub
-	wake chan struct{} // capacity 1: there is something to take
+	hub    *Hub
+	wake   chan struct{} // capacity 1: there is something to take
+	events bool          // of server-sent events: it ends with the run that it follows
 
 	mu      sync.Mutex
 	all     bool            // every type is wanted
 	kinds   map[string]bool // the types that are wanted
-	run     string          // an id, currentRun or everyRun
+	run     string          // an id, currentRun, everyRun or allChanges
 	queue   []message
 	bytes   int // of queue
 	replay  *replay
@@ -64,11 +69,16 @@ func newSubscription(h *Hub) *subscription {
 	s := &subscription{hub: h, wake: make(chan struct{}, 1), kinds: map[string]bool{}, run: currentRun}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.add(s)
+	return s
+}
+
+// add registers a subscription. The lock must be held.
+func (h *Hub) add(s *subscription) {
 	h.subscriptions[s] = struct{}{}
 	if h.closing != nil {
 		s.close(h.closing.code, h.closing.text)
 	}
-	return s
 }
 
 // take returns the next messages. If there are none and the result is not nil, the
@@ -84,27 +94,29 @@ func (s *subscription) take() ([]message, *closing) {
 		s.queue, s.bytes = nil, 0
 		return batch, nil
 	}
-	if s.closing != nil {
-		return nil, s.closing
+	if s.closing == nil || s.closing.complete {
+		if batch := s.takeReplay(); len(batch) > 0 {
+			return batch, nil
+		}
 	}
-	return s.takeReplay(), nil
+	return nil, s.closing
 }
 
 // takeReplay returns the next messages of a replay. Both locks must be held.
 func (s *subscription) takeReplay() []message {
 	for s.replay != nil {
-		kept := s.hub.streams[s.replay.run]
+		kept := s.hub.kept(s.replay.run)
 		if kept == nil || s.replay.next > kept.seq {
 			s.replay = nil // caught up; from now on messages come through the queue
 			return nil
 		}
-		if s.replay.next < kept.ring[0].seq {
+		if s.replay.next < kept.ring[0].id.seq {
 			s.giveUp()
 			batch := s.queue
 			s.queue, s.bytes = nil, 0
 			return batch
 		}
-		part := kept.ring[s.replay.next-kept.ring[0].seq:]
+		part := kept.ring[s.replay.next-kept.ring[0].id.seq:]
 		part = part[:min(replayBatch, len(part))]
 		s.replay.next += uint64(len(part))
 		if batch := slices.DeleteFunc(slices.Clone(part), func(m message) bool { return !s.wants(m.kind) }); len(batch) > 0 {
@@ -124,16 +136,17 @@ func (s *subscription) subscribed(kind string) bool {
 	return s.wants(kind)
 }
 
-// offer queues a message of a run if the client wants it, and returns the number
-// of messages that were dropped. current reports whether the run is the current
-// one. The hub's lock must be held.
-func (s *subscription) offer(m message, current bool) int64 {
+// offer queues a message of a stream (a run, or allChanges) if the client wants it, and
+// returns the number of messages that were dropped. current reports whether the stream
+// is the current run. The hub's lock must be held.
+func (s *subscription) offer(m message, from string, current bool) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.wants(m.kind) || s.run == currentRun && !current || s.run != currentRun && s.run != everyRun && s.run != m.run {
+	follows := s.run == from || s.run == currentRun && current || s.run == everyRun && from != allChanges
+	if !follows || !s.wants(m.kind) {
 		return 0
 	}
-	if s.replay != nil && s.replay.run == m.run {
+	if s.replay != nil && s.replay.run == from {
 		s.signal()
 		return 0
 	}
@@ -205,6 +218,19 @@ func (s *subscription) close(code int, text string) {
 	s.signal()
 }
 
+// finish ends server-sent events of a run: no message follows.
+func (s *subscription) finish(id, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.events || s.run != id {
+		return
+	}
+	if s.closing == nil {
+		s.closing = &closing{code: closeNormal, text: why, complete: true}
+	}
+	s.signal()
+}
+
 // signal wakes the connection.
 func (s *subscription) signal() {
 	select {
@@ -270,11 +296,11 @@ type demand struct {
 // replayFrom starts a replay of what came after a number; false if that is not
 // available. Both locks must be held.
 func (s *subscription) replayFrom(id string, seq uint64) bool {
-	kept := s.hub.streams[id]
+	kept := s.hub.kept(id)
 	if kept == nil || seq > kept.seq {
 		return seq == 0
 	}
-	if len(kept.ring) > 0 && seq+1 < kept.ring[0].seq {
+	if len(kept.ring) > 0 && seq+1 < kept.ring[0].id.seq {
 		return false
 	}
 	s.replay = &replay{run: id, next: seq + 1}
@@ -295,7 +321,7 @@ func (s *subscription) enqueueSnapshot(d demand) {
 				latest = append(latest, m)
 			}
 		}
-		slices.SortFunc(latest, func(a, b message) int { return cmp.Compare(a.seq, b.seq) })
+		slices.SortFunc(latest, func(a, b message) int { return cmp.Compare(a.id.seq, b.id.seq) })
 		for _, m := range latest {
 			s.enqueue(m)
 		}
@@ -305,6 +331,6 @@ func (s *subscription) enqueueSnapshot(d demand) {
 		if kept := s.hub.streams[d.id]; kept != nil {
 			seq = kept.seq
 		}
-		s.enqueue(message{kind: kindSnapshot, run: d.id, seq: seq, data: d.full.finish(run.Event{RunID: d.id, At: time.Now()}, seq)})
+		s.enqueue(message{kind: kindSnapshot, run: d.id, data: d.full.finish(run.Event{RunID: d.id, At: time.Now()}, seq)})
 	}
 }

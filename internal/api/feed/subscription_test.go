@@ -33,7 +33,7 @@ func TestCoalescing(t *testing.T) {
 	}
 	var got []string
 	for _, m := range c.queue {
-		got = append(got, fmt.Sprint(m.kind, " ", m.seq))
+		got = append(got, fmt.Sprint(m.kind, " ", m.id.seq))
 	}
 	want := []string{"credit_phase_complete 2", "credit_phase_complete 4", "realtime_metrics 5", "credit_phase_complete 6"}
 	if !slices.Equal(got, want) {
@@ -77,7 +77,7 @@ func TestReplayOverrun(t *testing.T) {
 	c.queue, c.bytes = nil, 0
 	c.replay = &replay{run: "a", next: 1}
 	s := h.streams["a"]
-	s.ring = []message{{seq: 5}}
+	s.ring = []message{{id: EventID{seq: 5}}}
 	s.seq = 5
 	batch, _ := c.take()
 	if len(batch) != 1 || !strings.Contains(string(batch[0].data), "slow_consumer") || c.closing == nil {
@@ -118,7 +118,7 @@ func TestSubscribe(t *testing.T) {
 					text, _, _ := strings.Cut(string(m.data), ",")
 					got = append(got, text)
 				} else {
-					got = append(got, fmt.Sprint(m.run, " ", m.seq))
+					got = append(got, fmt.Sprint(m.run, " ", m.id.seq))
 				}
 			}
 			if !slices.Equal(got, tt.want) || end != nil {

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,6 +36,7 @@ const (
 	kindDeleted       = "run_deleted"
 	kindSnapshot      = "snapshot"
 	kindClient        = "client_verdict"
+	kindErrors        = "request_errors"
 )
 
 // Kinds lists every type of message that a client can subscribe to.
@@ -43,14 +45,14 @@ func Kinds() []string {
 		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
 		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
 		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindUpdated, kindDeleted, kindSnapshot,
-		kindClient,
+		kindClient, kindErrors,
 	}
 }
 
 // replaceable reports whether only the newest message of a type matters.
 func replaceable(kind string) bool {
 	switch kind {
-	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient:
+	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient, kindErrors:
 		return true
 	}
 	return false
@@ -132,9 +134,9 @@ func (s *stream) translate(ev run.Event, recent wire.Recent) []draft {
 	case run.EventPhaseComplete:
 		return phaseMessage(kindPhaseComplete, ev)
 	case run.EventMetrics:
-		return append(metricsMessage(ev), clientMessage(ev)...)
+		return slices.Concat(metricsMessage(ev), clientMessage(ev), s.errorMessage(ev))
 	case run.EventExported:
-		out := s.creditMessages(ev)
+		out := append(s.creditMessages(ev), s.errorMessage(ev)...)
 		if ev.Snapshot != nil && ev.Run != nil {
 			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
@@ -217,6 +219,28 @@ func clientMessage(ev run.Event) []draft {
 		return nil
 	}
 	return []draft{{kind: kindClient, service: fromSystem, payload: clientPayload{ev.Snapshot.Client, ev.Snapshot.Stream}}}
+}
+
+// mostErrors is the number of kinds of errors in a message; there may be many more.
+const mostErrors = 20
+
+// errorMessage returns the most frequent errors of the profiling phases if there are more
+// errors than in the last such message.
+func (s *stream) errorMessage(ev run.Event) []draft {
+	if ev.Snapshot == nil {
+		return nil
+	}
+	var total int64
+	for i := range ev.Snapshot.Errors {
+		total += ev.Snapshot.Errors[i].Count
+	}
+	if total == s.failed {
+		return nil
+	}
+	s.failed = total
+	groups := ev.Snapshot.Errors
+	payload := errorsPayload{Count: total, Summary: wire.NewErrorSummary(groups[:min(mostErrors, len(groups))])}
+	return []draft{{kind: kindErrors, service: fromRecords, payload: payload}}
 }
 
 // The periods of messages that are sent with the progress of a phase.
