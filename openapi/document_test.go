@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -287,5 +288,36 @@ func refused() []string {
 		"{phases: {rate: 0, requests: 1}}", "{phases: {type: gamma, rate: 1, smoothness: 0, requests: 1}}",
 		"{phases: {requests: 1, failedRequestThreshold: 1.5}}", "{phases: {duration: 5, gracePeriod: -1}}",
 		in("runtime: {apiPort: 0}"), in("runtime: {apiPort: 70000}"), in("runtime: {statsInterval: 2000}"), in("artifacts: {dir: ''}"),
+	}
+}
+
+// Members of the resources of our own have one style, and none is a count of nanoseconds,
+// which a double cannot hold.
+func TestOwnResources(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	checked := 0
+	for _, schema := range []string{
+		"wire.Run", "wire.RunList", "wire.RunProgress", "wire.Queue", "wire.Validation", "wire.Version", "wire.Timeseries", "wire.Band",
+		"wire.Errors", "wire.Cancel", "wire.Patch", "wire.Problem", "wire.Health", "run.Summary", "run.ClientVerdict", "compare.Comparison",
+		"compare.Run", "compare.Metric", "compare.Value",
+	} {
+		ref := doc.Components.Schemas[schema]
+		if ref == nil {
+			t.Errorf("no schema %s", schema)
+			continue
+		}
+		for member := range ref.Value.Properties {
+			checked++
+			if !name.MatchString(member) || strings.HasSuffix(member, "_ns") {
+				t.Errorf("%s has a member %s", schema, member)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("checked %d members only", checked)
 	}
 }

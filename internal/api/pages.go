@@ -33,7 +33,7 @@ func (h *pageHandler) getDocument(w http.ResponseWriter, r *http.Request) error 
 //
 //	@Summary	Get this document as YAML
 //	@Tags		service
-//	@Success	200	{string}	string
+//	@Success	200	{object}	object
 //	@Header		200	{string}	ETag	"Changes with the document"
 //	@Success	304
 //	@Failure	400	{object}	wire.Problem

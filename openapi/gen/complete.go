@@ -45,7 +45,9 @@ func complete(doc *openapi3.T, examples string) error {
 	patchBody(doc.Components.Schemas["wire.Patch"].Value)
 	doc.Components.SecuritySchemes = securitySchemes()
 	scopes := api.Scopes()
-	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
+	cancel := doc.Components.Schemas["wire.Cancel"].Value
+	cancel.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
+	cancel.Properties["grace_period_sec"].Value.Nullable = true
 	column := doc.Components.Schemas["wire.Series"].Value.Properties["values"].Value.AdditionalProperties.Schema
 	column.Value.Items.Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
@@ -60,12 +62,31 @@ func complete(doc *openapi3.T, examples string) error {
 			}
 			problems(op)
 			plainTexts(op)
+			nonEmpty(op)
 			if err := addExample(op, examples); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// nonEmpty describes what parameters have in common: none is empty, and those that are
+// headers have patterns.
+func nonEmpty(op *openapi3.Operation) {
+	patterns := map[string]string{
+		"If-Match":        `^\s*(\*|(W/)?"[\x21\x23-\x7e]*"(\s*,\s*(W/)?"[\x21\x23-\x7e]*")*)\s*$`,
+		"Idempotency-Key": `^[\x21-\x7e]{1,255}$`,
+	}
+	for _, p := range op.Parameters {
+		schema := p.Value.Schema.Value
+		if schema.Type.Is("array") {
+			schema = schema.Items.Value
+		}
+		if p.Value.In != "path" && schema.Type.Is("string") && schema.Enum == nil && schema.Format == "" {
+			schema.MinLength, schema.Pattern = max(schema.MinLength, 1), patterns[p.Value.Name]
+		}
+	}
 }
 
 // patchBody describes a merge patch: null removes each member, and lengths of time are
