@@ -1,7 +1,7 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, postJSON, send, type Phase, type Run, type Stats } from "../api/client";
+import { address, ended, getJSON, postJSON, send, type Phase, type Run, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { RunStore } from "../state/run";
@@ -195,35 +195,27 @@ function Objectives({ run }: { run: Run }): JSX.Element | null {
   );
 }
 
-interface ErrorRow { name: string; text: string; count: number }
-
+/** Errors lists the failed requests in groups, with the message of one of each. */
 function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
-  const final = store.results.value?.results?.results.error_summary;
-  const rows: ErrorRow[] = final
-    ? final.map((e) => ({ name: e.error_details.class || e.error_details.type || "error", text: e.error_details.message ?? "", count: e.count }))
-    : classes(store);
+  const [groups, setGroups] = useState<Schemas["wire.ErrorGroup"][]>([]);
+  const failed = store.phase()?.request_errors ?? run.summary?.errors ?? 0;
+  const over = ended(run.state);
+  useEffect(() => {
+    if (failed > 0) getJSON<Schemas["wire.Errors"]>(`api/runs/${run.id}/errors`).then((e) => setGroups(e.items), () => undefined);
+  }, [run.id, over, Math.ceil(Math.log2(failed + 1))]);
   return (
     <Card title="Errors">
-      {rows.length === 0 ? <p class="empty">{ended(run.state) && run.error ? "No request failed; see the error above." : "No request failed."}</p> : (
+      {failed === 0 ? <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p> : (
         <table>
           <tbody>
-            {rows.slice(0, 20).map((e) => (
-              <tr><td class="text wrap"><strong>{e.name}</strong> {e.text.slice(0, 300)}</td><td>{format.count(e.count)}</td></tr>
+            {groups.slice(0, 20).map((g) => (
+              <tr><td class="text wrap"><strong>{g.class}</strong> {g.message.slice(0, 300)}</td><td>{format.count(g.count)}</td></tr>
             ))}
           </tbody>
         </table>
       )}
     </Card>
   );
-}
-
-/** classes sums the errors over time of an active run. */
-function classes(store: RunStore): ErrorRow[] {
-  const values = store.series.value?.series.errors?.values ?? {};
-  return Object.entries(values)
-    .map(([name, column]) => ({ name, text: "", count: column.reduce<number>((sum, v) => sum + (v ?? 0), 0) }))
-    .filter((e) => e.count > 0)
-    .sort((a, b) => b.count - a.count);
 }
 
 function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
