@@ -47,7 +47,7 @@ func (s *Server) routes() []route {
 	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, simulate: s.Simulator, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
@@ -108,11 +108,12 @@ func (s *Server) pageRoutes() []route {
 	}
 }
 
-// queueRoutes are those of the queue.
+// queueRoutes are those of the queue, and of the simulated server.
 func queueRoutes(service *serviceHandler) []route {
 	return []route{
 		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
 		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
+		{method: http.MethodPost, pattern: "/api/simulator", scope: access.Submit, handle: service.startSimulator, query: none(), action: "start-simulator"},
 		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
 	}
 }
