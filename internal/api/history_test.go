@@ -64,8 +64,10 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 		Points: []samples.Point{{End: 1500 * ms, Input: 8, Output: math.NaN(), FirstToken: 20, InterToken: 1.25, Latency: 100, Wait: 0}},
 		Latency: []*samples.Request{{
 			ID: "r1", Conversation: "c1", Phase: "profiling", Session: 3, Turn: 1, Target: 5, Model: "m", Status: 503, Class: bench.Overloaded,
-			Input: 8, Output: math.NaN(), Latency: 12.5, FirstToken: math.NaN(), At: 2 * time.Second, Due: -ms, Connect: ms,
-			Connected: ms, Wrote: 2 * ms, FirstByte: samples.NoTime, End: 12500 * time.Microsecond, Chunks: []time.Duration{3 * ms}, ChunkCount: 4000,
+			Input: 8, Output: math.NaN(), Latency: 12.5, FirstToken: math.NaN(), At: 2 * time.Second, Setup: bench.Setup{Connect: ms},
+			Timeline: samples.Timeline{
+				Due: -ms, Connected: ms, Wrote: 2 * ms, FirstByte: samples.NoTime, End: 12500 * time.Microsecond, Chunks: []time.Duration{3 * ms}, ChunkCount: 4000,
+			},
 		}},
 	}, f.logErr
 }
@@ -298,8 +300,8 @@ func TestSamples(t *testing.T) {
 	w := ts.do("GET", "/api/runs/"+idDone+"/samples", "")
 	want := `{"run_id":"` + idDone + `","state":"completed","start_time":"2026-05-04T10:00:00Z","slowest":{"request_latency":[` +
 		`{"request_id":"r1","conversation_id":"c1","phase":"profiling","session":3,"turn":1,"target":"","model":"m","status":503,"error_class":"overloaded",` +
-		`"input_tokens":8,"output_tokens":null,"request_latency":12.5,"time_to_first_token":null,"start_sec":2,"connection_reused":false,` +
-		`"dns_ms":0,"connect_ms":1,"tls_ms":0,"due_ms":-1,"connected_ms":1,"sent_ms":2,"first_byte_ms":null,"end_ms":12.5,"chunks_ms":[3],"chunk_count":4000}],` +
+		`"input_tokens":8,"output_tokens":null,"request_latency":12.5,"time_to_first_token":null,"start_sec":2,` +
+		`"connection":{"reused":false,"dns_ms":0,"connect_ms":1,"tls_ms":0},"timeline":{"due_ms":-1,"connected_ms":1,"sent_ms":2,"first_byte_ms":null,"end_ms":12.5,"chunks_ms":[3],"chunk_count":4000}}],` +
 		`"time_to_first_token":[]},"sample":{"of":7,"end_sec":[1.5],"input_tokens":[8],"output_tokens":[null],"time_to_first_token":[20],` +
 		`"inter_token_latency":[1.25],"request_latency":[100],"schedule_lag":[0]}}`
 	if diff := cmp.Diff(want, strings.TrimSpace(w.Body.String())); diff != "" || w.Header().Get("Etag") == "" {

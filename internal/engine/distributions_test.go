@@ -111,7 +111,7 @@ func checkSamples(t *testing.T, b *bed, id string) {
 		if math.Abs(q.Latency-latencies[i]) > 1e-3 {
 			t.Errorf("slowest request %d took %v ms, records say %v", i, q.Latency, latencies[i])
 		}
-		if q.Class == "" && (q.ChunkCount == 0 || q.FirstByte < q.Wrote || q.Chunks[0] < q.FirstByte || q.End < q.Chunks[len(q.Chunks)-1]) {
+		if at := q.Timeline; q.Class == "" && (at.ChunkCount == 0 || at.FirstByte < at.Wrote || at.Chunks[0] < at.FirstByte || at.End < at.Chunks[len(at.Chunks)-1]) {
 			t.Errorf("timeline of request %d: %+v", i, q)
 		}
 	}

@@ -36,34 +36,45 @@ type Sample struct {
 	ScheduleLag Column `json:"schedule_lag"`
 }
 
-// SlowRequest is a request with its timeline. Offsets are milliseconds since the start of
-// the request; null = it did not get there, or the value is not known.
+// SlowRequest is a request with its timeline. Latencies are in milliseconds; null = not
+// known.
 type SlowRequest struct {
-	RequestID      string  `json:"request_id"`
-	ConversationID string  `json:"conversation_id"`
-	Phase          string  `json:"phase"`
-	Session        int64   `json:"session"`
-	Turn           int     `json:"turn"`
-	Target         string  `json:"target"`
-	Model          string  `json:"model"`
-	Status         int     `json:"status"`      // of HTTP; 0 = there was no response
-	ErrorClass     string  `json:"error_class"` // empty = success
-	Input          Number  `json:"input_tokens" swaggertype:"number"`
-	Output         Number  `json:"output_tokens" swaggertype:"number"`
-	Latency        float64 `json:"request_latency"` // of a failed request until it failed
-	FirstToken     Number  `json:"time_to_first_token" swaggertype:"number"`
-	StartSec       float64 `json:"start_sec"` // since the start of the run
-	Reused         bool    `json:"connection_reused"`
-	DNS            float64 `json:"dns_ms"` // durations of the steps of opening a connection; 0 = there was none
-	Connect        float64 `json:"connect_ms"`
-	TLS            float64 `json:"tls_ms"`
-	Due            Number  `json:"due_ms" swaggertype:"number"` // ≤ 0
-	Connected      Number  `json:"connected_ms" swaggertype:"number"`
-	Sent           Number  `json:"sent_ms" swaggertype:"number"` // the whole request was written
-	FirstByte      Number  `json:"first_byte_ms" swaggertype:"number"`
-	End            Number  `json:"end_ms" swaggertype:"number"`
-	Chunks         Column  `json:"chunks_ms"`   // content events, the first 2000
-	ChunkCount     int     `json:"chunk_count"` // all of them
+	RequestID      string     `json:"request_id"`
+	ConversationID string     `json:"conversation_id"`
+	Phase          string     `json:"phase"`
+	Session        int64      `json:"session"`
+	Turn           int        `json:"turn"`
+	Target         string     `json:"target"`
+	Model          string     `json:"model"`
+	Status         int        `json:"status"`      // of HTTP; 0 = there was no response
+	ErrorClass     string     `json:"error_class"` // empty = success
+	Input          Number     `json:"input_tokens" swaggertype:"number"`
+	Output         Number     `json:"output_tokens" swaggertype:"number"`
+	Latency        float64    `json:"request_latency"` // of a failed request until it failed
+	FirstToken     Number     `json:"time_to_first_token" swaggertype:"number"`
+	StartSec       float64    `json:"start_sec"` // since the start of the run
+	Connection     Connection `json:"connection"`
+	Timeline       Timeline   `json:"timeline"`
+}
+
+// Connection is how a request got its connection. The steps are 0 if there were none.
+type Connection struct {
+	Reused  bool    `json:"reused"` // it was open
+	DNS     float64 `json:"dns_ms"`
+	Connect float64 `json:"connect_ms"`
+	TLS     float64 `json:"tls_ms"`
+}
+
+// Timeline is what happened in a request, in milliseconds since its start; null = it did not
+// happen.
+type Timeline struct {
+	Due        Number `json:"due_ms" swaggertype:"number"` // ≤ 0
+	Connected  Number `json:"connected_ms" swaggertype:"number"`
+	Sent       Number `json:"sent_ms" swaggertype:"number"` // the whole request was written
+	FirstByte  Number `json:"first_byte_ms" swaggertype:"number"`
+	End        Number `json:"end_ms" swaggertype:"number"`
+	Chunks     Column `json:"chunks_ms"`   // content events, the first 2000
+	ChunkCount int    `json:"chunk_count"` // all of them
 }
 
 // Number is a number, or null if it is NaN or infinite.
@@ -101,19 +112,22 @@ func NewSamples(r *run.Run, s *samples.Samples) *Samples {
 func slowRequests(r *run.Run, list []*samples.Request) []SlowRequest {
 	out := []SlowRequest{}
 	for _, q := range list {
+		setup, at := q.Setup, &q.Timeline
 		one := SlowRequest{
 			RequestID: q.ID, ConversationID: q.Conversation, Phase: q.Phase, Session: q.Session, Turn: q.Turn, Model: q.Model,
 			Status: q.Status, ErrorClass: string(q.Class), Input: Number(q.Input), Output: Number(q.Output),
 			Latency: rounded(q.Latency), FirstToken: Number(q.FirstToken), StartSec: rounded(q.At.Seconds()),
-			Reused: q.Reused, DNS: float64(offset(q.DNS)), Connect: float64(offset(q.Connect)), TLS: float64(offset(q.TLS)), Due: offset(q.Due),
-			Connected: offset(q.Connected), Sent: offset(q.Wrote), FirstByte: offset(q.FirstByte), End: offset(q.End),
-			Chunks: Column{}, ChunkCount: q.ChunkCount,
+			Connection: Connection{q.Reused, float64(offset(setup.DNS)), float64(offset(setup.Connect)), float64(offset(setup.TLS))},
+			Timeline: Timeline{
+				Due: offset(at.Due), Connected: offset(at.Connected), Sent: offset(at.Wrote), FirstByte: offset(at.FirstByte), End: offset(at.End),
+				Chunks: Column{}, ChunkCount: at.ChunkCount,
+			},
 		}
 		if q.Target < len(r.Targets) {
 			one.Target = r.Targets[q.Target]
 		}
-		for _, at := range q.Chunks {
-			one.Chunks = append(one.Chunks, float64(offset(at)))
+		for _, chunk := range at.Chunks {
+			one.Timeline.Chunks = append(one.Timeline.Chunks, float64(offset(chunk)))
 		}
 		out = append(out, one)
 	}

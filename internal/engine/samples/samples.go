@@ -49,24 +49,29 @@ type Point struct {
 	FirstToken, InterToken, Latency, Wait float64       // milliseconds; NaN = not measured
 }
 
-// Request is one request with its timeline. Offsets count from the start of the request;
-// NoTime = it did not get there.
+// Request is one request with its timeline.
 type Request struct {
-	ID, Conversation                 string
-	Phase                            string
-	Session                          int64
-	Turn                             int
-	Target                           int // index into the targets of the run
-	Model                            string
-	Status                           int           // of HTTP; 0 = none
-	Class                            bench.Class   // why it failed; empty = it succeeded
-	Input, Output                    float64       // tokens; NaN = unknown
-	Latency                          float64       // milliseconds; of a failed request until it failed
-	FirstToken                       float64       // milliseconds; NaN = none, or not streamed
-	At                               time.Duration // start, as offset from the start of the run
+	ID, Conversation string
+	Phase            string
+	Session          int64
+	Turn             int
+	Target           int // index into the targets of the run
+	Model            string
+	Status           int           // of HTTP; 0 = none
+	Class            bench.Class   // why it failed; empty = it succeeded
+	Input, Output    float64       // tokens; NaN = unknown
+	Latency          float64       // milliseconds; of a failed request until it failed
+	FirstToken       float64       // milliseconds; NaN = none, or not streamed
+	At               time.Duration // start, as offset from the start of the run
+	Reused           bool          // the connection was open
+	Setup            bench.Setup   // of the connection
+	Timeline         Timeline
+}
+
+// Timeline is what happened when, as offsets from the start of the request; NoTime = it did
+// not happen.
+type Timeline struct {
 	Due                              time.Duration // ≤ 0
-	Reused                           bool          // the connection was open
-	DNS, Connect, TLS                time.Duration // durations of the steps of opening the connection; 0 = there was none
 	Connected, Wrote, FirstByte, End time.Duration
 	Chunks                           []time.Duration // content events, the first MaxChunks
 	ChunkCount                       int             // all of them
@@ -108,16 +113,19 @@ func newRequest(v *catalogue.View, phase string, origin time.Duration, latency, 
 	q := &Request{
 		ID: rec.RequestID, Conversation: rec.ConversationID, Phase: phase, Session: rec.SessionNum, Turn: rec.Turn,
 		Target: rec.Target, Model: rec.Model, Status: rec.Status, Input: v.ISL, Output: v.OSL, Latency: latency, FirstToken: first,
-		At: st.Start - origin, Due: min(0, after(st.Due)), Reused: rec.Conn.Reused,
-		DNS: rec.Conn.DNS, Connect: rec.Conn.Connect, TLS: rec.Conn.TLS,
-		Connected: after(st.Connected), Wrote: after(st.Wrote), FirstByte: after(st.FirstByte), End: after(st.End),
-		ChunkCount: len(chunks), Chunks: make([]time.Duration, 0, min(len(chunks), MaxChunks)),
+		At: st.Start - origin, Reused: rec.Conn.Reused,
+		Setup: bench.Setup{DNS: rec.Conn.DNS, Connect: rec.Conn.Connect, TLS: rec.Conn.TLS},
+		Timeline: Timeline{
+			Due: min(0, after(st.Due)), Connected: after(st.Connected), Wrote: after(st.Wrote), FirstByte: after(st.FirstByte), End: after(st.End),
+			ChunkCount: len(chunks), Chunks: make([]time.Duration, 0, min(len(chunks), MaxChunks)),
+		},
 	}
 	if v.Outcome != catalogue.Success {
 		q.Class = v.Failure().Class
 	}
-	for i := range chunks[:cap(q.Chunks)] {
-		q.Chunks = append(q.Chunks, chunks[i].At-st.Start)
+	t := &q.Timeline
+	for i := range chunks[:cap(t.Chunks)] {
+		t.Chunks = append(t.Chunks, chunks[i].At-st.Start)
 	}
 	return q
 }

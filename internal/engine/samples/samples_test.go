@@ -108,8 +108,8 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := &Request{
-		ID: "50ms", Phase: "load", Input: 8, Output: 3, Latency: 50, FirstToken: 20, At: 2 * time.Second, Due: -ms,
-		Connected: ms, Wrote: 2 * ms, FirstByte: 20 * ms, End: 51 * ms, Chunks: []time.Duration{20 * ms, 50 * ms}, ChunkCount: 2,
+		ID: "50ms", Phase: "load", Input: 8, Output: 3, Latency: 50, FirstToken: 20, At: 2 * time.Second,
+		Timeline: Timeline{Due: -ms, Connected: ms, Wrote: 2 * ms, FirstByte: 20 * ms, End: 51 * ms, Chunks: []time.Duration{20 * ms, 50 * ms}, ChunkCount: 2},
 	}
 	nan := math.NaN()
 	want := &Samples{
@@ -118,7 +118,7 @@ func TestRequest(t *testing.T) {
 		Latency: []*Request{
 			{
 				ID: "slow", Phase: "load", Target: 1, Status: 200, Class: bench.TimeoutTotal, Input: nan, Output: nan, Latency: 900, FirstToken: nan,
-				Connected: NoTime, Wrote: NoTime, FirstByte: NoTime, End: 900 * ms,
+				Timeline: Timeline{Connected: NoTime, Wrote: NoTime, FirstByte: NoTime, End: 900 * ms},
 			},
 			answer,
 		},
@@ -138,7 +138,7 @@ func TestManyChunks(t *testing.T) {
 		rec.Answer.Chunks = append(rec.Answer.Chunks, bench.Chunk{At: rec.Stamps.Start + time.Duration(i+1)*ms})
 	}
 	r.Observe(rec, "p")
-	q := r.Samples().Latency[0]
+	q := r.Samples().Latency[0].Timeline
 	if len(q.Chunks) != MaxChunks || q.ChunkCount != 3*MaxChunks || q.Chunks[MaxChunks-1] != MaxChunks*ms {
 		t.Errorf("%d of %d chunks", len(q.Chunks), q.ChunkCount)
 	}

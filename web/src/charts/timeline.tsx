@@ -19,18 +19,19 @@ interface Step {
 /** steps divides the time of a request. The kernel may report the first byte before the
  * client knows that its last write is done, so times are put in order. */
 function steps(q: Slow): Step[] {
-  const last = q.chunks_ms.length === q.chunk_count ? q.chunks_ms.at(-1) ?? null : q.request_latency;
+  const t = q.timeline;
+  const last = t.chunks_ms.length === t.chunk_count ? t.chunks_ms.at(-1) ?? null : q.request_latency;
   const ends: [string, string, number | null][] = [
-    ["wait", "waited for its turn", Math.min(0, q.due_ms ?? 0) < 0 ? 0 : null],
-    ["connect", q.connection_reused ? "connection" : "opening a connection", q.connected_ms],
-    ["send", "sending", q.sent_ms],
-    ["server", "until the first byte", q.first_byte_ms],
-    ["prefill", "until the first token", q.chunks_ms[0] ?? null],
+    ["wait", "waited for its turn", Math.min(0, t.due_ms ?? 0) < 0 ? 0 : null],
+    ["connect", q.connection.reused ? "connection" : "opening a connection", t.connected_ms],
+    ["send", "sending", t.sent_ms],
+    ["server", "until the first byte", t.first_byte_ms],
+    ["prefill", "until the first token", t.chunks_ms[0] ?? null],
     ["stream", "streaming", last],
-    ["rest", q.error_class ? "until it failed" : "until the end", q.end_ms],
+    ["rest", q.error_class ? "until it failed" : "until the end", t.end_ms],
   ];
   const out: Step[] = [];
-  let at = Math.min(0, q.due_ms ?? 0);
+  let at = Math.min(0, t.due_ms ?? 0);
   for (const [name, text, end] of ends) {
     if (end === null || end <= at) continue;
     out.push({ name, text, from: at, to: end });
@@ -42,6 +43,7 @@ function steps(q: Slow): Step[] {
 const barHeight = 22, gapHeight = 46, tickTop = barHeight + 6, gapTop = tickTop + 12, axisTop = gapTop + gapHeight + 4, whole = axisTop + 16;
 
 export function Timeline({ q }: { q: Slow }): JSX.Element {
+  const t = q.timeline;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [at, setAt] = useState<number | null>(null);
@@ -51,7 +53,7 @@ export function Timeline({ q }: { q: Slow }): JSX.Element {
     return () => observer.disconnect();
   }, []);
   const parts = steps(q);
-  const chunks = q.chunks_ms.filter((c): c is number => c !== null);
+  const chunks = t.chunks_ms.filter((c): c is number => c !== null);
   const gaps = chunks.slice(1).map((c, i) => c - chunks[i]!);
   const longest = gaps.reduce((m, g) => Math.max(m, g), 0);
   const from = parts[0]?.from ?? 0, to = parts.at(-1)?.to ?? 1;
@@ -75,14 +77,14 @@ export function Timeline({ q }: { q: Slow }): JSX.Element {
           <path class="ticks" d={chunks.map((c) => `M${x(c).toFixed(1)} ${tickTop}v8`).join("")} />
           {longest > 0 && <path class="gaps" d={gaps.map((g, i) => `M${x(chunks[i]!).toFixed(1)} ${gapTop + gapHeight}V${(gapTop + gapHeight * (1 - g / longest)).toFixed(1)}H${x(chunks[i + 1]!).toFixed(1)}V${gapTop + gapHeight}Z`).join("")} />}
           <line class="base" x1={1} x2={width - 1} y1={axisTop - 4} y2={axisTop - 4} />
-          {ticks(from, to, width).map((t) => <text key={t} x={x(t)} y={axisTop + 11} text-anchor={x(t) < 20 ? "start" : x(t) > width - 30 ? "end" : "middle"}>{duration(t)}</text>)}
+          {ticks(from, to, width).map((v) => <text key={v} x={x(v)} y={axisTop + 11} text-anchor={x(v) < 20 ? "start" : x(v) > width - 30 ? "end" : "middle"}>{duration(v)}</text>)}
           {at !== null && <line class="cursor" x1={x(at)} x2={x(at)} y1={0} y2={axisTop - 4} />}
         </svg>
       </div>
-      <p class="muted readout">{at === null ? "Bar: steps. Ticks: chunks. Below: the gap after each chunk, by its height." : what(at, parts, chunks)}{q.chunk_count > chunks.length && ` The first ${format.count(chunks.length)} of ${format.count(q.chunk_count)} chunks are shown.`}</p>
+      <p class="muted readout">{at === null ? "Bar: steps. Ticks: chunks. Below: the gap after each chunk, by its height." : what(at, parts, chunks)}{t.chunk_count > chunks.length && ` The first ${format.count(chunks.length)} of ${format.count(t.chunk_count)} chunks are shown.`}</p>
       <details><summary>As text</summary>
         <ul>{parts.map((p) => <li key={p.name}>{p.text}: {duration(p.from)} to {duration(p.to)}</li>)}</ul>
-        {chunks.length > 0 && <p class="chunks" tabIndex={0}>Chunks, in ms after the start: {chunks.map((c) => c.toFixed(1)).join(", ")}{q.chunk_count > chunks.length && " …"}</p>}
+        {chunks.length > 0 && <p class="chunks" tabIndex={0}>Chunks, in ms after the start: {chunks.map((c) => c.toFixed(1)).join(", ")}{t.chunk_count > chunks.length && " …"}</p>}
       </details>
     </div>
   );

@@ -51,7 +51,7 @@ function Row({ q, open, toggle, several }: { q: Slow; open: boolean; toggle: () 
         <td class="text"><button type="button" class="quiet" aria-expanded={open} aria-label={`Timeline of the request at ${format.clock(q.start_sec)}`} onClick={toggle}><span class="turn" aria-hidden="true">▸</span> {format.clock(q.start_sec)}</button></td>
         <td><b>{duration(q.request_latency)}</b></td>
         <td>{q.time_to_first_token === null ? format.absent : duration(q.time_to_first_token)}</td>
-        <td class="wide">{q.due_ms === null ? format.absent : duration(-q.due_ms)}</td>
+        <td class="wide">{q.timeline.due_ms === null ? format.absent : duration(-q.timeline.due_ms)}</td>
         <td class="wide">{format.count(q.input_tokens)}</td>
         <td>{format.count(q.output_tokens)}</td>
         <td class="text">{q.error_class ? <span class="bad">{q.error_class}{q.status ? ` (${q.status})` : ""}</span> : q.status}</td>
@@ -60,7 +60,7 @@ function Row({ q, open, toggle, several }: { q: Slow; open: boolean; toggle: () 
       {open && (
         <tr class="detail"><td colSpan={8}>
           <Timeline q={q} />
-          <p class="muted">Request <code>{q.request_id}</code> <Copy text={q.request_id} label="Copy the id of the request" /> · phase {q.phase}{q.conversation_id && ` · conversation ${q.conversation_id}`}{several && ` · ${q.target}`} · {q.connection_reused ? "open connection" : "new connection"}</p>
+          <p class="muted">Request <code>{q.request_id}</code> <Copy text={q.request_id} label="Copy the id of the request" /> · phase {q.phase}{q.conversation_id && ` · conversation ${q.conversation_id}`}{several && ` · ${q.target}`} · {q.connection.reused ? "open connection" : "new connection"}</p>
         </td></tr>
       )}
     </Fragment>
