@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/history"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -91,7 +92,10 @@ type Options struct {
 	Compat  func(*config.Document) any // the resolved document as clients see it, redacted
 	// Shutdown makes the program end; it does not wait for that.
 	Shutdown func()
-	Version  string
+	// Simulator returns the simulated server, and starts it if necessary; nil = there is
+	// none. The error is *[allow.Denied] if runs must not reach it.
+	Simulator func() (wire.Simulator, error)
+	Version   string
 
 	Log           zerolog.Logger         // the zero Logger writes nothing
 	Features      []string               // for GET /api/version; nil = none

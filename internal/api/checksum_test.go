@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"aiperfd/internal/api/checksum"
 )
 
 // A file is read once for its checksum, however many clients ask for it, also in the next
@@ -19,9 +21,9 @@ func TestChecksums(t *testing.T) {
 	var reads atomic.Int64
 	list := func() []string {
 		h := &fileHandler{base: ts.base}
-		h.sums.hash = func(r io.Reader) (string, error) {
+		h.sums.Hash = func(r io.Reader) (string, error) {
 			reads.Add(1)
-			return sha256sum(r)
+			return checksum.SHA256(r)
 		}
 		var clients sync.WaitGroup
 		for range 30 {
@@ -71,7 +73,7 @@ func TestChecksums(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, 3, "a.json 4f53cda1,b/c.csv 73cb3858"},
-		{"damaged", func() { ts.fake.writeArtifacts(t, idDone, map[string]string{checksumFile: "{"}) }, 5, "a.json 4f53cda1,b/c.csv 73cb3858"},
+		{"damaged", func() { ts.fake.writeArtifacts(t, idDone, map[string]string{checksum.File: "{"}) }, 5, "a.json 4f53cda1,b/c.csv 73cb3858"},
 	}
 	for _, step := range steps {
 		step.do()

@@ -105,7 +105,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"POST", "/api/shutdown", "", nil}, {"POST", "/api/shutdown?force=true", "", nil},
 		{"PATCH", "/api/runs/" + idQueued, `{"name": "n", "labels": {"gpu": null, "a": "b"}, "priority": 5, "pinned": true, "ttl": "7d"}`, []string{"Content-Type: application/merge-patch+json"}},
 		{"PATCH", "/api/runs/" + idDone, `{"priority": 5}`, []string{"Content-Type: application/merge-patch+json"}}, {"PATCH", "/api/runs/" + idDone, `{}`, nil},
-		{"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},
+		{"POST", "/api/simulator", "", nil}, {"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},
 		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
 	}
 	for _, what := range []string{"config", "run", "metrics", "progress", "workers", "server-metrics", "results", "results/list"} {

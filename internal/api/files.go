@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/bundle"
+	"aiperfd/internal/api/checksum"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
@@ -27,7 +27,7 @@ import (
 // fileHandler handles the routes of artifacts.
 type fileHandler struct {
 	*base
-	sums    checksums
+	sums    checksum.Cache
 	bundles *semaphore.Weighted // archives that are being sent
 }
 
@@ -46,8 +46,7 @@ type readyMarker struct {
 
 // folder is the open artifact folder of one run.
 type folder struct {
-	*os.Root
-	id         string
+	checksum.Folder
 	marker     readyMarker
 	processing bool
 }
@@ -59,7 +58,7 @@ func (h *fileHandler) openFolder(id string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{Root: root, id: id}
+	f := &folder{Folder: checksum.Folder{Root: root, Run: id}}
 	if data, err := regular.ReadIn(root, markerReady); err == nil {
 		// A marker that cannot be decoded counts as missing.
 		_ = json.Unmarshal(data, &f.marker)
@@ -163,7 +162,7 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		info, sum, computed, err := h.sums.of(f, name, file)
+		info, sum, computed, err := h.sums.Of(f.Folder, name, file)
 		file.Close()
 		if err != nil {
 			return nil, err
@@ -171,7 +170,7 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 		fresh = fresh || computed
 		out = append(out, wire.ResultFile{
 			Name: name, Size: info.Size(), SHA256: sum, ModifiedAt: info.ModTime().UTC(), ContentType: contentType(name),
-			Href: "/api/runs/" + f.id + "/results/files/" + escapePath(name),
+			Href: "/api/runs/" + f.Run + "/results/files/" + escapePath(name),
 		})
 	}
 	if fresh {
@@ -183,8 +182,8 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 // saveSums keeps the checksums of a folder. Without that, they are computed again by the
 // next process.
 func (h *fileHandler) saveSums(f *folder) {
-	if err := h.sums.save(f); err != nil {
-		h.log.Debug().Err(err).Str("run", f.id).Msg("keep checksums")
+	if err := h.sums.Save(f.Folder); err != nil {
+		h.log.Debug().Err(err).Str("run", f.Run).Msg("keep checksums")
 	}
 }
 
@@ -263,13 +262,13 @@ func (h *fileHandler) bundle(kind bundle.Kind) handler {
 			return err
 		}
 		defer f.Close()
-		archive := bundle.Archive{Kind: kind, Run: f.id, Root: f.Root}
+		archive := bundle.Archive{Kind: kind, Run: f.Run, Root: f.Root}
 		names, err := f.files()
 		if err == nil {
 			archive.Files, err = bundle.Stat(f.Root, names)
 		}
 		if err != nil {
-			return fmt.Errorf("list artifacts of run %s: %w: %w", f.id, run.ErrStore, err)
+			return fmt.Errorf("list artifacts of run %s: %w: %w", f.Run, run.ErrStore, err)
 		}
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Etag", archive.Tag())
@@ -282,7 +281,7 @@ func (h *fileHandler) bundle(kind bundle.Kind) handler {
 		}
 		defer h.bundles.Release(1)
 		if err := archive.Serve(&fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r); err != nil {
-			h.log.Debug().Err(err).Str("run", f.id).Msg("send archive")
+			h.log.Debug().Err(err).Str("run", f.Run).Msg("send archive")
 			panic(http.ErrAbortHandler) // too late to respond: close the connection
 		}
 		return nil
@@ -299,15 +298,15 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 		return missing // including links, FIFOs and devices
 	}
 	defer file.Close()
-	info, sum, computed, err := h.sums.of(f, name, file)
+	info, sum, computed, err := h.sums.Of(f.Folder, name, file)
 	if err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.Run, run.ErrStore, err)
 	}
 	if computed {
 		h.saveSums(f)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.Run, run.ErrStore, err)
 	}
 	base := path.Base(name)
 	header := w.Header()
@@ -319,7 +318,7 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 	}
 	header.Set("Etag", `"`+sum+`"`)
 	header.Set("Cache-Control", noStore)
-	if chi.URLParam(r, "id") == f.id {
+	if chi.URLParam(r, "id") == f.Run {
 		header.Set("Cache-Control", immutable)
 	}
 	// A file that grows is served up to its size when it was opened.

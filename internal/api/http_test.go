@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"aiperfd/internal/api/pages"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/run"
 	"aiperfd/web"
@@ -70,9 +71,9 @@ func TestConventions(t *testing.T) {
 		{"foreign page writes", "POST", "/api/shutdown", []string{"Sec-Fetch-Site: cross-site"}, 403, nil, "forbidden-origin"},
 		{"own origin writes", "POST", "/api/validate", []string{"Origin: http://localhost", "Host: localhost"}, 415, nil, ""},
 		{"no WebSocket", "GET", "/ws", nil, 426, map[string]string{"Upgrade": "websocket"}, "upgrade-required"},
-		{"page", "GET", "/", nil, 200, map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy}, "<title>aiperfd"},
+		{"page", "GET", "/", nil, 200, map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pages.Policy}, "<title>aiperfd"},
 		{"dashboard", "GET", "/dashboard", nil, 200, nil, "<title>aiperfd"},
-		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pagePolicy}, "assets/docs-"},
+		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pages.Policy}, "assets/docs-"},
 		{"script", "GET", script(t), nil, 200, map[string]string{"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable"}, "api/runs"},
 		{"no such file", "GET", "/assets/nope.js", nil, 404, nil, "not-found"},
 		{"document", "GET", "/openapi.json", nil, 200, map[string]string{"Content-Type": "application/json"}, `"openapi": "3.0.3"`},

@@ -60,12 +60,27 @@ func (out *responder) write(w http.ResponseWriter, status int, body []byte) {
 // writeTagged answers with JSON and its entity tag, or with 304 if the client has
 // that version.
 func (out *responder) writeTagged(w http.ResponseWriter, r *http.Request, tag string, body []byte) {
-	w.Header().Set("Etag", tag)
-	if tagged(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
+	if !unchanged(w, r, tag) {
+		out.writeBody(w, http.StatusOK, body)
 	}
-	out.writeBody(w, http.StatusOK, body)
+}
+
+// sendTagged is like writeTagged for a body of any media type, whose tag it computes.
+func (out *responder) sendTagged(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
+	if !unchanged(w, r, bodyTag(body)) {
+		w.Header().Set("Content-Type", mediaType)
+		out.write(w, http.StatusOK, body)
+	}
+}
+
+// unchanged sets the entity tag, and answers with 304 if the client has that version.
+func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
+	w.Header().Set("Etag", tag)
+	same := tagged(r.Header.Values("If-None-Match"), tag)
+	if same {
+		w.WriteHeader(http.StatusNotModified)
+	}
+	return same
 }
 
 // bodyTag is the entity tag of a body.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-chi/chi/v5"
 
@@ -18,15 +17,12 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
-	"aiperfd/openapi"
 )
 
-// resultRoutes returns the routes of what runs have left behind, and the API document as
-// YAML.
+// resultRoutes returns the routes of what runs have left behind.
 func resultRoutes(files *fileHandler) []route {
 	get := http.MethodGet
 	results := &resultHandler{base: files.base}
-	document := &pageHandler{base: files.base, yaml: sync.OnceValues(openapi.YAML)}
 	return []route{
 		{method: get, pattern: "/api/runs/{id}/artifacts", scope: access.Read, handle: files.listFiles, query: none()},
 		{method: get, pattern: "/api/runs/{id}/artifacts/*", scope: access.Read, handle: files.getFile, query: none()},
@@ -35,7 +31,6 @@ func resultRoutes(files *fileHandler) []route {
 		{method: get, pattern: "/api/runs/{id}/records", scope: access.Read, handle: results.getRecords, query: []string{"cursor", "limit", "outcome", "phase"}},
 		{method: get, pattern: "/api/runs/{id}/errors", scope: access.Read, handle: results.getErrors, query: none()},
 		{method: get, pattern: "/api/compare", scope: access.Read, handle: results.compare, query: []string{"ids", "baseline"}},
-		{method: get, pattern: "/openapi.yaml", scope: access.Open, handle: document.getDocumentYAML, query: none()},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 	"golang.org/x/sync/semaphore"
@@ -15,6 +16,8 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
+	"aiperfd/internal/api/pages"
+	"aiperfd/openapi"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -44,11 +47,11 @@ func (s *Server) routes() []route {
 	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
 	data := &dataHandler{base: s.base, hub: s.Hub}
 	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, access: s.Access, named: s.named}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, simulate: s.Simulator, access: s.Access, named: s.named}
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
-	session, pages := &sessionHandler{base: s.base, access: s.Access}, &pageHandler{base: s.base}
+	session := &sessionHandler{base: s.base, access: s.Access}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service)), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service), s.pageRoutes()), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -86,22 +89,31 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/api/version", scope: access.Open, handle: service.getVersion, query: none()},
 		{method: post, pattern: "/api/session", scope: access.Read, handle: session.begin, query: none(), action: "begin-session"},
 		{method: del, pattern: "/api/session", scope: access.Open, handle: session.end, query: none(), action: "end-session"},
-		{method: get, pattern: "/api/config/schema", scope: access.Open, handle: pages.getDocumentSchema, query: none()},
-		{method: get, pattern: "/openapi.json", scope: access.Open, handle: pages.getDocument},
-
-		{method: get, pattern: "/", scope: access.Open, handle: pages.page("index.html"), hidden: true},
-		{method: get, pattern: "/dashboard", scope: access.Open, handle: pages.page("index.html"), hidden: true},
-		{method: get, pattern: "/docs", scope: access.Open, handle: pages.page("docs.html"), hidden: true},
-		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
-		{method: get, pattern: "/assets/{file}", scope: access.Open, handle: pages.getAsset, hidden: true},
 	}...)
 }
 
-// queueRoutes are those of the queue.
+// pageRoutes are those of the embedded pages and documents.
+func (s *Server) pageRoutes() []route {
+	p := &pages.Handler{Send: s.sendTagged, NotFound: errNotFound, YAML: sync.OnceValues(openapi.YAML)}
+	get := http.MethodGet
+	return []route{
+		{method: get, pattern: "/api/config/schema", scope: access.Open, handle: p.DocumentSchema, query: none()},
+		{method: get, pattern: "/openapi.json", scope: access.Open, handle: p.Document},
+		{method: get, pattern: "/openapi.yaml", scope: access.Open, handle: p.DocumentYAML, query: none()},
+		{method: get, pattern: "/", scope: access.Open, handle: p.Page("index.html"), hidden: true},
+		{method: get, pattern: "/dashboard", scope: access.Open, handle: p.Page("index.html"), hidden: true},
+		{method: get, pattern: "/docs", scope: access.Open, handle: p.Page("docs.html"), hidden: true},
+		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
+		{method: get, pattern: "/assets/{file}", scope: access.Open, handle: p.Asset, hidden: true},
+	}
+}
+
+// queueRoutes are those of the queue, and of the simulated server.
 func queueRoutes(service *serviceHandler) []route {
 	return []route{
 		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
 		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
+		{method: http.MethodPost, pattern: "/api/simulator", scope: access.Submit, handle: service.startSimulator, query: none(), action: "start-simulator"},
 		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
 	}
 }

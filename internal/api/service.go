@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/run"
 )
 
@@ -17,6 +19,7 @@ type serviceHandler struct {
 	features []string
 	oneShot  bool
 	stop     func() // see Options.Shutdown
+	simulate func() (wire.Simulator, error)
 	access   *access.Guard
 	named    func(r *http.Request) bool // the Host header is a name of this server
 }
@@ -38,6 +41,30 @@ func (h *serviceHandler) queue() wire.Queue {
 		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
 		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns, Paused: q.Paused,
 	}
+}
+
+// startSimulator starts the simulated server.
+//
+//	@Summary		Start the simulated server
+//	@Description	It has the OpenAI API and plausible latencies, listens on a loopback port of the machine of the daemon, and serves until the daemon ends. Further requests return the same server.
+//	@Tags			service
+//	@Success		200	{object}	wire.Simulator
+//	@Failure		403	{object}	wire.Problem
+//	@Failure		404	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/simulator [post]
+func (h *serviceHandler) startSimulator(w http.ResponseWriter, _ *http.Request) error {
+	if h.simulate == nil {
+		return fail(errNotFound, "This process has no simulated server; run aiperfd mock")
+	}
+	server, err := h.simulate()
+	if denied, ok := errors.AsType[*allow.Denied](err); ok {
+		return fail(errTarget, "%v; run aiperfd mock on a server that is allowed", denied)
+	}
+	if err != nil {
+		return err
+	}
+	return h.writeJSON(w, http.StatusOK, server)
 }
 
 // getVersion serves the version of this program.

@@ -50,6 +50,7 @@ type options struct {
 	db           *store.Store // of a daemon; nil = nothing is deleted, no run is refused, and a pause is not stored
 	keep         upkeep.Rules // of db
 	process      ProcessOptions
+	simulator    *simulator    // nil = none
 	access       *access.Guard // required with a listener
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
@@ -112,7 +113,8 @@ func newApp(o options) (*app, error) {
 		return nil, err
 	}
 	a.server, err = api.New(api.Options{
-		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: compat.Resolved,
+		Simulator: o.simulator.source(),
+		Runs:      runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: compat.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()

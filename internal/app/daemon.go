@@ -58,11 +58,12 @@ type DaemonOptions struct {
 // directory. Make one with [OpenDaemon].
 type Daemon struct {
 	*app
-	db       *store.Store
-	process  ProcessOptions
-	log      zerolog.Logger
-	profiles net.Listener     // nil = none
-	reload   <-chan os.Signal // makes the guard read its files again; nil = nothing does
+	simulator *simulator
+	db        *store.Store
+	process   ProcessOptions
+	log       zerolog.Logger
+	profiles  net.Listener     // nil = none
+	reload    <-chan os.Signal // makes the guard read its files again; nil = nothing does
 }
 
 // OpenDaemon opens the port and the data directory of a daemon. The caller must
@@ -98,15 +99,17 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	if o.Load.Reach.Targets.Closed() {
 		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
 	}
+	sim := &simulator{targets: o.Load.Reach.Targets}
 	a, err := newApp(options{
-		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
+		simulator: sim,
+		store:     db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
 		db: db, keep: o.Keep, process: o.Process,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
 	}
-	return &Daemon{app: a, db: db, process: o.Process, log: o.Log, profiles: profiles}, nil
+	return &Daemon{app: a, simulator: sim, db: db, process: o.Process, log: o.Log, profiles: profiles}, nil
 }
 
 // openStore opens the data directory. Meanwhile the listener answers that the service is
@@ -141,7 +144,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	err := d.run(ctx)
 	stop()
 	watch.Wait()
-	if err = errors.Join(err, d.close()); err == nil {
+	if err = errors.Join(err, d.simulator.close(), d.close()); err == nil {
 		d.log.Info().Msg("stopped")
 	}
 	return err

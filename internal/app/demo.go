@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,9 +13,6 @@ import (
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/tokenizer"
-	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/token"
 )
 
 // demoDocument is the benchmark of the demonstration, with a placeholder for the
@@ -59,10 +55,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		cancel() // the simulated server ends with the context
-		err = errors.Join(err, stopMock())
-	}()
+	defer func() { err = errors.Join(err, stopMock()) }()
 	daemon, err := OpenDaemon(ctx, DaemonOptions{
 		Host: "127.0.0.1", Port: d.Port, DataDir: d.DataDir, Version: d.Version,
 		Log: terminal.NewLogger(os.Stderr, zerolog.WarnLevel, terminal.Colored(os.Stderr)),
@@ -85,28 +78,6 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		<-ctx.Done()
 	}
 	return nil
-}
-
-// startMock serves a simulated server with plausible latencies on a free port.
-func startMock(ctx context.Context) (url string, stop func() error, err error) {
-	var o mock.Options
-	if err := errors.Join(o.TTFT.UnmarshalText([]byte("lognormal:60ms:0.3")), o.ITL.UnmarshalText([]byte("gamma:12ms:0.2"))); err != nil {
-		return "", nil, fmt.Errorf("configure simulated server: %w", err)
-	}
-	o.ServedModels = []string{"demo-model"}
-	o.Tokenizer = token.FromCodec(tokenizer.Builtin())
-	server, err := mock.New(o)
-	if err != nil {
-		return "", nil, err
-	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("listen for the simulated server: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- mock.Serve(ctx, ln, server, mock.ServeOptions{}) }()
-	return "http://" + ln.Addr().String(), func() error { return errors.Join(<-ended, server.Close()) }, nil
 }
 
 // benchmark posts the demo's document, follows the run and prints its results.

@@ -27,7 +27,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
+		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
 		runlog.Line{},
 	}
 }

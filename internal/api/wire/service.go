@@ -44,6 +44,12 @@ type Cancel struct {
 	Reason string   `json:"reason" maxLength:"1024"`
 }
 
+// Simulator is the simulated server.
+type Simulator struct {
+	URL   string `json:"url" example:"http://127.0.0.1:40123"`
+	Model string `json:"model" example:"demo-model"`
+}
+
 // Version is the body of GET /api/version. Callers without the scope read see name and
 // version only.
 type Version struct {

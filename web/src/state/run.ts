@@ -18,6 +18,8 @@ export class RunStore {
   readonly metrics = signal<Record<string, Stats>>({});
   readonly series = signal<Timeseries | null>(null);
   readonly results = signal<Results | null>(null);
+  /** thresholds of requests by metric, in its unit */
+  readonly slos = signal<Record<string, number>>({});
   readonly files = signal<Files["files"]>([]);
   readonly problem = signal<unknown>(null);
   /** length of a point of the series in seconds; 0 leaves it to the daemon */
@@ -40,6 +42,7 @@ export class RunStore {
         untracked(() => void this.readSeries());
       }),
     );
+    getJSON<{ slos?: Record<string, number> | null }>(`api/runs/${id}/config`).then((c) => { this.slos.value = c.slos ?? {}; }, () => undefined);
     this.every(seriesEvery, () => (this.live() ? this.readSeries() : undefined));
     this.every(runEvery, () => (this.live() && connection.value !== "live" ? this.refresh() : undefined));
   }
