@@ -1,7 +1,7 @@
 // The dashboard in a real browser:
 // node e2e_browser.mjs BASE_URL TARGET_URL CHROMIUM SCREENSHOTS
 import assert from "node:assert/strict";
-import { createReadStream, readFileSync } from "node:fs";
+import { createReadStream, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
@@ -58,6 +58,22 @@ async function start(name, concurrency, duration) {
   return page.url().match(/[0-9a-f]{32}$/)[0];
 }
 
+/** report opens a report from a file: it requests nothing, and is whole, accessible and printable. */
+async function report(path, name, text) {
+  const file = `${screenshots}/${name}.html`;
+  const body = await (await fetch(base + path)).text();
+  assert.ok(body.length < 3 << 20, `${name} has ${body.length} bytes`);
+  writeFileSync(file, body);
+  const asked = requests.length;
+  await page.goto("file://" + file);
+  await page.waitForSelector(".chart canvas");
+  await shows("main", text);
+  await judge(name);
+  await page.pdf({ path: `${screenshots}/${name}.pdf`, format: "A4" });
+  const beyond = requests.splice(asked).filter((u) => u !== "file://" + file && !u.startsWith("data:"));
+  assert.deepEqual(beyond, [], `${name} requests something`);
+}
+
 const json = async (path) => (await fetch(base + path)).json();
 
 try {
@@ -108,6 +124,10 @@ try {
   await shows("main", "/phases/0/concurrency");
   assert.ok(page.url().includes(first) && page.url().includes(second), "the address does not name the runs");
   await judge("compare");
+
+  // The reports of both are files that work without the daemon.
+  await report(`/api/runs/${first}/report.html`, "report", "e2e one");
+  await report(`/api/compare/report.html?ids=${first},${second}`, "report-compare", "e2e two");
 
   await page.goto(base + "/docs");
   await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"));
