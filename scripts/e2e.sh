@@ -16,6 +16,7 @@ pids=()
 
 cleanup() {
   local code=$? pid
+  [[ ! -s $work/page.pid ]] || pids+=("$(<"$work/page.pid")")
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]}"; do
     for _ in {1..50}; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
@@ -284,7 +285,19 @@ stage_browser() {
     { lacking playwright-core; return; }
   cp "$here/e2e_browser.mjs" "$work/browser/"
   mkdir "$work/screenshots"
-  timeout 240 node "$work/browser/e2e_browser.mjs" "$api" "$target" "$chromium" "$work/screenshots"
+  # A daemon that the test can kill and start again.
+  cat >"$work/restart" <<END
+#!/usr/bin/env bash
+[[ ! -s "$work/page.pid" ]] || kill -9 "\$(<"$work/page.pid")"
+"$bin" serve --api-port "\$(<"$work/page.port")" --port-file "$work/page.port" --data-dir "$work/page" >>"$work/page.log" 2>&1 &
+echo \$! >"$work/page.pid"
+END
+  chmod +x "$work/restart"
+  echo 0 >"$work/page.port"
+  "$work/restart"
+  eventually 20 listens "$work/page.port"
+  timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
+  kill "$(<"$work/page.pid")"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }
@@ -298,6 +311,9 @@ stage_browser() {
   cp "$here/e2e_login.mjs" "$work/browser/"
   TOKEN=$TOKEN timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
 }
+
+# listens FILE: the file has the port of a daemon.
+listens() { (($(<"$1") > 0)); }
 
 # inside ARGS…: the program in the file tree of the container image, as the image's
 # user, with the variables and in the folder that the Dockerfile names.

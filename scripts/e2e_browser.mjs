@@ -1,11 +1,14 @@
 // The dashboard in a real browser:
-// node e2e_browser.mjs BASE_URL TARGET_URL CHROMIUM SCREENSHOTS
+// node e2e_browser.mjs BASE_URL TARGET_URL CHROMIUM SCREENSHOTS RESTART
+// The command RESTART kills the daemon and starts it again with its data.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { createReadStream, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
-const [base, target, executablePath, screenshots] = process.argv.slice(2);
+const [base, target, executablePath, screenshots, restart] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
@@ -81,7 +84,7 @@ try {
   await page.goto(base + "/#/new");
   await page.waitForSelector(".cm-content");
   await page.fill("label:has-text('Concurrency') input", "-3");
-  await shows(".problems", "/benchmark/phases/0/concurrency");
+  await shows(".problems", "/benchmark/phases/1/concurrency");
   assert.ok(await page.isDisabled("text=Start the run"), "an invalid document can be started");
   await judge("invalid");
   await page.fill("label:has-text('Concurrency') input", "8");
@@ -95,6 +98,16 @@ try {
   const before = await page.textContent(".tiles");
   await page.waitForFunction((was) => document.querySelector(".tiles").textContent !== was, before);
   await page.screenshot({ path: `${screenshots}/live.png`, fullPage: true });
+
+  // Its live numbers are those of the API.
+  const three = (v) => (v >= 1000 ? Math.round(v).toLocaleString("en-US") : String(Number(v.toPrecision(v >= 100 ? Math.ceil(Math.log10(v)) : 3))));
+  let same = false;
+  for (let i = 0; i < 20 && !same; i++) {
+    const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json("/api/runs/current/metrics")];
+    same = ["time_to_first_token", "request_latency"].every((tag) => shown.includes(three(live[tag].p50) + "ms"));
+    await page.waitForTimeout(100);
+  }
+  assert.ok(same, "the live numbers are never those of /api/runs/current/metrics");
   await shows(".actions .pill", "^completed$");
   await page.waitForSelector("text=profile_export_aiperf.json");
   const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === first);
@@ -102,16 +115,17 @@ try {
 
   // The page shows the numbers of the API.
   const { metrics } = await json(`/api/runs/${first}/metrics`);
-  const three = (v) => (v >= 1000 ? Math.round(v).toLocaleString("en-US") : String(Number(v.toPrecision(v >= 100 ? Math.ceil(Math.log10(v)) : 3))));
   await shows(".tiles", "TTFT p50\\s*" + three(metrics.time_to_first_token.p50));
   await judge("run");
 
   // A file is downloaded as it is on the daemon.
-  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=profile_export_aiperf.json")]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click('text="profile_export_aiperf.json"')]);
   let size = 0;
   for await (const chunk of createReadStream(await download.path())) size += chunk.length;
   const listed = (await json(`/api/runs/${first}/results/list`)).files.find((f) => f.name === "profile_export_aiperf.json");
   assert.equal(size, listed.size, "the download is not the file");
+  const file = await json(`/api/runs/${first}/results/files/profile_export_aiperf.json`);
+  assert.equal(metrics.time_to_first_token.p50, file.time_to_first_token.p50, "the API and the file differ");
 
   // A second run is compared with the first.
   const second = await start("e2e two", 8, 4);
@@ -121,13 +135,70 @@ try {
   await judge("runs");
   await page.click("text=Compare 2");
   await page.waitForSelector("text=Metrics against the baseline");
-  await shows("main", "/phases/0/concurrency");
+  await shows("main", "/phases/1/concurrency");
   assert.ok(page.url().includes(first) && page.url().includes(second), "the address does not name the runs");
   await judge("compare");
 
   // The reports of both are files that work without the daemon.
   await report(`/api/runs/${first}/report.html`, "report", "e2e one");
   await report(`/api/compare/report.html?ids=${first},${second}`, "report-compare", "e2e two");
+
+  // The name, the labels and the pin of a run are changed; the list has them.
+  await page.goto(`${base}/#/runs/${second}`);
+  await page.click("text=Edit");
+  await page.fill("form.edit textarea >> nth=0", "gpu=h100\nteam=infra");
+  await page.fill("form.edit textarea >> nth=1", "A note of two words.");
+  await page.check("form.edit input[type=checkbox]");
+  await judge("edit");
+  await page.click("form.edit button.primary");
+  await shows("#main", "A note of two words");
+  await page.goto(base + "/#/?label=gpu%3Dh100");
+  await shows(".runs tbody", "e2e two.*pinned");
+  assert.equal(await page.locator(".runs tbody tr").count(), 1, "the filter by label");
+
+  // The simulator, a template with objectives, and the last seconds beside the whole run.
+  await page.goto(base + "/#/new?from=simulator");
+  await page.waitForSelector("text=The document is valid.");
+  assert.match(await page.inputValue("label:has-text('Server') input"), /^http:\/\/127\.0\.0\.1:\d+$/);
+  await page.fill("label:has-text('Name') input", "e2e simulator");
+  await page.fill("label:has-text('Duration') input", "25");
+  await page.waitForTimeout(600);
+  await judge("new");
+  await page.waitForSelector("text=The document is valid.");
+  await page.click("text=Start the run");
+  await page.waitForURL(/#\/runs\/[0-9a-f]{32}$/);
+  const third = page.url().match(/[0-9a-f]{32}$/)[0];
+  await shows(".tiles", "Goodput\\s*[0-9]");
+
+  // Two runs wait: the second is put first. A paused queue says so.
+  await fetch(base + "/api/queue/pause", { method: "POST" });
+  const document = (name) => `{metadata: {name: ${name}}, benchmark: {model: m, endpoint: {url: '${target}', type: chat, streaming: true}, ` +
+    "dataset: {type: synthetic, isl: 16, osl: 4}, phases: [{name: profiling, type: concurrency, concurrency: 1, requests: 2}]}}";
+  for (const name of ["e2e wait one", "e2e wait two"]) {
+    const answer = await fetch(base + "/api/runs", { method: "POST", body: document(name), headers: { "Content-Type": "application/yaml" } });
+    assert.equal(answer.status, 201);
+  }
+  await page.goto(base + "/#/");
+  await shows(".card", "The queue is paused");
+  await page.click("li:has-text('e2e wait two') >> text=Start next");
+  await page.waitForSelector("li:has-text('e2e wait two') >> text=queued, 1");
+  await page.click("text=Resume the queue");
+  await page.waitForSelector("text=Pause the queue");
+
+  // The daemon is killed and started again under the page of an active run: the page says so,
+  // catches up, and shows how the run has ended.
+  await page.goto(`${base}/#/runs/${third}`);
+  await page.waitForSelector("label:has-text('Of') select");
+  await page.selectOption("label:has-text('Of') select", "recent");
+  await shows("table", "Time to First Token");
+  const noise = problems.length;
+  await promisify(execFile)(restart);
+  await shows("#feed", "^live$");
+  await shows(".actions .pill", "^(failed|completed)$");
+  await page.waitForSelector(".chart canvas");
+  const during = problems.splice(noise).filter((p) => !/WebSocket|ERR_CONNECTION_REFUSED|Failed to load resource/.test(p));
+  assert.deepEqual(during, [], "errors of the page while the daemon was away");
+  await judge("restarted");
 
   await page.goto(base + "/docs");
   await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"));

@@ -7,6 +7,7 @@ bin=$(realpath "$1")
 examples=${2:-30}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
+cd "$work" # schemathesis writes reports and a cache into the current folder
 daemon=
 finish() {
   [[ -z $daemon ]] || kill "$daemon" 2>/dev/null || true

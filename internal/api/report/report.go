@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -80,9 +83,10 @@ type content struct {
 	version    string
 	asOf       time.Time // when runs that go on were read; zero = all have ended
 	runs       []wire.Run
-	comparison *compare.Comparison // of one run, too: its metrics with their intervals
-	cells      wire.RunList        // of a sweep
-	errors     wire.Errors         // of a single run
+	withheld   map[string]verdict.Withheld // per-token metrics of a single run whose percentiles mean nothing
+	comparison *compare.Comparison         // of one run, too: its metrics with their intervals
+	cells      wire.RunList                // of a sweep
+	errors     wire.Errors                 // of a single run
 	answers    map[string]json.RawMessage
 }
 
@@ -103,6 +107,9 @@ func collect(ctx context.Context, source Source, ids []string) (*content, error)
 			c.asOf = time.Now().UTC().Truncate(time.Second)
 		}
 		c.runs, inputs = append(c.runs, r), append(inputs, input)
+	}
+	if inputs[0].Snapshot != nil && inputs[0].Snapshot.Stream != nil {
+		c.withheld = inputs[0].Snapshot.Stream.Withheld
 	}
 	var err error
 	if c.comparison, err = compare.New(inputs, 0); err != nil {
@@ -144,6 +151,9 @@ func (c *content) answer(ctx context.Context, source Source) error {
 				return err
 			}
 		}
+		if c.runs[0].Kind == run.KindSweep {
+			return c.intervals(ctx, source)
+		}
 		return nil
 	}
 	ids := make([]string, len(c.runs))
@@ -158,6 +168,42 @@ func (c *content) answer(ctx context.Context, source Source) error {
 	}
 	path := "api/compare?ids=" + strings.Join(ids, ",")
 	return c.get(ctx, source, path, path)
+}
+
+// maxIntervals is the number of runs of a sweep whose intervals are shown, as on the
+// dashboard.
+const maxIntervals = 100
+
+// intervals keeps the confidence intervals of the runs of a sweep that its curves show.
+func (c *content) intervals(ctx context.Context, source Source) error {
+	var inputs []compare.Input
+	for i := range c.cells.Items {
+		if r := &c.cells.Items[i]; r.State == bench.StateCompleted && len(inputs) < maxIntervals {
+			input, err := source.Input(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			input.Run.Config = nil // the configurations are not compared
+			inputs = append(inputs, input)
+		}
+	}
+	shown := compare.Comparison{Runs: []compare.Run{}, Metrics: []compare.Metric{}}
+	if len(inputs) > 0 {
+		all, err := compare.New(inputs, 0)
+		if err != nil {
+			return fmt.Errorf("compare runs: %w", err)
+		}
+		shown.Runs = all.Runs
+		for _, tag := range []string{"time_to_first_token", "request_latency"} {
+			if m := find(all, tag); m != nil {
+				m.Statistics = slices.DeleteFunc(m.Statistics, func(s compare.Statistic) bool { return s.Name != "p50" && s.Name != "p99" })
+				shown.Metrics = append(shown.Metrics, *m)
+			}
+		}
+	}
+	encoded, err := json.Marshal(shown)
+	c.answers["intervals"] = encoded
+	return err
 }
 
 // get keeps the answer to a request under the path by which the page asks for it.

@@ -66,7 +66,7 @@ func (c *content) text() *text {
 	if r.Kind == run.KindSweep {
 		t.add(cells(&c.cells))
 	} else {
-		t.add(latencies(c.comparison), rates(c.comparison), objectives(r), failures(&c.errors))
+		t.add(c.latencies(), rates(c.comparison), objectives(r), failures(&c.errors))
 	}
 	t.warn(r)
 	return t
@@ -101,12 +101,19 @@ func (t *text) alarm(r *wire.Run, prefix string) {
 // warn adds the warnings of a run.
 func (t *text) warn(r *wire.Run) {
 	l := list{Title: "Warnings"}
+	left := 0
 	for i := range r.Warnings {
-		if i == maxWarnings {
-			l.Items = append(l.Items, fmt.Sprintf("%d more warnings", len(r.Warnings)-i))
-			break
+		detail := r.Warnings[i].Detail
+		switch {
+		case slices.ContainsFunc(t.Alerts, func(a alert) bool { return slices.Contains(a.Lines, detail) }):
+		case len(l.Items) < maxWarnings:
+			l.Items = append(l.Items, detail)
+		default:
+			left++
 		}
-		l.Items = append(l.Items, r.Warnings[i].Detail)
+	}
+	if left > 0 {
+		l.Items = append(l.Items, plural(int64(left), "more warning"))
 	}
 	if len(l.Items) > 0 {
 		t.Lists = append(t.Lists, l)
@@ -176,19 +183,23 @@ func join(parts []string) string {
 }
 
 // latencies returns the distributions that matter most.
-func latencies(c *compare.Comparison) table {
+func (c *content) latencies() table {
 	t := table{Title: "Latency", Header: []string{"Metric", "Unit", "avg", "p50", "p90", "p99"}, Left: 2}
 	tags := []string{
 		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency", "output_token_throughput_per_user",
 		"session_latency", "input_sequence_length", "output_sequence_length",
 	}
 	for _, tag := range tags {
-		m := find(c, tag)
+		m := find(c.comparison, tag)
 		if m == nil {
 			continue
 		}
 		row := []string{m.Header, m.Unit}
 		for _, name := range t.Header[2:] {
+			if name != "avg" && c.withheld[tag].Reason != "" {
+				row = append(row, "withheld")
+				continue
+			}
 			row = append(row, withInterval(statistic(m, name)))
 		}
 		t.Rows = append(t.Rows, row)

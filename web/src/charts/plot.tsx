@@ -16,13 +16,21 @@ export interface Line {
   color: Color;
   dash?: boolean;
   fill?: boolean;
-  points?: boolean;
+  /** a mark at each point; alone = without a line */
+  points?: boolean | "alone";
+  /** the line goes over points without a value */
+  joined?: boolean;
+  /** interval of each point */
+  low?: Column;
+  high?: Column;
 }
 
 export interface Mark {
   label: string;
   value: number;
   color: Color;
+  /** at a value of the x axis */
+  vertical?: boolean;
 }
 
 export interface Region {
@@ -37,8 +45,9 @@ interface Props {
   unit: string;
   x: number[];
   lines: Line[];
-  /** text of a value of the x axis */
+  /** text of a point of the x axis in the legend, and of a tick unless axisText is given */
   xText?: (v: number) => string;
+  axisText?: (v: number) => string;
   /** horizontal lines, such as an objective */
   marks?: Mark[];
   regions?: Region[];
@@ -138,14 +147,14 @@ function options(latest: Latest, cursor: Cursor, width: number, height: number):
   const text = token("--muted"), grid = token("--grid");
   const font = "11px " + token("--sans");
   const axis = { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
-  const xText = p.xText ?? format.clock;
+  const xText = p.axisText ?? p.xText ?? format.clock;
   return {
     width, height,
     legend: { show: false },
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     cursor: { sync: { key: cursor.key }, drag: { x: true, y: false }, points: { size: 6 }, y: false },
     scales: {
-      x: { time: false, distr: p.logX ? 3 : 1 },
+      x: { time: false, distr: p.logX ? 3 : 1, ...(p.lines.some((l) => l.points === "alone") ? { range: (_: uPlot, low: number, high: number) => inset(low, high) } : {}) },
       y: p.log ? { distr: 3 } : { range: (_, low, high) => range(latest.current, low, high) },
     },
     axes: [
@@ -154,20 +163,28 @@ function options(latest: Latest, cursor: Cursor, width: number, height: number):
     ],
     series: [{}, ...p.lines.map((l) => ({
       label: l.label, stroke: color(l.color), width: 1.5, dash: l.dash ? [4, 4] : undefined,
-      fill: l.fill ? color(l.color) + "22" : undefined, spanGaps: false,
-      points: { show: l.points ? true : undefined, size: 5 },
+      fill: l.fill ? color(l.color) + "22" : undefined, spanGaps: l.joined ?? false,
+      points: { show: l.points ? true : undefined, size: l.points === "alone" ? 8 : 5, fill: l.points === "alone" ? color(l.color) : undefined },
+      ...(l.points === "alone" ? { paths: () => null } : {}),
     }))],
     hooks: {
       drawClear: [(u) => drawRegions(u, latest.current.regions ?? [], token("--region"), text, font)],
-      draw: [(u) => drawMarks(u, latest.current.marks ?? [], font)],
+      draw: [(u) => drawIntervals(u, latest.current), (u) => drawMarks(u, latest.current.marks ?? [], font)],
       setCursor: [(u) => { cursor.index.value = u.cursor.idx ?? null; }],
     },
   };
 }
 
+/** inset keeps single points off the edges. */
+function inset(low: number, high: number): [number, number] {
+  const margin = 0.04 * (high - low) || 1;
+  return [Math.min(low, Math.max(low - margin, 0)), high + margin];
+}
+
 /** range keeps the lines of objectives in view, and starts at 0 unless told otherwise. */
 function range(p: Props, low: number | null, high: number | null): [number, number] {
-  const values = (p.marks ?? []).map((m) => m.value);
+  const values = (p.marks ?? []).filter((m) => !m.vertical).map((m) => m.value);
+  for (const l of p.lines) for (const v of l.high ?? []) if (v !== null) values.push(v);
   const top = Math.max(high ?? 0, ...values);
   const bottom = p.fromZero === false ? (low ?? 0) : Math.min(0, low ?? 0);
   return [bottom, top > bottom ? top + 0.08 * (top - bottom) : bottom + 1];
@@ -195,6 +212,37 @@ function drawRegions(u: uPlot, regions: Region[], fill: string, text: string, fo
   ctx.restore();
 }
 
+/** drawIntervals draws a bar from low to high at each point that has an interval. */
+function drawIntervals(u: uPlot, p: Props): void {
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const cap = 3 * devicePixelRatio;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([]);
+  for (const l of p.lines) {
+    if (!l.low || !l.high) continue;
+    ctx.strokeStyle = color(l.color);
+    ctx.beginPath();
+    p.x.forEach((v, i) => {
+      const low = l.low![i], high = l.high![i];
+      if (low === null || low === undefined || high === null || high === undefined) return;
+      const x = u.valToPos(v, "x", true), from = u.valToPos(low, "y", true), to = u.valToPos(high, "y", true);
+      ctx.moveTo(x, from);
+      ctx.lineTo(x, to);
+      for (const y of [from, to]) {
+        ctx.moveTo(x - cap, y);
+        ctx.lineTo(x + cap, y);
+      }
+    });
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
 function drawMarks(u: uPlot, marks: Mark[], font: string): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
@@ -204,6 +252,17 @@ function drawMarks(u: uPlot, marks: Mark[], font: string): void {
   ctx.textBaseline = "bottom";
   ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
   for (const m of marks) {
+    if (m.vertical) {
+      const x = u.valToPos(m.value, "x", true);
+      if (!(x >= left && x <= left + width)) continue;
+      ctx.strokeStyle = ctx.fillStyle = color(m.color);
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x, top + height);
+      ctx.stroke();
+      ctx.fillText(m.label, x - 4 * devicePixelRatio, top + 14 * devicePixelRatio);
+      continue;
+    }
     const y = u.valToPos(m.value, "y", true);
     if (!(y >= top && y <= top + height)) continue;
     ctx.strokeStyle = ctx.fillStyle = color(m.color);

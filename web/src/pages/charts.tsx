@@ -72,10 +72,12 @@ function errors(s: Timeseries): Line[] {
   return classes.map(([label, values], i) => ({ label, values: values.map((v) => v ?? 0), color: cycle[(i + 1) % cycle.length]! }));
 }
 
-/** objectives are the limits of a metric that the run was given. */
+/** objectives are the limits of a metric for each request, and for the run as a whole. */
 function objectives(store: RunStore, metric: string): Mark[] {
   const results = store.run.value?.summary?.slo_results ?? [];
-  return results.filter((r) => r.metric === metric && r.unit === "ms").map((r) => ({ label: "SLO " + r.statistic, value: r.limit, color: "pink" as const }));
+  const marks = results.filter((r) => r.metric === metric && r.unit === "ms").map((r) => ({ label: "SLO " + r.statistic, value: r.limit, color: "pink" as const }));
+  const each = store.slos.value[metric];
+  return each === undefined ? marks : [{ label: "SLO of a request", value: each, color: "pink" as const }, ...marks];
 }
 
 function regions(s: Timeseries): Region[] {

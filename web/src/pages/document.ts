@@ -1,23 +1,98 @@
 // The benchmark document of the form: a YAML text whose comments and unknown parts stay.
 import { parseDocument, stringify, type Document } from "yaml";
 
-export const example = `# What to measure. Every field: docs/document.md
-benchmark:
-  model: my-model
+/** Target is the server of a template. */
+export interface Target {
+  url: string;
+  model: string;
+}
+
+export interface Template {
+  name: string;
+  title: string;
+  text: (target: Target) => string;
+}
+
+const head = (t: Target) => `benchmark:
+  model: ${JSON.stringify(t.model)}
   endpoint:
-    url: http://127.0.0.1:8000
+    url: ${JSON.stringify(t.url)}
     type: chat
     streaming: true
-  dataset:
+`;
+
+const dataset = `  dataset:
     type: synthetic
     isl: 512
     osl: 128
+`;
+
+/** templates are documents to begin with. */
+export const templates: Template[] = [
+  {
+    name: "concurrency", title: "Fixed concurrency",
+    text: (t) => `# A fixed number of requests in flight. Every field: docs/document.md
+${head(t)}${dataset}  phases:
+    - name: warmup
+      type: concurrency
+      concurrency: 8
+      requests: 16
+    - name: profiling
+      type: concurrency
+      concurrency: 8
+      duration: 60
+`,
+  },
+  {
+    name: "rate", title: "Request rate with objectives",
+    text: (t) => `# Poisson arrivals, as from independent users. A request is good if it meets the slos.
+${head(t)}${dataset}  phases:
+    - name: warmup
+      type: concurrency
+      concurrency: 4
+      requests: 16
+    - name: profiling
+      type: poisson
+      rate: 5
+      duration: 60
+      gracePeriod: 30
+  slos: # milliseconds
+    time_to_first_token: 500
+    inter_token_latency: 50
+`,
+  },
+  {
+    name: "sweep", title: "Sweep of the concurrency",
+    text: (t) => `# One run for each concurrency: throughput against latency.
+${head(t)}${dataset}  phases:
+    - name: profiling
+      type: concurrency
+      concurrency: 1
+      duration: 20
+sweep:
+  type: grid
+  parameters:
+    phases.profiling.concurrency: [1, 2, 4, 8, 16, 32]
+`,
+  },
+  {
+    name: "conversations", title: "Conversations of several turns",
+    text: (t) => `# Each session sends its turns one after the other, with all turns before.
+${head(t)}  dataset:
+    type: synthetic
+    isl: 256
+    osl: 128
+    turns: 4
   phases:
     - name: profiling
       type: concurrency
       concurrency: 8
       duration: 60
-`;
+`,
+  },
+];
+
+export const someServer: Target = { url: "http://127.0.0.1:8000", model: "my-model" };
 
 export type Path = (string | number)[];
 

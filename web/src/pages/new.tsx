@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJSON, postJSON, type FieldProblem, type Run, type Schemas } from "../api/client";
 import { go, link } from "../router";
 import { Card, ErrorText } from "../ui/parts";
-import { again, example, get, parse, phase, set, type Path } from "./document";
+import { again, get, parse, phase, set, someServer, templates, type Path, type Target, type Template } from "./document";
 
 type Validation = Schemas["wire.Validation"];
 type EditorProps = { text: string; problems: FieldProblem[]; warnings: FieldProblem[]; onChange: (text: string) => void };
@@ -14,14 +14,15 @@ const yamlType = "application/yaml";
 const pause = 400;
 
 export function NewRunPage({ from }: { from: string }): JSX.Element {
-  const [text, setText] = useState(() => (from ? "" : (sessionStorage.getItem(draftKey) ?? example)));
+  const [text, setText] = useState(() => (from ? "" : (sessionStorage.getItem(draftKey) ?? templates[0]!.text(someServer))));
   const [check, setCheck] = useState<Validation | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const key = useRef("");
   useEffect(() => { document.title = "New run · aiperfd"; }, []);
   useEffect(() => {
-    if (from) getJSON<Record<string, unknown>>(`api/runs/${from}/config`).then((c) => setText(again(c)), setError);
+    if (from === "simulator") simulator().then((t) => setText(quick(templates[1]!.text(t))), setError);
+    else if (from) getJSON<Record<string, unknown>>(`api/runs/${from}/config`).then((c) => setText(again(c)), setError);
   }, [from]);
   useEffect(() => {
     if (!text) return;
@@ -57,6 +58,7 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
         </span>
       </div>
       <ErrorText error={error} />
+      <Templates text={text} onChange={setText} onError={setError} />
       <div class="columns new-run">
         <Form text={text} onChange={setText} />
         <Card title="Document">
@@ -65,6 +67,41 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
         </Card>
       </div>
     </>
+  );
+}
+
+/** simulator starts the simulated server of the daemon. */
+function simulator(): Promise<Target> {
+  return postJSON<Schemas["wire.Simulator"]>("api/simulator");
+}
+
+/** quick makes the run of a template short: it is to be watched. */
+function quick(text: string): string {
+  return text.replace("duration: 60", "duration: 30").replace("rate: 5", "rate: 10");
+}
+
+/** Templates puts a template in place of the document, for the same server. */
+function Templates({ text, onChange, onError }: { text: string; onChange: (text: string) => void; onError: (error: unknown) => void }): JSX.Element {
+  const doc = useMemo(() => parse(text), [text]);
+  const server: Target = {
+    url: get(doc, ["benchmark", "endpoint", "url"]) || someServer.url,
+    model: get(doc, ["benchmark", "model"]) || someServer.model,
+  };
+  const known = templates.some((t) => t.text(server) === text);
+  const put = (template: Template) => {
+    if (!text || known || confirm("Replace the document by this template?")) onChange(template.text(server));
+  };
+  const simulate = () => simulator().then((t) => {
+    if (!doc) return onChange(templates[0]!.text(t));
+    const model = parse(set(doc, ["benchmark", "endpoint", "url"], t.url));
+    onChange(set(model!, ["benchmark", "model"], t.model));
+  }, onError);
+  return (
+    <div class="row templates">
+      <span class="muted">Start with</span>
+      {templates.map((t) => <button type="button" class="small" onClick={() => put(t)}>{t.title}</button>)}
+      <button type="button" class="small" title="A server with plausible latencies, started by the daemon" onClick={simulate}>Use the built-in simulator as the server</button>
+    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, postJSON, send, type Phase, type Run, type Schemas, type Stats } from "../api/client";
+import { address, ended, getJSON, postJSON, send, type Phase, type Run, type Schemas } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
@@ -9,6 +9,8 @@ import { RunStore } from "../state/run";
 import { choose } from "../state/runs";
 import { Action, Bar, Card, ClientPill, Copy, ErrorText, lasted, load, StatePill, Tile, VerdictPill } from "../ui/parts";
 import { Charts } from "./charts";
+import { Edit } from "./edit";
+import { Percentiles } from "./metrics";
 import { SweepPart } from "./sweep";
 
 export function RunPage({ id }: { id: string }): JSX.Element {
@@ -30,7 +32,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Tiles store={store} run={run} />
           <Charts store={store} />
           <div class="columns wide-left">
-            <Percentiles metrics={store.metrics.value} />
+            <Percentiles store={store} />
             <div class="stack">
               <Objectives run={run} />
               <Errors store={store} run={run} />
@@ -50,9 +52,10 @@ export function RunPage({ id }: { id: string }): JSX.Element {
 
 function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const base = "api/runs/" + run.id;
+  const [editing, setEditing] = useState(false);
   const facts = [
     run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), load(run),
-    run.started_at && "started " + format.date(run.started_at), run.started_at && "took " + format.seconds(lasted(run)),
+    run.started_at && "started " + format.date(run.started_at), run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
   return (
     <section class="run-head" aria-labelledby="run-name">
@@ -62,12 +65,16 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         <p class="muted">{facts.filter(Boolean).join(" · ")}</p>
         <p class="muted"><code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
           {Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}
+          {run.pinned && <span class="tag" title="Kept by the rules of retention">pinned</span>}
         </p>
+        {run.notes && !editing && <p class="notes">{run.notes}</p>}
+        {editing && <Edit store={store} run={run} close={() => setEditing(false)} />}
       </div>
       <div class="actions">
         <StatePill run={run} />
         <ClientPill client={run.client} />
         <VerdictPill verdict={run.verdict} />
+        {!embedded && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}
         {embedded ? null : ended(run.state) ? (
           <>
             <a class="button" href={link("new", { from: run.id })}>Run again</a>
@@ -147,37 +154,6 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   );
 }
 
-const shownMetrics = [
-  "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
-  "output_token_throughput_per_user", "input_sequence_length", "output_sequence_length",
-];
-
-function Percentiles({ metrics }: { metrics: Record<string, Stats> }): JSX.Element {
-  const [all, setAll] = useState(false);
-  const tags = all ? Object.keys(metrics).sort() : shownMetrics.filter((tag) => metrics[tag]);
-  const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
-  return (
-    <Card title="Metrics of the whole run">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Metrics">
-        <table>
-          <thead><tr><th class="text">Metric</th>{columns.map((c) => <th>{c}</th>)}<th class="text">Unit</th></tr></thead>
-          <tbody>
-            {tags.map((tag) => (
-              <tr key={tag}>
-                <td class="text" title={tag}>{metrics[tag]!.header}</td>
-                {columns.map((c) => <td>{format.number(metrics[tag]![c])}</td>)}
-                <td class="text">{metrics[tag]!.unit}</td>
-              </tr>
-            ))}
-            {tags.length === 0 && <tr><td class="empty" colSpan={9}>No request has ended yet.</td></tr>}
-          </tbody>
-        </table>
-      </div>
-      <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
-    </Card>
-  );
-}
-
 function Objectives({ run }: { run: Run }): JSX.Element | null {
   const results = run.summary?.slo_results;
   if (!results?.length) return null;
@@ -222,12 +198,13 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
 }
 
 function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
-  const files = store.files.value;
+  // The files of the run come before those of its phases.
+  const files = [...store.files.value].sort((a, b) => depth(a.name) - depth(b.name) || a.name.localeCompare(b.name));
   const base = address(`api/runs/${run.id}/`).href;
   return (
     <Card title="Files">
       {files.length === 0 ? <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p> : (
-        <ul class="files">
+        <ul class="files" tabIndex={0} aria-label="Files">
           {files.map((f) => (
             <li key={f.name}><a href={address(f.href.replace(/^\//, "")).href} download>{f.name}</a><span class="muted">{format.bytes(f.size)}</span></li>
           ))}
@@ -244,6 +221,10 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
 
 function reportName(run: Run): string {
   return `aiperfd-report-${run.id.slice(0, 12)}`;
+}
+
+function depth(name: string): number {
+  return name.split("/").length;
 }
 
 /** Again shows how to run the same document from a terminal. */

@@ -36,33 +36,127 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
             <span class="figures">{format.count(p.cells_done)} of {format.count(p.cells_total)}{p.cells_failed ? ` · ${format.count(p.cells_failed)} failed` : ""}</span></div>
         </section>
       ) : null}
-      <Curve cells={cells} />
+      <Curves cells={cells} />
       <Cells cells={cells} />
     </>
   );
 }
 
-/** Curve draws latency against throughput, one point per cell. */
-function Curve({ cells }: { cells: Run[] }): JSX.Element | null {
-  const points = cells.filter((c) => c.summary && c.state === "completed")
-    .map((c) => ({ x: c.summary!.output_token_throughput_per_sec ?? c.summary!.request_throughput_per_sec ?? 0, s: c.summary! }))
+type Comparison = Schemas["compare.Comparison"];
+type Interval = [number, number];
+
+/** The most cells whose intervals are read; a comparison has at most ten runs. */
+const mostIntervals = 100, compared = 10;
+
+/** useIntervals reads the confidence intervals of cells, by cell and "metric statistic". */
+function useIntervals(ids: string[]): Map<string, Map<string, Interval>> {
+  const [found, setFound] = useState(new Map<string, Map<string, Interval>>());
+  const all = ids.join();
+  useEffect(() => {
+    let wanted = true;
+    void (async () => {
+      const out = new Map<string, Map<string, Interval>>();
+      if (embedded) {
+        collect(await getJSON<Comparison>("intervals"), out);
+        setFound(out);
+        return;
+      }
+      for (let i = 0; i + 1 < Math.min(ids.length, mostIntervals) && wanted; i += compared) {
+        // Two runs at least: the last part begins with a run of the one before, if necessary.
+        const part = ids.slice(Math.min(i, ids.length - 2), i + compared);
+        collect(await getJSON<Comparison>("api/compare?ids=" + part.join(",")), out);
+      }
+      if (wanted) setFound(out);
+    })().catch(() => undefined);
+    return () => { wanted = false; };
+  }, [all]);
+  return found;
+}
+
+function collect(c: Comparison, into: Map<string, Map<string, Interval>>): void {
+  for (const metric of c.metrics) for (const stat of metric.statistics) {
+    stat.values.forEach((v, i) => {
+      const id = c.runs[i]!.id;
+      if (!v?.interval) return;
+      if (!into.has(id)) into.set(id, new Map());
+      into.get(id)!.set(`${metric.tag} ${stat.statistic}`, [v.interval[0]!, v.interval[1]!]);
+    });
+  }
+}
+
+interface Point {
+  x: number;
+  cell: Run;
+  s: NonNullable<Run["summary"]>;
+}
+
+/** Curves draws latency against throughput, one point per cell. */
+function Curves({ cells }: { cells: Run[] }): JSX.Element | null {
+  const measured = cells.filter((c) => c.summary && c.state === "completed");
+  const done = measured.filter((c) => c.client?.verdict !== "invalid");
+  const tokens = done.some((c) => c.summary!.output_token_throughput_per_sec);
+  const intervals = useIntervals(done.map((c) => c.id));
+  const points: Point[] = done
+    .map((cell) => ({ x: (tokens ? cell.summary!.output_token_throughput_per_sec : cell.summary!.request_throughput_per_sec) ?? 0, cell, s: cell.summary! }))
     .sort((a, b) => a.x - b.x);
   if (points.length < 2) return null;
-  const tokens = points.some((p) => p.s.output_token_throughput_per_sec);
   const unit = tokens ? "output tokens/s" : "requests/s";
-  const xText = (v: number) => format.short(v);
+  const curve = (title: string, tag: string, p50: (s: Point["s"]) => number | null, p99: (s: Point["s"]) => number | null) => {
+    const line = (label: string, color: "blue" | "orange", stat: string, of: (s: Point["s"]) => number | null) => ({
+      label, color, points: "alone" as const, values: points.map((p) => of(p.s) ?? null),
+      low: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[0] ?? null),
+      high: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[1] ?? null),
+    });
+    const lines = [line("p50", "blue", "p50", p50), line("p99", "orange", "p99", p99)].filter((l) => l.values.some((v) => v !== null));
+    const tail = lines.at(-1);
+    if (!tail) return null;
+    const bend = knee(points.map((p) => p.x), tail.values);
+    const marks = bend === null ? [] : [{ label: "knee", value: points[bend]!.x, color: "pink" as const, vertical: true }];
+    return (
+      <Plot title={`${title} against ${unit}`} unit="ms" x={points.map((p) => p.x)} height={280} marks={marks}
+        xText={(v) => name(points, v)} axisText={format.short}
+        lines={[...lines, { label: "Pareto front of " + tail.label, color: "grey", dash: true, values: front(tail.values), joined: true }]} />
+    );
+  };
   return (
-    <div class="charts">
-      <Plot title={`Time to first token against ${unit}`} unit="ms" x={points.map((p) => p.x)} xText={xText} height={260} lines={[
-        { label: "p50", color: "blue", points: true, values: points.map((p) => p.s.time_to_first_token_p50_ms ?? null) },
-        { label: "p99", color: "orange", points: true, values: points.map((p) => p.s.time_to_first_token_p99_ms ?? null) },
-      ]} />
-      <Plot title={`Request latency against ${unit}`} unit="ms" x={points.map((p) => p.x)} xText={xText} height={260} lines={[
-        { label: "p50", color: "blue", points: true, values: points.map((p) => p.s.request_latency_p50_ms ?? null) },
-        { label: "p99", color: "orange", points: true, values: points.map((p) => p.s.request_latency_p99_ms ?? null) },
-      ]} />
-    </div>
+    <section aria-label="Throughput and latency">
+      <div class="charts">
+        {curve("Time to first token", "time_to_first_token", (s) => s.time_to_first_token_p50_ms, (s) => s.time_to_first_token_p99_ms)}
+        {curve("Request latency", "request_latency", (s) => s.request_latency_p50_ms, (s) => s.request_latency_p99_ms)}
+      </div>
+      <p class="muted">Bars are 95 % confidence intervals. No cell has more throughput at less latency than one of the Pareto front. The knee is the point of the front that is farthest below the line between its ends.{done.length < measured.length && ` ${measured.length - done.length} of ${measured.length} cells are left out: the load generator distorted them.`}</p>
+    </section>
   );
+}
+
+/** name is the name of the cell at a throughput, with the throughput. */
+function name(points: Point[], x: number): string {
+  const at = points.find((p) => p.x === x);
+  return (at ? at.cell.name || load(at.cell) : "") + " at " + format.number(x);
+}
+
+/** front keeps the values of the Pareto front of points in the order of their throughput:
+ * those that no point with more throughput is below. */
+function front(values: (number | null)[]): (number | null)[] {
+  let best = Infinity;
+  return values.toReversed().map((v) => {
+    if (v === null || v >= best) return null;
+    best = v;
+    return v;
+  }).reverse();
+}
+
+/** knee is the index of the point of the front that is farthest below the line between the
+ * ends of the front, both axes in units of their range (Satopää et al. 2011, Kneedle). */
+function knee(x: number[], values: (number | null)[]): number | null {
+  const on = front(values).map((v, i) => ({ v, i })).filter((p): p is { v: number; i: number } => p.v !== null);
+  const first = on[0], last = on.at(-1);
+  if (!first || !last || on.length < 4) return null;
+  const wide = x[last.i]! - x[first.i]!, high = last.v - first.v;
+  if (!(wide > 0 && high > 0)) return null;
+  const below = on.map((p) => ({ i: p.i, by: (x[p.i]! - x[first.i]!) / wide - (p.v - first.v) / high }));
+  const best = below.reduce((a, b) => (b.by > a.by ? b : a));
+  return best.by > 0.1 ? best.i : null;
 }
 
 function Cells({ cells }: { cells: Run[] }): JSX.Element {

@@ -19,6 +19,8 @@ export class RunStore {
   readonly metrics = signal<Record<string, Stats>>({});
   readonly series = signal<Timeseries | null>(null);
   readonly results = signal<Results | null>(null);
+  /** thresholds of requests by metric, in its unit */
+  readonly slos = signal<Record<string, number>>({});
   readonly files = signal<Files["files"]>([]);
   readonly problem = signal<unknown>(null);
   /** length of a point of the series in seconds; 0 leaves it to the daemon */
@@ -41,6 +43,7 @@ export class RunStore {
         untracked(() => void this.readSeries());
       }),
     );
+    getJSON<{ slos?: Record<string, number> | null }>(`api/runs/${id}/config`).then((c) => { this.slos.value = c.slos ?? {}; }, () => undefined);
     if (embedded) return;
     this.every(seriesEvery, () => (this.live() ? this.readSeries() : undefined));
     this.every(runEvery, () => (this.live() && connection.value !== "live" ? this.refresh() : undefined));
@@ -53,7 +56,7 @@ export class RunStore {
   }
 
   live(): boolean {
-    return this.run.value !== null && !ended(this.run.value.state);
+    return !embedded && this.run.value !== null && !ended(this.run.value.state);
   }
 
   /** phase is the profiling phase that started last, or the last phase. */

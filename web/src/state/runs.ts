@@ -1,6 +1,6 @@
 // The list of runs, the queue, and the runs chosen for a comparison.
 import { effect, signal } from "@preact/signals";
-import { getJSON, type Run, type Schemas } from "../api/client";
+import { getJSON, type Queue, type Run, type Schemas } from "../api/client";
 import { connections, listen } from "../api/feed";
 import { route } from "../router";
 
@@ -14,6 +14,7 @@ export const filterNames = ["q", "state", "model", "label", "kind", "created_aft
 
 export const list = signal<RunList | null>(null);
 export const active = signal<Run[]>([]);
+export const queue = signal<Queue | null>(null);
 export const problem = signal("");
 
 /** chosen are the ids of the runs to compare. */
@@ -41,13 +42,15 @@ export async function loadRuns(): Promise<void> {
   const cursor = route.value.query.get("cursor");
   if (cursor) query.set("cursor", cursor);
   try {
-    const [page, open] = await Promise.all([
+    const [page, open, waiting] = await Promise.all([
       getJSON<RunList>("api/runs?" + query),
       getJSON<RunList>("api/runs?limit=100&state=queued,starting,running,stopping,exporting"),
+      getJSON<Queue>("api/queue"),
     ]);
     if (turn !== wanted) return;
     list.value = page;
     active.value = open.items;
+    queue.value = waiting;
     problem.value = "";
   } catch (error) {
     if (turn === wanted) problem.value = error instanceof Error ? error.message : String(error);

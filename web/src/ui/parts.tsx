@@ -119,6 +119,7 @@ export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
 
 export function lasted(run: Pick<Run, "started_at" | "ended_at">): number | null {
   if (!run.started_at) return null;
-  const end = run.ended_at ? Date.parse(run.ended_at) : Date.now();
+  const now = embedded?.as_of ? Date.parse(embedded.as_of) : Date.now();
+  const end = run.ended_at ? Date.parse(run.ended_at) : now;
   return (end - Date.parse(run.started_at)) / 1000;
 }

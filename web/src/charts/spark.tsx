@@ -1,0 +1,53 @@
+// A line without axes, for rows of a table. It is read when the row comes into view.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getJSON, type Run } from "../api/client";
+import type { Timeseries } from "../api/timeseries";
+
+const width = 70, height = 20, points = 60;
+
+const known = new Map<string, number[]>();
+let queue: Promise<void> = Promise.resolve();
+
+/** rates returns the completed requests per second of a run, in at most 60 points. */
+async function rates(run: Run): Promise<number[]> {
+  const lasted = (Date.parse(run.ended_at ?? "") - Date.parse(run.started_at ?? "")) / 1000 || points;
+  const step = Math.max(1, Math.ceil(lasted / points));
+  const s = await getJSON<Timeseries>(`api/runs/${run.id}/timeseries?metric=requests_completed&step=${step}s`);
+  return (s.series.requests_completed?.values.rate ?? []).map((v) => v ?? 0);
+}
+
+/** Spark draws the request rate of a run that has ended. */
+export function Spark({ run }: { run: Run }): JSX.Element {
+  const box = useRef<HTMLSpanElement>(null);
+  const [values, setValues] = useState<number[] | undefined>(() => known.get(run.id));
+  useEffect(() => {
+    if (values || !run.ended_at || !run.started_at || run.kind === "sweep") return;
+    let wanted = true;
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((e) => e.isIntersecting)) return;
+      seen.disconnect();
+      // One at a time: the rows of a page are no hurry.
+      queue = queue.then(async () => {
+        if (!wanted) return;
+        const got = await rates(run).catch(() => []);
+        known.set(run.id, got);
+        if (wanted) setValues(got);
+      });
+    });
+    seen.observe(box.current!);
+    return () => { wanted = false; seen.disconnect(); };
+  }, [run.id, run.ended_at]);
+  return <span ref={box} class="spark">{values && values.length > 1 && <Line values={values} />}</span>;
+}
+
+function Line({ values }: { values: number[] }): JSX.Element {
+  const top = Math.max(...values, 1e-9);
+  const at = values.map((v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`);
+  return (
+    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Completed requests per second over the time of the run">
+      <polyline points={`0,${height} ${at.join(" ")} ${width},${height}`} class="area" />
+      <polyline points={at.join(" ")} />
+    </svg>
+  );
+}

@@ -1,0 +1,90 @@
+// The percentiles of a run: of all requests, or of those that ended in the last seconds.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { getJSON, type Stats } from "../api/client";
+import type { Timeseries } from "../api/timeseries";
+import * as format from "../format";
+import type { RunStore } from "../state/run";
+import { Card } from "../ui/parts";
+
+const main = [
+  "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
+  "output_token_throughput_per_user", "input_sequence_length", "output_sequence_length",
+];
+
+/** Seconds of the window of an active run. */
+const recent = 10;
+const windowed = ["time_to_first_token", "inter_token_latency", "inter_chunk_latency", "request_latency"];
+
+export function Percentiles({ store }: { store: RunStore }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const [latest, setLatest] = useState(false);
+  const live = store.live();
+  const metrics = store.metrics.value;
+  const last = useRecent(store, live && latest);
+  const shown = live && latest ? last : metrics;
+  const tags = live && latest ? windowed.filter((tag) => shown[tag]) : all ? Object.keys(metrics).sort() : main.filter((tag) => metrics[tag]);
+  const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
+  return (
+    <Card>
+      <div class="row between">
+        <h2>Metrics</h2>
+        {live && (
+          <label>Of
+            <select value={latest ? "recent" : "all"} onChange={(e) => setLatest(e.currentTarget.value === "recent")}>
+              <option value="all">the whole run</option>
+              <option value="recent">the last {recent} seconds</option>
+            </select>
+          </label>
+        )}
+      </div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Metrics">
+        <table>
+          <thead><tr><th class="text">Metric</th>{columns.map((c) => <th>{c}</th>)}<th class="text">Unit</th></tr></thead>
+          <tbody>
+            {tags.map((tag) => (
+              <tr key={tag}>
+                <td class="text" title={tag}>{shown[tag]!.header}</td>
+                {columns.map((c) => <td>{format.number(shown[tag]![c])}</td>)}
+                <td class="text">{shown[tag]!.unit}</td>
+              </tr>
+            ))}
+            {tags.length === 0 && <tr><td class="empty" colSpan={9}>{latest && live ? `No request ended in the last ${recent} seconds.` : "No request has ended yet."}</td></tr>}
+          </tbody>
+        </table>
+      </div>
+      {!(live && latest) && (
+        <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
+      )}
+    </Card>
+  );
+}
+
+/** useRecent reads the percentiles of the last whole window again with each point of the series. */
+function useRecent(store: RunStore, on: boolean): Record<string, Stats> {
+  const [stats, setStats] = useState<Record<string, Stats>>({});
+  const next = store.series.value?.next_sec ?? 0;
+  const point = Math.floor(next / recent);
+  useEffect(() => {
+    if (!on) return;
+    let wanted = true;
+    // Points begin at multiples of their length.
+    const from = Math.max(0, point - 1) * recent;
+    getJSON<Timeseries>(`api/runs/${store.id}/timeseries?metric=${windowed.join(",")}&step=${recent}s&from=${from}`).then((s) => {
+      if (wanted) setStats(lastPoint(s, store.metrics.value));
+    }, () => undefined);
+    return () => { wanted = false; };
+  }, [on, point]);
+  return on ? stats : {};
+}
+
+function lastPoint(s: Timeseries, known: Record<string, Stats>): Record<string, Stats> {
+  const at = s.time_sec.length - 1;
+  const out: Record<string, Stats> = {};
+  for (const [tag, { unit, values }] of Object.entries(s.series)) {
+    if (!values.count?.[at]) continue;
+    const point = Object.fromEntries(Object.entries(values).map(([stat, column]) => [stat, column[at]]));
+    out[tag] = { ...known[tag]!, header: known[tag]?.header ?? tag, unit, ...point } as Stats;
+  }
+  return out;
+}
