@@ -67,7 +67,7 @@ export class Cursor {
 }
 
 /** The width of a chart on paper, in CSS pixels: two stand side by side on A4 and letter. */
-const printedWidth = 310;
+const printedWidth = 328;
 
 export function Plot(props: Props): JSX.Element {
   const { title, unit, lines, height = 170 } = props;

@@ -54,7 +54,7 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const base = "api/runs/" + run.id;
   const [editing, setEditing] = useState(false);
   const facts = [
-    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), load(run),
+    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), run.kind !== "sweep" && load(run),
     run.started_at && "started " + format.date(run.started_at), run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
   return (
