@@ -20,7 +20,7 @@ func TestSimulator(t *testing.T) {
 	if err != nil || again != first {
 		t.Errorf("second = %v, %v, want %v", again, err, first)
 	}
-	answer, err := http.Get(first.URL + "/v1/models") //nolint:noctx // of this process
+	answer, err := http.Get(first.URL + "/v1/models")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestSimulator(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := http.Get(first.URL); err == nil { //nolint:noctx,bodyclose // it fails
+	if _, err := http.Get(first.URL); err == nil { //nolint:bodyclose // it fails
 		t.Error("the server answers after close")
 	}
 

@@ -215,8 +215,9 @@ func (q *query) beyond(r *run.Run) bool {
 	return c > 0
 }
 
-// where returns the condition that selects the runs of all pages.
-func (q *query) where() (string, []any) {
+// where returns the condition that selects the runs of all pages; page says that it is for
+// a page and not for their number.
+func (q *query) where(page bool) (string, []any) {
 	cond := []string{"1"}
 	var args []any
 	add := func(c string, a ...any) {
@@ -250,7 +251,13 @@ func (q *query) where() (string, []any) {
 		add("id IN (SELECT run_id FROM idempotency_keys WHERE caller = ? AND key = ?)", id.Caller, id.Key)
 	}
 	if q.TopLevel {
-		add("parent_id = ''")
+		// Nearly all runs can have no parent. The sign keeps SQLite from reading and sorting
+		// all of them where it could walk in the order of the page or by the states.
+		sign := ""
+		if page || len(q.States) > 0 {
+			sign = "+"
+		}
+		add(sign + "parent_id = ''")
 	}
 	if q.Unpinned {
 		add("pinned = 0")
@@ -278,7 +285,7 @@ func (q *query) where() (string, []any) {
 
 // page returns the statement that selects the runs of one page and one more.
 func (q *query) page() (string, []any) {
-	cond, args := q.where()
+	cond, args := q.where(true)
 	direction, beyond := "ASC", ">"
 	if q.Descending {
 		direction, beyond = "DESC", "<"

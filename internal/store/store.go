@@ -197,7 +197,7 @@ func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 		return page, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	cond, args := q.where()
+	cond, args := q.where(false)
 	var total int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE "+cond, args...).Scan(&total); err != nil {
 		return page, err

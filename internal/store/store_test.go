@@ -293,3 +293,31 @@ func TestListSame(t *testing.T) {
 		}
 	})
 }
+
+// A page of the list is read in its order, and the runs of few states by their index: the
+// effort does not grow with the history.
+func TestListPlan(t *testing.T) {
+	s := open(t, t.TempDir())
+	active := []bench.State{bench.StateQueued, bench.StateRunning}
+	for name, tt := range map[string]struct {
+		query run.Query
+		want  string
+	}{
+		"newest": {run.Query{TopLevel: true}, "SCAN runs"},
+		"active": {run.Query{TopLevel: true, States: active}, "SEARCH runs USING INDEX runs_state (state=?)"},
+	} {
+		q, err := check(tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statement, args := q.page()
+		var id, parent, unused int
+		var detail string
+		if err := s.read.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...).Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if detail != tt.want {
+			t.Errorf("%s: %s, want %s", name, detail, tt.want)
+		}
+	}
+}

@@ -197,6 +197,9 @@ func defaultText(f *reference.Field) string {
 	return cell(f.Default)
 }
 
+// mostChoices is how many tags of metrics a table lists; the others are in metrics.md.
+const mostChoices = 20
+
 // accepts describes the values of a field, beyond its type.
 func accepts(f *reference.Field) string {
 	of := f
@@ -209,6 +212,8 @@ func accepts(f *reference.Field) string {
 		parts = append(parts, "a type of [endpoints](endpoints.md)")
 	case of.Path == "benchmark.datasets.*.format":
 		parts = append(parts, "a format of [datasets](datasets.md)")
+	case len(of.Choices) > mostChoices && slices.Contains(of.Choices, "time_to_first_token"):
+		parts = append(parts, "a tag of [metrics](metrics.md)")
 	case len(of.Choices) > 0:
 		parts = append(parts, codes(of.Choices))
 	}
