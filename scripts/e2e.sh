@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Drives the built binary with tools that are none of ours: curl, a real
 # Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser;
-# and runs the commands of README.md and of docs/first-benchmark.md.
+# and runs the commands of README.md and of the guides.
 # Run it by `make e2e`.
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
@@ -113,7 +113,7 @@ start() {
   eventually 20 get /readyz
 }
 
-# The curl tour of README.
+# The curl tour of docs/daemon.md.
 stage_curl() {
   local id other before metrics
   id=$(submit 10)
@@ -257,7 +257,7 @@ stage_sdk() {
 # The commands of the documentation, as a reader would paste them.
 stage_docs() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
-  "$here/e2e_docs.sh" README.md docs/first-benchmark.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
+  "$here/e2e_docs.sh" README.md docs/{first-benchmark,tls-and-keys,pick-a-concurrency,replay,ci,daemon,coming-from}.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
   grep -- '^---' "$work/pages.log"
 }
 

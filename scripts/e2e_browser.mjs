@@ -116,6 +116,23 @@ try {
   // The page shows the numbers of the API.
   const { metrics } = await json(`/api/runs/${first}/metrics`);
   await shows(".tiles", "TTFT p50\\s*" + three(metrics.time_to_first_token.p50));
+  // Histogram, cumulative distribution, heat map and single requests come into view, with the
+  // numbers of the API; a slow request shows its timeline.
+  await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();
+  await page.waitForSelector("[aria-label=Distributions] .plot.tall canvas");
+  const { distributions } = await json(`/api/runs/${first}/distributions?metric=time_to_first_token`);
+  await shows("[aria-label=Distributions] .facts", `^${distributions.time_to_first_token.count} values`);
+  await page.waitForFunction(() => document.querySelectorAll("[aria-label=Distributions] .plot canvas").length === 5);
+  await page.selectOption("[aria-label=Distributions] select", "request_latency");
+  await shows("[aria-label=Distributions] .charts figcaption", "^Request latency");
+  await page.hover("[aria-label=Distributions] .plot.tall .u-over");
+  await shows("[aria-label=Distributions] .charts.whole .legend", "[0-9] of [0-9]");
+  await page.locator(".card:has-text('Slowest requests')").scrollIntoViewIfNeeded();
+  await page.waitForSelector(".slowest tbody tr:nth-child(20)");
+  const { slowest } = await json(`/api/runs/${first}/samples`);
+  await page.click(".slowest button");
+  await page.waitForSelector(".timeline svg .gaps");
+  await shows(".slowest .detail", slowest.request_latency[0].request_id);
   await judge("run");
 
   // A file is downloaded as it is on the daemon.
@@ -136,6 +153,8 @@ try {
   await page.click("text=Compare 2");
   await page.waitForSelector("text=Metrics against the baseline");
   await shows("main", "/phases/1/concurrency");
+  await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();
+  await page.waitForSelector("[aria-label=Distributions] .charts.three .chart:nth-child(3) canvas");
   assert.ok(page.url().includes(first) && page.url().includes(second), "the address does not name the runs");
   await judge("compare");
 
@@ -203,7 +222,7 @@ try {
   await page.goto(base + "/docs");
   await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"));
   await page.click("#postApiRuns summary");
-  assert.match(await page.textContent("#postApiRuns"), /"gracePeriod": number ≥ 0 \| string such as "30s"/);
+  await shows("#postApiRuns", '"gracePeriod": number ≥ 0 \\| string such as "30s"');
   assert.ok(!/url_strategy|adaptiveScale|config\.Null/.test(await page.textContent("#postApiRuns pre")), "the schema lists second spellings");
   await judge("docs");
 

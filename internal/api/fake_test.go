@@ -55,8 +55,9 @@ type fakeEngine struct {
 	next      string
 	hold      func() // called by List, unless nil
 	queries   []series.Query
+	selected  []series.DistributionQuery // of Distributions
 	log       []runlog.Line
-	logErr    error           // of Log
+	logErr    error           // of what was recorded
 	done      map[string]bool // runs whose log gets no line any more
 }
 

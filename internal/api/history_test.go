@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/history"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 )
 
@@ -37,6 +39,37 @@ func (f *fakeEngine) Series(_ context.Context, id string, q series.Query) (*seri
 		s.Values = append(s.Values, values)
 	}
 	return s, f.err
+}
+
+// Distributions has three values in two columns.
+func (f *fakeEngine) Distributions(_ context.Context, id string, q series.DistributionQuery) (*series.Distributions, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.selected = append(f.selected, q)
+	d := &series.Distributions{Start: epoch, Step: 5, Times: []int64{0, 5}, Phases: []series.Band{{Name: "profiling", Kind: "profiling"}}}
+	for range q.Metrics {
+		d.Of = append(d.Of, series.Spread{
+			Count: 3, Avg: 2.5, Std: math.NaN(), Min: 1, Max: 4, Values: []float64{1, 4},
+			Histogram: series.Histogram{Bounds: []float64{0, 1, 4}, Counts: []int64{0, 3}}, Rows: []float64{1, 4}, Columns: [][]int64{{1}, {2}},
+		})
+	}
+	return d, f.logErr
+}
+
+// Samples has one request, which failed, and one point.
+func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
+	const ms = time.Millisecond
+	return &samples.Samples{
+		Start: epoch, Seen: 7,
+		Points: []samples.Point{{End: 1500 * ms, Input: 8, Output: math.NaN(), FirstToken: 20, InterToken: 1.25, Latency: 100, Wait: 0}},
+		Latency: []*samples.Request{{
+			ID: "r1", Conversation: "c1", Phase: "profiling", Session: 3, Turn: 1, Target: 5, Model: "m", Status: 503, Class: bench.Overloaded,
+			Input: 8, Output: math.NaN(), Latency: 12.5, FirstToken: math.NaN(), At: 2 * time.Second, Setup: bench.Setup{Connect: ms},
+			Timeline: samples.Timeline{
+				Due: -ms, Connected: ms, Wrote: 2 * ms, FirstByte: samples.NoTime, End: 12500 * time.Microsecond, Chunks: []time.Duration{3 * ms}, ChunkCount: 4000,
+			},
+		}},
+	}, f.logErr
 }
 
 // Log has the lines of the fake, whatever the run.
@@ -215,20 +248,94 @@ func TestTimeseries(t *testing.T) {
 	}
 }
 
-// The document lists the metrics that the series has.
-func TestDocumentHasMetrics(t *testing.T) {
-	var documented, served []string
-	for _, p := range document(t).Paths.Value("/api/runs/{id}/timeseries").Get.Parameters {
-		if p.Value.Name == "metric" {
-			for _, name := range p.Value.Schema.Value.Items.Value.Enum {
-				documented = append(documented, name.(string))
-			}
+func TestDistributions(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idRunning+"/distributions?metric=request_latency&points=2&from=1.5&to=9.5&phase=warmup", "")
+	var got struct {
+		Quantiles     []float64
+		Distributions map[string]json.RawMessage
+		Step          int64   `json:"step_sec"`
+		Times         []int64 `json:"time_sec"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"unit":"ms","count":3,"avg":2.5,"std":null,"min":1,"max":4,"values":[1,4],"histogram":{"bounds":[0,1,4],"counts":[0,3]},"heatmap":{"bounds":[1,4],"counts":[[1],[2]]}}`
+	if diff := cmp.Diff(want, string(got.Distributions["request_latency"])); diff != "" || got.Step != 5 || len(got.Times) != 2 || got.Quantiles[0] != 0 || len(got.Distributions) != 1 {
+		t.Errorf("distributions %s (-want +got):\n%s", w.Body, diff)
+	}
+	q := ts.fake.selected[0]
+	q.Metrics = nil
+	if diff := cmp.Diff(series.DistributionQuery{Columns: 2, From: 1, To: 10, Phase: "warmup"}, q); diff != "" {
+		t.Errorf("query (-want +got):\n%s", diff)
+	}
+	w = ts.do("GET", "/api/runs/"+idDone+"/distributions", "")
+	if w.Code != http.StatusOK || w.Header().Get("Etag") == "" || strings.Count(w.Body.String(), `"histogram"`) != 5 {
+		t.Errorf("distributions of a run that has ended = %d %v %s", w.Code, w.Header(), w.Body)
+	}
+	for query, want := range map[string]string{
+		"metric=in_flight":   `metric: unknown metric "in_flight"; accepted are time_to_first_token, inter_token_latency, inter_chunk_latency, request_latency, schedule_lag`,
+		"points=0&from=-1":   `points: "0" is not a number from 1 to 500; from: "-1" is not a number of seconds from 0 to 2147483648`,
+		"points=501":         `points: "501" is not a number from 1 to 500`,
+		"points=many&to=x":   `points: "many" is not a number from 1 to 500; to: "x" is not a number of seconds from 0 to 2147483648`,
+		"points=9&columns=3": `Unknown parameter "columns"`,
+	} {
+		w := ts.do("GET", "/api/runs/"+idDone+"/distributions?"+query, "")
+		var problem struct{ Detail string }
+		if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code != http.StatusBadRequest || !strings.HasPrefix(problem.Detail, want) {
+			t.Errorf("%s = %d %q, want %q", query, w.Code, problem.Detail, want)
 		}
 	}
-	for _, m := range series.Metrics() {
-		served = append(served, m.Name)
+	ts.fake.logErr = errors.New("disk")
+	if w := ts.do("GET", "/api/runs/"+idDone+"/distributions", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("distributions that cannot be read = %d %s", w.Code, w.Body)
 	}
-	if !slices.Equal(documented, served) {
-		t.Errorf("documented %q, served %q", documented, served)
+}
+
+func TestSamples(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/api/runs/"+idDone+"/samples", "")
+	want := `{"run_id":"` + idDone + `","state":"completed","start_time":"2026-05-04T10:00:00Z","slowest":{"request_latency":[` +
+		`{"request_id":"r1","conversation_id":"c1","phase":"profiling","session":3,"turn":1,"target":"","model":"m","status":503,"error_class":"overloaded",` +
+		`"input_tokens":8,"output_tokens":null,"request_latency":12.5,"time_to_first_token":null,"start_sec":2,` +
+		`"connection":{"reused":false,"dns_ms":0,"connect_ms":1,"tls_ms":0},"timeline":{"due_ms":-1,"connected_ms":1,"sent_ms":2,"first_byte_ms":null,"end_ms":12.5,"chunks_ms":[3],"chunk_count":4000}}],` +
+		`"time_to_first_token":[]},"sample":{"of":7,"end_sec":[1.5],"input_tokens":[8],"output_tokens":[null],"time_to_first_token":[20],` +
+		`"inter_token_latency":[1.25],"request_latency":[100],"schedule_lag":[0]}}`
+	if diff := cmp.Diff(want, strings.TrimSpace(w.Body.String())); diff != "" || w.Header().Get("Etag") == "" {
+		t.Errorf("samples %v (-want +got):\n%s", w.Header(), diff)
+	}
+	if w := ts.do("GET", "/api/runs/"+idDone+"/samples?limit=3", ""); w.Code != http.StatusBadRequest {
+		t.Errorf("samples with a parameter = %d", w.Code)
+	}
+	ts.fake.logErr = errors.New("disk")
+	if w := ts.do("GET", "/api/runs/"+idDone+"/samples", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("samples that cannot be read = %d %s", w.Code, w.Body)
+	}
+}
+
+// The document lists the metrics that the series has.
+func TestDocumentHasMetrics(t *testing.T) {
+	for path, choose := range map[string]func([]string) ([]series.Metric, error){"timeseries": series.Select, "distributions": series.DistributionMetrics} {
+		var documented, served []string
+		for _, p := range document(t).Paths.Value("/api/runs/{id}/" + path).Get.Parameters {
+			if p.Value.Name == "metric" {
+				for _, name := range p.Value.Schema.Value.Items.Value.Enum {
+					documented = append(documented, name.(string))
+				}
+			}
+		}
+		metrics, err := choose(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range metrics {
+			served = append(served, m.Name)
+		}
+		if !slices.Equal(documented, served) {
+			t.Errorf("%s: documented %q, served %q", path, documented, served)
+		}
 	}
 }

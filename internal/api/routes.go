@@ -131,6 +131,8 @@ func (s *Server) courseRoutes(service *serviceHandler) []route {
 	}
 	return []route{
 		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/distributions", scope: access.Read, handle: past.Distributions, query: history.DistributionParameters()},
+		{method: http.MethodGet, pattern: "/api/runs/{id}/samples", scope: access.Read, handle: past.Samples, query: none()},
 		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
 		{method: http.MethodGet, pattern: "/api/runs/{id}/events", scope: access.Read, handle: events.OfRun, query: []string{"types", "since_seq"}},
 		{method: http.MethodGet, pattern: "/api/events", scope: access.Read, handle: events.OfAll, query: []string{"since_seq"}},

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
@@ -86,6 +87,8 @@ type observation struct {
 	stampLag func() verdict.Histogram
 	// series is the time series of the run while it is recorded; nil before and after that.
 	series atomic.Pointer[series.Recorder]
+	// samples are single requests of the run while they are recorded; nil before and after that.
+	samples atomic.Pointer[samples.Recorder]
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 )
 
@@ -37,6 +38,31 @@ func (h *History) Series(ctx context.Context, id string, q series.Query) (*serie
 		}
 	}
 	return series.Read(ctx, h.engine.opts.Store.Dir(id), q)
+}
+
+// Distributions returns how latencies of a run are distributed, as [History.Series] does.
+func (h *History) Distributions(ctx context.Context, id string, q series.DistributionQuery) (*series.Distributions, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if j := h.engine.job(id); j != nil {
+		if recorder := j.exec.observed.series.Load(); recorder != nil {
+			return recorder.Distributions(ctx, q)
+		}
+	}
+	return series.ReadDistributions(ctx, h.engine.opts.Store.Dir(id), q)
+}
+
+// Samples returns the requests of a run that are kept for a closer look, also while it is
+// active; there are none before the first phase, and for a run that had none.
+func (h *History) Samples(id string) (*samples.Samples, error) {
+	if j := h.engine.job(id); j != nil {
+		if recorder := j.exec.observed.samples.Load(); recorder != nil {
+			return recorder.Samples(), nil
+		}
+	}
+	return samples.Read(h.engine.opts.Store.Dir(id))
 }
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never

@@ -121,6 +121,9 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 	if to := x.observed.series.Load(); to != nil {
 		observers = append(observers, collect.NewSeries(to, p))
 	}
+	if to := x.observed.samples.Load(); to != nil {
+		observers = append(observers, collect.NewSamples(to, p))
+	}
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
 		Run: x.records, Phase: p, Set: set, Observers: observers,
 		Publish: func(events ...run.EventType) {

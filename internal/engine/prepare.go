@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
@@ -175,6 +176,13 @@ func (x *preparation) recordSeries(dir string) {
 	x.observed.series.Store(recorder)
 }
 
+// recordSamples begins the samples of the run.
+func (x *preparation) recordSamples(dir string) {
+	x.observed.samples.Store(samples.New(samples.Options{
+		Path: filepath.Join(dir, samples.File), Clock: x.clock, Rand: x.plan.Seed.Rand(bench.StreamSamples),
+	}))
+}
+
 // openFiles starts the writers of the record files.
 func (x *preparation) openFiles(dir string) (err error) {
 	b := &x.plan.Document.Benchmark
@@ -184,6 +192,7 @@ func (x *preparation) openFiles(dir string) (err error) {
 		return err
 	}
 	x.recordSeries(dir)
+	x.recordSamples(dir)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
 		Reserve: x.system.reserve, Alarm: x.notify.alarm,
@@ -266,6 +275,7 @@ func (x *execution) close() {
 		}
 	}
 	x.closeSeries()
+	x.closeSamples()
 }
 
 // release removes the files that only the computation of the results needs.

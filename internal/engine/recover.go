@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -13,11 +14,13 @@ import (
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/run"
 )
 
@@ -140,6 +143,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	r := j.view()
 	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	collect.RemoveValues(dir)
+	durable.RemoveLeftovers(filepath.Join(dir, samples.File))
 	j.finish(r, bench.StateFailed, interruptedReason)
 	tries, err := beginTry(dir)
 	if err == nil {

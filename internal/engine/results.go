@@ -28,6 +28,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 		x.warnings = append(x.warnings, warning)
 	}
 	x.closeSeries()
+	x.closeSamples()
 	x.work.Wait()
 	x.client.Close()
 	in := x.results(r)
@@ -56,6 +57,15 @@ func (x *execution) closeSeries() {
 		x.warn("series-incomplete", err.Error())
 	case incomplete:
 		x.warn("series-incomplete", "the time series lacks some seconds, because the disk was too slow")
+	}
+}
+
+// closeSamples makes the samples of the run durable.
+func (x *execution) closeSamples() {
+	if recorder := x.observed.samples.Swap(nil); recorder != nil {
+		if err := recorder.Close(); err != nil {
+			x.warn("samples-incomplete", err.Error())
+		}
 	}
 }
 

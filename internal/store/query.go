@@ -251,13 +251,7 @@ func (q *query) where(page bool) (string, []any) {
 		add("id IN (SELECT run_id FROM idempotency_keys WHERE caller = ? AND key = ?)", id.Caller, id.Key)
 	}
 	if q.TopLevel {
-		// Nearly all runs can have no parent. The sign keeps SQLite from reading and sorting
-		// all of them where it could walk in the order of the page or by the states.
-		sign := ""
-		if page || len(q.States) > 0 {
-			sign = "+"
-		}
-		add(sign + "parent_id = ''")
+		add(q.topLevel(page))
 	}
 	if q.Unpinned {
 		add("pinned = 0")
@@ -281,6 +275,16 @@ func (q *query) where(page bool) (string, []any) {
 		add("created_at < ?", unixNano(&q.CreatedBefore))
 	}
 	return strings.Join(cond, " AND "), args
+}
+
+// topLevel is the condition that a run has no parent. Nearly all runs can have none: the sign
+// keeps SQLite from reading and sorting all of them where it can walk in the order of the
+// page, or by the states.
+func (q *query) topLevel(page bool) string {
+	if page || len(q.States) > 0 {
+		return "+parent_id = ''"
+	}
+	return "parent_id = ''"
 }
 
 // page returns the statement that selects the runs of one page and one more.

@@ -27,7 +27,8 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, compare.Comparison{}, records.Body{}, wire.Errors{},
+		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
+		records.Body{}, wire.Errors{},
 		runlog.Line{},
 	}
 }
@@ -160,7 +161,7 @@ func refined(op *openapi3.Operation, seen map[reflect.Type]bool) error {
 
 // refineMember describes one member by its Go type.
 func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bool) *openapi3.SchemaRef {
-	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Name == "WarmupRecords" || f.Name == "Timeslices")
+	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Type == reflect.TypeFor[wire.Number]() || f.Name == "WarmupRecords" || f.Name == "Timeslices")
 	if member.Ref != "" {
 		if !nullable {
 			return member
@@ -174,6 +175,9 @@ func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bo
 	}
 	if f.Type == reflect.TypeFor[*int64]() || f.Type.Kind() == reflect.Int64 {
 		member.Value.Format = "int64"
+	}
+	if f.Type == reflect.TypeFor[wire.Column]() {
+		member.Value.Items.Value.Nullable = true
 	}
 	if size := arrayOf(f.Type); size > 0 {
 		member.Value.MinItems, member.Value.MaxItems = uint64(size), new(uint64(size))

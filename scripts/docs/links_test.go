@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLinks: links between pages lead to files and headings that exist.
+// TestLinks: links and pictures of pages lead to files and headings that exist.
 func TestLinks(t *testing.T) {
 	t.Chdir("../..")
 	var list []string
@@ -19,7 +19,7 @@ func TestLinks(t *testing.T) {
 		}
 		list = append(list, found...)
 	}
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"\s]+)[)"]`)
 	checked := 0
 	for _, name := range list {
 		for _, m := range link.FindAllStringSubmatch(text(t, name), -1) {

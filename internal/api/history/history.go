@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
@@ -23,6 +24,10 @@ import (
 type Source interface {
 	// Series returns a part of the time series of a run; a run without one has an empty one.
 	Series(ctx context.Context, id string, q series.Query) (*series.Result, error)
+	// Distributions returns how latencies of a run are distributed.
+	Distributions(ctx context.Context, id string, q series.DistributionQuery) (*series.Distributions, error)
+	// Samples returns the requests of a run that are kept for a closer look.
+	Samples(id string) (*samples.Samples, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
 	Log(id string, each func(*runlog.Line) error) error
 	// Active reports whether the log of a run may get further lines.
@@ -80,12 +85,8 @@ func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {
 
 // query reads the parameters of the time series, and returns all that is wrong with them.
 func query(values url.Values) (q series.Query, problems []string) {
-	var names []string
-	if list := values.Get("metric"); list != "" {
-		names = strings.Split(list, ",")
-	}
 	var err error
-	if q.Metrics, err = series.Select(names); err != nil {
+	if q.Metrics, err = series.Select(names(values)); err != nil {
 		problems = append(problems, "metric: "+err.Error())
 	}
 	if text := values.Get("step"); text != "" {
@@ -93,6 +94,22 @@ func query(values url.Values) (q series.Query, problems []string) {
 			problems = append(problems, err.Error())
 		}
 	}
+	var more []string
+	q.From, q.To, more = span(values)
+	return q, append(problems, more...)
+}
+
+// names reads the names of metrics.
+func names(values url.Values) []string {
+	list := values.Get("metric")
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// span reads a part of the time of a run, and returns all that is wrong with it.
+func span(values url.Values) (from, to int64, problems []string) {
 	from, fromErr := second(values, "from", math.Floor)
 	to, toErr := second(values, "to", math.Ceil)
 	for _, err := range []error{fromErr, toErr} {
@@ -103,8 +120,7 @@ func query(values url.Values) (q series.Query, problems []string) {
 	if len(problems) == 0 && values.Get("to") != "" && to <= from {
 		problems = append(problems, fmt.Sprintf("to: %s is not after from", values.Get("to")))
 	}
-	q.From, q.To = from, to
-	return q, problems
+	return from, to, problems
 }
 
 // The bounds of parameters in seconds.

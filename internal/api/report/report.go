@@ -146,13 +146,21 @@ const comparedPoints = 500
 func (c *content) answer(ctx context.Context, source Source) error {
 	first := runPath(c.runs[0].ID)
 	if len(c.runs) == 1 {
-		for _, of := range []string{"/progress", "/metrics", "/config", "/timeseries"} {
+		paths := []string{"/progress", "/metrics", "/config"}
+		if c.runs[0].Kind == run.KindSweep {
+			if err := c.intervals(ctx, source); err != nil {
+				return err
+			}
+		} else {
+			paths = append(paths, "/timeseries", "/samples")
+			for _, metric := range distributed() {
+				paths = append(paths, "/distributions?metric="+metric)
+			}
+		}
+		for _, of := range paths {
 			if err := c.get(ctx, source, first+of, first+of); err != nil {
 				return err
 			}
-		}
-		if c.runs[0].Kind == run.KindSweep {
-			return c.intervals(ctx, source)
 		}
 		return nil
 	}
@@ -165,9 +173,18 @@ func (c *content) answer(ctx context.Context, source Source) error {
 		if err := c.get(ctx, source, path, path+query); err != nil {
 			return err
 		}
+		path = runPath(r.ID) + "/distributions?points=1&metric=time_to_first_token,inter_token_latency,request_latency"
+		if err := c.get(ctx, source, path, path); err != nil {
+			return err
+		}
 	}
 	path := "api/compare?ids=" + strings.Join(ids, ",")
 	return c.get(ctx, source, path, path)
+}
+
+// distributed are the metrics whose distributions the page of a run shows.
+func distributed() []string {
+	return []string{"time_to_first_token", "inter_token_latency", "inter_chunk_latency", "request_latency", "schedule_lag"}
 }
 
 // maxIntervals is the number of runs of a sweep whose intervals are shown, as on the

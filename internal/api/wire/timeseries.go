@@ -46,26 +46,27 @@ func (c Column) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			b = append(b, "null"...)
-		case v == math.Trunc(v) && math.Abs(v) < 1<<53:
-			b = strconv.AppendInt(b, int64(v), 10)
-		default:
-			b = strconv.AppendFloat(b, v, 'g', 7, 64)
-		}
+		b = appendNumber(b, v)
 	}
 	return append(b, ']'), nil
+}
+
+// appendNumber appends a number with seven digits; NaN and infinite ones are null.
+func appendNumber(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return append(b, "null"...)
+	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
+		return strconv.AppendInt(b, int64(v), 10)
+	}
+	return strconv.AppendFloat(b, v, 'g', 7, 64)
 }
 
 // NewTimeseries returns the series of a run.
 func NewTimeseries(r *run.Run, metrics []series.Metric, s *series.Result) *Timeseries {
 	out := &Timeseries{
-		RunID: r.ID, State: string(r.State), StepSec: s.Step, NextSec: s.Next,
+		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), StepSec: s.Step, NextSec: s.Next,
 		Phases: []Band{}, TimeSec: s.Times, Series: map[string]Series{},
-	}
-	if !s.Start.IsZero() {
-		out.StartTime = &s.Start
 	}
 	for i := range s.Phases {
 		out.Phases = append(out.Phases, Band(s.Phases[i]))

@@ -41,6 +41,7 @@ const (
 	StreamThinkTime       = "ours.dataset.think_time"          // ours: think times of orchestrators
 	StreamVideoNoise      = "dataset.video.noise"              // frames
 	StreamVideoAudio      = "dataset.video.audio"              // samples of audio tracks
+	StreamSamples         = "ours.samples"                     // ours: requests that are shown as examples
 	StreamRankings        = "dataset.prompt.rankings"          // ours: numbers and lengths of passages, lengths of queries
 )
 

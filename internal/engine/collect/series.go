@@ -23,7 +23,7 @@ func (s *phaseSeries) Begin(p Load) {
 }
 
 // Observe implements [Observer].
-func (s *phaseSeries) Observe(rec *bench.Record) { s.to.Observe(rec) }
+func (s *phaseSeries) Observe(rec *bench.Record) { s.to.Observe(rec, s.phase.Leaves(rec)) }
 
 // Look implements [Observer].
 func (s *phaseSeries) Look(l *Look) {

@@ -92,8 +92,10 @@ func Metrics() []Metric {
 
 // Select returns the metrics with the given names, in the order of [Metrics]; without
 // names, all. Its error names those that do not exist, and all that do.
-func Select(names []string) ([]Metric, error) {
-	all := Metrics()
+func Select(names []string) ([]Metric, error) { return choose(Metrics(), names) }
+
+// choose is Select of the given metrics.
+func choose(all []Metric, names []string) ([]Metric, error) {
 	if len(names) == 0 {
 		return all, nil
 	}

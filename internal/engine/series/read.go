@@ -2,6 +2,7 @@ package series
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -27,6 +28,9 @@ type Query struct {
 	Step    int64    // seconds; 0 = the shortest of a few with which there are at most MaxPoints
 	From    int64    // seconds since the start of the run; rounded down to a multiple of the step
 	To      int64    // likewise, rounded up; 0 = the end
+
+	points  int64 // at most; 0 = MaxPoints
+	partial bool  // the last point may lack seconds
 }
 
 // Result is a part of a series. Point i covers the seconds from Times[i] to
@@ -54,9 +58,14 @@ type extent struct {
 // Read returns a part of the series of a run that has ended, from its folder. A run without
 // a series has an empty one. Memory does not grow with the length of the run.
 func Read(ctx context.Context, dir string, q Query) (*Result, error) {
+	return readFile(ctx, dir, func(x *extent) *points { return newPoints(x, q) })
+}
+
+// readFile reads the points that a function plans from the folder of a run.
+func readFile(ctx context.Context, dir string, plan func(*extent) *points) (*Result, error) {
 	file, err := regular.Open(filepath.Join(dir, File))
 	if errors.Is(err, fs.ErrNotExist) {
-		return newPoints(&extent{}, q).finish(), nil
+		return plan(&extent{}).finish(), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read time series: %w", err)
@@ -66,7 +75,7 @@ func Read(ctx context.Context, dir string, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPoints(x, q)
+	p := plan(x)
 	if err := p.read(ctx, io.NewSectionReader(file, int64(len(magic)), math.MaxInt64-int64(len(magic)))); err != nil {
 		return nil, err
 	}
@@ -115,11 +124,16 @@ func (x *extent) conclude() {
 // unless a request is processed more than a second after its end. A part is whole points,
 // so that parts which begin with the Next of the one before make up the series.
 func (r *Recorder) Read(ctx context.Context, q Query) (*Result, error) {
+	return r.read(ctx, func(x *extent) *points { return newPoints(x, q) })
+}
+
+// read reads the points that a function plans.
+func (r *Recorder) read(ctx context.Context, plan func(*extent) *points) (*Result, error) {
 	r.mu.Lock()
 	s := &r.state
 	if s.size == 0 { // not even the begin of the file is written
 		r.mu.Unlock()
-		return newPoints(&extent{}, q).finish(), nil
+		return plan(&extent{}).finish(), nil
 	}
 	x := &extent{start: s.start, phases: slices.Clone(s.phases), total: s.closed, late: s.late}
 	size := s.size
@@ -127,7 +141,7 @@ func (r *Recorder) Read(ctx context.Context, q Query) (*Result, error) {
 	for i := range r.waiting {
 		tail = append(tail, r.waiting[i].data...)
 	}
-	p := newPoints(x, q)
+	p := plan(x)
 	offset := int64(len(magic))
 	for i := range s.marks {
 		if s.marks[i].written >= p.from {
@@ -158,6 +172,11 @@ type points struct {
 	open     map[int64]*window // by number
 	done     int64             // points that are computed
 	free     []*window
+	// keep reports whether an entry is wanted; nil = all are.
+	keep func(second int64, content []byte) bool
+	// emit takes the window of the next point, which has a length in seconds. It must not
+	// retain the window.
+	emit func(w *window, length float64)
 }
 
 // newPoints plans the points of a query.
@@ -167,9 +186,10 @@ func newPoints(x *extent, q Query) *points {
 	if q.To > 0 {
 		p.to = min(p.to, q.To)
 	}
-	step := stepFor(q.Step, p.to-q.From)
+	p.emit = p.appendPoint
+	step := stepFor(q.Step, p.to-q.From, cmp.Or(q.points, MaxPoints))
 	p.from = q.From / step * step
-	if x.end > 0 {
+	if x.end > 0 || q.partial {
 		p.to = min((p.to+step-1)/step*step, (x.total+step-1)/step*step)
 	} else {
 		p.to = p.to / step * step
@@ -189,18 +209,18 @@ func newPoints(x *extent, q Query) *points {
 	return p
 }
 
-// stepFor returns the step of a span of seconds.
-func stepFor(asked, span int64) int64 {
+// stepFor returns the step of a span of seconds with which it has so many points at most.
+func stepFor(asked, span, most int64) int64 {
 	if asked > 0 {
-		return asked * max(1, (span+asked*MaxPoints-1)/(asked*MaxPoints))
+		return asked * max(1, (span+asked*most-1)/(asked*most))
 	}
 	for _, step := range [...]int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
-		if span <= step*MaxPoints {
+		if span <= step*most {
 			return step
 		}
 	}
 	const hour = 3600
-	return hour * max(1, (span+hour*MaxPoints-1)/(hour*MaxPoints))
+	return hour * max(1, (span+hour*most-1)/(hour*most))
 }
 
 // read adds the entries of a file, without its head.
@@ -218,8 +238,10 @@ func (p *points) read(ctx context.Context, r io.Reader) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		if err := p.at((int64(e.window)-p.from)/p.result.Step).merge(content, p.wanted); err != nil {
-			return err
+		if p.keep == nil || p.keep(int64(e.window), content) {
+			if err := p.at((int64(e.window)-p.from)/p.result.Step).merge(content, p.wanted); err != nil {
+				return err
+			}
 		}
 		for final := int64(e.written) - p.late; p.from+(p.done+1)*p.result.Step <= final; { // no later entry is of a window before it
 			p.compute()
@@ -258,14 +280,19 @@ func (p *points) compute() {
 	if p.end > 0 {
 		length = min(length, p.end-float64(at))
 	}
-	for i := range p.metrics {
-		p.append(i, w, length)
-	}
+	p.emit(w, length)
 	p.result.Times = append(p.result.Times, at)
 	delete(p.open, p.done)
 	w.reset()
 	p.free = append(p.free, w)
 	p.done++
+}
+
+// appendPoint appends the values of a point to the result.
+func (p *points) appendPoint(w *window, length float64) {
+	for i := range p.metrics {
+		p.append(i, w, length)
+	}
 }
 
 // values returns the names of the values of a metric. Those of classes depend on the run.

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -47,7 +48,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	state   state             // guarded by mu
-	open    map[int64]*window // guarded by mu; those that may change, by second
+	open    map[place]*window // guarded by mu; those that may change
 	waiting []waiting         // guarded by mu; entries that are not in the file, oldest first
 	view    catalogue.View    // guarded by mu; scratch of Observe
 	list    []float64         // guarded by mu; scratch of Observe
@@ -89,7 +90,7 @@ func Create(o Options) (*Recorder, error) {
 		o.CPU = func() float64 { return 0 }
 	}
 	r := &Recorder{
-		opts: o, metrics: Metrics(), wake: make(chan struct{}, 1), open: map[int64]*window{},
+		opts: o, metrics: Metrics(), wake: make(chan struct{}, 1), open: map[place]*window{},
 		state: state{looks: map[int]*Load{}}, waiting: []waiting{{data: []byte(magic)}},
 	}
 	r.wakeWriter()
@@ -127,14 +128,21 @@ func (r *Recorder) Begin(p Phase) {
 	r.putBand(Band{Index: p.Index, Name: p.Name, Kind: p.Kind, Start: r.seconds(p.Start)}, p.Start)
 }
 
-// Observe adds a record. It retains nothing of it.
-func (r *Recorder) Observe(rec *bench.Record) {
+// place is what a window holds: what happened in a second of the run, and in which part of it.
+type place struct {
+	second int64
+	part
+}
+
+// Observe adds a record. It retains nothing of it. left says that the results of the phase
+// leave the record out.
+func (r *Recorder) Observe(rec *bench.Record, left bool) {
 	st := &rec.Stamps
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := &r.view
 	v.Load(rec)
-	w := r.at(max(st.End, st.Start, st.Due))
+	w := r.at(max(st.End, st.Start, st.Due), part{rec.Phase, left})
 	for i := range r.metrics[:distributions] {
 		m := &r.metrics[i]
 		switch {
@@ -175,7 +183,7 @@ func (r *Recorder) Look(phase int, now Load, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state.looks[phase]
-	w := r.at(before.At + (now.At-before.At)/2) // the window of most of what happened since then
+	w := r.at(before.At+(now.At-before.At)/2, part{phase: phase}) // the window of most of what happened since then
 	w.count(sent, now.Sent-before.Sent)
 	for _, rate := range [...]int{completed, failed, cancelled, inputTokens, outputTokens} {
 		w.count(rate, 0)
@@ -220,14 +228,19 @@ func (r *Recorder) sample(w *window, busy float64) {
 }
 
 // at returns the window of an offset.
-func (r *Recorder) at(offset time.Duration) *window {
-	i := r.second(offset)
+func (r *Recorder) at(offset time.Duration, of part) *window {
+	i := place{r.second(offset), of}
 	w := r.open[i]
 	if w == nil {
 		w = new(window)
 		r.open[i] = w
 	}
 	return w
+}
+
+// compare orders windows by time.
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.second, o.second), cmp.Compare(p.phase, o.phase))
 }
 
 // second returns the second of an offset since the start of the run.
@@ -243,12 +256,12 @@ func (r *Recorder) seconds(offset time.Duration) float64 {
 // flush hands the windows before a second over to the writer.
 func (r *Recorder) flush(before int64) {
 	s := &r.state
-	for _, i := range slices.Sorted(maps.Keys(r.open)) {
-		if i >= before {
+	for _, i := range slices.SortedFunc(maps.Keys(r.open), place.compare) {
+		if i.second >= before {
 			break
 		}
-		r.enqueue(newEntry(i, s.now, r.open[i].append(nil, r.metrics)))
-		s.late = max(s.late, s.now-i)
+		r.enqueue(newEntry(i.second, s.now, r.open[i].append(i.append(nil), r.metrics)))
+		s.late = max(s.late, s.now-i.second)
 		delete(r.open, i)
 	}
 	s.closed = max(s.closed, before)
@@ -286,7 +299,7 @@ func (r *Recorder) wakeWriter() {
 func (r *Recorder) Close() (incomplete bool, err error) {
 	r.mu.Lock()
 	if len(r.open) > 0 {
-		last := slices.Max(slices.Collect(maps.Keys(r.open))) + 1
+		last := slices.MaxFunc(slices.Collect(maps.Keys(r.open)), place.compare).second + 1
 		r.state.now = max(r.state.now, last)
 		r.flush(last)
 	}

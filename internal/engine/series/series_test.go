@@ -93,14 +93,14 @@ func TestSeries(t *testing.T) {
 	r, dir := recorder(t)
 	const ms = time.Millisecond
 	r.Look(0, load(250*ms, 3), false)
-	r.Observe(answered(500*ms, 100*ms))
-	r.Observe(answered(999*ms, 300*ms))
-	r.Observe(failedWith(1500*ms, bench.RateLimited))
-	r.Observe(failedWith(1600*ms, bench.Overloaded))
-	r.Observe(failedWith(1700*ms, bench.Cancelled))
+	r.Observe(answered(500*ms, 100*ms), false)
+	r.Observe(answered(999*ms, 300*ms), false)
+	r.Observe(failedWith(1500*ms, bench.RateLimited), false)
+	r.Observe(failedWith(1600*ms, bench.Overloaded), false)
+	r.Observe(failedWith(1700*ms, bench.Cancelled), false)
 	r.Look(0, load(1600*ms, 5), false)
 	r.Look(0, load(3500*ms, 5), false)
-	r.Observe(answered(200*ms, 200*ms)) // its decoding took three seconds
+	r.Observe(answered(200*ms, 200*ms), false) // its decoding took three seconds
 	r.Begin(Phase{Index: 1, Name: "idle", Kind: "profiling", Start: origin + 3600*ms})
 	r.Look(0, load(3700*ms, 6), true)
 	r.Look(1, Load{At: origin + 4400*ms, Offered: 0}, true) // a phase without requests
@@ -143,7 +143,7 @@ func stream(t *rapid.T, r *Recorder) (ends, latencies []time.Duration) {
 			end := time.Duration(float64(second)+random.Float64()-float64(random.IntN(1+random.IntN(8)))) * time.Second
 			end = max(end, 0) + time.Duration(random.IntN(1e9))
 			latency := time.Duration(math.Exp(random.NormFloat64()) * 1e7)
-			r.Observe(answered(end, latency))
+			r.Observe(answered(end, latency), false)
 			ends, latencies = append(ends, end), append(latencies, latency)
 			sent++
 		}
@@ -185,12 +185,13 @@ func TestStepsMerge(t *testing.T) {
 // series, if no request is processed late.
 func TestParts(t *testing.T) {
 	r, dir := recorder(t)
+	drain(r) // before, there is no series
 	q := selected(t, 3)
 	var times []int64
 	var counts []float64
 	for second := range 100 {
 		at := time.Duration(second) * time.Second
-		r.Observe(answered(at+time.Second/2, time.Duration(1+second)*time.Millisecond))
+		r.Observe(answered(at+time.Second/2, time.Duration(1+second)*time.Millisecond), false)
 		r.Look(0, load(at+time.Second*3/4, int64(second)), second == 99)
 		part, err := r.Read(t.Context(), q)
 		if err != nil {
@@ -221,7 +222,7 @@ func TestTorn(t *testing.T) {
 	r, dir := recorder(t)
 	for second := range 5 {
 		at := time.Duration(second) * time.Second
-		r.Observe(answered(at, time.Millisecond))
+		r.Observe(answered(at, time.Millisecond), false)
 		r.Look(0, load(at, 1), false)
 	}
 	closed(t, r)
@@ -277,7 +278,7 @@ func TestDay(t *testing.T) {
 	for second := range day {
 		at := time.Duration(second) * time.Second
 		for range perSecond {
-			r.Observe(answered(at, time.Duration(math.Exp(random.NormFloat64()/2)*1e8)))
+			r.Observe(answered(at, time.Duration(math.Exp(random.NormFloat64()/2)*1e8)), false)
 		}
 		r.Look(0, load(at+time.Second-1, int64(second+1)*perSecond), second == day-1)
 		if second%(maxWaiting/2) == 0 {
@@ -337,8 +338,8 @@ func TestSelect(t *testing.T) {
 func TestObserveAllocations(t *testing.T) {
 	r, _ := recorder(t)
 	rec := answered(time.Second, time.Millisecond)
-	r.Observe(rec)
-	if n := testing.AllocsPerRun(100, func() { r.Observe(rec) }); n != 0 {
+	r.Observe(rec, false)
+	if n := testing.AllocsPerRun(100, func() { r.Observe(rec, false) }); n != 0 {
 		t.Errorf("Observe allocates %v times, want 0", n)
 	}
 	closed(t, r)
@@ -356,7 +357,7 @@ func BenchmarkObserve(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Observe(rec)
+				r.Observe(rec, false)
 			}
 			closed(b, r)
 		})

@@ -9,6 +9,35 @@ import (
 	"aiperfd/internal/engine/sketch"
 )
 
+// part is the requests that a window is of.
+type part struct {
+	phase int  // index
+	left  bool // the results of the phase leave them out
+}
+
+// ofPart is the position of the section that says of which part a window is. It is the
+// first one. Files of earlier versions have none.
+const ofPart = 255
+
+// append encodes the part as a section.
+func (p part) append(b []byte) []byte {
+	v := uint64(p.phase) << 1
+	if p.left {
+		v |= 1
+	}
+	content := binary.AppendUvarint(nil, v)
+	return append(append(b, ofPart, byte(len(content))), content...)
+}
+
+// partOf returns the part of an encoded window; false = it is not known.
+func partOf(b []byte) (part, bool) {
+	if len(b) < 3 || b[0] != ofPart {
+		return part{}, false
+	}
+	v, n := binary.Uvarint(b[2:])
+	return part{int(v >> 1), v&1 == 1}, n == int(b[1])
+}
+
 // window is what happened in an interval. Windows merge exactly, in any order.
 type window struct {
 	values [distributions]sketch.Sketch

@@ -1,5 +1,8 @@
 package sketch
 
+// MaxSchema is the schema of the buckets of a sketch.
+const MaxSchema = schema
+
 // Exponential is a sketch as a Prometheus native histogram. Bucket i of Positive counts
 // the values in (2^((i-1)/2^Schema), 2^(i/2^Schema)], bucket i of Negative those whose
 // absolute value lies there. Buckets without values are absent.

@@ -6,6 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
 import { dark, printing } from "../ui/theme";
+import { widthOf } from "./base";
 import { color, token, type Color } from "./colors";
 
 export type Column = (number | null)[];
@@ -66,9 +67,6 @@ export class Cursor {
   readonly index: Signal<number | null> = signal(null);
 }
 
-/** The width of a chart on paper, in CSS pixels: two stand side by side on A4 and letter. */
-const printedWidth = 328;
-
 export function Plot(props: Props): JSX.Element {
   const { title, unit, lines, height = 170 } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -82,7 +80,7 @@ export function Plot(props: Props): JSX.Element {
   // Before the next task, because a page is printed as soon as its handlers have returned.
   useLayoutEffect(() => {
     const within = box.current!;
-    const u = new uPlot(options(latest, cursor, printing.value ? printedWidth : within.clientWidth, height), data(latest.current), within);
+    const u = new uPlot(options(latest, cursor, widthOf(within), height), data(latest.current), within);
     chart.current = u;
     const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
     if (!printing.value) resize.observe(within);

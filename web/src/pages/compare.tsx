@@ -10,6 +10,7 @@ import * as format from "../format";
 import { go, link } from "../router";
 import { choose, chosen } from "../state/runs";
 import { Card, ClientPill, ErrorText, load, StatePill, VerdictPill } from "../ui/parts";
+import { Cdfs } from "./cdfs";
 
 type Comparison = Schemas["compare.Comparison"];
 type Value = Schemas["compare.Value"];
@@ -57,6 +58,7 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
       <Legend entries={entries} baseline={(id) => reorder([id, ...ids.filter((x) => x !== id)])} remove={(id) => { choose(id, false); reorder(ids.filter((x) => x !== id)); }} />
       <Deltas of={comparison} />
       <Overlays entries={entries} />
+      <Cdfs runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
       <Differences of={comparison} />
     </>
   );

@@ -9,8 +9,10 @@ import { RunStore } from "../state/run";
 import { choose } from "../state/runs";
 import { Action, Bar, Card, ClientPill, Copy, ErrorText, lasted, load, StatePill, Tile, VerdictPill } from "../ui/parts";
 import { Charts } from "./charts";
+import { Distributions } from "./distributions";
 import { Edit } from "./edit";
 import { Percentiles } from "./metrics";
+import { Slowest } from "./slowest";
 import { SweepPart } from "./sweep";
 
 export function RunPage({ id }: { id: string }): JSX.Element {
@@ -38,6 +40,8 @@ export function RunPage({ id }: { id: string }): JSX.Element {
               <Errors store={store} run={run} />
             </div>
           </div>
+          <Distributions run={run} />
+          <Slowest run={run} />
         </>
       )}
       {!embedded && (

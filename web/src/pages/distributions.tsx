@@ -1,0 +1,120 @@
+// How the latencies of a run are distributed, and single requests against their tokens.
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { ended, type Run, type Schemas } from "../api/client";
+import { duration, type Mark } from "../charts/base";
+import { Cdf, quantile, type Curve } from "../charts/cdf";
+import { Heatmap } from "../charts/heatmap";
+import { Histogram } from "../charts/histogram";
+import { Scatter } from "../charts/scatter";
+import * as format from "../format";
+import { Lazily, useReading } from "../ui/lazy";
+import { ErrorText } from "../ui/parts";
+import "./distributions.css";
+
+type Body = Schemas["wire.Distributions"];
+type Samples = Schemas["wire.Samples"];
+
+/** The metrics that have distributions, with their names. */
+export const latencies: Record<string, string> = {
+  time_to_first_token: "Time to first token",
+  inter_token_latency: "Inter-token latency",
+  inter_chunk_latency: "Time between chunks",
+  request_latency: "Request latency",
+  schedule_lag: "Schedule lag",
+};
+
+export function Distributions({ run }: { run: Run }): JSX.Element {
+  return <section aria-label="Distributions"><Lazily>{() => <Part run={run} />}</Lazily></section>;
+}
+
+function Part({ run }: { run: Run }): JSX.Element {
+  const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
+  const [logX, setLogX] = useState(true);
+  const [tail, setTail] = useState(false);
+  const read = useReading<Body>(`api/runs/${run.id}/distributions?metric=${metric}`, !ended(run.state));
+  return (
+    <>
+      <div class="row between">
+        <h2>Distributions</h2>
+        <div class="row">
+          <label>Metric
+            <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
+              {Object.entries(latencies).map(([name, text]) => <option key={name} value={name}>{text}</option>)}
+            </select>
+          </label>
+          <label><input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />Log scale</label>
+          <label><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
+        </div>
+      </div>
+      <ErrorText error={read.error} />
+      {read.value && <Pictures body={read.value} logX={logX} tail={tail} live={!ended(run.state)} />}
+      <Scatters run={run} log={logX} />
+    </>
+  );
+}
+
+function Pictures({ body, logX, tail, live }: { body: Body; logX: boolean; tail: boolean; live: boolean }): JSX.Element {
+  const [name, d] = Object.entries(body.distributions)[0]!;
+  const text = latencies[name] ?? name;
+  const curves = useMemo<Curve[]>(() => [{ label: "requests", color: "blue", count: d.count, quantiles: body.quantiles, values: d.values }], [body]);
+  if (d.count === 0) return <p class="empty">{live ? `No request has a value of “${text}” yet.` : `No request of this run has a value of “${text}”.`}</p>;
+  const marks = percentiles(body.quantiles, d);
+  return (
+    <>
+      <p class="facts">
+        <span>{format.count(d.count)} values</span><span>mean <b>{duration(d.avg!)}</b></span><span>standard deviation <b>{duration(d.std!)}</b></span>
+        <span>min <b>{duration(d.min!)}</b></span>{marks.map((m) => <span key={m.label}>{m.label} <b>{duration(m.value)}</b></span>)}<span>max <b>{duration(d.max!)}</b></span>
+      </p>
+      <div class="charts">
+        <Histogram title={text} bounds={d.histogram.bounds} counts={d.histogram.counts} marks={marks} />
+        <Cdf title={tail ? "Share that took longer" : "Cumulative distribution"} curves={curves} marks={marks} logX={logX} tail={tail} />
+      </div>
+      <div class="charts whole">
+        <Heatmap title={`${text} over time`} times={body.time_sec} step={body.step_sec} bounds={d.heatmap.bounds} counts={d.heatmap.counts} />
+      </div>
+    </>
+  );
+}
+
+/** percentiles are the marks of a distribution; those for which there are too few values to
+ * mean anything are left out. */
+function percentiles(quantiles: number[], d: Body["distributions"][string]): Mark[] {
+  const all = [[0.5, "p50", "green"], [0.9, "p90", "yellow"], [0.99, "p99", "orange"], [0.999, "p99.9", "pink"]] as const;
+  return all.filter(([q]) => q < 0.99 || d.count * (1 - q) >= 1).map(([q, label, color]) => ({ label, color, value: quantile({ quantiles, values: d.values }, q) }));
+}
+
+const against = {
+  output_tokens: ["output tokens", format.short], input_tokens: ["input tokens", format.short], end_sec: ["time", format.clock],
+} as const;
+
+function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null {
+  const [first, setFirst] = useState<keyof typeof against>("input_tokens");
+  const [second, setSecond] = useState<keyof typeof against>("output_tokens");
+  const { value } = useReading<Samples>(`api/runs/${run.id}/samples`, !ended(run.state));
+  const s = value?.sample;
+  if (!s || s.of === 0) return null;
+  const choose = (label: string, x: keyof typeof against, set: (x: keyof typeof against) => void) => (
+    <label>{label}
+      <select value={x} onChange={(e) => set(e.currentTarget.value as keyof typeof against)}>
+        {Object.entries(against).map(([name, [text]]) => <option key={name} value={name}>{text}</option>)}
+      </select>
+    </label>
+  );
+  return (
+    <>
+      <div class="row between part">
+        <h3>Single requests</h3>
+        <div class="row">
+          {run.streaming && choose("Time to first token against", first, setFirst)}
+          {choose("Request latency against", second, setSecond)}
+        </div>
+      </div>
+      <div class="charts">
+        {run.streaming && <Scatter title="Time to first token" x={s[first]} y={s.time_to_first_token} xLabel={against[first][0]} xText={against[first][1]} yText={duration} log={log} color="blue" />}
+        <Scatter title="Request latency" x={s[second]} y={s.request_latency} xLabel={against[second][0]} xText={against[second][1]} yText={duration} log={log} color="green" />
+      </div>
+      <p class="muted">{s.of > s.end_sec.length ? `A uniform sample of ${format.count(s.end_sec.length)} of the ${format.count(s.of)} requests that succeeded.` : `All ${format.count(s.of)} requests that succeeded.`}</p>
+    </>
+  );
+}

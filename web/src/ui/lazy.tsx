@@ -1,0 +1,46 @@
+// Parts of a page that are made when they come into view, and data that they read.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getJSON } from "../api/client";
+import { embedded } from "../api/embedded";
+
+/** Lazily renders its children once the place where they stand is near the window; in a
+ * report at once, because all of it can be printed. */
+export function Lazily({ children }: { children: () => ComponentChildren }): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const [near, setNear] = useState(embedded !== null);
+  useEffect(() => {
+    if (near) return;
+    const observer = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) setNear(true); }, { rootMargin: "300px" });
+    observer.observe(place.current!);
+    return () => observer.disconnect();
+  }, [near]);
+  return near ? <>{children()}</> : <div ref={place} class="later" />;
+}
+
+/** Milliseconds between two readings while a run is active. */
+const readEvery = 5000;
+
+/** useReading reads a path of the API, again and again while live, and once more at the end.
+ * What was read stays until the next answer is there. */
+export function useReading<T>(path: string, live: boolean): { value: T | null; error: unknown } {
+  const [state, setState] = useState<{ path: string; value: T | null; error: unknown }>({ path, value: null, error: null });
+  useEffect(() => {
+    let over = false, timer = 0;
+    const read = async () => {
+      if (!document.hidden) {
+        await getJSON<T>(path).then(
+          (value) => { if (!over) setState({ path, value, error: null }); },
+          (error: unknown) => { if (!over) setState((s) => ({ ...s, path, error })); },
+        );
+      }
+      if (!over && (live || document.hidden)) timer = window.setTimeout(read, readEvery);
+    };
+    void read();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [path, live]);
+  return state;
+}
