@@ -72,6 +72,7 @@ async function report(path, name, text) {
   await page.waitForSelector(".chart canvas");
   await shows("main", text);
   await judge(name);
+  assert.ok(!(await page.innerText("main")).includes("not in this report"), `${name} lacks data`);
   await page.pdf({ path: `${screenshots}/${name}.pdf`, format: "A4" });
   const beyond = requests.splice(asked).filter((u) => u !== "file://" + file && !u.startsWith("data:"));
   assert.deepEqual(beyond, [], `${name} requests something`);
