@@ -72,8 +72,8 @@ func complete(doc *openapi3.T, examples string) error {
 	return nil
 }
 
-// nonEmpty describes what parameters have in common: none is empty, and those that are
-// headers have patterns.
+// nonEmpty describes what parameters have in common: none is empty but the two that AIPerf's
+// routes and the probes take without a value, and those that are headers have patterns.
 func nonEmpty(op *openapi3.Operation) {
 	patterns := map[string]string{
 		"If-Match":        `^\s*(\*|(W/)?"[\x21\x23-\x7e]*"(\s*,\s*(W/)?"[\x21\x23-\x7e]*")*)\s*$`,
@@ -83,6 +83,10 @@ func nonEmpty(op *openapi3.Operation) {
 		schema := p.Value.Schema.Value
 		if schema.Type.Is("array") {
 			schema = schema.Items.Value
+		}
+		if p.Value.Name == "run" || p.Value.Name == "verbose" {
+			p.Value.AllowEmptyValue = true
+			continue
 		}
 		if p.Value.In != "path" && schema.Type.Is("string") && schema.Enum == nil && schema.Format == "" {
 			schema.MinLength, schema.Pattern = max(schema.MinLength, 1), patterns[p.Value.Name]
