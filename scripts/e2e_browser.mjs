@@ -72,6 +72,12 @@ async function report(path, name, text) {
   await page.waitForSelector(".chart canvas");
   await shows("main", text);
   await judge(name);
+  const metric = "[aria-label=Distributions] label:has-text('Metric') select";
+  for (const value of ["", ...await page.$$eval(metric + " option", (all) => all.map((o) => o.value))]) {
+    if (value) await page.selectOption(metric, value);
+    await page.waitForTimeout(100);
+    assert.ok(!(await page.innerText("main")).includes("not in this report"), `${name} lacks data (${value})`);
+  }
   await page.pdf({ path: `${screenshots}/${name}.pdf`, format: "A4" });
   const beyond = requests.splice(asked).filter((u) => u !== "file://" + file && !u.startsWith("data:"));
   assert.deepEqual(beyond, [], `${name} requests something`);
