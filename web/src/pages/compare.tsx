@@ -157,7 +157,7 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
           <table>
             <thead><tr><th class="text">Field</th>{of.runs.map((r) => <th key={r.id} class="text">{title(r)}</th>)}</tr></thead>
-            <tbody>{of.differences.map((d) => <tr key={d.pointer}><td class="text"><code>{d.pointer}</code></td>{d.values.map((v) => <td class="text">{text(v)}</td>)}</tr>)}</tbody>
+            <tbody>{of.differences.map((d) => <tr key={d.pointer}><td class="text"><code>{d.pointer}</code></td>{of.runs.map((r) => <td key={r.id} class="text">{text(d.values.find((v) => v.run === r.id)?.value)}</td>)}</tr>)}</tbody>
           </table>
         </div>
       )}
