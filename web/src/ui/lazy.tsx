@@ -2,11 +2,13 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON } from "../api/client";
+import { embedded } from "../api/embedded";
 
-/** Lazily renders its children once the place where they stand is near the window. */
+/** Lazily renders its children once the place where they stand is near the window; in a
+ * report at once, because all of it can be printed. */
 export function Lazily({ children }: { children: () => ComponentChildren }): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
+  const [near, setNear] = useState(embedded !== null);
   useEffect(() => {
     if (near) return;
     const observer = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) setNear(true); }, { rootMargin: "300px" });
