@@ -33,6 +33,11 @@ type Stats struct {
 	Sum     *float64 `json:"sum,omitempty"`
 	// HigherIsBetter is the direction of improvement.
 	HigherIsBetter bool `json:"higher_is_better"`
+	// Intervals are the 95 % confidence intervals by statistic, in final results; absent if
+	// the sample is too small.
+	Intervals map[string][2]float64 `json:"intervals,omitempty"`
+	// Unsupported are the percentiles with fewer than five effective values beyond them.
+	Unsupported []string `json:"unsupported_percentiles,omitempty"`
 }
 
 // Record is one metric of a result: the statistics with every key present.
@@ -137,6 +142,24 @@ func NewRecords(rs metric.Results) []Record {
 	return out
 }
 
+// confidence adds how well the statistics are known.
+func (s *Stats) confidence(c *metric.Confidence) {
+	if c == nil {
+		return
+	}
+	for _, stat := range []metric.Stat{metric.Avg, metric.P50, metric.P90, metric.P95, metric.P99} {
+		if in, ok := c.Interval(stat); ok {
+			if s.Intervals == nil {
+				s.Intervals = map[string][2]float64{}
+			}
+			s.Intervals[stat.String()] = [2]float64{in.Low, in.High}
+		}
+	}
+	for _, stat := range c.Unsupported {
+		s.Unsupported = append(s.Unsupported, stat.String())
+	}
+}
+
 func newStats(r *metric.Result) Stats {
 	get := func(s metric.Stat) *float64 {
 		v, ok := r.Get(s)
@@ -153,6 +176,7 @@ func newStats(r *metric.Result) Stats {
 		Count: Observations(r), Sum: get(metric.Sum),
 		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0,
 	}
+	out.confidence(r.Confidence)
 	return out
 }
 

@@ -25,6 +25,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   const last = useRecent(store, live && latest);
   const shown = live && latest ? last : metrics;
   const tags = live && latest ? windowed.filter((tag) => shown[tag]) : all ? Object.keys(metrics).sort() : main.filter((tag) => metrics[tag]);
+  const withheld = live && latest ? {} : (store.results.value?.stream?.withheld ?? {});
   const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
   return (
     <Card>
@@ -46,7 +47,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
             {tags.map((tag) => (
               <tr key={tag}>
                 <td class="text" title={tag}>{shown[tag]!.header}</td>
-                {columns.map((c) => <td>{format.number(shown[tag]![c])}</td>)}
+                {columns.map((c) => <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />)}
                 <td class="text">{shown[tag]!.unit}</td>
               </tr>
             ))}
@@ -54,10 +55,37 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
           </tbody>
         </table>
       </div>
+      <Notes tags={tags} metrics={shown} withheld={withheld} />
       {!(live && latest) && (
         <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
       )}
     </Card>
+  );
+}
+
+/** Cell is a statistic with its confidence interval. Percentiles that mean nothing are not
+ * shown, and those of too few requests have a mark. */
+function Cell({ stats, of, withheld }: { stats: Stats; of: keyof Stats & string; withheld: string | undefined }): JSX.Element {
+  if (withheld && of.startsWith("p")) return <td title={withheld}>withheld</td>;
+  const interval = stats.intervals?.[of];
+  const unsure = stats.unsupported_percentiles?.includes(of);
+  const title = interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
+  return <td title={unsure ? few : title}>{format.number(stats[of] as number | undefined)}{unsure && "*"}</td>;
+}
+
+const few = "Too few requests: fewer than five independent values lie beyond this percentile";
+
+/** Notes explains the marks of the table. */
+function Notes({ tags, metrics, withheld }: { tags: string[]; metrics: Record<string, Stats>; withheld: Record<string, { reason: string }> }): JSX.Element {
+  const reasons = new Set(tags.flatMap((tag) => withheld[tag]?.reason ?? []));
+  const unsure = tags.some((tag) => metrics[tag]!.unsupported_percentiles?.length);
+  const intervals = tags.some((tag) => metrics[tag]!.intervals);
+  return (
+    <>
+      {[...reasons].map((reason) => <p class="muted">Withheld: {reason}.</p>)}
+      {unsure && <p class="muted">* {few}.</p>}
+      {intervals && <p class="muted">Point at a number for its 95 % confidence interval.</p>}
+    </>
   );
 }
 

@@ -141,7 +141,9 @@ function phaseText(p: Phase, run: Run): string {
 function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const m = store.metrics.value;
   const phase = store.phase();
-  const spread = (tag: string) => `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
+  const withheld = store.results.value?.stream?.withheld ?? {};
+  const median = (tag: string) => (withheld[tag] ? "withheld" : format.number(m[tag]?.p50));
+  const spread = (tag: string) => (withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`);
   const errors = phase?.request_errors ?? run.summary?.errors ?? 0;
   const share = phase?.requests_completed ? errors / phase.requests_completed : 0;
   const goodput = m.goodput?.avg ?? run.summary?.goodput_per_sec;
@@ -150,8 +152,8 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       <Tile label="Requests" value={format.number(m.request_throughput?.avg)} unit="req/s" note={format.count(phase?.requests_completed) + " completed"} />
       {goodput !== undefined && goodput !== null && <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />}
       <Tile label="Output" value={format.number(m.output_token_throughput?.avg)} unit="tokens/s" note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"} />
-      {m.time_to_first_token && <Tile label="TTFT p50" value={format.number(m.time_to_first_token.p50)} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
-      {m.inter_token_latency && <Tile label="ITL p50" value={format.number(m.inter_token_latency.p50)} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
+      {m.time_to_first_token && <Tile label="TTFT p50" value={median("time_to_first_token")} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
+      {m.inter_token_latency && <Tile label="ITL p50" value={median("inter_token_latency")} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
       <Tile label="Latency p50" value={format.number(m.request_latency?.p50)} unit="ms" note={spread("request_latency")} title="From the start of a request to its last byte" />
       <Tile label="Errors" value={format.count(errors)} note={format.percent(share) + " of requests"} bad={errors > 0} />
     </section>

@@ -33,7 +33,7 @@ export function Tile(props: { label: string; value: string; unit?: string; note?
   return (
     <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
       <span>{props.label}</span>
-      <b>{props.value}{props.unit && props.value !== format.absent && <small>{props.unit}</small>}</b>
+      <b>{props.value}{props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}</b>
       {props.note && <span class="sub">{props.note}</span>}
     </div>
   );
