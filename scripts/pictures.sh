@@ -53,11 +53,10 @@ ctl() { "$bin" ctl --server "$api" "$@"; }
 # submit NAME LABEL LOAD [SWEEP]: submits a run and prints its id.
 submit() {
   ctl submit - --name "$1" --label "server=$2" --output name <<YAML
-randomSeed: 42
 benchmark:
   model: llama-3.1-8b
   endpoint: {url: "$target", streaming: true}
-  dataset: {type: synthetic, isl: {mean: 128, stddev: 32}, osl: {mean: 32, stddev: 8}}
+  dataset: {type: synthetic, entries: 2000, isl: {mean: 128, stddev: 32}, osl: {mean: 32, stddev: 8}}
   tokenizer: {name: builtin}
   phases:
     - {name: warmup, kind: warmup, type: concurrency, concurrency: 4, requests: 8}
