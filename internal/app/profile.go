@@ -83,7 +83,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	defer cancel()
 	rt := o.Document.Benchmark.Runtime
 	ao := options{
-		store: store.NewSingle(o.Folder.Path), log: o.log, oneShot: true, version: o.Version,
+		store: store.NewSingle(o.Folder.Path), log: o.log, role: single, version: o.Version,
 		load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
 	}
 	if err := o.listen(ctx, &ao); err != nil {

@@ -1,11 +1,12 @@
 // The percentiles of a run: of all requests, or of those that ended in the last seconds.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { getJSON, type Stats } from "../api/client";
-import type { Timeseries } from "../api/timeseries";
+import { getJSON, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
 import type { RunStore } from "../state/run";
 import { Card } from "../ui/parts";
+
+type Distributions = Schemas["wire.Distributions"];
 
 const main = [
   "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
@@ -60,31 +61,31 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   );
 }
 
-/** useRecent reads the percentiles of the last whole window again with each point of the series. */
+/** useRecent reads the distributions of the last seconds again with each point of the series. */
 function useRecent(store: RunStore, on: boolean): Record<string, Stats> {
   const [stats, setStats] = useState<Record<string, Stats>>({});
   const next = store.series.value?.next_sec ?? 0;
-  const point = Math.floor(next / recent);
   useEffect(() => {
-    if (!on) return;
+    if (!on || next === 0) return;
     let wanted = true;
-    // Points begin at multiples of their length.
-    const from = Math.max(0, point - 1) * recent;
-    getJSON<Timeseries>(`api/runs/${store.id}/timeseries?metric=${windowed.join(",")}&step=${recent}s&from=${from}`).then((s) => {
-      if (wanted) setStats(lastPoint(s, store.metrics.value));
+    const query = `?metric=${windowed.join(",")}&from=${Math.max(0, next - recent)}&to=${next}&points=${recent}`;
+    getJSON<Distributions>(`api/runs/${store.id}/distributions${query}`).then((d) => {
+      if (wanted) setStats(statsOf(d, store.metrics.value));
     }, () => undefined);
     return () => { wanted = false; };
-  }, [on, point]);
+  }, [on, next]);
   return on ? stats : {};
 }
 
-function lastPoint(s: Timeseries, known: Record<string, Stats>): Record<string, Stats> {
-  const at = s.time_sec.length - 1;
+function statsOf(d: Distributions, known: Record<string, Stats>): Record<string, Stats> {
   const out: Record<string, Stats> = {};
-  for (const [tag, { unit, values }] of Object.entries(s.series)) {
-    if (!values.count?.[at]) continue;
-    const point = Object.fromEntries(Object.entries(values).map(([stat, column]) => [stat, column[at]]));
-    out[tag] = { ...known[tag]!, header: known[tag]?.header ?? tag, unit, ...point } as Stats;
+  for (const [tag, of] of Object.entries(d.distributions)) {
+    if (of.count === 0) continue;
+    const at = (quantile: number) => of.values[d.quantiles.indexOf(quantile)];
+    out[tag] = {
+      ...known[tag]!, header: known[tag]?.header ?? tag, unit: of.unit,
+      avg: of.avg, min: of.min, max: of.max, p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99),
+    } as Stats;
   }
   return out;
 }
