@@ -103,11 +103,7 @@ func (v *view) study() []string {
 	}
 	const few, many, columns = 3, 12, 4
 	label := max(12, min(48, v.width-columns*11))
-	row := pad("cell", label)
-	for _, title := range []string{"requests/s", "tokens/s", "TTFT p99", "lat. p99"} {
-		row += fmt.Sprintf("%11s", title)
-	}
-	out = append(out, faint(row))
+	out = append(out, faint(pad("cell", label)+fmt.Sprintf("%11s%11s%11s%11s", "requests/s", "tokens/s", "TTFT p99", "lat. p99")))
 	rows := few
 	if v.height >= wideLines {
 		rows = many
@@ -283,11 +279,12 @@ func (v *view) latencies(width int) []string {
 		head = append(head, "run p50", "run p90", "run p99")
 		values = func(tag string) []*float64 { return append(recent(tag), whole(tag)...) }
 	}
-	line := pad(title, label)
+	var line strings.Builder
+	line.WriteString(pad(title, label))
 	for _, t := range head {
-		line += fmt.Sprintf("%*s", number, t)
+		fmt.Fprintf(&line, "%*s", number, t)
 	}
-	out := []string{v.heading(line, width)}
+	out := []string{v.heading(line.String(), width)}
 	for _, m := range []struct{ tag, name string }{
 		{"time_to_first_token", "TTFT"}, {"inter_token_latency", "ITL"}, {"request_latency", "latency"},
 	} {
