@@ -128,7 +128,7 @@ try {
   await page.waitForSelector("[aria-label=Distributions] .plot.tall canvas");
   const { distributions } = await json(`/api/runs/${first}/distributions?metric=time_to_first_token`);
   await shows("[aria-label=Distributions] .facts", `^${distributions.time_to_first_token.count} values`);
-  await page.waitForFunction(() => document.querySelectorAll("[aria-label=Distributions] .plot canvas").length === 7);
+  await page.waitForFunction(() => document.querySelectorAll("[aria-label=Distributions] .plot canvas").length === 5);
   await page.selectOption("[aria-label=Distributions] select", "request_latency");
   await shows("[aria-label=Distributions] .charts figcaption", "^Request latency");
   await page.hover("[aria-label=Distributions] .plot.tall .u-over");

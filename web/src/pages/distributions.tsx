@@ -132,6 +132,6 @@ function Lengths({ title, values }: { title: string; values: (number | null)[] }
     const mark = (q: number, label: string, color: Mark["color"]): Mark => ({ label, color, value: known[Math.floor(q * (known.length - 1))] ?? 0 });
     return { bounds: [...counts.map((_, i) => low + i * width), low + counts.length * width], counts, marks: [mark(0.5, "p50", "green"), mark(0.9, "p90", "yellow")] };
   }, [values]);
-  if (marks[0]!.value === 0 && counts.length < 2) return null;
+  if (counts.length < 2) return null; // all are equal
   return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} linear={format.short} />;
 }
