@@ -33,8 +33,13 @@ type Stats struct {
 	Sum     *float64 `json:"sum,omitempty"`
 	// HigherIsBetter is the direction of improvement.
 	HigherIsBetter bool `json:"higher_is_better"`
-	// Intervals are the 95 % confidence intervals by statistic, in final results; absent if
-	// the sample is too small.
+	Confidence
+}
+
+// Confidence is how well the statistics of a final result are known.
+type Confidence struct {
+	// Intervals are the 95 % confidence intervals by statistic; absent if the sample is too
+	// small.
 	Intervals map[string][2]float64 `json:"intervals,omitempty"`
 	// Unsupported are the percentiles with fewer than five effective values beyond them.
 	Unsupported []string `json:"unsupported_percentiles,omitempty"`
@@ -142,10 +147,9 @@ func NewRecords(rs metric.Results) []Record {
 	return out
 }
 
-// confidence adds how well the statistics are known.
-func (s *Stats) confidence(c *metric.Confidence) {
+func newConfidence(c *metric.Confidence) (s Confidence) {
 	if c == nil {
-		return
+		return s
 	}
 	for _, stat := range []metric.Stat{metric.Avg, metric.P50, metric.P90, metric.P95, metric.P99} {
 		if in, ok := c.Interval(stat); ok {
@@ -158,6 +162,7 @@ func (s *Stats) confidence(c *metric.Confidence) {
 	for _, stat := range c.Unsupported {
 		s.Unsupported = append(s.Unsupported, stat.String())
 	}
+	return s
 }
 
 func newStats(r *metric.Result) Stats {
@@ -174,9 +179,8 @@ func newStats(r *metric.Result) Stats {
 		P50: get(metric.P50), P75: get(metric.P75), P90: get(metric.P90), P95: get(metric.P95),
 		P99: get(metric.P99), Min: get(metric.Min), Max: get(metric.Max), Std: get(metric.Std),
 		Count: Observations(r), Sum: get(metric.Sum),
-		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0,
+		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0, Confidence: newConfidence(r.Confidence),
 	}
-	out.confidence(r.Confidence)
 	return out
 }
 
