@@ -3,7 +3,7 @@
 // The command RESTART kills the daemon and starts it again with its data.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { createReadStream, readFileSync } from "node:fs";
+import { createReadStream, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
@@ -59,6 +59,28 @@ async function start(name, concurrency, duration) {
   await page.click("text=Start the run");
   await page.waitForURL(/#\/runs\/[0-9a-f]{32}$/);
   return page.url().match(/[0-9a-f]{32}$/)[0];
+}
+
+/** report opens a report from a file: it requests nothing, and is whole, accessible and printable. */
+async function report(path, name, text) {
+  const file = `${screenshots}/${name}.html`;
+  const body = await (await fetch(base + path)).text();
+  assert.ok(body.length < 3 << 20, `${name} has ${body.length} bytes`);
+  writeFileSync(file, body);
+  const asked = requests.length;
+  await page.goto("file://" + file);
+  await page.waitForSelector(".chart canvas");
+  await shows("main", text);
+  await judge(name);
+  const metric = "[aria-label=Distributions] label:has-text('Metric') select";
+  for (const value of ["", ...await page.$$eval(metric + " option", (all) => all.map((o) => o.value))]) {
+    if (value) await page.selectOption(metric, value);
+    await page.waitForTimeout(100);
+    assert.ok(!(await page.innerText("main")).includes("not in this report"), `${name} lacks data (${value})`);
+  }
+  await page.pdf({ path: `${screenshots}/${name}.pdf`, format: "A4" });
+  const beyond = requests.splice(asked).filter((u) => u !== "file://" + file && !u.startsWith("data:"));
+  assert.deepEqual(beyond, [], `${name} requests something`);
 }
 
 const json = async (path) => (await fetch(base + path)).json();
@@ -141,6 +163,10 @@ try {
   await page.waitForSelector("[aria-label=Distributions] .charts.three .chart:nth-child(3) canvas");
   assert.ok(page.url().includes(first) && page.url().includes(second), "the address does not name the runs");
   await judge("compare");
+
+  // The reports of both are files that work without the daemon.
+  await report(`/api/runs/${first}/report.html`, "report", "e2e one");
+  await report(`/api/compare/report.html?ids=${first},${second}`, "report-compare", "e2e two");
 
   // The name, the labels and the pin of a run are changed; the list has them.
   await page.goto(`${base}/#/runs/${second}`);

@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/history"
+	"aiperfd/internal/api/report"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -116,6 +117,7 @@ type Server struct {
 	Options
 	*base
 	router *chi.Mux
+	gets   map[string]handler // of GET requests, by pattern
 	self   *selfMetrics
 	rate   *submitRate
 }
@@ -165,3 +167,8 @@ func New(o Options) (*Server, error) {
 
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.router }
+
+// Report makes a report of runs without a listener; see [report.Make].
+func (s *Server) Report(ctx context.Context, ids []string, format report.Format) ([]byte, error) {
+	return report.Make(ctx, &ownAnswers{s}, s.version, ids, format)
+}

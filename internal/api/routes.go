@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/pages"
+	"aiperfd/internal/api/report"
+	"aiperfd/internal/run"
 	"aiperfd/openapi"
 )
 
@@ -51,7 +54,7 @@ func (s *Server) routes() []route {
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service), s.pageRoutes()), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service), s.pageRoutes(), s.reportRoutes()), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -136,6 +139,33 @@ func (s *Server) courseRoutes(service *serviceHandler) []route {
 	}
 }
 
+// reportRoutes returns the routes of reports.
+func (s *Server) reportRoutes() []route {
+	reports := &report.Handler{
+		Source: &ownAnswers{s}, Version: s.version, Find: s.run, Send: s.sendTagged,
+		ID: func(ctx context.Context, name string) (string, error) {
+			found, err := s.find(ctx, name)
+			if errors.Is(err, run.ErrNotFound) {
+				return "", fail(errNotFound, "No such run: %s", name)
+			}
+			if err != nil {
+				return "", err
+			}
+			return found.ID, nil
+		},
+		Bad:  func(detail string) error { return fail(errParameter, "%s", detail) },
+		Busy: fail(errTooManyStreams, "%d reports are being made", report.MaxAtOnce),
+		Room: semaphore.NewWeighted(report.MaxAtOnce),
+	}
+	get, several := http.MethodGet, []string{"ids", "baseline"}
+	return []route{
+		{method: get, pattern: "/api/runs/{id}/report.html", scope: access.Read, handle: reports.OfRun(report.HTML), query: none()},
+		{method: get, pattern: "/api/runs/{id}/report.md", scope: access.Read, handle: reports.OfRun(report.Markdown), query: none()},
+		{method: get, pattern: "/api/compare/report.html", scope: access.Read, handle: reports.Compared(report.HTML), query: several},
+		{method: get, pattern: "/api/compare/report.md", scope: access.Read, handle: reports.Compared(report.Markdown), query: several},
+	}
+}
+
 // mount registers the middleware and the routes.
 func (s *Server) mount() error {
 	layers, err := s.layers()
@@ -143,10 +173,12 @@ func (s *Server) mount() error {
 		return fmt.Errorf("make API server: %w", err)
 	}
 	s.router.Use(layers...)
+	s.gets = map[string]handler{}
 	for _, rt := range s.routes() {
 		h := s.adapt(rt)
 		s.router.Method(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
+			s.gets[rt.pattern] = rt.handle
 			s.router.Method(http.MethodHead, rt.pattern, h)
 		}
 	}

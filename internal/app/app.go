@@ -38,7 +38,7 @@ type options struct {
 	listener     net.Listener // nil = no API
 	host         string       // of the listener
 	log          zerolog.Logger
-	oneShot      bool // the process exists for one run
+	role         role
 	load         config.LoadOptions
 	maxRuns      int      // 0 = engine.DefaultMaxRuns
 	maxQueued    int      // 0 = engine.DefaultMaxQueued
@@ -70,13 +70,23 @@ type app struct {
 	shutdown func()         // makes run return; safe for concurrent use, idempotent
 }
 
+// role is what an app is for.
+type role int
+
+// The roles.
+const (
+	daemon  role = iota
+	single       // the process exists for one run
+	reading      // nothing is performed, and the API is for this process only
+)
+
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
 	a := &app{listener: o.listener, access: o.access, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
-	if o.listener != nil {
+	if o.listener != nil || o.role == reading {
 		clients = feed.NewHub(o.limits.WebSockets)
 		publisher = clients
 	}
@@ -105,7 +115,7 @@ func newApp(o options) (*app, error) {
 		Runner: a.engine, Store: o.store, Load: o.study, Publisher: publisher, Observer: o.observer, Log: o.log,
 		MaxStudies: o.maxRuns, MaxQueued: o.maxQueued,
 	})
-	if err != nil || o.listener == nil {
+	if err != nil || clients == nil {
 		return a, err
 	}
 	runs, collectors, err := a.keep(&o)
@@ -125,7 +135,7 @@ func newApp(o options) (*app, error) {
 			return doc, warnings, err
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
-		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames, Access: o.access,
+		AllowedHosts: o.allowedHosts, OneShot: o.role == single, MetricNames: o.metricNames, Access: o.access,
 		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
 	})
 	return a, err

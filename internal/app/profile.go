@@ -66,7 +66,7 @@ func (p *Profile) Run(ctx context.Context) error {
 		return err
 	}
 	defer closeLog()
-	return (&oneShot{Profile: p, warnings: warningsOf(p.Warnings), log: log, screen: screen}).run(ctx)
+	return (&oneShot{Profile: p, warnings: warningsOf(p.Warnings), log: log, screen: screen, full: fullScreen(p.Document)}).run(ctx)
 }
 
 // oneShot is a profile that is being performed.
@@ -75,6 +75,7 @@ type oneShot struct {
 	warnings []bench.Warning
 	log      zerolog.Logger
 	screen   *terminal.Screen
+	full     bool // the run is shown on the whole terminal
 }
 
 func (o *oneShot) run(ctx context.Context) error {
@@ -82,13 +83,13 @@ func (o *oneShot) run(ctx context.Context) error {
 	defer cancel()
 	rt := o.Document.Benchmark.Runtime
 	ao := options{
-		store: store.NewSingle(o.Folder.Path), log: o.log, oneShot: true, version: o.Version,
+		store: store.NewSingle(o.Folder.Path), log: o.log, role: single, version: o.Version,
 		load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
 	}
 	if err := o.listen(ctx, &ao); err != nil {
 		return err
 	}
-	cells := &follower{progress: o.progress(), quiet: o.Document.NoSweepTable}
+	cells := &follower{progress: o.progress(), quiet: o.Document.NoSweepTable, hidden: o.full}
 	if o.Document.Study() != nil {
 		tree, err := store.OpenTree(o.Folder.Path)
 		if err != nil {
@@ -172,7 +173,16 @@ func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
 		}
 		id = queued.ID
 	}
-	defer onSignals(
+	stop := func() {}
+	keys := make(chan os.Signal, 4) // presses while one is handled; further ones are lost
+	switch {
+	case o.full:
+		stop = o.showBoard(ctx, a, id, keys)
+	case o.Document.Study() == nil:
+		stop = o.progress().Follow(ctx, a.engine, id)
+	}
+	defer stop()
+	defer onSignalsOrKeys(keys,
 		func(by os.Signal) {
 			reason := "interrupted from the keyboard"
 			if by != os.Interrupt {
@@ -182,11 +192,11 @@ func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
 			o.cancel(ctx, a, id, run.CancelRequest{Reason: reason, Patience: interruptPatience})
 		},
 		func(os.Signal) { o.cancel(ctx, a, id, run.CancelRequest{Force: true}) },
+		func(os.Signal) {
+			stop()
+			os.Exit(ExitInterrupted)
+		},
 	)()
-	if o.Document.Study() == nil {
-		stop := o.progress().Follow(ctx, a.engine, id)
-		defer stop()
-	}
 	return a.studies.Wait(ctx, id)
 }
 

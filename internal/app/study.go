@@ -109,6 +109,7 @@ type follower struct {
 	progress *terminal.Progress
 	from     terminal.Snapshots
 	quiet    bool // no lines of cells
+	hidden   bool // nothing but lines of cells
 
 	mu   sync.Mutex
 	stop func() // guarded by mu; ends the display of the active cell; nil = none is shown
@@ -118,6 +119,9 @@ var _ study.Observer = (*follower)(nil)
 
 // Started implements [study.Observer].
 func (f *follower) Started(_, child *run.Run) {
+	if f.hidden {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stop = f.progress.Follow(context.Background(), f.from, child.ID)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/api/report"
 	"aiperfd/internal/api/wire"
 )
 
@@ -163,6 +164,19 @@ func (c *Client) Config(ctx context.Context, id string) (json.RawMessage, error)
 // Compare returns the comparison of runs with the first of them, as JSON.
 func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, error) {
 	return c.get(ctx, "/api/compare", url.Values{"ids": {strings.Join(ids, ",")}, "baseline": ids[:1]})
+}
+
+// Report returns the report of a run, or that of several runs compared with the first.
+func (c *Client) Report(ctx context.Context, ids []string, format report.Format) ([]byte, error) {
+	r := request{method: http.MethodGet, path: runPath(ids[0], "/report."+string(format)), repeat: true}
+	if len(ids) > 1 {
+		r.path, r.query = "/api/compare/report."+string(format), url.Values{"ids": {strings.Join(ids, ",")}}
+	}
+	out, err := c.call(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return out.body, nil
 }
 
 // Queue returns the active and the queued runs; also as JSON.

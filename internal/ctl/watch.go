@@ -12,15 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/app/dashboard"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 )
 
-const watchLong = `Follow a run until it has ended, the active one by default: on a terminal with
-its progress and live numbers, otherwise with a line for each change and every
-10 seconds. -o json prints the run whenever its state changes, one per line.
+const watchLong = `Follow a run until it has ended, the active one by default: on a terminal as a
+full-screen display, or with --ui simple in two lines, otherwise with a line for
+each change and every 10 seconds. -o json prints the run whenever its state
+changes, one per line.
 
 If the connection is lost, or the daemon restarts, the command goes on when the
 daemon answers again. Interrupting it does not stop the run.
@@ -29,6 +31,7 @@ Exit codes: 0 the run completed, 1 it failed, 3 it missed an objective, 124
 --timeout, 130 it was cancelled or the command was interrupted.`
 
 func watchCommand(g *globals) *cobra.Command {
+	var ui string
 	cmd := &cobra.Command{
 		Use:     "watch [ID]",
 		Short:   "Follow a run until it has ended",
@@ -40,17 +43,24 @@ func watchCommand(g *globals) *cobra.Command {
 			if len(args) > 0 {
 				name = args[0]
 			}
+			if ui != "dashboard" && ui != "simple" {
+				return usageError("--ui %q: must be dashboard or simple", ui)
+			}
 			r, err := s.find(ctx, name)
 			if err != nil {
 				return err
 			}
 			w := newWatcher(s, s.cmd.OutOrStdout())
-			if s.output == formatJSON {
+			switch {
+			case s.output == formatJSON:
 				w.json, w.draw = true, false
+			case ui == "dashboard" && !r.State.Terminal():
+				return w.onBoard(ctx, r)
 			}
 			return w.follow(ctx, r)
 		}),
 	}
+	cmd.Flags().StringVar(&ui, "ui", "dashboard", "`display` on a terminal: dashboard (full screen) or simple (two lines)")
 	completeRuns(g, cmd, false)
 	return cmd
 }
@@ -71,6 +81,8 @@ type watcher struct {
 	quiet  bool // show nothing but the end
 	json   bool // print runs as JSON; nothing else goes to the standard output
 	width  func() int
+
+	board *dashboard.Dashboard // nil = none
 
 	shown   string    // state and phase of the last line
 	printed time.Time // of the last line of statistics
@@ -99,6 +111,7 @@ func (w *watcher) follow(ctx context.Context, r *client.Run) error {
 			}
 		}
 		if !rest(ctx, pause) {
+			w.leaveBoard()
 			_ = w.screen.Show()
 			w.line(fmt.Sprintf("run %s goes on; aiperfd ctl cancel stops it", id))
 			return context.Cause(ctx)
@@ -135,6 +148,10 @@ func (w *watcher) lose(ctx context.Context, err error) {
 		return
 	}
 	w.lost = true
+	if w.board != nil {
+		w.board.Show(nil, "connection lost")
+		return
+	}
 	_ = w.screen.Show()
 	fmt.Fprintf(w.err, "connection lost, trying again: %v\n", err)
 }
@@ -143,6 +160,9 @@ func (w *watcher) lose(ctx context.Context, err error) {
 func (w *watcher) found() {
 	if w.lost {
 		w.lost = false
+		if w.board != nil {
+			return // the next snapshot has no note
+		}
 		fmt.Fprintln(w.err, "connected again")
 	}
 }
@@ -154,6 +174,12 @@ func (w *watcher) show(ctx context.Context, r *client.Run) {
 		return
 	}
 	if w.quiet || r.State.Terminal() {
+		return
+	}
+	if w.board != nil {
+		if s, err := w.snapshot(ctx, r); err == nil { // else the next request for the run reports it
+			w.board.Show(s, "")
+		}
 		return
 	}
 	if w.draw {
@@ -280,6 +306,7 @@ func liveNumbers(m *wire.Metrics) string {
 
 // end prints how a run has ended, and returns the exit code.
 func (w *watcher) end(r *client.Run) error {
+	w.leaveBoard()
 	_ = w.screen.Show()
 	w.line(outcomeLine(r))
 	if !w.quiet && r.State == bench.StateCompleted {

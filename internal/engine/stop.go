@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )
@@ -32,7 +34,11 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 	e.stopping = true
 	e.mu.Unlock()
 	active, log := e.left(), e.opts.Log
-	log.Info().Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
+	level := zerolog.InfoLevel
+	if len(active) == 0 {
+		level = zerolog.DebugLevel
+	}
+	log.WithLevel(level).Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
 		Msg("stopping: new runs are refused, and active runs are cancelled")
 	for _, j := range active {
 		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason})
@@ -46,7 +52,7 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 	for {
 		select {
 		case <-done:
-			log.Info().Dur("took", time.Since(began)).Msg("stopping: no run is active")
+			log.WithLevel(level).Dur("took", time.Since(began)).Msg("stopping: no run is active")
 			return nil
 		case <-force:
 			for _, j := range e.left() {

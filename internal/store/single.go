@@ -13,8 +13,8 @@ import (
 )
 
 // Single keeps the runs of one command in memory; the artifacts of all of them
-// go to one folder. The run itself is not written. It is safe for
-// concurrent use.
+// go to one folder, with a copy of the run that was put last if the disk has room for it, so
+// that another process can read it ([OpenFolders]). It is safe for concurrent use.
 type Single struct {
 	dir string
 
@@ -35,14 +35,27 @@ func NewSingle(dir string) *Single {
 
 // Put implements run.Store.
 func (s *Single) Put(ctx context.Context, r *run.Run) error {
+	if err := s.keep(ctx, r); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	if err := writeRun(s.dir, r); err != nil {
+		// A full disk must not end the command, which prints the results and says which
+		// files are missing. An older copy would be wrong.
+		_ = os.Remove(filepath.Join(s.dir, runFile))
+	}
+	return nil
+}
+
+// keep keeps a run in memory.
+func (s *Single) keep(ctx context.Context, r *run.Run) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
 	if r.ID == "" {
 		return fmt.Errorf("put run: %w", errNoID)
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

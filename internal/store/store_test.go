@@ -226,8 +226,8 @@ func TestSingleDelete(t *testing.T) {
 		t.Errorf("Dir = %s, %s; want %s", s.Dir(id(1)), s.Dir(id(2)), dir)
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 0 {
-		t.Errorf("folder = %v, %v; want it empty", left, err)
+	if err != nil || len(left) != 1 || left[0].Name() != runFile {
+		t.Errorf("folder = %v, %v; want only %s", left, err, runFile)
 	}
 }
 

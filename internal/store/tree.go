@@ -44,7 +44,7 @@ func OpenTree(dir string) (*Tree, error) {
 
 // Put implements run.Store.
 func (t *Tree) Put(ctx context.Context, r *run.Run) error {
-	if err := t.Single.Put(ctx, r); err != nil {
+	if err := t.keep(ctx, r); err != nil {
 		return err
 	}
 	dir := t.Dir(r.ID)

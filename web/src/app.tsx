@@ -5,7 +5,7 @@ import { address, needsToken, Problem, signIn } from "./api/client";
 import { connection } from "./api/feed";
 import { link, route } from "./router";
 import { chosen } from "./state/runs";
-import { choice, setTheme } from "./ui/theme";
+import { ThemeButton } from "./ui/parts";
 import { ComparePage } from "./pages/compare";
 import { NewRunPage } from "./pages/new";
 import { RunPage } from "./pages/run";
@@ -58,15 +58,6 @@ function Page(): JSX.Element {
 function Connection(): JSX.Element {
   const text = { connecting: "connecting", live: "live", lost: "connection lost, retrying" }[connection.value];
   return <span id="feed" class={"feed " + connection.value} role="status">{text}</span>;
-}
-
-function ThemeButton(): JSX.Element {
-  const next = { auto: "dark", dark: "light", light: "auto" } as const;
-  return (
-    <button class="quiet" type="button" onClick={() => setTheme(next[choice.value])} title="Change the theme">
-      Theme: {choice.value}
-    </button>
-  );
 }
 
 function SignIn(): JSX.Element {

@@ -1,4 +1,5 @@
 // Numbers, durations and dates as text.
+import { embedded } from "./api/embedded";
 
 export const absent = "–";
 
@@ -70,11 +71,12 @@ export function bytes(v: number): string {
   return `${i === 0 ? v : number(v)} ${units[i]}`;
 }
 
-/** date writes a time as the reader's calendar has it; today has only the time. */
+/** date writes a time as the reader's calendar has it; today has only the time, except in
+ * reports, which are kept. */
 export function date(time: string | null | undefined): string {
   if (!time) return absent;
   const t = new Date(time);
-  const sameDay = t.toDateString() === new Date().toDateString();
+  const sameDay = t.toDateString() === new Date().toDateString() && !embedded;
   const options: Intl.DateTimeFormatOptions = sameDay
     ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
     : { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };

@@ -33,6 +33,16 @@ type Stats struct {
 	Sum     *float64 `json:"sum,omitempty"`
 	// HigherIsBetter is the direction of improvement.
 	HigherIsBetter bool `json:"higher_is_better"`
+	Confidence
+}
+
+// Confidence is how well the statistics of a final result are known.
+type Confidence struct {
+	// Intervals are the 95 % confidence intervals by statistic; absent if the sample is too
+	// small.
+	Intervals map[string][2]float64 `json:"intervals,omitempty"`
+	// Unsupported are the percentiles with fewer than five effective values beyond them.
+	Unsupported []string `json:"unsupported_percentiles,omitempty"`
 }
 
 // Record is one metric of a result: the statistics with every key present.
@@ -137,6 +147,24 @@ func NewRecords(rs metric.Results) []Record {
 	return out
 }
 
+func newConfidence(c *metric.Confidence) (s Confidence) {
+	if c == nil {
+		return s
+	}
+	for _, stat := range []metric.Stat{metric.Avg, metric.P50, metric.P90, metric.P95, metric.P99} {
+		if in, ok := c.Interval(stat); ok {
+			if s.Intervals == nil {
+				s.Intervals = map[string][2]float64{}
+			}
+			s.Intervals[stat.String()] = [2]float64{in.Low, in.High}
+		}
+	}
+	for _, stat := range c.Unsupported {
+		s.Unsupported = append(s.Unsupported, stat.String())
+	}
+	return s
+}
+
 func newStats(r *metric.Result) Stats {
 	get := func(s metric.Stat) *float64 {
 		v, ok := r.Get(s)
@@ -151,7 +179,7 @@ func newStats(r *metric.Result) Stats {
 		P50: get(metric.P50), P75: get(metric.P75), P90: get(metric.P90), P95: get(metric.P95),
 		P99: get(metric.P99), Min: get(metric.Min), Max: get(metric.Max), Std: get(metric.Std),
 		Count: Observations(r), Sum: get(metric.Sum),
-		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0,
+		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0, Confidence: newConfidence(r.Confidence),
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -60,6 +61,22 @@ func appendNumber(b []byte, v float64) []byte {
 		return strconv.AppendInt(b, int64(v), 10)
 	}
 	return strconv.AppendFloat(b, v, 'g', 7, 64)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Column) UnmarshalJSON(data []byte) error {
+	var values []*float64
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	*c = make(Column, len(values))
+	for i, v := range values {
+		(*c)[i] = math.NaN()
+		if v != nil {
+			(*c)[i] = *v
+		}
+	}
+	return nil
 }
 
 // NewTimeseries returns the series of a run.

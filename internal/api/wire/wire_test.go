@@ -189,3 +189,18 @@ func TestListsOfEarlierVersions(t *testing.T) {
 		t.Error("the originals have changed")
 	}
 }
+
+// A column keeps its gaps on the way through JSON.
+func TestColumnJSON(t *testing.T) {
+	data, err := json.Marshal(Column{1, math.NaN(), 2.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Column
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || got[0] != 1 || !math.IsNaN(got[1]) || got[2] != 2.5 {
+		t.Errorf("%s became %v", data, got)
+	}
+}

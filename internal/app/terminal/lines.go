@@ -58,11 +58,11 @@ func (l Style) bar(st *bench.PhaseStats, width int) string {
 		elapsed = st.RequestsEnd - st.Start
 	}
 	if draining(st) {
-		line := fmt.Sprintf("%s grace period: waiting for %d in-flight requests [%s]", phaseLabel(st.Name), st.InFlight(), clock(elapsed))
+		line := fmt.Sprintf("%s grace period: waiting for %d in-flight requests [%s]", phaseLabel(st.Name), st.InFlight(), Clock(elapsed))
 		return export.Fit(line, width)
 	}
 	s, known := shareOf(st)
-	before, after := phaseLabel(st.Name)+": ", fmt.Sprintf(" [%s", clock(elapsed))
+	before, after := phaseLabel(st.Name)+": ", fmt.Sprintf(" [%s", Clock(elapsed))
 	if known {
 		before += s.count + " "
 		after = fmt.Sprintf(" %3.0f%%%s", math.Floor(s.done*100), after)
@@ -75,7 +75,7 @@ func (l Style) bar(st *bench.PhaseStats, width int) string {
 	case st.End != "":
 		after += "] " + string(st.End)
 	case s.done > 0 && s.done < 1:
-		after += "<" + clock(time.Duration(float64(elapsed)*(1-s.done)/s.done)) + "]"
+		after += "<" + Clock(time.Duration(float64(elapsed)*(1-s.done)/s.done)) + "]"
 	default:
 		after += "]"
 	}
@@ -101,8 +101,8 @@ func (l Style) Fill(done float64, columns int) string {
 	return text + strings.Repeat(" ", columns-(eighths+7)/8)
 }
 
-// clock formats a duration as 01:30, or 2:01:30.
-func clock(d time.Duration) string {
+// Clock formats a duration as 01:30, or 2:01:30.
+func Clock(d time.Duration) string {
 	s := int(d.Seconds())
 	if s >= 3600 {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -185,7 +185,7 @@ func (l Style) fit(fields []liveField, width int) string {
 
 // statsLine returns the line of live numbers for a log.
 func statsLine(s *run.Snapshot) string {
-	return "[realtime " + clock(s.Elapsed.Round(time.Second)) + "] " + Style{}.fit(liveFields(s), math.MaxInt)
+	return "[realtime " + Clock(s.Elapsed.Round(time.Second)) + "] " + Style{}.fit(liveFields(s), math.MaxInt)
 }
 
 // Plural returns a count with its noun.

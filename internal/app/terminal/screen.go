@@ -19,7 +19,8 @@ type Screen struct {
 	width func() int // columns; 0 = not known
 
 	mu     sync.Mutex
-	status []string // guarded by mu; as drawn
+	status []string  // guarded by mu; as drawn
+	divert io.Writer // guarded by mu; nil = none
 }
 
 var _ io.Writer = (*Screen)(nil)
@@ -30,10 +31,21 @@ func NewScreen(out io.Writer, f *os.File) *Screen {
 	return &Screen{out: out, width: func() int { return Columns(f) }}
 }
 
+// Divert sends what is written to another writer, which must not block, while something
+// else uses the terminal; nil ends this.
+func (s *Screen) Divert(to io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.divert = to
+}
+
 // Write prints whole lines above the status. Long lines are wrapped at blanks.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.divert != nil {
+		return s.divert.Write(p)
+	}
 	var b bytes.Buffer
 	s.erase(&b)
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(p), "\n"), "\n") {
@@ -50,6 +62,9 @@ func (s *Screen) Write(p []byte) (int, error) {
 func (s *Screen) Show(status ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.divert != nil {
+		return nil
+	}
 	var b bytes.Buffer
 	s.erase(&b)
 	s.status = status

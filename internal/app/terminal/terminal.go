@@ -37,9 +37,15 @@ func ASCIIOnly(getenv func(string) string) bool {
 
 // Columns returns the width of the terminal f, 0 if it is none.
 func Columns(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
+	width, _ := Size(f)
 	return width
+}
+
+// Size returns the columns and lines of the terminal f, 0 if it is none.
+func Size(f *os.File) (columns, lines int) {
+	columns, lines, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return columns, lines
 }

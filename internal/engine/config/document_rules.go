@@ -37,9 +37,6 @@ func (c documentRules) check() {
 	c.checkArtifacts()
 	c.checkTokenizer()
 	c.checkStudy()
-	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
-		c.Warn(at, problem.CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
-	}
 	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
 		c.conflict("benchmark.runtime.apiHost", "needs a port")
 	}

@@ -320,7 +320,7 @@ func (p *page) clientReport(r *Report) {
 	}
 	most := 1
 	if len(c.Reasons) > 0 {
-		most = 2
+		most = 3
 	}
 	p.entry(s, "Client", text, most)
 	if c.Certificate != nil {

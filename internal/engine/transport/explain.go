@@ -67,6 +67,8 @@ func (o *Options) mistake(f *bench.Failure, target *url.URL) string {
 		return "is the host name right?"
 	case f.Code == "unreachable":
 		return "is the host reachable from this machine?"
+	case strings.Contains(f.Message, "certificate is valid for"):
+		return "--tls-server-name names the host that the certificate is for"
 	case strings.Contains(f.Message, "certificate"):
 		return "--tls-ca-file names an authority to trust, --insecure skips the check"
 	case f.Class == bench.TimeoutConnect && target.Scheme == "https" && strings.Contains(f.Message, "handshake"):

@@ -1,11 +1,18 @@
 // What charts that draw for themselves have in common: a uPlot with its size, theme and axes.
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
-import { dark } from "../ui/theme";
+import { dark, printing } from "../ui/theme";
 import { color, token, type Color } from "./colors";
+
+/** widthOf is the width of a chart in CSS pixels. On paper, two stand side by side on A4 and
+ * letter: the element still has its width on the screen when they are drawn for it. */
+export function widthOf(box: HTMLElement): number {
+  if (!printing.value) return box.clientWidth;
+  return box.closest(".whole") ? 672 : 328;
+}
 
 /** useChart keeps a chart in the element of the ref that it returns. The chart is made anew
  * when its shape or the theme changes; options are those of the first call since then, so
@@ -13,18 +20,19 @@ import { color, token, type Color } from "./colors";
 export function useChart(height: number, shape: string, options: () => Partial<uPlot.Options>, data: uPlot.AlignedData): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
-  useEffect(() => {
+  // Before the next task, because a page is printed as soon as its handlers have returned.
+  useLayoutEffect(() => {
     const within = box.current!;
-    const u = new uPlot({ width: within.clientWidth, height, legend: { show: false }, padding: [14, 16, 0, 0], series: [], ...options() }, data, within);
+    const u = new uPlot({ width: widthOf(within), height, legend: { show: false }, padding: [14, 16, 0, 0], series: [], ...options() }, data, within);
     chart.current = u;
     const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
-    resize.observe(within);
+    if (!printing.value) resize.observe(within);
     return () => {
       resize.disconnect();
       u.destroy();
       chart.current = null;
     };
-  }, [shape, height, dark.value]);
+  }, [shape, height, dark.value, printing.value]);
   useEffect(() => chart.current?.setData(data), [data]);
   return box;
 }

@@ -1,11 +1,12 @@
 // A uPlot chart as a component: size, theme, legend, shared cursor, bands and lines.
 import { signal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
-import { dark } from "../ui/theme";
+import { dark, printing } from "../ui/theme";
+import { widthOf } from "./base";
 import { color, token, type Color } from "./colors";
 
 export type Column = (number | null)[];
@@ -74,14 +75,15 @@ export function Plot(props: Props): JSX.Element {
   latest.current = props;
   const [own] = useState(() => new Cursor());
   const cursor = props.cursor ?? own;
-  const shape = JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX, unit, dark.value]);
+  const shape = JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX, unit, dark.value, printing.value]);
 
-  useEffect(() => {
+  // Before the next task, because a page is printed as soon as its handlers have returned.
+  useLayoutEffect(() => {
     const within = box.current!;
-    const u = new uPlot(options(latest, cursor, within.clientWidth, height), data(latest.current), within);
+    const u = new uPlot(options(latest, cursor, widthOf(within), height), data(latest.current), within);
     chart.current = u;
     const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
-    resize.observe(within);
+    if (!printing.value) resize.observe(within);
     return () => {
       resize.disconnect();
       u.destroy();
@@ -110,9 +112,9 @@ function Legend({ props, cursor }: { props: Props; cursor: Cursor }): JSX.Elemen
   return (
     <span class="legend">
       {x !== undefined && <span class="muted">{text(x)}</span>}
-      {props.lines.map((l) => (
+      {props.lines.map((l) => ({ ...l, paint: color(l.color) })).map((l) => (
         <span key={l.label}>
-          <i ref={(e) => { if (e) { e.style.borderColor = color(l.color); e.style.borderTopStyle = l.dash ? "dashed" : "solid"; } }} />
+          <i ref={(e) => { if (e) { e.style.borderColor = l.paint; e.style.borderTopStyle = l.dash ? "dashed" : "solid"; } }} />
           {l.label} <b>{format.number(at === null ? last(l.values) : l.values[at])}</b>
         </span>
       ))}

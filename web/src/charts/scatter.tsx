@@ -19,7 +19,9 @@ interface Props {
 export function Scatter(props: Props): JSX.Element {
   const [at, setAt] = useState<[number, number] | null>(null);
   const data = useMemo(() => {
-    const known = props.x.map((x, i) => [x, props.y[i]] as const).filter((p): p is [number, number] => p[0] !== null && p[1] !== null && p[1] !== undefined && (p[1] > 0 || !props.log));
+    // Requests with the same number of tokens stand beside each other, not on each other.
+    const beside = (x: number | null, i: number) => (x === null || !Number.isInteger(x) ? x : x + 0.6 * (((i * 0.618034) % 1) - 0.5));
+    const known = props.x.map((x, i) => [beside(x, i), props.y[i]] as const).filter((p): p is [number, number] => p[0] !== null && p[1] !== null && p[1] !== undefined && (p[1] > 0 || !props.log));
     known.sort((a, b) => a[0] - b[0]);
     return [known.map((p) => p[0]), known.map((p) => p[1])] as uPlot.AlignedData;
   }, [props.x, props.y, props.log]);

@@ -44,7 +44,7 @@ function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element 
         <h2>Distributions</h2>
         <div class="row">
           <label><input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />Log scale</label>
-          <label><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
+          <label title="The share of the requests that took longer, on a logarithmic axis"><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
         </div>
       </div>
       <div class="charts three">

@@ -1,6 +1,7 @@
 // The charts of a run on one time axis.
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import { embedded } from "../api/embedded";
 import type { Timeseries } from "../api/timeseries";
 import { cycle, type Color } from "../charts/colors";
 import { Cursor, Plot, type Column, type Line, type Mark, type Region } from "../charts/plot";
@@ -18,11 +19,11 @@ export function Charts({ store }: { store: RunStore }): JSX.Element {
     <section aria-label="Over time">
       <div class="row between">
         <h2>Over time</h2>
-        <label>Each point is
+        {embedded ? <p class="muted">Each point is {s.step_sec} s</p> : <label>Each point is
           <select value={store.step.value} onChange={(e) => { store.step.value = Number(e.currentTarget.value); }}>
             {steps.map(([value, text]) => <option value={value}>{value === 0 ? `auto (${s.step_sec} s)` : text}</option>)}
           </select>
-        </label>
+        </label>}
       </div>
       <div class="charts">{charts(s, store).map((c) => <Plot key={c.title} x={s.time_sec} regions={regions(s)} cursor={cursor} {...c} />)}</div>
     </section>

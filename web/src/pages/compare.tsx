@@ -1,7 +1,8 @@
 // Up to ten runs side by side, against one of them.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { getJSON, type Run, type Schemas } from "../api/client";
+import { address, getJSON, type Run, type Schemas } from "../api/client";
+import { embedded } from "../api/embedded";
 import { read, type Timeseries } from "../api/timeseries";
 import { cycle } from "../charts/colors";
 import { Cursor, Plot } from "../charts/plot";
@@ -45,7 +46,15 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
   };
   return (
     <>
-      <h1>Compare {entries.length} runs</h1>
+      <div class="row between">
+        <h1>{embedded ? "Comparison of" : "Compare"} {entries.length} runs</h1>
+        {!embedded && (
+          <span class="row">
+            <a class="button" href={address(`api/compare/report.html?ids=${all}`).href} download="aiperfd-comparison.html">HTML report</a>
+            <a class="button" href={address(`api/compare/report.md?ids=${all}`).href} download="aiperfd-comparison.md">Markdown</a>
+          </span>
+        )}
+      </div>
       <Legend entries={entries} baseline={(id) => reorder([id, ...ids.filter((x) => x !== id)])} remove={(id) => { choose(id, false); reorder(ids.filter((x) => x !== id)); }} />
       <Deltas of={comparison} />
       <Overlays entries={entries} />
@@ -69,8 +78,8 @@ function Legend(props: { entries: Entry[]; baseline: (id: string) => void; remov
             <a href={link("runs/" + run.id)}>{title(run)}</a>
             <span class="muted">{run.models.join(", ")} · {load(run)} · {format.date(run.started_at)}</span>
             <StatePill run={run} />{run.client?.verdict !== "ok" && <ClientPill client={run.client} />}<VerdictPill verdict={run.verdict} />
-            {i === 0 ? <span class="tag">baseline</span> : <button class="quiet" type="button" onClick={() => props.baseline(run.id)}>Make baseline</button>}
-            <button class="quiet" type="button" onClick={() => props.remove(run.id)} aria-label={"Remove " + title(run)}>Remove</button>
+            {i === 0 ? <span class="tag">baseline</span> : !embedded && <button class="quiet" type="button" onClick={() => props.baseline(run.id)}>Make baseline</button>}
+            {!embedded && <button class="quiet" type="button" onClick={() => props.remove(run.id)} aria-label={"Remove " + title(run)}>Remove</button>}
           </li>
         ))}
       </ul>
@@ -157,7 +166,7 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
           <table>
             <thead><tr><th class="text">Field</th>{of.runs.map((r) => <th key={r.id} class="text">{title(r)}</th>)}</tr></thead>
-            <tbody>{of.differences.map((d) => <tr key={d.pointer}><td class="text"><code>{d.pointer}</code></td>{d.values.map((v) => <td class="text">{text(v)}</td>)}</tr>)}</tbody>
+            <tbody>{of.differences.map((d) => <tr key={d.pointer}><td class="text"><code>{d.pointer}</code></td>{of.runs.map((r) => <td class="text" key={r.id}>{text(d.values.find((v) => v.run === r.id)?.value)}</td>)}</tr>)}</tbody>
           </table>
         </div>
       )}

@@ -44,7 +44,7 @@ function Part({ run }: { run: Run }): JSX.Element {
             </select>
           </label>
           <label><input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />Log scale</label>
-          <label><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
+          <label title="The share of the requests that took longer, on a logarithmic axis"><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
         </div>
       </div>
       <ErrorText error={read.error} />
@@ -113,8 +113,25 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
       <div class="charts">
         {run.streaming && <Scatter title="Time to first token" x={s[first]} y={s.time_to_first_token} xLabel={against[first][0]} xText={against[first][1]} yText={duration} log={log} color="blue" />}
         <Scatter title="Request latency" x={s[second]} y={s.request_latency} xLabel={against[second][0]} xText={against[second][1]} yText={duration} log={log} color="green" />
+        <Lengths title="Input tokens" values={s.input_tokens} />
+        <Lengths title="Output tokens" values={s.output_tokens} />
       </div>
       <p class="muted">{s.of > s.end_sec.length ? `A uniform sample of ${format.count(s.end_sec.length)} of the ${format.count(s.of)} requests that succeeded.` : `All ${format.count(s.of)} requests that succeeded.`}</p>
     </>
   );
+}
+
+/** Lengths shows how numbers of tokens are distributed. */
+function Lengths({ title, values }: { title: string; values: (number | null)[] }): JSX.Element | null {
+  const { bounds, counts, marks } = useMemo(() => {
+    const known = values.filter((v): v is number => v !== null).sort((a, b) => a - b);
+    const low = known[0] ?? 0, span = (known.at(-1) ?? 0) - low + 1;
+    const width = Math.ceil(span / 60);
+    const counts = new Array<number>(Math.ceil(span / width)).fill(0);
+    for (const v of known) counts[Math.floor((v - low) / width)]!++;
+    const mark = (q: number, label: string, color: Mark["color"]): Mark => ({ label, color, value: known[Math.floor(q * (known.length - 1))] ?? 0 });
+    return { bounds: [...counts.map((_, i) => low + i * width), low + counts.length * width], counts, marks: [mark(0.5, "p50", "green"), mark(0.9, "p90", "yellow")] };
+  }, [values]);
+  if (counts.length < 2) return null; // all are equal
+  return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} linear={format.short} />;
 }

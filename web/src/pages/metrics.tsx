@@ -1,11 +1,12 @@
 // The percentiles of a run: of all requests, or of those that ended in the last seconds.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { getJSON, type Stats } from "../api/client";
-import type { Timeseries } from "../api/timeseries";
+import { getJSON, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
 import type { RunStore } from "../state/run";
 import { Card } from "../ui/parts";
+
+type Distributions = Schemas["wire.Distributions"];
 
 const main = [
   "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
@@ -24,6 +25,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   const last = useRecent(store, live && latest);
   const shown = live && latest ? last : metrics;
   const tags = live && latest ? windowed.filter((tag) => shown[tag]) : all ? Object.keys(metrics).sort() : main.filter((tag) => metrics[tag]);
+  const withheld = live && latest ? {} : (store.results.value?.stream?.withheld ?? {});
   const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
   return (
     <Card>
@@ -45,7 +47,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
             {tags.map((tag) => (
               <tr key={tag}>
                 <td class="text" title={tag}>{shown[tag]!.header}</td>
-                {columns.map((c) => <td>{format.number(shown[tag]![c])}</td>)}
+                {columns.map((c) => <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />)}
                 <td class="text">{shown[tag]!.unit}</td>
               </tr>
             ))}
@@ -53,6 +55,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
           </tbody>
         </table>
       </div>
+      <Notes tags={tags} metrics={shown} withheld={withheld} />
       {!(live && latest) && (
         <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
       )}
@@ -60,31 +63,57 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   );
 }
 
-/** useRecent reads the percentiles of the last whole window again with each point of the series. */
+/** Cell is a statistic with its confidence interval. Percentiles that mean nothing are not
+ * shown, and those of too few requests have a mark. */
+function Cell({ stats, of, withheld }: { stats: Stats; of: keyof Stats & string; withheld: string | undefined }): JSX.Element {
+  if (withheld && of.startsWith("p")) return <td title={withheld}>withheld</td>;
+  const interval = stats.intervals?.[of];
+  const unsure = stats.unsupported_percentiles?.includes(of);
+  const title = interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
+  return <td title={unsure ? few : title}>{format.number(stats[of] as number | undefined)}{unsure && "*"}</td>;
+}
+
+const few = "Too few requests: fewer than five independent values lie beyond this percentile";
+
+/** Notes explains the marks of the table. */
+function Notes({ tags, metrics, withheld }: { tags: string[]; metrics: Record<string, Stats>; withheld: Record<string, { reason: string }> }): JSX.Element {
+  const reasons = new Set(tags.flatMap((tag) => withheld[tag]?.reason ?? []));
+  const unsure = tags.some((tag) => metrics[tag]!.unsupported_percentiles?.length);
+  const intervals = tags.some((tag) => metrics[tag]!.intervals);
+  return (
+    <>
+      {[...reasons].map((reason) => <p class="muted">Withheld: {reason}.</p>)}
+      {unsure && <p class="muted">* {few}.</p>}
+      {intervals && <p class="muted">Point at a number for its 95 % confidence interval.</p>}
+    </>
+  );
+}
+
+/** useRecent reads the distributions of the last seconds again with each point of the series. */
 function useRecent(store: RunStore, on: boolean): Record<string, Stats> {
   const [stats, setStats] = useState<Record<string, Stats>>({});
   const next = store.series.value?.next_sec ?? 0;
-  const point = Math.floor(next / recent);
   useEffect(() => {
-    if (!on) return;
+    if (!on || next === 0) return;
     let wanted = true;
-    // Points begin at multiples of their length.
-    const from = Math.max(0, point - 1) * recent;
-    getJSON<Timeseries>(`api/runs/${store.id}/timeseries?metric=${windowed.join(",")}&step=${recent}s&from=${from}`).then((s) => {
-      if (wanted) setStats(lastPoint(s, store.metrics.value));
+    const query = `?metric=${windowed.join(",")}&from=${Math.max(0, next - recent)}&to=${next}&points=${recent}`;
+    getJSON<Distributions>(`api/runs/${store.id}/distributions${query}`).then((d) => {
+      if (wanted) setStats(statsOf(d, store.metrics.value));
     }, () => undefined);
     return () => { wanted = false; };
-  }, [on, point]);
+  }, [on, next]);
   return on ? stats : {};
 }
 
-function lastPoint(s: Timeseries, known: Record<string, Stats>): Record<string, Stats> {
-  const at = s.time_sec.length - 1;
+function statsOf(d: Distributions, known: Record<string, Stats>): Record<string, Stats> {
   const out: Record<string, Stats> = {};
-  for (const [tag, { unit, values }] of Object.entries(s.series)) {
-    if (!values.count?.[at]) continue;
-    const point = Object.fromEntries(Object.entries(values).map(([stat, column]) => [stat, column[at]]));
-    out[tag] = { ...known[tag]!, header: known[tag]?.header ?? tag, unit, ...point } as Stats;
+  for (const [tag, of] of Object.entries(d.distributions)) {
+    if (of.count === 0) continue;
+    const at = (quantile: number) => of.values[d.quantiles.indexOf(quantile)];
+    out[tag] = {
+      ...known[tag]!, header: known[tag]?.header ?? tag, unit: of.unit,
+      avg: of.avg, min: of.min, max: of.max, p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99),
+    } as Stats;
   }
   return out;
 }

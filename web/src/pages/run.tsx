@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { address, ended, getJSON, postJSON, send, type Phase, type Run, type Schemas } from "../api/client";
+import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { RunStore } from "../state/run";
@@ -43,10 +44,12 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Slowest run={run} />
         </>
       )}
-      <div class="columns">
-        <Artifacts store={store} run={run} />
-        <Again run={run} />
-      </div>
+      {!embedded && (
+        <div class="columns">
+          <Artifacts store={store} run={run} />
+          <Again run={run} />
+        </div>
+      )}
     </>
   );
 }
@@ -55,13 +58,13 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const base = "api/runs/" + run.id;
   const [editing, setEditing] = useState(false);
   const facts = [
-    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), load(run),
+    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), run.kind !== "sweep" && load(run),
     run.started_at && "started " + format.date(run.started_at), run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
   return (
     <section class="run-head" aria-labelledby="run-name">
       <div>
-        {run.parent_id && <p class="muted"><a href={link("runs/" + run.parent_id)}>Sweep</a></p>}
+        {run.parent_id && !embedded && <p class="muted"><a href={link("runs/" + run.parent_id)}>Sweep</a></p>}
         <h1 id="run-name">{run.name || run.models.join(", ") || run.id}</h1>
         <p class="muted">{facts.filter(Boolean).join(" · ")}</p>
         <p class="muted"><code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
@@ -75,8 +78,8 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         <StatePill run={run} />
         <ClientPill client={run.client} />
         <VerdictPill verdict={run.verdict} />
-        <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>
-        {ended(run.state) ? (
+        {!embedded && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}
+        {embedded ? null : ended(run.state) ? (
           <>
             <a class="button" href={link("new", { from: run.id })}>Run again</a>
             <button type="button" onClick={() => { choose(run.id, true); go(link("")); }}>Compare with …</button>
@@ -138,7 +141,9 @@ function phaseText(p: Phase, run: Run): string {
 function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const m = store.metrics.value;
   const phase = store.phase();
-  const spread = (tag: string) => `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
+  const withheld = store.results.value?.stream?.withheld ?? {};
+  const median = (tag: string) => (withheld[tag] ? "withheld" : format.number(m[tag]?.p50));
+  const spread = (tag: string) => (withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`);
   const errors = phase?.request_errors ?? run.summary?.errors ?? 0;
   const share = phase?.requests_completed ? errors / phase.requests_completed : 0;
   const goodput = m.goodput?.avg ?? run.summary?.goodput_per_sec;
@@ -147,8 +152,8 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       <Tile label="Requests" value={format.number(m.request_throughput?.avg)} unit="req/s" note={format.count(phase?.requests_completed) + " completed"} />
       {goodput !== undefined && goodput !== null && <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />}
       <Tile label="Output" value={format.number(m.output_token_throughput?.avg)} unit="tokens/s" note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"} />
-      {m.time_to_first_token && <Tile label="TTFT p50" value={format.number(m.time_to_first_token.p50)} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
-      {m.inter_token_latency && <Tile label="ITL p50" value={format.number(m.inter_token_latency.p50)} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
+      {m.time_to_first_token && <Tile label="TTFT p50" value={median("time_to_first_token")} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
+      {m.inter_token_latency && <Tile label="ITL p50" value={median("inter_token_latency")} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
       <Tile label="Latency p50" value={format.number(m.request_latency?.p50)} unit="ms" note={spread("request_latency")} title="From the start of a request to its last byte" />
       <Tile label="Errors" value={format.count(errors)} note={format.percent(share) + " of requests"} bad={errors > 0} />
     </section>
@@ -165,8 +170,8 @@ function Objectives({ run }: { run: Run }): JSX.Element | null {
           {results.map((r) => (
             <tr>
               <td><span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span></td>
-              <td class="text">{r.objective}</td>
-              <td>{format.number(r.value)} {r.unit}{r.uncertain && <span class="muted"> (uncertain)</span>}</td>
+              <td class="text wrap">{r.objective}</td>
+              <td class="wrap">{format.number(r.value)} {r.unit}{r.uncertain && <span class="muted"> (uncertain)</span>}</td>
             </tr>
           ))}
         </tbody>
@@ -205,17 +210,23 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   return (
     <Card title="Files">
       {files.length === 0 ? <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p> : (
-        <>
-          <ul class="files" tabIndex={0} aria-label="Files">
-            {files.map((f) => (
-              <li key={f.name}><a href={address(f.href.replace(/^\//, "")).href} download>{f.name}</a><span class="muted">{format.bytes(f.size)}</span></li>
-            ))}
-          </ul>
-          <p class="row"><a class="button" href={base + "artifacts.zip"} download>All as zip</a></p>
-        </>
+        <ul class="files" tabIndex={0} aria-label="Files">
+          {files.map((f) => (
+            <li key={f.name}><a href={address(f.href.replace(/^\//, "")).href} download>{f.name}</a><span class="muted">{format.bytes(f.size)}</span></li>
+          ))}
+        </ul>
       )}
+      <p class="row">
+        {files.length > 0 && <a class="button" href={base + "artifacts.zip"} download>All as zip</a>}
+        <a class="button" href={base + "report.html"} download={reportName(run) + ".html"}>HTML report</a>
+        <a class="button" href={base + "report.md"} download={reportName(run) + ".md"}>Markdown</a>
+      </p>
     </Card>
   );
+}
+
+function reportName(run: Run): string {
+  return `aiperfd-report-${run.id.slice(0, 12)}`;
 }
 
 function depth(name: string): number {

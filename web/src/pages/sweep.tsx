@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJSON, type Run, type Schemas } from "../api/client";
+import { embedded } from "../api/embedded";
 import { connections, listen } from "../api/feed";
 import { Plot } from "../charts/plot";
 import * as format from "../format";
@@ -55,6 +56,11 @@ function useIntervals(ids: string[]): Map<string, Map<string, Interval>> {
     let wanted = true;
     void (async () => {
       const out = new Map<string, Map<string, Interval>>();
+      if (embedded) {
+        collect(await getJSON<Comparison>("intervals"), out);
+        setFound(out);
+        return;
+      }
       for (let i = 0; i + 1 < Math.min(ids.length, mostIntervals) && wanted; i += compared) {
         // Two runs at least: the last part begins with a run of the one before, if necessary.
         const part = ids.slice(Math.min(i, ids.length - 2), i + compared);
@@ -158,12 +164,12 @@ function Cells({ cells }: { cells: Run[] }): JSX.Element {
     <Card title="Cells">
       <div class="scroll" tabIndex={0} role="region" aria-label="Cells">
         <table>
-          <thead><tr><th><span class="hidden-text">Compare</span></th><th class="text">Cell</th><th class="text">State</th><th class="text">Load</th><th>req/s</th><th>tokens/s</th><th>TTFT p50</th><th>TTFT p99</th><th>Latency p50</th><th>Latency p99</th><th>Errors</th></tr></thead>
+          <thead><tr>{!embedded && <th><span class="hidden-text">Compare</span></th>}<th class="text">Cell</th><th class="text">State</th><th class="text">Load</th><th>req/s</th><th>tokens/s</th><th>TTFT p50</th><th>TTFT p99</th><th>Latency p50</th><th>Latency p99</th><th>Errors</th></tr></thead>
           <tbody>
             {cells.map((c) => (
               <tr key={c.id}>
-                <td><input type="checkbox" aria-label={"Compare " + c.name} checked={chosen.value.includes(c.id)} onChange={(e) => choose(c.id, e.currentTarget.checked)} /></td>
-                <td class="text"><a href={link("runs/" + c.id)}>{c.name || c.id.slice(0, 12)}</a></td>
+                {!embedded && <td><input type="checkbox" aria-label={"Compare " + c.name} checked={chosen.value.includes(c.id)} onChange={(e) => choose(c.id, e.currentTarget.checked)} /></td>}
+                <td class="text"><a href={link("runs/" + c.id)}>{c.cell?.variation_label || c.name || c.id.slice(0, 12)}</a></td>
                 <td class="text"><StatePill run={c} /> {c.client?.verdict !== "ok" && <ClientPill client={c.client} />} <VerdictPill verdict={c.verdict} /></td>
                 <td class="text">{load(c)}</td>
                 <td>{format.number(c.summary?.request_throughput_per_sec)}</td>

@@ -1,6 +1,7 @@
 // One run that is shown: read over HTTP, then kept up to date by the feed.
 import { effect, signal, untracked } from "@preact/signals";
 import { ended, getJSON, Problem, type Metrics, type Phase, type Progress, type Run, type Schemas, type Stats } from "../api/client";
+import { embedded } from "../api/embedded";
 import { connection, connections, listen, type Message } from "../api/feed";
 import { follow, read, type Timeseries } from "../api/timeseries";
 
@@ -43,6 +44,7 @@ export class RunStore {
       }),
     );
     getJSON<{ slos?: Record<string, number> | null }>(`api/runs/${id}/config`).then((c) => { this.slos.value = c.slos ?? {}; }, () => undefined);
+    if (embedded) return;
     this.every(seriesEvery, () => (this.live() ? this.readSeries() : undefined));
     this.every(runEvery, () => (this.live() && connection.value !== "live" ? this.refresh() : undefined));
   }
@@ -54,7 +56,7 @@ export class RunStore {
   }
 
   live(): boolean {
-    return this.run.value !== null && !ended(this.run.value.state);
+    return !embedded && this.run.value !== null && !ended(this.run.value.state);
   }
 
   /** phase is the profiling phase that started last, or the last phase. */
@@ -86,7 +88,7 @@ export class RunStore {
       this.progress.value = progress;
       this.metrics.value = metrics.metrics as Record<string, Stats>;
       this.problem.value = null;
-      if (ended(run.state)) await this.finish(base);
+      if (ended(run.state) && !embedded) await this.finish(base);
     } catch (error) {
       if (!this.closed) this.problem.value = error;
     }

@@ -2,11 +2,13 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON } from "../api/client";
+import { embedded } from "../api/embedded";
 
-/** Lazily renders its children once the place where they stand is near the window. */
+/** Lazily renders its children once the place where they stand is near the window; in a
+ * report at once, because all of it can be printed. */
 export function Lazily({ children }: { children: () => ComponentChildren }): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
+  const [near, setNear] = useState(embedded !== null);
   useEffect(() => {
     if (near) return;
     const observer = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) setNear(true); }, { rootMargin: "300px" });
@@ -16,8 +18,9 @@ export function Lazily({ children }: { children: () => ComponentChildren }): JSX
   return near ? <>{children()}</> : <div ref={place} class="later" />;
 }
 
-/** Milliseconds between two readings while a run is active. */
-const readEvery = 5000;
+/** Milliseconds between two readings while a run is active, and at least so many times as long
+ * as the answer took, so that readers of a long run do not take the daemon's time from it. */
+const readEvery = 5000, rest = 50;
 
 /** useReading reads a path of the API, again and again while live, and once more at the end.
  * What was read stays until the next answer is there. */
@@ -26,13 +29,14 @@ export function useReading<T>(path: string, live: boolean): { value: T | null; e
   useEffect(() => {
     let over = false, timer = 0;
     const read = async () => {
+      const from = performance.now();
       if (!document.hidden) {
         await getJSON<T>(path).then(
           (value) => { if (!over) setState({ path, value, error: null }); },
           (error: unknown) => { if (!over) setState((s) => ({ ...s, path, error })); },
         );
       }
-      if (!over && (live || document.hidden)) timer = window.setTimeout(read, readEvery);
+      if (!over && (live || document.hidden)) timer = window.setTimeout(read, Math.max(readEvery, rest * (performance.now() - from)));
     };
     void read();
     return () => {

@@ -2,7 +2,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Problem, type Run } from "../api/client";
+import { embedded } from "../api/embedded";
 import * as format from "../format";
+import { choice, setTheme } from "./theme";
 
 /** StatePill shows the state of a run. */
 export function StatePill({ run }: { run: Pick<Run, "state" | "queue_position" | "state_reason"> }): JSX.Element {
@@ -31,7 +33,7 @@ export function Tile(props: { label: string; value: string; unit?: string; note?
   return (
     <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
       <span>{props.label}</span>
-      <b>{props.value}{props.unit && props.value !== format.absent && <small>{props.unit}</small>}</b>
+      <b>{props.value}{props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}</b>
       {props.note && <span class="sub">{props.note}</span>}
     </div>
   );
@@ -78,7 +80,8 @@ export function Action(props: { text: string; class?: string; confirm?: string; 
 }
 
 /** Copy shows a text with a button that copies it. */
-export function Copy({ text, label }: { text: string; label: string }): JSX.Element {
+export function Copy({ text, label }: { text: string; label: string }): JSX.Element | null {
+  if (embedded) return null; // only pages from the daemon may use the clipboard
   const [done, setDone] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -86,6 +89,15 @@ export function Copy({ text, label }: { text: string; label: string }): JSX.Elem
     setTimeout(() => setDone(false), 1500);
   };
   return <button type="button" class="quiet" onClick={copy} aria-label={label}>{done ? "copied" : "copy"}</button>;
+}
+
+export function ThemeButton(): JSX.Element {
+  const next = { auto: "dark", dark: "light", light: "auto" } as const;
+  return (
+    <button class="quiet" type="button" onClick={() => setTheme(next[choice.value])} title="Change the theme">
+      Theme: {choice.value}
+    </button>
+  );
 }
 
 export function Bar({ percent, label }: { percent: number | null | undefined; label: string }): JSX.Element {
@@ -107,6 +119,7 @@ export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
 
 export function lasted(run: Pick<Run, "started_at" | "ended_at">): number | null {
   if (!run.started_at) return null;
-  const end = run.ended_at ? Date.parse(run.ended_at) : Date.now();
+  const now = embedded?.as_of ? Date.parse(embedded.as_of) : Date.now();
+  const end = run.ended_at ? Date.parse(run.ended_at) : now;
   return (end - Date.parse(run.started_at)) / 1000;
 }

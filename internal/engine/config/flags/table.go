@@ -257,7 +257,7 @@ func options() []option {
 		{names: "--network-latency-ping-interval", group: "Network Latency", kind: optText, status: refused, help: "Probe period."},
 		{names: "--gpu-telemetry", group: "GPU Telemetry", kind: optWords, status: refused, redact: redact.URLs, help: "Words: pynvml, amdsmi, dashboard; URLs; a .csv of metrics."},
 		{names: "--no-gpu-telemetry", group: "GPU Telemetry", kind: optBool, path: "gpuTelemetry.enabled", redact: redact.Bool, help: "Do not collect GPU telemetry (always the case: it is not supported yet)."},
-		{names: "--ui-type --ui", group: "UI", kind: optText, path: "runtime.ui", def: "simple on a terminal, else none", help: "Display during a run: simple (progress bar and live numbers), dashboard (draws the same as simple) or none (log lines)."},
+		{names: "--ui-type --ui", group: "UI", kind: optText, path: "runtime.ui", def: "dashboard on a terminal, else none", help: "Display during a run: dashboard (full screen), simple (progress bar) or none (log lines)."},
 		{names: "--num-profile-runs", group: "Multi-Run", kind: optNumber, path: "multiRun.numRuns", def: "1", help: "Number of runs of each variation, or of the benchmark, at most 10. The results are means with confidence intervals."},
 		{names: "--profile-run-cooldown-seconds", group: "Multi-Run", kind: optNumber, path: "multiRun.cooldownSeconds", def: "0", help: "Pause between the runs of a variation in seconds."},
 		{names: "--confidence-level", group: "Multi-Run", kind: optNumber, path: "multiRun.confidenceLevel", def: "0.95", help: "Level of the confidence intervals over the runs."},

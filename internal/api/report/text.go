@@ -1,0 +1,377 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// The lengths of lists in the text of a report.
+const (
+	maxErrors      = 10
+	maxWarnings    = 8
+	maxCells       = 30
+	maxDifferences = 12
+)
+
+// text is a report without charts. Its strings are plain: foreign ones are in them as they
+// are.
+type text struct {
+	Title  string
+	Alerts []alert // what a reader must know before the numbers
+	Facts  []string
+	Tables []table
+	Lists  []list
+	Origin string // what made the report, and of which run
+}
+
+type alert struct {
+	Title string
+	Lines []string
+}
+
+type table struct {
+	Title  string
+	Header []string
+	Left   int // columns with text; those after them have numbers
+	Rows   [][]string
+	More   string // what is left out; may be empty
+}
+
+type list struct {
+	Title string
+	Items []string
+}
+
+// text returns the report in words and tables.
+func (c *content) text() *text {
+	if len(c.runs) > 1 {
+		return c.comparedText()
+	}
+	r := &c.runs[0]
+	t := &text{Title: title(r), Facts: []string{facts(r), outcome(r)}, Origin: fmt.Sprintf("aiperfd %s, run %s, seed %d", r.Version, r.ID, r.RandomSeed)}
+	t.alarm(r, "")
+	if !c.asOf.IsZero() {
+		t.Alerts = append(t.Alerts, alert{Title: "The run had not ended at " + c.asOf.Format(time.RFC3339) + "."})
+	}
+	if r.Kind == run.KindSweep {
+		t.add(cells(&c.cells))
+	} else {
+		t.add(c.latencies(), rates(c.comparison), objectives(r), failures(&c.errors))
+	}
+	t.warn(r)
+	return t
+}
+
+// add adds the tables that have rows.
+func (t *text) add(tables ...table) {
+	for i := range tables {
+		if len(tables[i].Rows) > 0 {
+			t.Tables = append(t.Tables, tables[i])
+		}
+	}
+}
+
+// alarm adds what makes the numbers of a run doubtful, the client's verdict first.
+func (t *text) alarm(r *wire.Run, prefix string) {
+	if client := r.Client; client != nil && (client.Verdict == verdict.Suspect || client.Verdict == verdict.Invalid) {
+		a := alert{Title: prefix + "The load generator may have distorted these numbers (client verdict: suspect)."}
+		if client.Verdict == verdict.Invalid {
+			a.Title = prefix + "Do not use these numbers: the load generator distorted them (client verdict: invalid)."
+		}
+		for i := range client.Reasons {
+			a.Lines = append(a.Lines, client.Reasons[i].Message)
+		}
+		t.Alerts = append(t.Alerts, a)
+	}
+	if r.Error != nil {
+		t.Alerts = append(t.Alerts, alert{Title: prefix + "The run failed (" + string(r.Error.Code) + ").", Lines: []string{r.Error.Message}})
+	}
+}
+
+// warn adds the warnings of a run.
+func (t *text) warn(r *wire.Run) {
+	l := list{Title: "Warnings"}
+	left := 0
+	for i := range r.Warnings {
+		detail := r.Warnings[i].Detail
+		switch {
+		case slices.ContainsFunc(t.Alerts, func(a alert) bool { return slices.Contains(a.Lines, detail) }):
+		case len(l.Items) < maxWarnings:
+			l.Items = append(l.Items, detail)
+		default:
+			left++
+		}
+	}
+	if left > 0 {
+		l.Items = append(l.Items, plural(int64(left), "more warning"))
+	}
+	if len(l.Items) > 0 {
+		t.Lists = append(t.Lists, l)
+	}
+}
+
+// title returns how a run is called.
+func title(r *wire.Run) string {
+	return cmp.Or(r.Name, strings.Join(r.Models, ", "), "Run "+r.ID)
+}
+
+// facts returns what was measured and with which load.
+func facts(r *wire.Run) string {
+	endpoint := r.Endpoint
+	if r.Streaming {
+		endpoint += ", streaming"
+	}
+	parts := []string{strings.Join(r.Models, ", "), strings.Join(r.Targets, ", "), endpoint}
+	if r.Kind == run.KindSweep {
+		return join(append([]string{"sweep"}, parts...))
+	}
+	return join(append(parts, load(r)))
+}
+
+// outcome returns how a run ended.
+func outcome(r *wire.Run) string {
+	parts := []string{string(r.State)}
+	if s := r.Summary; s != nil && r.Kind == run.KindRun {
+		parts = append(parts, plural(s.Requests, "request"), plural(s.Errors, "error"))
+	}
+	if r.StartedAt != nil {
+		parts = append(parts, "started "+r.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+		if r.EndedAt != nil {
+			parts = append(parts, "took "+r.EndedAt.Sub(*r.StartedAt).Round(100*time.Millisecond).String())
+		}
+	}
+	return join(append(parts, verdicts(r)))
+}
+
+// verdicts returns what is known of the quality of a run.
+func verdicts(r *wire.Run) string {
+	var parts []string
+	if r.Verdict != nil {
+		parts = append(parts, "objectives: "+*r.Verdict)
+	}
+	if r.Client != nil {
+		parts = append(parts, "client: "+string(r.Client.Verdict))
+	}
+	return join(parts)
+}
+
+// load returns the load of a run; empty if it is not one number.
+func load(r *wire.Run) string {
+	var parts []string
+	if r.RequestRate != nil {
+		parts = append(parts, number(r.RequestRate)+" req/s")
+	}
+	if r.Concurrency != nil {
+		parts = append(parts, fmt.Sprintf("%d concurrent", *r.Concurrency))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// join joins the parts that are not empty.
+func join(parts []string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+}
+
+// latencies returns the distributions that matter most.
+func (c *content) latencies() table {
+	t := table{Title: "Latency", Header: []string{"Metric", "Unit", "avg", "p50", "p90", "p99"}, Left: 2}
+	tags := []string{
+		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency", "output_token_throughput_per_user",
+		"session_latency", "input_sequence_length", "output_sequence_length",
+	}
+	for _, tag := range tags {
+		m := find(c.comparison, tag)
+		if m == nil {
+			continue
+		}
+		row := []string{m.Header, m.Unit}
+		for _, name := range t.Header[2:] {
+			if name != "avg" && c.withheld[tag].Reason != "" {
+				row = append(row, "withheld")
+				continue
+			}
+			row = append(row, withInterval(statistic(m, name)))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.More = intervalNote(t.Rows)
+	return t
+}
+
+// intervalNote explains the intervals of a table that has some.
+func intervalNote(rows [][]string) string {
+	for _, row := range rows {
+		if slices.ContainsFunc(row[2:], func(cell string) bool { return strings.Contains(cell, "(") }) {
+			return "In parentheses: 95 % confidence intervals of this run. They do not say how far another run would differ."
+		}
+	}
+	return ""
+}
+
+// rates returns the metrics that are one number.
+func rates(c *compare.Comparison) table {
+	t := table{Title: "Throughput", Header: []string{"Metric", "Unit", "Value"}, Left: 2}
+	for _, tag := range []string{"request_throughput", "goodput", "output_token_throughput", "total_token_throughput", "error_request_count"} {
+		if m := find(c, tag); m != nil {
+			t.Rows = append(t.Rows, []string{m.Header, m.Unit, withInterval(statistic(m, "avg"))})
+		}
+	}
+	return t
+}
+
+func find(c *compare.Comparison, tag string) *compare.Metric {
+	if i := slices.IndexFunc(c.Metrics, func(m compare.Metric) bool { return m.Tag == tag }); i >= 0 {
+		return &c.Metrics[i]
+	}
+	return nil
+}
+
+// statistic returns a statistic of the first run; nil if there is none.
+func statistic(m *compare.Metric, name string) *compare.Value {
+	for i := range m.Statistics {
+		if m.Statistics[i].Name == name {
+			return &m.Statistics[i].Values[0]
+		}
+	}
+	return nil
+}
+
+// withInterval returns a value with its confidence interval, if it has one.
+func withInterval(v *compare.Value) string {
+	switch {
+	case v == nil:
+		return absent
+	case v.Interval == nil:
+		return number(v.Value)
+	}
+	value, low, high := number(v.Value), number(&v.Interval[0]), number(&v.Interval[1])
+	if low == high && value == low {
+		return value
+	}
+	return fmt.Sprintf("%s (%s–%s)", value, low, high)
+}
+
+// objectives returns which objectives a run met.
+func objectives(r *wire.Run) table {
+	t := table{Title: "Service level objectives", Header: []string{"", "Objective", "Measured"}, Left: 2}
+	if r.Summary == nil {
+		return t
+	}
+	for i := range r.Summary.SLOs {
+		s := &r.Summary.SLOs[i]
+		met, value := "met", number(s.Value)+" "+s.Unit
+		if !s.Met {
+			met = "missed"
+		}
+		if s.Uncertain {
+			value += " (uncertain)"
+		}
+		t.Rows = append(t.Rows, []string{met, s.Objective, value})
+	}
+	return t
+}
+
+// failures returns the most frequent errors.
+func failures(e *wire.Errors) table {
+	t := table{Title: "Errors", Header: []string{"Class", "Message", "Requests"}, Left: 2}
+	for i := range e.Items {
+		if i == maxErrors {
+			t.More = plural(int64(len(e.Items)-i), "more kind") + " of error"
+			break
+		}
+		g := &e.Items[i]
+		t.Rows = append(t.Rows, []string{g.Class, cut(cmp.Or(g.Sample, g.Message)), strconv.FormatInt(g.Count, 10)})
+	}
+	return t
+}
+
+// cells returns the runs of a sweep.
+func cells(l *wire.RunList) table {
+	t := table{
+		Title: "Runs", Left: 3,
+		Header: []string{"Run", "Load", "State", "req/s", "tokens/s", "TTFT p50 ms", "TTFT p99 ms", "Latency p50 ms", "Latency p99 ms", "Errors"},
+	}
+	for i := range l.Items {
+		if i == maxCells {
+			t.More = plural(int64(l.Total-i), "more run")
+			break
+		}
+		r := &l.Items[i]
+		s := cmp.Or(r.Summary, new(run.Summary))
+		name := r.Name
+		if r.Cell != nil && r.Cell.Label != "" {
+			name = r.Cell.Label
+		}
+		t.Rows = append(t.Rows, []string{
+			cmp.Or(name, r.ID), cmp.Or(load(r), absent), join([]string{string(r.State), verdicts(r)}), number(s.RequestThroughput), number(s.OutputTokenThroughput),
+			number(s.TTFTP50), number(s.TTFTP99), number(s.LatencyP50), number(s.LatencyP99), strconv.FormatInt(s.Errors, 10),
+		})
+	}
+	return t
+}
+
+const absent = "–"
+
+// number writes three significant digits, or a whole number with separators; nil is absent.
+func number(v *float64) string {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return absent
+	}
+	size := math.Abs(*v)
+	switch {
+	case size >= 999.5:
+		return grouped(int64(math.Round(*v)))
+	case size >= 100:
+		return strconv.FormatFloat(*v, 'f', 0, 64)
+	case size >= 1 && size < 10:
+		return trimmed(*v, 2)
+	case size >= 10:
+		return trimmed(*v, 1)
+	}
+	return strconv.FormatFloat(*v, 'g', 2, 64)
+}
+
+// trimmed writes a number with at most so many decimals.
+func trimmed(v float64, decimals int) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', decimals, 64), "0"), ".")
+}
+
+// grouped writes a whole number with separators of thousands.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// plural writes a number of things.
+func plural(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return grouped(n) + " " + noun
+}
+
+// cut shortens a text that may be long.
+func cut(s string) string {
+	const most = 200 // characters
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

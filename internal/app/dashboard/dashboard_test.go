@@ -1,0 +1,227 @@
+package dashboard
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// stats returns statistics whose percentiles are multiples of their average.
+func stats(unit string, avg float64) wire.Stats {
+	return wire.Stats{Unit: unit, Avg: &avg, P50: new(avg * 0.9), P90: new(avg * 2), P95: new(avg * 2.5), P99: new(avg * 4), Max: new(avg * 6)}
+}
+
+// timeseries returns time series of some points.
+func timeseries(points int) *wire.Timeseries {
+	out := &wire.Timeseries{Series: map[string]wire.Series{}}
+	for i, name := range Series() {
+		s := wire.Series{Values: map[string]wire.Column{}}
+		for _, statistic := range []string{"rate", "avg", "p50", "p90", "p99"} {
+			for k := range points {
+				s.Values[statistic] = append(s.Values[statistic], float64(10*(i+1))+5*math.Round(math.Sin(float64(k))))
+			}
+		}
+		out.Series[name] = s
+	}
+	out.Series["in_flight"].Values["avg"][points/2] = math.NaN()
+	return out
+}
+
+// running is a run in its profiling phase.
+func running() Snapshot {
+	r := &wire.Run{
+		ID: "01a2", Name: "nightly", RunState: wire.RunState{State: bench.StateRunning}, Models: []string{"llama\x1b[2J"},
+		Targets: []string{"https://host:8000"}, Endpoint: "chat", Streaming: true, RequestRate: new(25.0),
+	}
+	return Snapshot{
+		Run: r, Elapsed: 75 * time.Second,
+		Phases: []wire.Phase{
+			{
+				PhaseName: "warmup", PhaseKind: bench.Warmup, Completed: 10, ExpectedRequests: new(int64(10)),
+				StartNS: new(int64(1e9)), LastUpdateNS: new(int64(9e9)), RequestsEndNS: new(int64(6e9)),
+				Additional: wire.Additional{Percent: new(100.0), State: "complete"},
+			},
+			{
+				PhaseName: "profiling", PhaseKind: bench.Profiling, Completed: 1500, ExpectedDuration: new(120.0), RequestsETA: new(50.0),
+				StartNS: new(int64(6e9)), LastUpdateNS: new(int64(76e9)),
+				Additional: wire.Additional{Percent: new(58.3), State: "running", InFlight: 17, Arrivals: &wire.Arrivals{Waiting: 3}},
+			},
+		},
+		Metrics: map[string]wire.Stats{
+			"request_throughput": stats("requests/sec", 24.8), "output_token_throughput": stats("tokens/sec", 1190),
+			"time_to_first_token": stats("ms", 40), "inter_token_latency": stats("ms", 7.5), "request_latency": stats("ms", 600),
+			"goodput": {Avg: new(23.1)}, "slo_attainment.time_to_first_token": {Avg: new(0.931)},
+		},
+		Load:    &verdict.Saturation{OfferedRate: new(25.2)},
+		Seconds: timeseries(70), Tens: timeseries(2),
+	}
+}
+
+// troubled is a run with everything that can be wrong.
+func troubled() Snapshot {
+	s := running()
+	s.Run.Client = &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Level: verdict.Suspect, Message: "requests were sent late"}}}
+	s.Run.Warnings = []bench.Warning{{Detail: "the tokenizer is not that of the model"}}
+	s.Load.Saturated, s.Load.LimitedBy = true, "server"
+	s.Errors = wire.Errors{Total: 12, Items: []wire.ErrorGroup{
+		{Class: "overloaded", Status: new(503), Message: "worker <n> is busy", Sample: "worker 17 is busy", Count: 10},
+		{Class: "timeout", Message: "no answer", Count: 2},
+	}}
+	return s
+}
+
+// sweep is a study with two cells that have ended.
+func sweep() Snapshot {
+	s := running()
+	s.Study = &wire.Run{Name: "sweep", Progress: &wire.RunProgress{CellsTotal: new(8), CellsDone: new(2), CellsFailed: new(1), CurrentCell: "concurrency=4"}}
+	s.Cells = []*wire.Run{
+		{RunState: wire.RunState{State: bench.StateFailed}, Cell: &wire.Cell{Label: "concurrency=2"}},
+		{
+			RunState: wire.RunState{State: bench.StateCompleted}, Cell: &wire.Cell{Label: "concurrency=1"},
+			Summary: &run.Summary{RequestThroughput: new(3.5), OutputTokenThroughput: new(170.0), TTFTP99: new(22.0), LatencyP99: new(300.0)},
+		},
+	}
+	return s
+}
+
+func logOf(lines ...string) *tail {
+	out := &tail{}
+	for _, line := range lines {
+		fmt.Fprintln(out, line)
+	}
+	return out
+}
+
+// The screens, without colours.
+func TestScreens(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		view view
+	}{
+		{"preparing", view{width: 80, height: 24}},
+		{"running", view{width: 80, height: 24, snapshot: running()}},
+		{"running_whole", view{width: 80, height: 24, whole: true, leaves: true, snapshot: running()}},
+		{"running_60x15", view{width: 60, height: 15, snapshot: running()}},
+		{"running_20x5", view{width: 20, height: 5, snapshot: running()}},
+		{"running_ascii", view{width: 100, height: 20, ascii: true, snapshot: running()}},
+		{"troubled", view{width: 80, height: 30, snapshot: troubled(), log: logOf("12:00:00 WRN one", "12:00:01 WRN two")}},
+		{"troubled_wide", view{width: 160, height: 45, snapshot: troubled(), log: logOf("12:00:00 WRN one")}},
+		{"lost", view{width: 80, height: 12, leaves: true, note: "connection lost", snapshot: running()}},
+		{"stopping", view{width: 80, height: 12, interrupted: 1, snapshot: running()}},
+		{"errors", view{width: 80, height: 8, page: errorList, snapshot: troubled()}},
+		{"log", view{width: 80, height: 6, page: logLines, snapshot: running(), log: logOf("a", "b", "c", "d", "e")}},
+		{"help", view{width: 80, height: 24, page: help, snapshot: running()}},
+		{"sweep", view{width: 80, height: 24, snapshot: sweep()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.view.log == nil {
+				tt.view.log = &tail{}
+			}
+			var got strings.Builder
+			for line := range strings.SplitSeq(ansi.Strip(tt.view.draw()), "\n") {
+				got.WriteString(strings.TrimRight(line, " ") + "\n")
+			}
+			golden := filepath.Join("testdata", tt.name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("screen (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every screen has the size of the terminal, and passes no control characters on.
+func TestSizes(t *testing.T) {
+	for _, s := range []Snapshot{{}, running(), troubled(), sweep()} {
+		for width := 1; width <= 210; width += 11 {
+			for height := 1; height <= 60; height += 7 {
+				for _, p := range []page{overview, help, errorList, logLines} {
+					v := view{width: width, height: height, page: p, snapshot: s, log: logOf("a line", strings.Repeat("long ", 60))}
+					text := v.draw()
+					lines := strings.Split(text, "\n")
+					if len(lines) != height {
+						t.Fatalf("%d×%d page %d: %d lines", width, height, p, len(lines))
+					}
+					for _, line := range lines {
+						if got := lipgloss.Width(line); got > width {
+							t.Fatalf("%d×%d page %d: a line of %d columns: %q", width, height, p, got, line)
+						}
+					}
+					if strings.Contains(text, "\x1b[2J") {
+						t.Fatalf("%d×%d page %d: control characters of the model name", width, height, p)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Keys change the page, and ask for the end of the run.
+func TestKeys(t *testing.T) {
+	interrupts := 0
+	m := model{view: view{log: &tail{}}, newest: func() message { return message{note: "lost"} }, interrupt: func() { interrupts++ }}
+	var next tea.Model = m
+	press := func(r rune) {
+		key := tea.KeyPressMsg{Code: r}
+		if r != tea.KeyEscape {
+			key.Text = string(r)
+		}
+		next, _ = next.Update(key)
+	}
+	for _, step := range []struct {
+		key  rune
+		page page
+	}{{'e', errorList}, {'l', logLines}, {'l', overview}, {'?', help}, {tea.KeyEscape, overview}} {
+		press(step.key)
+		if got := next.(model).page; got != step.page {
+			t.Errorf("after %q: page %d, want %d", step.key, got, step.page)
+		}
+	}
+	press('w')
+	press('q')
+	next, _ = next.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+	next, _ = next.Update(tick{})
+	if got := next.(model); !got.whole || got.interrupted != 2 || interrupts != 2 || got.note != "lost" {
+		t.Errorf("whole %v, interrupted %d, %d calls, note %q", got.whole, got.interrupted, interrupts, got.note)
+	}
+	if !next.View().AltScreen {
+		t.Error("not on the alternate screen")
+	}
+}
+
+// The log keeps its last lines.
+func TestTail(t *testing.T) {
+	var log tail
+	for i := range maxLog + 5 {
+		fmt.Fprintf(&log, "%d\n", i)
+	}
+	lines, dropped := log.all()
+	if len(lines) != maxLog || dropped != 5 || lines[0] != "5" {
+		t.Errorf("%d lines from %q, %d dropped", len(lines), lines[0], dropped)
+	}
+}

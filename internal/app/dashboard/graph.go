@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"math"
+	"strings"
+)
+
+// graph draws the last values as columns, in lines of a width. The lowest value is 0, the
+// highest fills all lines; NaN is a gap.
+func graph(values []float64, width, lines int, ascii bool) []string {
+	levels := []rune(" ▁▂▃▄▅▆▇█")
+	if ascii {
+		levels = []rune(" .:-=+*%#")
+	}
+	full := len(levels) - 1
+	values = values[max(0, len(values)-width):]
+	top := 0.0
+	for _, v := range values {
+		if v > top { // false for NaN
+			top = v
+		}
+	}
+	out := make([]string, lines)
+	for i := range out {
+		var b strings.Builder
+		b.WriteString(strings.Repeat(" ", width-len(values)))
+		below := (lines - 1 - i) * full
+		for _, v := range values {
+			level := 0
+			if top > 0 && !math.IsNaN(v) {
+				level = int(math.Ceil(max(0, v) / top * float64(lines*full)))
+			}
+			if i == lines-1 && !math.IsNaN(v) {
+				level = max(level, 1) // 0 is seen, and is no gap
+			}
+			b.WriteRune(levels[min(max(level-below, 0), full)])
+		}
+		out[i] = b.String()
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/report"
+	"aiperfd/internal/run"
+	"aiperfd/internal/store"
+)
+
+// ReportOptions say which runs are reported.
+type ReportOptions struct {
+	Runs    []string // folders of runs, or ids of runs in DataDir; none = the newest run in ./artifacts
+	DataDir string   // of a daemon; empty = Runs are folders
+	Format  report.Format
+	Version string
+}
+
+// Report makes the report of runs without a daemon. A folder with several runs that are
+// not part of one study is compared like several folders.
+func Report(ctx context.Context, o ReportOptions) ([]byte, error) {
+	folders, ids, err := openRuns(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > compare.MaxRuns {
+		return nil, fmt.Errorf("%s: %d runs are too many to compare; name at most %d of their folders", strings.Join(o.Runs, ", "), len(ids), compare.MaxRuns)
+	}
+	a, err := newApp(options{store: folders, role: reading, log: zerolog.Nop(), version: o.Version})
+	if err != nil {
+		return nil, err
+	}
+	return a.server.Report(ctx, ids, o.Format)
+}
+
+// openRuns opens the folders of runs. ids are the runs to report, those of the first
+// folder first.
+func openRuns(ctx context.Context, o *ReportOptions) (*store.Folders, []string, error) {
+	if o.DataDir != "" {
+		return openStored(ctx, o.DataDir, o.Runs)
+	}
+	paths := o.Runs
+	if len(paths) == 0 {
+		paths = []string{artifactRoot}
+	}
+	folders, err := store.OpenFolders(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := folders.Roots()
+	if len(o.Runs) == 0 {
+		return folders, ids[len(ids)-1:], nil
+	}
+	place := func(id string) int {
+		dir := folders.Dir(id)
+		return slices.IndexFunc(paths, func(path string) bool {
+			abs, err := filepath.Abs(path)
+			rel, relErr := filepath.Rel(abs, dir)
+			return err == nil && relErr == nil && filepath.IsLocal(rel)
+		})
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return place(a) - place(b) })
+	return folders, ids, nil
+}
+
+// openStored opens the folders of runs in the data directory of a daemon, which may be
+// running.
+func openStored(ctx context.Context, dataDir string, ids []string) (*store.Folders, []string, error) {
+	var paths []string
+	var faults []error
+	for _, id := range ids {
+		dir, err := store.FolderIn(dataDir, id)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("there is no run %q in %s; --data-dir takes whole ids", id, dataDir))
+		}
+		paths = append(paths, dir)
+	}
+	if faults != nil {
+		return nil, nil, errors.Join(faults...)
+	}
+	folders, err := store.OpenFolders(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	studies, err := folders.List(ctx, run.Query{Kind: run.KindSweep, Limit: 1})
+	if err == nil && studies.Total > 0 { // their runs have folders beside them
+		folders, err = store.OpenFolders([]string{dataDir})
+	}
+	return folders, ids, err
+}

@@ -1,0 +1,64 @@
+package ctl
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/report"
+)
+
+const reportLong = `Make a report of a run, of a sweep, or of up to 10 runs compared with the first.
+
+html is one page with the charts of the dashboard and everything that they
+need: it can be sent and kept, opens without a network, and can be printed. md
+is a summary in Markdown for pull requests, on standard output.
+
+aiperfd report makes the same reports of folders, without a daemon.`
+
+func reportCommand(g *globals) *cobra.Command {
+	var format, file string
+	cmd := &cobra.Command{
+		Use:     "report ID...",
+		Short:   "Make an HTML page or a Markdown summary of runs",
+		Long:    reportLong,
+		Example: "  aiperfd ctl report latest --file run.html\n  aiperfd ctl report 0199f1c2b7c8 latest --format md",
+		Args:    cobra.RangeArgs(1, compare.MaxRuns),
+		RunE: g.online(nil, func(ctx context.Context, s *session, args []string) error {
+			kind, err := report.ParseFormat(format, file)
+			if err != nil {
+				return usageError("--format %w", err)
+			}
+			ids := make([]string, len(args))
+			for i, name := range args {
+				if ids[i], err = s.Resolve(ctx, name); err != nil {
+					return err
+				}
+			}
+			body, err := s.Report(ctx, ids, kind)
+			if err != nil {
+				return err
+			}
+			if file == "" && kind == report.HTML {
+				file = "report.html"
+			}
+			if file == "" || file == "-" {
+				_, err := s.cmd.OutOrStdout().Write(body)
+				return err
+			}
+			if err := os.WriteFile(file, body, 0o666); err != nil {
+				return fmt.Errorf("write report: %w", err)
+			}
+			_, err = fmt.Fprintln(s.out, file)
+			return err
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&format, "format", "", "html or md (default: by the name of the file, else html)")
+	fs.StringVar(&file, "file", "", "write to this `file`; - is standard output (default report.html for html, standard output for md)")
+	completeRuns(g, cmd, true)
+	return cmd
+}
