@@ -196,13 +196,33 @@ stage_prometheus() {
   daemon=${pids[-1]}
   eventually 30 answers "$native" "$ttft"
   [[ $(answer "$native" "$ttft") == "$before" ]] || die "after a restart, p99 of TTFT is $(answer "$native" "$ttft") s"
+  dashboards "$classic" "$native"
+}
+
+# dashboards PORT…: promtool tests the rules, and each Prometheus answers every expression
+# of them and of the Grafana dashboards, during a run with errors or after it.
+dashboards() {
+  local port checks=()
+  env PATH="$tools" promtool check config examples/prometheus/prometheus.yml >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
+  env PATH="$tools" promtool test rules examples/prometheus/tests.yml >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
+  background faulty "$bin" mock --port 0 --port-file "$work/faulty.port" --ttft lognormal:50ms:0.3 --itl 5ms \
+    --fault status:500,rate=0.05 --fault status:429,rate=0.05
+  eventually 20 test -s "$work/faulty.port"
+  go build -o "$work/promcheck" ./scripts/promcheck
+  target=http://127.0.0.1:$(<"$work/faulty.port") submit 30 50 >/dev/null
+  for port in "$@"; do
+    "$work/promcheck" -url "http://127.0.0.1:$port" -wait 90s examples/grafana/dashboards/*.json examples/prometheus/{recording,alerts}.yml &
+    checks+=($!)
+  done
+  for port in "${checks[@]}"; do wait "$port" || die "Prometheus does not answer all expressions"; done
 }
 
 # prometheus NAME PORT FLAG…: starts a Prometheus that scrapes the daemon.
 prometheus() {
   local name=$1 port=$2
   cat >"$work/prometheus.yml" <<YAML
-global: {scrape_interval: 1s}
+global: {scrape_interval: 1s, evaluation_interval: 2s}
+rule_files: [$PWD/examples/prometheus/recording.yml, $PWD/examples/prometheus/alerts.yml]
 scrape_configs:
   - job_name: aiperfd
     params: {names: [native]}

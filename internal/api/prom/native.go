@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/run"
 )
 
@@ -46,7 +47,8 @@ type families struct {
 	info, state, start, end          *prometheus.Desc
 	sent, requests, errors, inFlight *prometheus.Desc
 	input, output, reasoning         *prometheus.Desc
-	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
+	slo, good, progress              *prometheus.Desc
+	bytesIn, bytesOut, elapsed       *prometheus.Desc
 	client                           clientFamilies
 	load                             saturationFamilies
 	histograms                       []histogram
@@ -71,6 +73,8 @@ func newFamilies(more ...string) families {
 		output:    family("aiperf_output_tokens_total", "Output tokens of successful requests, including reasoning.", ofPhase...),
 		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.", ofPhase...),
 		slo:       family("aiperf_slo_requests_total", "Requests that met or missed an objective.", append([]string{"run_id", "slo", "result"}, more...)...),
+		good:      family("aiperf_good_requests_total", "Requests that met all objectives.", "run_id"),
+		progress:  family("aiperf_phase_progress_ratio", "Share of the phase that is over, by its requests, sessions or duration.", "run_id", "phase"),
 		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies received.",
 			"run_id"),
 		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"),
@@ -85,7 +89,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	f := newFamilies()
 	for _, d := range []*prometheus.Desc{
 		f.info, f.state, f.start, f.end, f.sent, f.requests, f.errors, f.inFlight, f.input, f.output,
-		f.reasoning, f.slo, f.bytesIn, f.bytesOut, f.elapsed,
+		f.reasoning, f.slo, f.good, f.progress, f.bytesIn, f.bytesOut, f.elapsed,
 	} {
 		out <- d
 	}
@@ -170,6 +174,9 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		e.phase(id, p)
+		if percent := wire.NewPhase(p, s.Wall).Percent; percent != nil {
+			e.gauge(e.progress, *percent/100, id, p.Stats.Name)
+		}
 		in += p.Counters.BytesReceived
 		out += p.Counters.BytesSent
 		if p.Stats.Kind != bench.Profiling {
@@ -192,6 +199,10 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	}
 	if s.Saturation != nil {
 		e.saturation(id, s.Saturation)
+	}
+	if m := s.Metrics.Find("good_request_count"); m != nil {
+		n, _ := m.Get(metric.Avg)
+		e.counter(e.good, began, int64(n), id)
 	}
 	e.counter(e.bytesIn, began, in, id)
 	e.counter(e.bytesOut, began, out, id)

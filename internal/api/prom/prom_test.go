@@ -14,6 +14,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/run"
 )
@@ -198,5 +200,37 @@ func TestModels(t *testing.T) {
 		if !found {
 			t.Errorf("no %s in\n%s", line, text.String())
 		}
+	}
+}
+
+// Requests that met all objectives are counted if there are objectives, and the progress
+// of a phase is exposed if its end is known.
+func TestGoodAndProgress(t *testing.T) {
+	var good metric.Result
+	good.Def = &catalogue.Def{Tag: "good_request_count"}
+	good.Set(metric.Avg, 3)
+	phase := func(name string, expected int64) run.Phase {
+		return run.Phase{Stats: bench.PhaseStats{Name: name, Kind: bench.Profiling, Sent: 5, Completed: 5, ExpectedRequests: expected}}
+	}
+	with := &run.Snapshot{Metrics: metric.Results{good}, Phases: []run.Phase{phase("counted", 20), phase("endless", 0)}}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector("v", Run{&run.Run{ID: "1"}, with}, Run{&run.Run{ID: "2"}, &run.Snapshot{}}))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := Write(&text, nil, families, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "aiperf_good_requests_total") || strings.HasPrefix(line, "aiperf_phase_progress_ratio") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{`aiperf_good_requests_total{run_id="1"} 3`, `aiperf_phase_progress_ratio{phase="counted",run_id="1"} 0.25`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
