@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the pictures in docs/images from real runs against the simulated server:
-#   scripts/pictures.sh [NAME…]     all, or some of: run runs compare sweep terminal
+#   scripts/pictures.sh [NAME…]     all, or some of: run runs compare sweep terminal dashboard
 # Runs whose verdict is invalid, because the machine was busy, are repeated. It needs bin/aiperfd (make build), Node.js with npm, Chromium, tmux, jq and pngquant; what is
 # missing of these is installed by apt-get. It takes about two minutes.
 set -euo pipefail
@@ -153,12 +153,16 @@ live() {
 }
 
 main() {
-  local names=${*:-run runs compare sweep terminal} first second sweep
+  local names=${*:-run runs compare sweep terminal dashboard} first second sweep
   wanted() { [[ " $names " == *" $1 "* ]]; }
   start
   if wanted terminal; then
     record terminal 100 40 60 "$bin" profile --model my-model --url "${target/127.0.0.1/localhost}" --streaming --tokenizer builtin \
       --synthetic-input-tokens-mean 128 --output-tokens-mean 32 --concurrency 16 --request-count 100 --log-level ERROR
+  fi
+  if wanted dashboard; then
+    record dashboard 110 32 35 "$bin" profile --ui dashboard --model my-model --url "${target/127.0.0.1/localhost}" --streaming --tokenizer builtin \
+      --synthetic-input-tokens-mean 128 --output-tokens-mean 64 --request-rate 12 --benchmark-duration 60 --slo 'p99(time_to_first_token) < 500ms' --log-level ERROR
   fi
   if wanted compare || wanted runs; then
     first=$(measure "chat, 8 users" a 'type: concurrency, concurrency: 8, duration: 20s')
