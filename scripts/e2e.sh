@@ -185,7 +185,7 @@ stage_prometheus() {
   # values of the daemon that has stopped are gone when those of the next one are asked for.
   eventually 60 is "$id" completed
   ttft="histogram_quantile(0.99, aiperf_time_to_first_token_seconds{run_id=\"$id\", phase=\"profiling\"})"
-  own=$(get "/api/runs/$id/metrics" | sed -n 's/.*"time_to_first_token":{[^}]*"p99":\([0-9.]*\).*/\1/p')
+  own=$(get "/api/runs/$id/metrics" | sed -n 's/.*"time_to_first_token":{[^{}]*"p99":\([0-9.]*\).*/\1/p')
   eventually 20 answers "$native" "aiperf_run_end_timestamp_seconds{run_id=\"$id\"}"
   before=$(answer "$native" "$ttft")
   echo "p99 of TTFT: $own ms in the results, $before s by Prometheus"
