@@ -31,7 +31,7 @@ func TestSimulator(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := http.Get(first.URL); err == nil { //nolint:bodyclose // it fails
+	if _, err := http.Get(first.URL); err == nil {
 		t.Error("the server answers after close")
 	}
 
