@@ -60,34 +60,48 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	flags, err := flags.Parse(args, os.LookupEnv)
+	given, err := flags.Parse(args, os.LookupEnv)
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}
-	flags.Options.Choices = plan.Choices()
-	doc, problems, err := flags.Document()
+	given.Options.Choices = plan.Choices()
+	doc, problems, err := given.Document()
 	if err == nil {
 		_, err = plan.Compile(doc)
 	}
 	if err != nil {
-		return exitError{exitUsage, problemList(flags.Explain(err))}
+		return exitError{exitUsage, problemList(given.Explain(err))}
 	}
 	makeFolder := app.MakeFolder
 	if doc.Study() != nil {
 		makeFolder = app.MakeStudyFolder
 	}
-	folder, err := makeFolder(doc, flags.Given("--artifact-dir"))
+	folder, err := makeFolder(doc, given.Given("--artifact-dir"))
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
 	p := &app.Profile{
 		Document: doc, Folder: folder, Warnings: problems, Out: out, Version: version,
-		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), flags),
+		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), given),
 	}
 	if strings.Contains(p.Command, redact.Placeholder) {
 		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
 	}
+	if poolOnly(given) {
+		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeShortRun, Detail: poolNote})
+	}
 	return withExitCode(p.Run(ctx))
+}
+
+// poolNote is the warning for people whose other tool sends --num-prompts requests.
+const poolNote = "--num-prompts sets how many different prompts there are, as in AIPerf, and nothing says how many requests to send; " +
+	"give --request-count or --benchmark-duration"
+
+// poolOnly reports whether a command line sets the size of the pool of prompts, and nothing
+// that ends the run.
+func poolOnly(f *flags.Flags) bool {
+	ends := []string{"--request-count", "--benchmark-duration", "--num-sessions", "--config", "--input-file", "--public-dataset"}
+	return f.Given("--num-prompts") && !slices.ContainsFunc(ends, f.Given)
 }
 
 // exposed is the warning for a command line with a secret.
