@@ -96,4 +96,37 @@ func TestFinds(t *testing.T) {
 			t.Errorf("isTable = %v", got)
 		}
 	})
+	t.Run("repeated blocks", func(t *testing.T) {
+		s := parse(t, `package a
+			func f() {
+				for c := range x {
+					if g(c) {
+						return
+					}
+				}
+				g(1)
+				for c := range x {
+					if g(c) {
+						return
+					}
+				}
+			}
+			func h() {
+				if g(1) {
+					g(2)
+					g(3)
+				}
+				for range x {
+					if g(1) {
+						g(2)
+						g(3)
+					}
+				}
+			}`)
+		var got [][2]int
+		s.functions(func(fn *ast.FuncDecl) { got = append(got, repeats(s.set, fn)...) })
+		if want := [][2]int{{3, 9}}; !slices.Equal(got, want) {
+			t.Errorf("repeats %v, want %v", got, want)
+		}
+	})
 }

@@ -8,35 +8,35 @@ import (
 )
 
 // The limits of size. Lines are those of files that are not tests.
+//
+// A limit asks for a second look. It is not a reason to cut one thing in two: a package
+// that exists because another was full, or a type that embeds a pointer to start a new
+// count, is worse than the size that it hides. The limits of packages and types were
+// 4,000 lines, 25 methods and 20 fields, and code was cut to just below each of them.
 const (
 	maxFunction    = 60   // lines
-	maxPackage     = 4000 // lines
-	maxMethods     = 25   // of a type
-	maxMethodFiles = 4    // with methods of a type
-	maxFields      = 20   // of a struct
+	maxPackage     = 6000 // lines
+	maxMethods     = 32   // of a type
+	maxMethodFiles = 6    // with methods of a type
+	maxFields      = 26   // of a struct
 )
 
 // largeStructs lists structs over the limit with their fields. All are data: what a
-// document, a file, a response or a command line has, field by field. A number may only
-// shrink.
+// document, a file, a response or a command line has, field by field. A number grows only
+// with what is mirrored.
 func largeStructs() map[string]int {
 	return map[string]int{
-		"internal/api/wire.Phase":                 41,
-		"internal/api/wire.Run":                   27,
-		"internal/engine/bench.PhaseStats":        29,
-		"internal/engine/dataset/analysis.Report": 23,
-		"internal/engine/bench.Record":            24,
-		"internal/engine/config.Dataset":          36,
-		"internal/engine/config.Phase":            28,
-		"internal/engine/config.Endpoint":         44,
-		"internal/engine/config/sweep.Block":      33,
-		"internal/engine/config/reference.Field":  24,
-		"internal/engine/export.Report":           29,
-		"internal/engine/export/columns.row":      36,
-		"internal/engine/verdict.Certificate":     22,
-		"internal/mock/options.Options":           52,
-		"internal/mock/truth.Record":              28,
-		"internal/run.Run":                        26,
+		"internal/api/wire.Phase":            41,
+		"internal/api/wire.Run":              27,
+		"internal/engine/bench.PhaseStats":   29,
+		"internal/engine/config.Dataset":     36,
+		"internal/engine/config.Phase":       28,
+		"internal/engine/config.Endpoint":    44,
+		"internal/engine/config/sweep.Block": 33,
+		"internal/engine/export.Report":      29,
+		"internal/engine/export/columns.row": 36,
+		"internal/mock/options.Options":      52,
+		"internal/mock/truth.Record":         28,
 	}
 }
 

@@ -270,11 +270,6 @@ func (x *preparation) check(c *bench.Conversation) error {
 // takes returns an error if a conversation, or one that it starts, has content that the
 // endpoint type does not accept.
 func takes(kind *endpoint.Kind, c *bench.Conversation) error {
-	for child := range c.Children() {
-		if err := takes(kind, child); err != nil {
-			return err
-		}
-	}
 	for k := range c.Turns {
 		t := &c.Turns[k]
 		what := ""
