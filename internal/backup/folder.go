@@ -63,7 +63,7 @@ type file struct {
 
 // openFolder opens all files of a folder, so that they can be read to their ends even if
 // the run is deleted meanwhile. The error is errGone if it was deleted before that.
-func openFolder(dir string) (f *folder, err error) {
+func openFolder(dir string) (*folder, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errGone
@@ -72,20 +72,30 @@ func openFolder(dir string) (f *folder, err error) {
 		return nil, err
 	}
 	defer root.Close()
-	f = new(folder)
-	defer func() {
-		if err != nil {
-			f.close()
-		}
-	}()
+	f := new(folder)
 	err = fs.WalkDir(root.FS(), ".", f.open(root))
-	// A deletion renames the folder before it removes files: if the folder is still in its
-	// place, the list is complete.
-	before, failure := root.Stat(".")
-	if after, gone := os.Stat(dir); failure != nil || gone != nil || !os.SameFile(before, after) {
-		return nil, errors.Join(errGone, failure)
+	if gone := inPlace(root, dir); gone != nil {
+		err = gone
 	}
-	return f, err
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// inPlace returns errGone unless dir is still the folder that root has open. A deletion
+// renames the folder before it removes files: if the folder is still in its place, a list
+// of its files that was made before is complete.
+func inPlace(root *os.Root, dir string) error {
+	before, err := root.Stat(".")
+	if err != nil {
+		return errors.Join(errGone, err)
+	}
+	if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
+		return errGone
+	}
+	return nil
 }
 
 // open returns a function that opens the files which belong into an archive.
