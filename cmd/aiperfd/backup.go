@@ -59,7 +59,7 @@ func newBackupCommand() *cobra.Command {
 	return cmd
 }
 
-const restoreLong = `Make a data folder of a backup: the folder must be empty, or is created. Every
+const restoreLong = `Restore a backup into a new data directory: it must be empty, or is created. Every
 file of the backup is compared with its checksum, and the database is checked,
 before anything is put into its place. Then start the daemon on the folder.
 
@@ -69,7 +69,7 @@ func newRestoreCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "restore FILE",
-		Short:   "Make a data folder of a backup",
+		Short:   "Restore a backup into a new data directory",
 		Long:    restoreLong,
 		Example: "  aiperfd restore backup.tar.gz --data-dir /var/lib/aiperfd",
 		Args:    cobra.ExactArgs(1),

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/export/native"
 )
 
-const exportLong = `Make the files of a run again from its result.json: the summary as JSON and CSV,
+const exportLong = `Regenerate a run's output files from its result.json: the summary as JSON and CSV,
 those of each phase, the time slices and the console report. They are the same,
 byte for byte, as those that the run wrote. Records in Parquet (profile with
 --record-format parquet) become the lines that AIPerf writes.
@@ -29,7 +29,7 @@ func newExportCommand() *cobra.Command {
 	var from, format, output string
 	cmd := &cobra.Command{
 		Use:     "export",
-		Short:   "Make the files of a run again",
+		Short:   "Regenerate a run's output files",
 		Long:    exportLong,
 		Example: "  aiperfd export --from artifacts/run/result.json --output again",
 		Args:    cobra.NoArgs,

@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/app"
 )
 
-const reportLong = `Make a report of a run, of a sweep, or of up to 10 runs compared with the first.
+const reportLong = `Write a report of a run, of a sweep, or of up to 10 runs compared with the first.
 
 html is one page with the charts of the dashboard and everything that they
 need: it can be sent and kept, opens without a network, and can be printed. md
@@ -26,7 +26,7 @@ func newReportCommand() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "report [RUN]...",
-		Short: "Make an HTML page or a Markdown summary of runs",
+		Short: "Write an HTML page or a Markdown summary of runs",
 		Long:  reportLong,
 		Example: `  aiperfd report artifacts/run -o run.html
   aiperfd report before after -o comparison.html

@@ -22,7 +22,7 @@ when it changes.
 func newTokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and remove tokens for the API of the daemon",
+		Short: "Create, list and revoke tokens for the API of the daemon",
 		Long:  tokenLong,
 		Example: `  aiperfd token new --name ci --scope submit --file tokens
   aiperfd serve --api-host 0.0.0.0 --token-file tokens
@@ -47,8 +47,8 @@ func tokenFileFlag(cmd *cobra.Command) *string {
 func newTokenNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a token, print it and add its hash to the token file",
-		Long: `Make a token, print it on standard output and add its hash to the token file.
+		Short: "Create a token, print it and add its hash to the token file",
+		Long: `Create a token, print it on standard output and add its hash to the token file.
 The token is not stored: it cannot be shown again. Without a file, the line for
 the token file is printed on standard error.`,
 		Args: cobra.NoArgs,

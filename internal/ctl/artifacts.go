@@ -20,7 +20,7 @@ import (
 )
 
 const artifactsLong = `List the files of a run, or with --dir download them. The checksum of each file
-is verified. A download that was interrupted goes on where it ended, and files
+is verified. A download that was interrupted resumes where it ended, and files
 that are there already are not downloaded again.`
 
 func artifactsCommand(g *globals) *cobra.Command {

@@ -20,10 +20,10 @@ const compareLong = `Compare 2 to 10 runs: their main metrics, or with --all eve
 values in which their configurations differ. The changes are those from the
 first run.
 
-better and worse are said only if the 95 % confidence intervals of both runs
-have no value in common; ~ means that they overlap, = that the values are the
-same. Throughputs and percentiles of small samples have no interval. Intervals
-describe the variation within a run, not that from one run to the next.`
+better and worse mean that the 95 % confidence intervals do not overlap; ~ means
+that they overlap, = that the values are the same. Throughputs and percentiles of
+small samples have no interval. Intervals describe the variation within a run,
+not the variation between runs.`
 
 func compareCommand(g *globals) *cobra.Command {
 	var all bool

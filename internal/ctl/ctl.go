@@ -89,7 +89,7 @@ func New(version string) *cobra.Command {
 	fs.StringVar(&g.target.tokenFile, "token-file", "", "`file` with a bearer token")
 	fs.StringVar(&g.target.caFile, "ca-file", "", "PEM `file` with the authorities that sign the daemon's certificate")
 	fs.StringVarP(&g.output, "output", "o", "", "`format` of the output: json, yaml or name, and wide for tables")
-	fs.DurationVar(&g.timeout, "timeout", 0, "give up after this `duration`, such as 30m; 0 = not, but each request has 30s")
+	fs.DurationVar(&g.timeout, "timeout", 0, "give up after this `duration`, such as 30m; 0 = no limit (each HTTP request still times out after 30s)")
 	cmd.AddCommand(
 		submitCommand(g), listCommand(g), getCommand(g), watchCommand(g), cancelCommand(g), deleteCommand(g),
 		resultsCommand(g), compareCommand(g), reportCommand(g), logsCommand(g), artifactsCommand(g), configCommand(g), queueCommand(g), contextCommand(g), versionCommand(g),

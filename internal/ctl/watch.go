@@ -24,7 +24,7 @@ full-screen display, or with --ui simple in two lines, otherwise with a line for
 each change and every 10 seconds. -o json prints the run whenever its state
 changes, one per line.
 
-If the connection is lost, or the daemon restarts, the command goes on when the
+If the connection is lost, or the daemon restarts, the command continues when the
 daemon answers again. Interrupting it does not stop the run.
 
 Exit codes: 0 the run completed, 1 it failed, 3 it missed an objective, 124
@@ -113,7 +113,7 @@ func (w *watcher) follow(ctx context.Context, r *client.Run) error {
 		if !rest(ctx, pause) {
 			w.leaveBoard()
 			_ = w.screen.Show()
-			w.line(fmt.Sprintf("run %s goes on; aiperfd ctl cancel stops it", id))
+			w.line(fmt.Sprintf("run %s is still running; stop it with aiperfd ctl cancel", id))
 			return context.Cause(ctx)
 		}
 		var err error

@@ -37,7 +37,7 @@ func TestWatch(t *testing.T) {
 		{"objective", []string{`{"id":"01","state":"completed","verdict":"fail"}`}, false, "01 queued #1\nrun 01 completed\naiperfd ctl results 01 prints the results\n", "", exitSLO},
 		{"failed, as JSON", []string{running, running, `{"id":"01","state":"failed","revision":4}`}, true,
 			`{"id":"01","state":"queued","queue_position":1}` + "\n" + running + "\n" + `{"id":"01","state":"failed","revision":4}` + "\n", "", exitFailed},
-		{"timeout", []string{`{"id":"01","state":"starting"}`}, false, "01 queued #1\n01 starting\nrun 01 goes on; aiperfd ctl cancel stops it\n", "", exitTimeout},
+		{"timeout", []string{`{"id":"01","state":"starting"}`}, false, "01 queued #1\n01 starting\nrun 01 is still running; stop it with aiperfd ctl cancel\n", "", exitTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

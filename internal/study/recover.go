@@ -96,7 +96,7 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	if err := p.recall(ctx); err != nil {
 		return err
 	}
-	s.opts.Log.Info().Str("run", parent.ID).Int("cells_found", len(p.found)).Int("cells_total", parent.Study.Total).Msg("study goes on")
+	s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total).Msg("resuming sweep")
 	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return nil
 }

@@ -82,7 +82,7 @@ func (c *content) deltas(names []string) table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.More = "better, worse and different: the 95 % confidence intervals of both runs have no value in common. ~: they overlap. Without a word: at least one value has no interval."
+	t.More = "better, worse and different: the 95 % confidence intervals do not overlap. ~: they overlap. No mark: no interval available."
 	return t
 }
 

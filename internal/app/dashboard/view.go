@@ -166,7 +166,7 @@ func (v *view) footer() string {
 	quit := "stop the run"
 	switch {
 	case v.leaves:
-		quit = "leave, the run goes on"
+		quit = "leave, the run continues"
 	case v.interrupted == 1:
 		quit = "abort requests in flight"
 	case v.interrupted > 1:
@@ -183,7 +183,7 @@ func (v *view) footer() string {
 func (v *view) help() []string {
 	quit := "cancel the run and print its results; again: abort requests in flight"
 	if v.leaves {
-		quit = "leave; the run goes on"
+		quit = "leave; the run continues"
 	}
 	return []string{
 		bold("Keys"),

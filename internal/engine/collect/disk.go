@@ -60,7 +60,7 @@ func (d *disk) look() {
 
 func (d *disk) stop() {
 	if d.low.CompareAndSwap(false, true) && d.alarm != nil {
-		d.alarm("the disk is nearly full: the run goes on, but its requests are no longer recorded")
+		d.alarm("the disk is nearly full: the run continues, but its requests are no longer recorded")
 	}
 }
 

@@ -46,9 +46,9 @@ func (s *substitute) warning(outputs bool) bench.Warning {
 	case lengths == "":
 		missing += ": prompt lengths use the built-in o200k_base and may be 10–20 % off"
 	case math.Abs(off) < agreement:
-		return bench.Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)}
+		return bench.Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s; counted with the built-in o200k_base, %s", lengths, missing)}
 	default:
-		missing = fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)
+		missing = fmt.Sprintf("%s; counted with the built-in o200k_base, %s", lengths, missing)
 	}
 	return bench.Warning{Code: "tokenizer-substituted", Detail: missing + "; " + s.advice()}
 }
@@ -68,7 +68,7 @@ func (s *substitute) lengths() (text string, off float64) {
 	case off <= -0.5:
 		text = fmt.Sprintf("prompts are %.0f %% shorter on the server", -off)
 	default:
-		return fmt.Sprintf("prompts are as long on the server (%.0f tokens)", server/n), off
+		return fmt.Sprintf("prompt lengths match the server (%.0f tokens)", server/n), off
 	}
 	return fmt.Sprintf("%s (%.0f tokens, not %.0f; chat template included)", text, server/n, client/n), off
 }

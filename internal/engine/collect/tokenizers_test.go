@@ -231,13 +231,13 @@ func TestSubstituteText(t *testing.T) {
 	s.compare(nil, tokens(1000))
 	s.compare(tokens(1000), nil)
 	s.explicit = false
-	if got, want := s.warning(false).Detail, `prompts are 11 % longer on the server (612 tokens, not 550; chat template included): no local tokenizer for "org/m"; the built-in o200k_base counts; pass --tokenizer or --allow-download`; got != want {
+	if got, want := s.warning(false).Detail, `prompts are 11 % longer on the server (612 tokens, not 550; chat template included); counted with the built-in o200k_base, no local tokenizer for "org/m"; pass --tokenizer or --allow-download`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	equal := &substitute{names: `"org/m"`, first: "org/m"}
 	equal.compare(tokens(550), tokens(550))
 	for _, outputs := range []bool{false, true} {
-		if got, want := equal.warning(outputs), (bench.Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
+		if got, want := equal.warning(outputs), (bench.Warning{Code: "tokenizer-builtin", Detail: `prompt lengths match the server (550 tokens); counted with the built-in o200k_base, no local tokenizer for "org/m"`}); got != want {
 			t.Errorf("warning = %q\nwant      %q", got, want)
 		}
 	}

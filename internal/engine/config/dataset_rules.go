@@ -160,7 +160,7 @@ func (c datasetRules) checkLengths() {
 	if len(p.SequenceDistribution) > 0 {
 		for _, other := range []string{path + ".isl", path + ".osl", ratio} {
 			if c.has(other) {
-				c.conflict(other, "excludes a sequence distribution, which draws both lengths")
+				c.conflict(other, "cannot be combined with a sequence distribution, which sets both lengths")
 			}
 		}
 		total := 0.0

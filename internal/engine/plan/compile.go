@@ -124,7 +124,7 @@ func (c *compiler) endpoint(p *Plan) {
 	}
 	if e.Streaming && !kind.Caps.Streams {
 		p.Warnings = append(p.Warnings, bench.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
-			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
+			"--streaming ignored: %s cannot stream", kind.Name)})
 	}
 	if e.DynamoOSLHint && !kind.Caps.Hints {
 		c.problem("endpoint/dynamoOslHint", "conflict", "the endpoint type %s takes no hints", kind.Name)

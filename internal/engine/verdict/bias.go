@@ -55,7 +55,7 @@ func numbers(o *Observation) []number {
 	}
 	send := part{
 		lag: &l.Send, draws: 1, share: 1, code: "send-lag", metric: "send_lag_p99",
-		text: "requests took long to write", // includes a slow network, so never sure
+		text: "requests were slow to send (socket writes)", // includes a slow network, so never sure
 	}
 	first, firstBasis := receiving(o, l.MergedFirst, l.Streams, 1)
 	// The last event of a read has its own timestamp. What a stream sends after

@@ -201,7 +201,7 @@ func TestMessages(t *testing.T) {
 			"the load generator was short of CPU: its timers fired late, and responses are timestamped when they are read; " +
 				"off by up to 80 ms (limit 1.0 ms): time_to_first_token, request_latency, inter_chunk_latency"},
 		"sending": {func(o *Observation) { o.Load.Send = lags(12*msec, 1000) },
-			"requests took long to write; possibly off by up to 12 ms (limit 10 ms): time_to_first_token"},
+			"requests were slow to send (socket writes); possibly off by up to 12 ms (limit 10 ms): time_to_first_token"},
 		"slots": {func(o *Observation) { o.Load.Lost, o.Load.Turnaround = 0.71, 800*msec },
 			"concurrency was below target 71 % of the time because the load generator fell behind; throughput is limited by the client"},
 		"rate": {func(o *Observation) { open(o); o.Load.Delivered, o.Load.Late = 90, time.Second },

@@ -75,7 +75,7 @@ func TestRandomRangeRatio(t *testing.T) {
 		"--isl 5 --osl 5 --random-range-ratio 1":                           "--random-range-ratio: must be below 1 (up to 1 with the style sglang)",
 		"--isl 5 --random-range-ratio 0.5":                                 "--osl: required",
 		"--isl 5 --osl 5 --isl-stddev 2 --random-range-ratio 0.5":          "a range ratio needs a whole number without a spread",
-		"--seq-dist 1,2:100 --random-range-ratio 0.5 --isl 5 --osl 5":      "excludes a sequence distribution",
+		"--seq-dist 1,2:100 --random-range-ratio 0.5 --isl 5 --osl 5":      "cannot be combined with a sequence distribution",
 		"--random-corpus-style sglang":                                     "needs the corpus random or a range ratio",
 		`--isl 5 --osl 5 --random-range-ratio {"input":0.1,"extra":0.2}`:   "extra",
 		"--isl 5 --osl 5 --random-range-ratio 0.5 --random-corpus-style x": "must be vllm or sglang",
