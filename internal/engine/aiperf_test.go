@@ -64,8 +64,7 @@ func TestAIPerfCommands(t *testing.T) {
 		t.Run(fmt.Sprintf("line %d %s", number+1, page), func(t *testing.T) {
 			switch kind {
 			case "+":
-				// Under the race detector one in ten: each run takes a second there, and
-				// its runtime crashes now and then in bubbles of synctest (see race.sh).
+				// Under the race detector one in ten: each run takes a second there.
 				if !raceEnabled || seen%10 == 0 {
 					commandRuns(t, words(t, args))
 				}

@@ -154,6 +154,7 @@ func held(t *testing.T, change func(*engine.Options), hold func(s *heldPut, r *r
 		web.Close()
 		all.Wait()
 		server.Close()
+		time.Sleep(time.Minute) // the run that was held writes its last files, which are then removed
 	})
 }
 
