@@ -372,16 +372,27 @@ stage_image() {
   (inside demo --once) >"$work/image-demo.log" 2>&1
 }
 
+# perform STAGE: runs one stage and prints how long it took.
+perform() {
+  local begin=$SECONDS
+  echo "--- $1"
+  "stage_$1"
+  echo "--- $1: $((SECONDS - begin)) s"
+}
+
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
-  local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(docs curl crash prometheus sdk vllm workloads browser image)
+  local stage stages=("$@") docs=
   start
-  for stage in "${stages[@]}"; do
-    begin=$SECONDS
-    echo "--- $stage"
-    "stage_$stage"
-    echo "--- $stage: $((SECONDS - begin)) s"
-  done
+  if ((${#stages[@]} == 0)); then
+    # The commands of the pages mostly wait, so they run beside stages that wait, too.
+    (trap - EXIT && perform docs) &
+    docs=$!
+    pids+=("$docs")
+    for stage in curl crash prometheus sdk vllm; do perform "$stage"; done
+    wait "$docs" || die "a command of a page failed"
+    stages=(workloads browser image)
+  fi
+  for stage in "${stages[@]}"; do perform "$stage"; done
 }
 main "$@"

@@ -22,6 +22,9 @@ func heap() int64 {
 // A run of an hour grows only on disk: it uses no more memory at its end than after
 // half of it, except for the values of its exact percentiles, which have a budget.
 func TestAnHour(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the heap of the race detector is another one")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Second), ITL: mock.ConstDelay(100 * time.Millisecond)}, nil)
 		id := b.submit(`
