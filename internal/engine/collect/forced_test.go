@@ -29,7 +29,7 @@ func TestForced(t *testing.T) {
 		return bench.Answer{}
 	}
 	r := NewRecorder(RecorderOptions{
-		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Forced: func() bool { return true }}, Phase: &plan.Phase{},
+		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Faults: &Faults{}, Forced: func() bool { return true }}, Phase: &plan.Phase{},
 	})
 	r.load = twoReturned{}
 	r.startFinishers()

@@ -178,10 +178,10 @@ func (r *Recorder) measure(rec *bench.Record) {
 	if r.Phase.Leaves(rec) {
 		r.counts.excluded.Add(1)
 	} else {
-		r.Set.Observe(rec)
+		r.observe(rec, r.Set.Observe)
 	}
 	for _, o := range r.Observers {
-		o.Observe(rec)
+		r.observe(rec, o.Observe)
 	}
 	r.bytes.sent += int64(rec.Conn.Sent)
 	r.bytes.received += int64(rec.Conn.Received)
@@ -192,6 +192,15 @@ func (r *Recorder) measure(rec *bench.Record) {
 		r.counts.success.Add(1)
 	default:
 		r.counts.errors.Add(1)
+	}
+}
+
+// observe shows a record to an observer. If the observer panics, it gets the record once
+// more, as that of a failed request.
+func (r *Recorder) observe(rec *bench.Record, observe func(*bench.Record)) {
+	const step = "measure"
+	if !r.Run.Faults.guard(step, rec, observe) {
+		r.Run.Faults.guard(step, rec, observe)
 	}
 }
 
