@@ -18,6 +18,7 @@ func (twoReturned) Stats(time.Duration) bench.PhaseStats {
 	return bench.PhaseStats{Sent: 2, Completed: 1, Cancelled: 1}
 }
 func (twoReturned) Stop(bench.PhaseEnd) {}
+func (twoReturned) Settled(bool)        {}
 
 // TestForced: what has returned and is not decoded when the run is cancelled by force
 // counts as cancelled, so that nobody waits for it.

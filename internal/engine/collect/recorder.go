@@ -24,6 +24,9 @@ type Load interface {
 	Start() time.Duration
 	Stats(now time.Duration) bench.PhaseStats
 	Stop(why bench.PhaseEnd)
+	// Settled is called for each request that was not cancelled, in the order in which the
+	// records are processed.
+	Settled(ok bool)
 }
 
 // Observer observes a phase while it is performed. The recorder calls it from one
@@ -190,8 +193,10 @@ func (r *Recorder) measure(rec *bench.Record) {
 	case rec.Cancelled():
 	case rec.OK():
 		r.counts.success.Add(1)
+		r.load.Settled(true)
 	default:
 		r.counts.errors.Add(1)
+		r.load.Settled(false)
 	}
 }
 

@@ -162,9 +162,9 @@ func TestWarnings(t *testing.T) {
 	want := []string{
 		"prepared: first",
 		"no-answer: the server sent nothing",
-		"paused: 1 request of phase warm was delayed after a failed connection attempt",
+		"paused: 1 request of phase warm was delayed because requests before had failed",
 		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY",
-		"paused: 2 requests of phase profiling were delayed after a failed connection attempt",
+		"paused: 2 requests of phase profiling were delayed because requests before had failed",
 		"cut-by-grace: 3 of 8 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds",
 		"tokenizer-builtin: counts",
 		"chat-template: the chat template cannot render 2 conversations; their prompt lengths exclude it: no system message",

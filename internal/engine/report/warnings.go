@@ -134,7 +134,7 @@ func rampExcluded(_ *Input, m *Measured) []bench.Warning {
 }
 
 func paused(_ *Input, m *Measured) []bench.Warning {
-	const after = "delayed after a failed connection attempt"
+	const after = "delayed because requests before had failed"
 	switch n := m.Stats.Pauses; {
 	case n <= 0:
 		return nil
