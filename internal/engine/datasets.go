@@ -258,8 +258,8 @@ func (d *datasets) close(warn func(code, detail string)) error {
 }
 
 // check checks a conversation before it is used. It is safe for concurrent use.
-func (x *preparation) check(c *bench.Conversation) error {
-	if err := errors.Join(takes(&x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
+func (x *preparation) check(ctx context.Context, c *bench.Conversation) error {
+	if err := errors.Join(takes(ctx, &x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
 		return err
 	}
 	x.data.lengths.add(c, x.tokens.Count)
@@ -268,8 +268,11 @@ func (x *preparation) check(c *bench.Conversation) error {
 }
 
 // takes returns an error if a conversation, or one that it starts, has content that the
-// endpoint type does not accept.
-func takes(kind *endpoint.Kind, c *bench.Conversation) error {
+// endpoint type does not accept, or when ctx ends.
+func takes(ctx context.Context, kind *endpoint.Kind, c *bench.Conversation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	for k := range c.Turns {
 		t := &c.Turns[k]
 		what := ""
@@ -291,7 +294,7 @@ func takes(kind *endpoint.Kind, c *bench.Conversation) error {
 		}
 	}
 	for child := range c.Children() {
-		if err := takes(kind, child); err != nil {
+		if err := takes(ctx, kind, child); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,7 @@ type execution struct {
 	data    datasets
 	tokens  *collect.Tokens
 	files   *collect.Files
+	faults  *collect.Faults // of the processing of responses
 	records *collect.Run
 	work    *load.Work
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -159,6 +160,62 @@ func TestDeadPort(t *testing.T) {
 				}
 				if n := r.Summary.Errors; n < tt.least || n > tt.most || !hasWarning(r, "paused") {
 					t.Errorf("%d errors, want %d to %d, and a note on pauses: %v", n, tt.least, tt.most, r.Warnings)
+				}
+				b.stop()
+			})
+		})
+	}
+}
+
+// A closed loop against a server on which every request fails at once does not flood it
+// and the disk. Errors among successes and slow ones are not delayed.
+func TestErrorsArePaced(t *testing.T) {
+	type answer func(w http.ResponseWriter, n int64)
+	status := func(code int) answer {
+		return func(w http.ResponseWriter, _ int64) { http.Error(w, "no", code) }
+	}
+	ok := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}`)
+	}
+	for _, tt := range []struct {
+		name        string
+		load        string
+		took        time.Duration // by the server, for each request
+		answer      answer
+		least, most int64 // errors
+		paused      bool
+	}{
+		{"64 slots", "type: concurrency, concurrency: 64, duration: 10s", time.Millisecond, status(500), 900, 1500, true},
+		{"pages instead of answers", "type: concurrency, concurrency: 64, duration: 10s", time.Millisecond, func(w http.ResponseWriter, _ int64) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, "<html>login</html>")
+		}, 900, 1500, true},
+		{"one slot", "type: concurrency, concurrency: 1, duration: 10s", time.Millisecond, status(429), 1000, 1200, true},
+		{"a success in a hundred", "type: concurrency, concurrency: 2, duration: 10s", time.Millisecond, func(w http.ResponseWriter, n int64) {
+			if n%100 == 0 {
+				ok(w)
+				return
+			}
+			http.Error(w, "no", http.StatusTooManyRequests)
+		}, 19_790, 19_810, false},
+		{"slow errors", "type: concurrency, concurrency: 4, duration: 100s", 40 * time.Millisecond, status(500), 9_996, 10_000, false},
+		{"few errors", "type: concurrency, concurrency: 4, requests: 100", time.Millisecond, status(500), 100, 100, false},
+		{"an open loop", "type: constant, rate: 1000, duration: 10s", time.Millisecond, status(500), 9_990, 10_000, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var n atomic.Int64
+				b := newBed(t, mock.Options{}, func(http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						io.Copy(io.Discard, r.Body)
+						time.Sleep(tt.took)
+						tt.answer(w, n.Add(1))
+					})
+				})
+				r := b.run(document(tt.load, fileData))
+				if got := r.Summary.Errors; got < tt.least || got > tt.most || hasWarning(r, "paused") != tt.paused {
+					t.Errorf("%d errors, want %d to %d, paused %v: %v", got, tt.least, tt.most, tt.paused, r.Warnings)
 				}
 				b.stop()
 			})

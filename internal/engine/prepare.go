@@ -99,11 +99,12 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		}
 	}
 	x.warnOfPolls()
+	x.faults = &collect.Faults{Log: x.notify.log, Secrets: x.secrets}
 	if err := x.openFiles(dir); err != nil {
 		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	x.observed.repeats = collect.NewRepeats(x.plan.CacheBust)
-	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files, Forced: x.cancel.forced}
+	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files, Faults: x.faults, Forced: x.cancel.forced}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, RunID: x.id, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
 		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
@@ -195,7 +196,7 @@ func (x *preparation) openFiles(dir string) (err error) {
 	x.recordSamples(dir)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
-		Reserve: x.system.reserve, Alarm: x.notify.alarm,
+		Reserve: x.system.reserve, Alarm: x.notify.alarm, Faults: x.faults,
 	})
 	return err
 }

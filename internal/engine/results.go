@@ -76,6 +76,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 		SameHost: target.Local(x.plan.Targets), Warnings: x.warnings, Tokens: x.counting(),
 		Responses: report.Responses{
 			Mismatched: x.records.Mismatched.Load(), Malformed: x.records.Malformed.Load(), Example: x.records.MalformedEvent(),
+			Impossible: x.records.Impossible.Load(), Crashes: x.faults.Count(),
 		},
 		Sharing: report.Sharing(x.client.Shared()),
 	}

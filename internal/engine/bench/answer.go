@@ -61,6 +61,10 @@ type Chunk struct {
 	Kind   ChunkKind
 }
 
+// MaxEventTokens bounds the tokens of the content events of a response after the first
+// one, all together, because some metrics have a value for each of them.
+const MaxEventTokens = 1 << 20
+
 // Finish is the normalised finish reason of a choice; empty = not reported.
 type Finish string
 

@@ -95,6 +95,18 @@ type Failure struct {
 	RetryAfter time.Duration // from the header Retry-After; 0 = absent. Recorded only
 }
 
+// CodePanic is the code of requests whose response the client could not process.
+const CodePanic = "panic"
+
+// Panicked returns the failure of a request in the processing of which the client
+// panicked. step says what it was doing with the response: "decode", for example.
+func Panicked(step string, value any) *Failure {
+	return &Failure{
+		Class: ClientError, Step: StepBody, Code: CodePanic,
+		Message: fmt.Sprintf("aiperfd crashed when it tried to %s the response, which is an error of aiperfd: %v", step, value),
+	}
+}
+
 // CutByGrace is the code of requests that were still running when the grace period ended.
 const CutByGrace = "grace_timeout"
 

@@ -57,3 +57,4 @@ type instant struct{}
 func (instant) Start() time.Duration                 { return 0 }
 func (instant) Stats(time.Duration) bench.PhaseStats { return bench.PhaseStats{} }
 func (instant) Stop(bench.PhaseEnd)                  {}
+func (instant) Settled(bool)                         {}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type recordFile[T any] struct {
 	size   func(T) int         // bytes of a line; nil without room
 	writer sync.WaitGroup
 	disk   *disk // nil = without limit
+	faults *Faults
 	err    error // of the writer; read it after close
 }
 
@@ -133,7 +135,7 @@ func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 				return failure
 			}
 			if failure == nil && !f.disk.stopped(file.Name()) {
-				if err := out.write(line); !f.disk.filled(file.Name(), err) {
+				if err := f.encode(out, line); !f.disk.filled(file.Name(), err) {
 					note(err)
 				}
 			}
@@ -147,6 +149,16 @@ func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 			f.disk.look()
 		}
 	}
+}
+
+// encode writes a line. A line whose encoding panics is left out.
+func (f *recordFile[T]) encode(out encoder[T], line T) error {
+	defer func() {
+		if value := recover(); value != nil {
+			f.faults.note("record", value, debug.Stack())
+		}
+	}()
+	return out.write(line)
 }
 
 // valueNames is the pattern of the names of value files.
@@ -220,6 +232,7 @@ type FileOptions struct {
 	Secrets *redact.Set
 	Reserve int64             // bytes of the disk that record files leave free; 0 = without limit
 	Alarm   func(text string) // is told when the disk is nearly full; nil = nobody
+	Faults  *Faults
 }
 
 // OpenFiles starts the writers of the record files of the plan. The files must be
@@ -233,6 +246,7 @@ func OpenFiles(o FileOptions) (*Files, error) {
 		f.disk = newDisk(o.Dir, o.Reserve, o.Alarm)
 	}
 	f.records.disk, f.tables.disk, f.raws.disk, f.outputs.disk = f.disk, f.disk, f.disk, f.disk
+	f.records.faults, f.tables.faults, f.raws.faults, f.outputs.faults = o.Faults, o.Faults, o.Faults, o.Faults
 	removeStale(&o, names)
 	at := func(name string) string { return filepath.Join(o.Dir, name) }
 	if files.Records {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
@@ -26,6 +27,7 @@ type Run struct {
 	Secrets *redact.Set
 	Tokens  *Tokens
 	Files   *Files
+	Faults  *Faults
 
 	// Forced reports whether the run was cancelled by force; nil = it cannot be.
 	Forced func() bool
@@ -34,6 +36,7 @@ type Run struct {
 
 	Mismatched atomic.Int64           // answers with a count_mismatch
 	Malformed  atomic.Int64           // answers with a malformed_event
+	Impossible atomic.Int64           // answers with an impossible_token_count
 	malformed  atomic.Pointer[string] // the first such event; nil = there was none
 }
 
@@ -45,9 +48,6 @@ func (r *Run) MalformedEvent() string {
 	}
 	return ""
 }
-
-// warnMalformedEvent is the warning on a stream with events that could not be read.
-const warnMalformedEvent = "malformed_event"
 
 // unreadable returns the first event of a response that is not JSON, clipped.
 func unreadable(r *bench.Response) string {
@@ -84,11 +84,25 @@ func (r *Recorder) startFinishers() {
 // unless raw records are kept.
 func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 	f.Decode(r.Plan)
-	rec := f.Record
+	if p := f.Panic(); p != nil {
+		r.Faults.note("decode", p.Value, p.Stack)
+	}
+	r.Faults.guard("read", f.Record, func(rec *bench.Record) { raw = r.examine(f, rec) })
+	f.Exchange.Release()
+	r.Faults.guard("count the tokens of", f.Record, func(*bench.Record) { r.Tokens.count(f) })
+	r.redact(f.Record)
+	return raw
+}
+
+// examine takes what is kept of a response besides its answer.
+func (r *Run) examine(f *load.Finished, rec *bench.Record) (raw *export.Raw) {
+	if rec.Answer.Warnings[answer.WarnImpossibleCount] > 0 {
+		r.Impossible.Add(1)
+	}
 	if rec.Answer.Warnings[load.WarnCountMismatch] > 0 {
 		r.Mismatched.Add(1)
 	}
-	if rec.Answer.Warnings[warnMalformedEvent] > 0 {
+	if rec.Answer.Warnings[answer.WarnMalformedEvent] > 0 {
 		r.Malformed.Add(1)
 		example := r.Secrets.String(unreadable(f.Exchange.Response))
 		r.malformed.CompareAndSwap(nil, &example)
@@ -101,9 +115,6 @@ func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 	}
 	rec.Answer.Headers = keptHeaders(f.Exchange.Response.Header)
 	r.trace(f)
-	f.Exchange.Release()
-	r.Tokens.count(f)
-	r.redact(rec)
 	return raw
 }
 

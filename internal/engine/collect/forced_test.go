@@ -18,6 +18,7 @@ func (twoReturned) Stats(time.Duration) bench.PhaseStats {
 	return bench.PhaseStats{Sent: 2, Completed: 1, Cancelled: 1}
 }
 func (twoReturned) Stop(bench.PhaseEnd) {}
+func (twoReturned) Settled(bool)        {}
 
 // TestForced: what has returned and is not decoded when the run is cancelled by force
 // counts as cancelled, so that nobody waits for it.
@@ -29,7 +30,7 @@ func TestForced(t *testing.T) {
 		return bench.Answer{}
 	}
 	r := NewRecorder(RecorderOptions{
-		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Forced: func() bool { return true }}, Phase: &plan.Phase{},
+		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Faults: &Faults{}, Forced: func() bool { return true }}, Phase: &plan.Phase{},
 	})
 	r.load = twoReturned{}
 	r.startFinishers()

@@ -24,6 +24,9 @@ type Load interface {
 	Start() time.Duration
 	Stats(now time.Duration) bench.PhaseStats
 	Stop(why bench.PhaseEnd)
+	// Settled is called for each request that was not cancelled, in the order in which the
+	// records are processed.
+	Settled(ok bool)
 }
 
 // Observer observes a phase while it is performed. The recorder calls it from one
@@ -178,10 +181,10 @@ func (r *Recorder) measure(rec *bench.Record) {
 	if r.Phase.Leaves(rec) {
 		r.counts.excluded.Add(1)
 	} else {
-		r.Set.Observe(rec)
+		r.observe(rec, r.Set.Observe)
 	}
 	for _, o := range r.Observers {
-		o.Observe(rec)
+		r.observe(rec, o.Observe)
 	}
 	r.bytes.sent += int64(rec.Conn.Sent)
 	r.bytes.received += int64(rec.Conn.Received)
@@ -190,8 +193,19 @@ func (r *Recorder) measure(rec *bench.Record) {
 	case rec.Cancelled():
 	case rec.OK():
 		r.counts.success.Add(1)
+		r.load.Settled(true)
 	default:
 		r.counts.errors.Add(1)
+		r.load.Settled(false)
+	}
+}
+
+// observe shows a record to an observer. If the observer panics, it gets the record once
+// more, as that of a failed request.
+func (r *Recorder) observe(rec *bench.Record, observe func(*bench.Record)) {
+	const step = "measure"
+	if !r.Run.Faults.guard(step, rec, observe) {
+		r.Run.Faults.guard(step, rec, observe)
 	}
 }
 

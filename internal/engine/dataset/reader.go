@@ -29,8 +29,8 @@ type ReaderOptions struct {
 	Need     int64 // conversations that will probably be used; more are read only when they are; 0 = unknown
 	Once     bool  // there is one pass, in the order of the dataset
 	// Check is called for every conversation that is complete, by several goroutines;
-	// its error ends the reading. nil = nothing is checked.
-	Check func(*bench.Conversation) error
+	// its error ends the reading. It returns early when ctx ends. nil = nothing is checked.
+	Check func(ctx context.Context, c *bench.Conversation) error
 	// First is called when a conversation is used for the first time; its error ends
 	// the reading. nil = nothing is called.
 	First func(*bench.Conversation) error
@@ -132,7 +132,7 @@ func (r *Reader) work(ctx context.Context) {
 		if s.complete {
 			continue
 		}
-		s.finish(&r.o, &entry)
+		s.finish(ctx, &r.o, &entry)
 		r.mu.Lock()
 		r.settle(s)
 		r.mu.Unlock()
@@ -172,10 +172,13 @@ func (r *Reader) claim(ctx context.Context) (*slot, source.Entry, bool) {
 }
 
 // finish completes the conversation of an entry.
-func (s *slot) finish(o *ReaderOptions, entry *source.Entry) {
+func (s *slot) finish(ctx context.Context, o *ReaderOptions, entry *source.Entry) {
 	s.conversation, s.err = entry.Make()
 	if s.err == nil && o.Check != nil {
-		s.err = o.Check(s.conversation)
+		s.err = o.Check(ctx, s.conversation)
+	}
+	if s.err == nil {
+		s.err = ctx.Err()
 	}
 	if s.err == nil {
 		s.digest = contentDigest(s.number, s.conversation)
@@ -352,9 +355,6 @@ func sizeOf(c *bench.Conversation) int {
 				n += len(list[k].Data)
 			}
 		}
-	}
-	for child := range c.Children() {
-		n += sizeOf(child)
 	}
 	return n
 }

@@ -152,6 +152,42 @@ func TestReaderNeed(t *testing.T) {
 	})
 }
 
+// deep is a conversation that starts another one, and so on.
+func deep(n int) *bench.Conversation {
+	c := &bench.Conversation{ID: "c", Turns: []bench.Turn{{Texts: []string{"x"}}}}
+	for range n - 1 {
+		c = &bench.Conversation{ID: "c", Turns: []bench.Turn{{Texts: []string{"x"}, Spawns: []bench.Spawn{{Children: []*bench.Conversation{c}}}}}}
+	}
+	return c
+}
+
+// TestSizeOf: every conversation of a tree counts once, and is visited once: twice at
+// every level would never end.
+func TestSizeOf(t *testing.T) {
+	if one, all := sizeOf(deep(1)), sizeOf(deep(2000)); all != 2000*one {
+		t.Errorf("2000 conversations have %d bytes, one has %d", all, one)
+	}
+}
+
+// TestReaderCheckStops: a worker that checks a conversation ends with the context.
+func TestReaderCheckStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := ReaderOptions{Source: newCounted(20, 1), Ahead: 20, Check: func(ctx context.Context, _ *bench.Conversation) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		r := openReader(t, ctx, o)
+		time.AfterFunc(time.Second, cancel)
+		if _, err := r.Next(nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("Next = %v, want %v", err, context.Canceled)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Errors come in their order, after the conversations before them, and stay.
 func TestReaderErrors(t *testing.T) {
 	bad := errors.New("bad")
@@ -163,7 +199,8 @@ func TestReaderErrors(t *testing.T) {
 			return nil
 		}
 	}
-	for name, o := range map[string]ReaderOptions{"check": {Check: check("5")}, "first use": {First: check("5")}} {
+	checked := func(_ context.Context, c *bench.Conversation) error { return check("5")(c) }
+	for name, o := range map[string]ReaderOptions{"check": {Check: checked}, "first use": {First: check("5")}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o.Source, o.Ahead = newCounted(20, 1), 20

@@ -2,6 +2,7 @@ package load
 
 import (
 	"net/http"
+	"runtime/debug"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/plan"
@@ -28,7 +29,17 @@ type Finished struct {
 
 	items   int // requested number; 0 = unknown
 	decoded bool
+	panic   *Panic // of Decode; nil = none
 }
+
+// Panic is a panic that was recovered.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Panic returns the panic of Decode; nil = there was none.
+func (f *Finished) Panic() *Panic { return f.panic }
 
 // Forced reports whether the request was cut by force. What was received of it is not
 // decoded, because a user who forces the end does not wait for hundreds of long answers.
@@ -54,7 +65,8 @@ func Forced() *bench.Failure {
 	return &bench.Failure{Class: bench.Cancelled, Code: CodeForced, Message: "run cancelled by force"}
 }
 
-// Decode reads the response into the record. A second call does nothing.
+// Decode reads the response into the record. A second call does nothing. If it panics, the
+// request has failed.
 func (f *Finished) Decode(p *plan.Plan) {
 	if f.decoded {
 		return
@@ -65,6 +77,13 @@ func (f *Finished) Decode(p *plan.Plan) {
 		return
 	}
 	a := &f.Record.Answer
+	defer func() {
+		if value := recover(); value != nil {
+			f.panic = &Panic{value, debug.Stack()}
+			*a = bench.Answer{Failure: bench.Panicked("decode", value)}
+			a.Failure.Status = f.Record.Status
+		}
+	}()
 	*a = p.Kind.Decode(f.Exchange.Response, p.Settings.Streaming)
 	if p.Kind.Settle != nil {
 		p.Kind.Settle(a, f.Exchange.Response, f.Body)

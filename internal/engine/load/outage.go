@@ -17,6 +17,10 @@ type outage struct{ failures int } // in a row
 const (
 	outageStep = 10 * time.Millisecond
 	outageMost = time.Second
+	// hopeless is how many requests in a row must have failed, and two more for each slot,
+	// before slots wait after errors that are no lost connections: one success among them,
+	// and the errors are part of what is measured.
+	hopeless = 100
 )
 
 // met reports whether a request got no connection, or lost it before the answer began.
@@ -38,13 +42,35 @@ func (o *outage) met(r *bench.Response) bool {
 	return true
 }
 
-// pause waits before a slot of a closed loop sends its next request. Arrivals of an open
-// loop do not wait.
-func (o *outage) pause(p *Phase) {
+// pause waits before a slot of a closed loop sends its next request, because the one that
+// was sent at an offset has failed. Arrivals of an open loop do not wait.
+func (o *outage) pause(p *Phase, sent time.Duration) {
 	if p.open != nil || decide(p, (*scheduler).exhausted) {
 		return
 	}
-	longest := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))
-	p.count.pauses.Add(1)
-	p.wait(min(longest, outageStep<<min(o.failures-1, 10)))
+	wait := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))
+	if o.failures > 0 {
+		wait = min(wait, outageStep<<min(o.failures-1, 10))
+	} else {
+		wait -= p.work.Clock.Now() - sent // what fails slowly does not flood anything
+	}
+	if wait > 0 {
+		p.count.pauses.Add(1)
+		p.wait(wait)
+	}
+}
+
+// Settled tells the phase how a request has ended.
+func (p *Phase) Settled(ok bool) {
+	if ok {
+		p.count.failing.Store(0)
+	} else {
+		p.count.failing.Add(1)
+	}
+}
+
+// fails reports whether nothing has succeeded for so long that errors only flood the
+// server and the disk.
+func (p *Phase) fails() bool {
+	return p.open == nil && p.count.failing.Load() >= hopeless+2*int64(p.plan.Concurrency)
 }

@@ -65,7 +65,8 @@ type counts struct {
 	sessionsDone, sessionsCut atomic.Int64
 	turns, skipped            atomic.Int64
 	pendingTurns              atomic.Int64 // of started sessions, not sent yet
-	pauses                    atomic.Int64 // requests of a closed loop that waited after a lost connection
+	pauses                    atomic.Int64 // requests of a closed loop that waited because the one before had failed
+	failing                   atomic.Int64 // requests in a row that have failed
 	sentEnd, requestsEnd      atomic.Int64 // offsets
 	durationReached           atomic.Bool
 }

@@ -86,8 +86,8 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 		s.countSent(1)
 		f := s.exchange(ctx)
 		ended := f.Record.Stamps.End + f.Record.Conn.Held
-		lost := slot.met(f.Exchange.Response)
-		if !lost && !s.decides(n) {
+		waits := slot.met(f.Exchange.Response) || s.phase.fails()
+		if !waits && !s.decides(n) {
 			successor = s.leave(ctx, ended, false)
 			s.phase.sink.Finished(f)
 			return successor
@@ -95,9 +95,10 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 		f.Decode(s.phase.work.Plan) // what follows needs the answer
 		failed := f.Record.Answer.Failure != nil
 		next := s.settle(n, &f.Record.Answer)
+		started := f.Record.Stamps.Start
 		s.phase.sink.Finished(f) // which owns the record now
-		if lost {
-			slot.pause(s.phase)
+		if waits && failed {
+			slot.pause(s.phase, started)
 			ended = s.phase.work.Clock.Now()
 		}
 		if next > n || next == over && s.goesOn(failed) {

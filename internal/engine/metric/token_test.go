@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -29,6 +30,28 @@ func TestUncountedTokens(t *testing.T) {
 			t.Errorf("%s = %v without a token count", tag, v)
 		}
 	}
+}
+
+// TestAbsurdTokens: counts of tokens that no server can mean neither end the process nor
+// take its memory.
+func TestAbsurdTokens(t *testing.T) {
+	for _, n := range []bench.Tokens{math.MaxInt32 + 1, 1 << 53, math.MaxInt64} {
+		r := handRecord()
+		r.TokenSource = bench.TokensClient // events share the tokens equally
+		r.OutputTokens, r.ReasoningTokens = &n, nil
+		if got := recordValues(r, everything())["time_to_token_2"]; got != 100 {
+			t.Errorf("of %d tokens, the second comes %v ms after the start, want 100", n, got)
+		}
+	}
+	r := handRecord()
+	for i := range r.Answer.Chunks {
+		r.Answer.Chunks[i].Tokens = math.MaxInt32
+	}
+	perRecord(r, everything()).Lists(func(d *catalogue.Def, values []float64) {
+		if len(values) > len(r.Answer.Chunks) {
+			t.Errorf("%s has %d values for %d events", d.Tag, len(values), len(r.Answer.Chunks))
+		}
+	})
 }
 
 // TestDeadlines: a request is good if its latest token is in time.

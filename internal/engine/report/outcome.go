@@ -43,6 +43,8 @@ type Responses struct {
 	Mismatched int64  // did not contain one vector or score per input
 	Malformed  int64  // had events that could not be read
 	Example    string // of such an event, redacted; may be empty
+	Impossible int64  // had token counts that no response can have
+	Crashes    int64  // panics while responses were processed
 }
 
 // Sharing counts the connections that requests shared.

@@ -156,20 +156,22 @@ func TestWarnings(t *testing.T) {
 	in := input(warmup, load)
 	in.Warnings = []bench.Warning{{Code: "prepared", Detail: "first"}}
 	in.Tokens = Tokens{Warning: &bench.Warning{Code: "tokenizer-builtin", Detail: "counts"}, Refused: 2, Refusal: errors.New("no system message")}
-	in.Responses = Responses{Mismatched: 3, Malformed: 4, Example: "{"}
+	in.Responses = Responses{Mismatched: 3, Malformed: 4, Example: "{", Impossible: 5, Crashes: 6}
 	in.Sharing = Sharing{Connections: 2, Limit: 100, Fallbacks: 1}
 	in.SameHost = "localhost:8000"
 	want := []string{
 		"prepared: first",
 		"no-answer: the server sent nothing",
-		"paused: 1 request of phase warm was delayed after a failed connection attempt",
+		"paused: 1 request of phase warm was delayed because requests before had failed",
 		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY",
-		"paused: 2 requests of phase profiling were delayed after a failed connection attempt",
+		"paused: 2 requests of phase profiling were delayed because requests before had failed",
 		"cut-by-grace: 3 of 8 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds",
 		"tokenizer-builtin: counts",
 		"chat-template: the chat template cannot render 2 conversations; their prompt lengths exclude it: no system message",
 		"count-mismatch: 3 responses did not contain one vector or score per input",
 		`malformed-events: 4 responses had malformed events, which were skipped, for example "{"`,
+		"impossible-token-counts: 5 responses had token counts that no response can have; these counts were dropped",
+		"processing-crashed: aiperfd crashed 6 times when it processed responses; these requests count as errors or lack a line in the record files; the log of the run has the reason",
 		"request-errors: 1 of 5 requests failed; latencies cover successful requests only",
 		"http2: requests shared connections of HTTP/2: 2 were opened in all, with 100 requests at a time on each at most, as the server allows",
 		"http2-not-offered: the server offers no HTTP/2; requests went over HTTP/1.1",

@@ -25,6 +25,8 @@ var (
 		countMismatches,
 		connectionRetries,
 		malformedEvents,
+		impossibleCounts,
+		crashes,
 		requestErrors,
 		sharedConnections,
 		http2NotOffered,
@@ -132,7 +134,7 @@ func rampExcluded(_ *Input, m *Measured) []bench.Warning {
 }
 
 func paused(_ *Input, m *Measured) []bench.Warning {
-	const after = "delayed after a failed connection attempt"
+	const after = "delayed because requests before had failed"
 	switch n := m.Stats.Pauses; {
 	case n <= 0:
 		return nil
@@ -203,6 +205,22 @@ func malformedEvents(in *Input, _ *export.Report) []bench.Warning {
 	default:
 		return warn("malformed-events", "%d responses had malformed events, which were skipped, for example %q", r.Malformed, r.Example)
 	}
+}
+
+func impossibleCounts(in *Input, _ *export.Report) []bench.Warning {
+	if in.Responses.Impossible == 0 {
+		return nil
+	}
+	return warn("impossible-token-counts", "%d responses had token counts that no response can have; these counts were dropped", in.Responses.Impossible)
+}
+
+func crashes(in *Input, _ *export.Report) []bench.Warning {
+	if in.Responses.Crashes == 0 {
+		return nil
+	}
+	return warn("processing-crashed",
+		"aiperfd crashed %d times when it processed responses; these requests count as errors or lack a line in the record files; the log of the run has the reason",
+		in.Responses.Crashes)
 }
 
 // requestErrors is of runs that completed: for the others, errors are the reason, or

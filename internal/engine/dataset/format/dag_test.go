@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/source"
 )
 
 // say is a turn with one message.
@@ -100,6 +101,50 @@ func TestDAGProblems(t *testing.T) {
 				t.Errorf("error = %v\nwant    %s", err, want)
 			}
 		})
+	}
+}
+
+// chain is a file of conversations each of which spawns the next one.
+func chain(n int) string {
+	var b strings.Builder
+	for i := range n - 1 {
+		fmt.Fprintf(&b, `{"session_id":"c%d","turns":[%s,"spawns":["c%d"]}]}`+"\n", i, say("a"), i+1)
+	}
+	fmt.Fprintf(&b, `{"session_id":"c%d","turns":[%s}]}`, n-1, say("a"))
+	return b.String()
+}
+
+// TestDAGDepth: conversations may start each other to a depth of 1,000.
+func TestDAGDepth(t *testing.T) {
+	inline := func(text string) source.Options {
+		o := source.Options{Seed: 1}
+		for line := range strings.Lines(text) {
+			o.File.Records = append(o.File.Records, json.RawMessage(line))
+		}
+		return o
+	}
+	for _, tt := range []struct {
+		name  string
+		o     source.Options
+		place string
+	}{
+		{"file", of(chain(2000)), "open dataset data.jsonl: data.jsonl:1: "},
+		{"inline records", inline(chain(2000)), "open dataset inline records: records[0]: "},
+	} {
+		_, _, err := read(t, "dag_jsonl", tt.o)
+		if want := tt.place + "turns[0].spawns: conversations start each other to a depth of more than 1000, the most that is accepted"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error = %v, want %s", tt.name, err, want)
+		}
+	}
+	ring := chain(5000)
+	ring = ring[:len(ring)-len(say("a")+`}]}`)] + say("a") + `,"spawns":["c0"]}]}`
+	if _, _, err := read(t, "dag_jsonl", of(ring)); err == nil || !strings.HasSuffix(err.Error(), "data.jsonl:1: every conversation is started by another one; at least one must be a root") {
+		t.Errorf("a long ring: error = %v", err)
+	}
+	for _, o := range []source.Options{of(chain(1000)), inline(chain(1000))} {
+		if got, _ := mustRead(t, "dag_jsonl", o); len(got) != 1 || got[0].Requests() != 1000 {
+			t.Errorf("%d roots, want one with 1000 requests", len(got))
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	maxDAG  = 32 << 20 // bytes of records, which stay in memory
 	maxTree = 10_000   // conversations that one root and its descendants start
+	maxDeep = 1000     // conversations from a root to one of its descendants
 )
 
 // dagJSONL reads trees of conversations.
@@ -26,7 +27,7 @@ func dagJSONL() source.Format {
 	return source.Format{
 		Name: "dag_jsonl",
 		Doc: "Trees of conversations, as of agents: one conversation per line, which starts others by their ids. Those to which no other refers " +
-			"are the roots, which are drawn; their children run within their session. The file has at most 32 MiB.",
+			"are the roots, which are drawn; their children run within their session. The file has at most 32 MiB, a tree at most 10,000 conversations and a depth of 1,000.",
 		Fields:   append(docs(tables.conversation), docs(tables.turn)...),
 		Sampling: "random",
 		Needs:    "turns with messages, forks or spawns, or orchestrator",
@@ -262,13 +263,20 @@ func (c *dagConversation) checkSystem() (all []string) {
 	return all
 }
 
+// treeSize is the size of a conversation with its descendants.
+type treeSize struct {
+	all   int    // conversations, at most maxTree + 1
+	depth int    // conversations on the longest way down, at most maxDeep + 1; 1 = it starts none
+	via   string // where the conversation refers to the next one on this way
+}
+
 // checkTrees checks that no conversation is its own descendant, and the sizes of trees.
 func (d *dag) checkTrees(wrong *file.Error) {
-	sizes := make(map[*dagConversation]int, len(d.all))
+	sizes := make(map[*dagConversation]treeSize, len(d.all))
 	var path []*dagConversation
 	open := make(map[*dagConversation]bool)
-	var size func(c *dagConversation) int
-	size = func(c *dagConversation) int {
+	var size func(c *dagConversation) treeSize
+	size = func(c *dagConversation) treeSize {
 		if n, ok := sizes[c]; ok {
 			return n
 		}
@@ -278,22 +286,39 @@ func (d *dag) checkTrees(wrong *file.Error) {
 				ids = append(ids, p.id)
 			}
 			wrong.Add(c.place, "the conversation starts itself: "+strings.Join(ids, " → "))
-			return 1
+			return treeSize{all: 1, depth: 1}
 		}
-		if len(path) > maxTree {
-			return maxTree + 1
+		if len(path) > maxDeep {
+			return treeSize{all: 1, depth: maxDeep + 1}
 		}
 		path, open[c] = append(path, c), true
-		n := 1
-		c.children(func(_, id string, _ bool) { n = min(n+size(d.byID[id]), maxTree+1) })
+		n := treeSize{all: 1, depth: 1}
+		c.children(func(where, id string, _ bool) {
+			child := size(d.byID[id])
+			n.all = min(n.all+child.all, maxTree+1)
+			if child.depth >= n.depth {
+				n.depth, n.via = min(child.depth+1, maxDeep+1), where
+			}
+		})
 		path, open[c] = path[:len(path)-1], false
-		sizes[c] = min(n*max(c.count, 1), maxTree+1)
-		return sizes[c]
+		n.all = min(n.all*max(c.count, 1), maxTree+1)
+		sizes[c] = n
+		return n
 	}
 	for _, c := range d.all {
-		if n := size(c); n > maxTree && !c.child {
+		n := size(c)
+		if c.child {
+			continue
+		}
+		if n.all > maxTree {
 			wrong.Add(c.place, fmt.Sprintf("the conversation and its descendants are more than %d", maxTree))
 		}
+		if n.depth > maxDeep {
+			wrong.Add(c.place, fmt.Sprintf("%s: conversations start each other to a depth of more than %d, the most that is accepted", n.via, maxDeep))
+		}
+	}
+	if len(d.roots) == 0 && len(wrong.Problems) == 0 {
+		wrong.Add(d.all[0].place, "every conversation is started by another one; at least one must be a root")
 	}
 }
 

@@ -261,6 +261,14 @@ func (b *Builder) Finish(c *Choice, v, err *fastjson.Value, data []byte) {
 // Result returns the answer. Nothing in it belongs to b.
 func (b *Builder) Result() bench.Answer {
 	a := &b.Answer
+	switch {
+	case !b.Streamed:
+	case b.Credit.repeated(len(a.Chunks)):
+		a.Chunks[0].Tokens = 0 // it was given all of them
+	default:
+		a.TailTokens = b.Credit.left(b.choices)
+	}
+	b.boundClaims()
 	a.ServerTimes, a.Speculation = b.Times, b.speculation.result()
 	if b.HasUsage {
 		a.Usage = b.Usage.usage()
@@ -274,13 +282,6 @@ func (b *Builder) Result() bench.Answer {
 			Index: c.index, Text: string(c.Text), Reasoning: string(c.reasoning),
 			Refusal: string(c.refusal), ToolCalls: c.toolCalls(), Finish: c.Finish,
 		}
-	}
-	switch {
-	case !b.Streamed:
-	case b.Credit.repeated(len(a.Chunks)):
-		a.Chunks[0].Tokens = 0 // it was given all of them
-	default:
-		a.TailTokens = b.Credit.left(b.choices)
 	}
 	slices.SortFunc(a.Choices, func(a, b bench.Choice) int { return a.Index - b.Index })
 	return *a

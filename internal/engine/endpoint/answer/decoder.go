@@ -26,6 +26,7 @@ const (
 	WarnMalformedEvent  = "malformed_event"
 	WarnRepairedEvent   = "repaired_event"
 	WarnInvalidUTF8     = "invalid_utf8"
+	WarnImpossibleCount = "impossible_token_count" // a count of tokens was dropped; see [MaxTokens]
 )
 
 // Decoder reads one response after the other: its status, its framing, and by its

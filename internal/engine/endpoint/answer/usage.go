@@ -68,18 +68,21 @@ func (u UsageCounts) Settled() UsageCounts {
 
 // Merge lays a later usage over u, count by count.
 func (u *UsageCounts) Merge(later UsageCounts) {
-	for _, c := range [][2]*Count{
-		{&u.Input, &later.Input}, {&u.Output, &later.Output}, {&u.Total, &later.Total},
-		{&u.reasoning, &later.reasoning}, {&u.cached, &later.cached},
-		{&u.cacheWrite, &later.cacheWrite}, {&u.cacheMiss, &later.cacheMiss},
-		{&u.audioIn, &later.audioIn}, {&u.audioOut, &later.audioOut},
-		{&u.accepted, &later.accepted}, {&u.rejected, &later.rejected}, {&u.thoughts, &later.thoughts},
-	} {
-		if c[1].Known() {
-			*c[0] = *c[1]
+	of := later.counts()
+	for i, c := range u.counts() {
+		if of[i].Known() {
+			*c = *of[i]
 		}
 	}
 	u.disjoint = u.disjoint || later.disjoint
+}
+
+// counts returns all counts.
+func (u *UsageCounts) counts() [14]*Count {
+	return [...]*Count{
+		&u.Input, &u.Output, &u.Total, &u.reasoning, &u.cached, &u.cacheWrite, &u.cacheMiss,
+		&u.audioIn, &u.audioOut, &u.accepted, &u.rejected, &u.imageIn, &u.imageOut, &u.thoughts,
+	}
 }
 
 // Ranks of fields that belong to vendors who report cached tokens apart.
@@ -238,21 +241,23 @@ func (u *UsageCounts) inputDetail(key string, v *fastjson.Value, rank int) {
 	}
 }
 
-// TokenCount reads a count of tokens, which some servers write as a float.
-// Negative and non-numeric values are no counts.
+// TokenCount reads a count of tokens, which some servers write as a float. Negative and
+// non-numeric values are no counts: some servers write -1 for what they do not know.
+// Counts above [MaxTokens] are returned as impossible, so that sums of them cannot overflow;
+// [Builder.Result] drops them.
 func TokenCount(v *fastjson.Value) (int64, bool) {
+	const impossible = MaxTokens + 1
 	if v.Type() != fastjson.TypeNumber {
 		return 0, false
 	}
 	if n, err := v.Int64(); err == nil {
-		return n, n >= 0
+		return min(n, impossible), n >= 0
 	}
-	const exact = 1 << 53 // beyond it a float64 skips integers
 	f, err := v.Float64()
-	if err != nil || !(f >= 0 && f < exact) {
+	if err != nil || !(f >= 0) {
 		return 0, false
 	}
-	return int64(math.Round(f)), true
+	return int64(math.Round(min(f, impossible))), true
 }
 
 // usage returns the counts as the vocabulary has them.

@@ -83,12 +83,20 @@ func deliveredITL(v *View) float64 {
 	return (v.Last - v.First) / positive(v.OSL-first)
 }
 
-// tokenGaps appends the gaps between tokens.
+// tokenGaps appends the gaps between tokens; none if there are more than a response can
+// have, as in a record that was not decoded here.
 func tokenGaps(v *View, dst []float64) []float64 {
 	if v.Gaps == 0 || !v.counted() {
 		return dst
 	}
 	chunks := v.Record.Answer.Chunks
+	var all int64
+	for i := range chunks[1:] {
+		all += int64(chunks[1+i].Tokens)
+	}
+	if all > bench.MaxEventTokens {
+		return dst
+	}
 	for i := 1; i < len(chunks); i++ {
 		k := chunks[i].Tokens
 		gap := float64(chunks[i].At-chunks[i-1].At) / float64(k)
@@ -106,7 +114,7 @@ func (v *View) timeToToken(n float64) float64 {
 		return math.NaN()
 	}
 	if !v.counted() {
-		i := min(int(math.Ceil(n/each-1e-9)), len(chunks))
+		i := max(1, int(min(math.Ceil(n/each-1e-9), float64(len(chunks)))))
 		return v.afterStart(chunks[i-1].At)
 	}
 	var seen float64
