@@ -130,8 +130,9 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 	return nil
 }
 
-// conclude ends an interrupted run with the results from its record file. A run that is
-// cancelled ends without results; one that the end of the process stops stays as it is.
+// conclude ends an interrupted run with the results from its record file, as cancelled if
+// it was being cancelled. A recovery that is cancelled ends without results; one that
+// the end of the process stops stays as it is.
 func (v *recovery) conclude(ctx context.Context, j *job) {
 	_, log := j.openLog()
 	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
@@ -141,10 +142,9 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	j.exec.cancel.onCancel(stop)
 	defer j.exec.cancel.onCancel(nil)
 	r := j.view()
-	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	collect.RemoveValues(dir)
 	durable.RemoveLeftovers(filepath.Join(dir, samples.File))
-	j.finish(r, bench.StateFailed, interruptedReason)
+	j.endInterrupted(r)
 	tries, err := beginTry(dir)
 	if err == nil {
 		err = v.rebuild(working, j, r)
@@ -161,7 +161,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 		err = errors.Join(err, export.Abandon(dir))
 		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
-	j.finish(r, bench.StateFailed, interruptedReason)
+	j.endInterrupted(r)
 	j.warn(j.change(ctx, func(now *run.Run) {
 		r.Revision, r.Name, r.Labels, r.Notes, r.Terms = now.Revision, now.Name, now.Labels, now.Notes, now.Terms // updated meanwhile
 		*now = *r
@@ -169,6 +169,19 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	tries.end()
 	v.engine.health.count(func(h *run.Health) { h.Recovered++ })
 	j.emit(run.EventComplete, j.exec.latest())
+}
+
+// endInterrupted makes a run terminal that an earlier process has not ended: the way that
+// its cancel asked for, if it had one.
+func (j *job) endInterrupted(r *run.Run) {
+	switch c := r.Cancelled; {
+	case c == nil:
+		j.fail(r, &run.Error{Code: run.Interrupted, Message: interruptedReason})
+	case c.Deadline:
+		j.fail(r, overdue(r))
+	default:
+		j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled")+"; the process ended before the run did, and the summary covers the requests that were recorded")
+	}
 }
 
 // rebuild computes the results of an interrupted run from its record file.
@@ -230,8 +243,18 @@ func refusal(err error) run.ErrorCode {
 }
 
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
-// cannot be performed, because they are never stored.
+// cannot be performed, because they are never stored, and one of a cancelled study must not
+// be: the queue goes on before the study does.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
+	if r.Cell != nil {
+		parent, err := v.engine.opts.Store.Get(ctx, r.Cell.ParentID)
+		if err == nil && parent.Cancelled != nil {
+			return v.end(ctx, r, bench.StateCancelled, "cancelled while queued")
+		}
+		if err != nil && !errors.Is(err, run.ErrNotFound) {
+			return fmt.Errorf("read study %s: %w", r.Cell.ParentID, err)
+		}
+	}
 	load := v.engine.opts.Load
 	load.Resolved = true
 	d, _, err := config.Load(r.Config, load)
@@ -255,7 +278,12 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 
 // refuse ends a queued run that cannot be performed, for its error.
 func (v *recovery) refuse(ctx context.Context, r *run.Run) error {
-	(&job{time: newStamps(v.engine.opts.Wall, latestOf(r))}).finish(r, bench.StateFailed, r.Error.Message)
+	return v.end(ctx, r, bench.StateFailed, r.Error.Message)
+}
+
+// end makes a queued run terminal.
+func (v *recovery) end(ctx context.Context, r *run.Run, s bench.State, reason string) error {
+	(&job{time: newStamps(v.engine.opts.Wall, latestOf(r))}).finish(r, s, reason)
 	r.Revision++
 	return v.engine.opts.Store.Put(ctx, r)
 }
