@@ -30,6 +30,12 @@ const interruptedReason = "interrupted: the process ended while the run was acti
 // recoveringReason is the state reason of such a run while its results are computed.
 const recoveringReason = "recovering: the process ended while the run was active; its results are being computed from the record file"
 
+// spaceReason is the state reason of such a run while its results cannot be written.
+const spaceReason = "recovering: the process ended while the run was active; the disk is full, and its results are computed as soon as it has space"
+
+// spaceEvery is the time between two attempts to recover a run on a full disk.
+const spaceEvery = 10 * time.Second
+
 // progressEvery is how often a recovery updates the state reason of its run.
 const progressEvery = 5 * time.Second
 
@@ -78,17 +84,29 @@ func (v *recovery) begin(ctx context.Context) error {
 	return nil
 }
 
-// run computes the results of the interrupted runs, one after the other. Those that are
-// left when ctx ends stay as they are in the store, for the next process.
+// run computes the results of the interrupted runs, one after the other, and those that a
+// full disk has stopped again and again. Those that are left when ctx ends stay as they are
+// in the store, for the next process.
 func (v *recovery) run(ctx context.Context) {
-	for _, j := range v.left {
-		if ctx.Err() == nil {
-			v.conclude(ctx, j)
+	for len(v.left) > 0 {
+		var again []*job
+		for _, j := range v.left {
+			if ctx.Err() == nil && !v.conclude(ctx, j) {
+				again = append(again, j)
+				continue
+			}
+			v.engine.health.count(func(h *run.Health) { h.Recovering-- })
+			v.engine.retire(j)
+			v.engine.freeIdleMemory()
+			v.engine.wakeLoop()
 		}
-		v.engine.health.count(func(h *run.Health) { h.Recovering-- })
-		v.engine.retire(j)
-		v.engine.freeIdleMemory()
-		v.engine.wakeLoop()
+		if v.left = again; len(again) == 0 {
+			return
+		}
+		select {
+		case <-time.After(spaceEvery):
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -132,10 +150,14 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 
 // conclude ends an interrupted run with the results from its record file, as cancelled if
 // it was being cancelled. A recovery that is cancelled ends without results; one that
-// the end of the process stops stays as it is.
-func (v *recovery) conclude(ctx context.Context, j *job) {
+// the end of the process stops stays as it is. It returns false for a run that stays
+// because the disk is full.
+func (v *recovery) conclude(ctx context.Context, j *job) (ended bool) {
 	_, log := j.openLog()
-	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
+	waits := j.view().StateReason == spaceReason
+	if !waits {
+		log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
+	}
 	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -149,12 +171,17 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	if err == nil {
 		err = v.rebuild(working, j, r)
 	}
-	if ctx.Err() != nil {
+	cancelled := j.exec.cancel.cancelled()
+	if full := durable.Full(err) && !cancelled; full || ctx.Err() != nil {
 		tries.undo()
-		return
+		if full && !waits {
+			log.Warn().Err(err).Msg("the disk is full; the results of the interrupted run are computed when it has space")
+			j.warn(j.change(ctx, func(r *run.Run) { r.StateReason = spaceReason }))
+		}
+		return ctx.Err() != nil
 	}
 	if err != nil {
-		if j.exec.cancel.cancelled() {
+		if cancelled {
 			err = errors.New("the recovery was cancelled")
 		}
 		log.Warn().Err(err).Msg("no partial results of interrupted run")
@@ -169,6 +196,7 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	tries.end()
 	v.engine.health.count(func(h *run.Health) { h.Recovered++ })
 	j.emit(run.EventComplete, j.exec.latest())
+	return true
 }
 
 // endInterrupted makes a run terminal that an earlier process has not ended: the way that
@@ -205,8 +233,15 @@ func (v *recovery) rebuild(ctx context.Context, j *job, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, rep, redact.NewSet(), native.Format()); err != nil {
+	failed, err := export.Write(dir, rep, redact.NewSet(), native.Format())
+	if err != nil {
 		return err
+	}
+	if at := slices.IndexFunc(failed, durable.Full); at >= 0 {
+		return failed[at]
+	}
+	if len(failed) > 0 {
+		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
 	r.Summary = report.Summarize(rep)
 	snap := &run.Snapshot{Wall: time.Now().UTC(), State: r.State, Phases: phases, Stream: rep.Stream}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -387,6 +389,47 @@ benchmark:
 			if by == "user" {
 				b.wait(id)
 			}
+		}
+	})
+}
+
+// failingStore fails its checks until it is mended.
+type failingStore struct {
+	*memStore
+	fails atomic.Bool
+}
+
+func (s *failingStore) Ping(context.Context) error {
+	if s.fails.Load() {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// TestStoreFailsQueue: no run starts while the check of the store fails, also not at the
+// start of the process.
+func TestStoreFailsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, left := crashed(t)
+		left.State, left.StartedAt = bench.StateQueued, nil
+		if err := mem.Put(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		store := &failingStore{memStore: mem}
+		store.fails.Store(true)
+		e, _ := start(t, engine.Options{Store: store})
+		time.Sleep(time.Hour)
+		queue := e.Queue()
+		if r, err := e.Get(t.Context(), left.ID); err != nil || r.State != bench.StateQueued {
+			t.Errorf("the run is %s, %v; want it queued", r.State, err)
+		}
+		if got, want := queue.Reason(left, time.Now()), "waits until the data directory can be used"; got != want {
+			t.Errorf("reason %q, want %q", got, want)
+		}
+		store.fails.Store(false)
+		time.Sleep(11 * time.Second)
+		if r, err := e.Get(t.Context(), left.ID); err != nil || r.StartedAt == nil {
+			t.Errorf("the run is %s, %v; want it started", r.State, err)
 		}
 	})
 }

@@ -42,6 +42,8 @@ type Queue struct {
 	Max     int      // queued runs allowed, ≥ 1
 	MaxRuns int      // runs allowed at the same time, ≥ 1
 	Paused  bool     // no run starts
+	// StoreFails says that no run starts because the data directory cannot be used.
+	StoreFails bool
 	// Rivals are the active runs that queued ones wait for because they use the same
 	// server, by the id of the queued one.
 	Rivals map[string]string
@@ -53,6 +55,8 @@ func (q *Queue) Reason(r *Run, now time.Time) string {
 	switch {
 	case q.Paused:
 		return "the queue is paused"
+	case q.StoreFails:
+		return "waits until the data directory can be used"
 	case r.Ready(now) > 0:
 		return "starts after " + r.StartAfter.UTC().Format(time.RFC3339)
 	case rival != "":
