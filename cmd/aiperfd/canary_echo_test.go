@@ -63,7 +63,24 @@ func encodings() []encoding {
 		{"hexadecimal", func(s string) string { return hex.EncodeToString([]byte(s)) }},
 		{"hexadecimal, upper case", func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }},
 		{"lines", brokenWords},
+		{"control characters", func(s string) string { return strewn(s, "\x00\b\x1b\x7f\u0080\u009b") }},
+		{"format characters", func(s string) string { return strewn(s, "\u00ad\u061c\u180e\u200b\u202e\u2060\ufeff\U000e0041") }},
+		{"fillers", func(s string) string { return strewn(s, "\u034f\u3164\ufe0f\ufffd") }},
 	}
+}
+
+// strewn puts one of the marks behind every third character, in turns.
+func strewn(s, marks string) string {
+	var out strings.Builder
+	each, n := []rune(marks), 0
+	for i, r := range []rune(s) {
+		out.WriteRune(r)
+		if i%3 == 2 {
+			out.WriteRune(each[n%len(each)])
+			n++
+		}
+	}
+	return out.String()
 }
 
 // brokenWords breaks every longer word, but no escape.
@@ -127,11 +144,14 @@ func pieces(w http.ResponseWriter, text string) {
 	io.WriteString(w, "data: {\"id\":\"c-1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
-// printable replaces what a header cannot hold.
+// printable replaces line breaks, and drops what else a header cannot hold.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' {
+		switch {
+		case r == '\r' || r == '\n':
 			return ' '
+		case r < ' ':
+			return -1
 		}
 		return r
 	}, text)

@@ -57,10 +57,10 @@ func resumable(s bench.State) bool { return !s.Terminal() || s == bench.StateCan
 // reopen makes a study that was cancelled one that goes on.
 func reopen(ctx context.Context, tree *store.Tree, id string) error {
 	r, err := tree.Get(ctx, id)
-	if err != nil || r.State != bench.StateCancelled {
+	if err != nil || r.State != bench.StateCancelled && r.Cancelled == nil {
 		return err
 	}
-	r.State, r.StateReason, r.EndedAt, r.Summary = bench.StateQueued, "", nil, nil
+	r.State, r.StateReason, r.EndedAt, r.Summary, r.Cancelled = bench.StateQueued, "", nil, nil, nil
 	r.Revision++
 	return tree.Put(ctx, r)
 }

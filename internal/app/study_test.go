@@ -67,3 +67,25 @@ func TestMakeStudyFolder(t *testing.T) {
 	leave(dir+"-2", document(), bench.StateStopping)
 	check("interrupted behind a complete one", document(), dir+"-2", true)
 }
+
+// A study that was cancelled goes on if the same command is repeated, also if its process
+// was killed after the cancel.
+func TestReopen(t *testing.T) {
+	for _, state := range []bench.State{bench.StateCancelled, bench.StateStopping} {
+		tree, err := store.OpenTree(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const id = "0000000000000000000000000000000a"
+		left := &run.Run{ID: id, State: state, Study: &run.Study{Type: "grid"}, Cancelled: &run.CancelRequest{Reason: "SIGINT"}}
+		if err := tree.Put(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		if err := reopen(t.Context(), tree, id); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := tree.Get(t.Context(), id); err != nil || r.State != bench.StateQueued || r.Cancelled != nil {
+			t.Errorf("%s: the study is %s, request %+v, %v; want it queued, without a request", state, r.State, r.Cancelled, err)
+		}
+	}
+}

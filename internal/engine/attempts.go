@@ -43,8 +43,8 @@ func beginTry(dir string) (attempt, error) {
 
 // undo takes the attempt back: the process ends in order.
 func (a attempt) undo() {
-	if a.number > 0 {
-		_ = a.store(a.number - 1) // then it counts, which does no harm once
+	if a.number == 1 || a.number > 1 && a.store(a.number-1) != nil {
+		_ = os.Remove(a.path) // which needs no space; else it counts, which does no harm once
 	}
 }
 

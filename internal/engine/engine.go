@@ -157,7 +157,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		alive.beat()
-		j, wait := e.next(time.Now())
+		j, wait := e.next(time.Now(), e.health.storeFails())
 		if j != nil {
 			supervisors.Go(func() {
 				j.supervise(ctx)

@@ -24,6 +24,7 @@ type health struct {
 	mu      sync.Mutex
 	current run.Health // guarded by mu
 	bad     time.Time  // guarded by mu; since when the store fails; zero = it works
+	checked bool       // guarded by mu; the store was checked
 }
 
 func newHealth() *health {
@@ -76,6 +77,7 @@ func (h *health) store(err error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.bad
+	h.checked = true
 	if err == nil {
 		h.bad, h.current.Checks[checkStore] = time.Time{}, "ok"
 		if h.current.State == run.HealthFailed && !before.IsZero() {
@@ -93,6 +95,14 @@ func (h *health) store(err error) (changed bool) {
 	return before.IsZero()
 }
 
+// storeFails reports whether the last check of the store, or change in it, has failed, or
+// there was none yet.
+func (h *health) storeFails() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.checked || !h.bad.IsZero()
+}
+
 // errNoAnswer is the fault of a store that does not answer.
 var errNoAnswer = errors.New("the data directory does not answer")
 
@@ -104,8 +114,15 @@ func (w storeWatch) run(ctx context.Context) {
 	tick := time.NewTicker(storeEvery)
 	defer tick.Stop()
 	results := make(chan error, 1) // one check at a time, so that it never blocks
-	checking, stalled := false, false
-	for {
+	check := func() {
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+			defer cancel()
+			results <- w.engine.opts.Store.Ping(ctx)
+		}()
+	}
+	check() // no run starts before
+	for checking, stalled := true, false; ; {
 		select {
 		case <-tick.C:
 			stalled = w.stalls(stalled)
@@ -114,11 +131,7 @@ func (w storeWatch) run(ctx context.Context) {
 				continue
 			}
 			checking = true
-			go func() {
-				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-				defer cancel()
-				results <- w.engine.opts.Store.Ping(ctx)
-			}()
+			check()
 		case err := <-results:
 			checking = false
 			if ctx.Err() == nil {
@@ -133,7 +146,11 @@ func (w storeWatch) run(ctx context.Context) {
 // note notes the result of a check, and logs when the store begins and ends to fail.
 func (w storeWatch) note(err error) {
 	e := w.engine
-	if !e.health.store(err) {
+	changed := e.health.store(err)
+	if err == nil {
+		e.wakeLoop()
+	}
+	if !changed {
 		return
 	}
 	h := e.health.get()

@@ -220,6 +220,9 @@ func (j *job) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
 	first = j.exec.cancel.cancel(c)
 	if first {
 		j.warn(j.change(ctx, func(r *run.Run) {
+			if !c.Passing && j.plan != nil { // a recovery that is cancelled ends an interrupted run
+				r.Cancelled = &c
+			}
 			if r.State == bench.StateStarting || r.State == bench.StateRunning {
 				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
 				j.exec.state.Store(bench.StateStopping)

@@ -58,12 +58,13 @@ func (s *schedule) replace(j *job) {
 }
 
 // next takes the first queued job that may start now: there is room, its time has come,
-// and no active run loads the same server. If there is none, wait is when to try again even
-// if the queue does not change; 0 = not.
-func (s *schedule) next(now time.Time) (j *job, wait time.Duration) {
+// no active run loads the same server, and its results can be stored, unless the store
+// fails. If there is none, wait is when to try again even if the queue does not change;
+// 0 = not.
+func (s *schedule) next(now time.Time, storeFails bool) (j *job, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping || s.paused || len(s.active) >= s.max {
+	if s.stopping || s.paused || storeFails || len(s.active) >= s.max {
 		return nil, 0
 	}
 	for i, j := range s.queue {
@@ -106,7 +107,7 @@ func (s *schedule) forgetDeleted(id string) {
 func (e *Engine) Queue() run.Queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns, Paused: e.paused}
+	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns, Paused: e.paused, StoreFails: e.health.storeFails()}
 	for _, j := range e.queue {
 		q.IDs = append(q.IDs, j.id)
 		if rival := e.rival(j, j.view()); rival != nil && len(e.active) < e.opts.MaxRuns {

@@ -30,6 +30,12 @@ const interruptedReason = "interrupted: the process ended while the run was acti
 // recoveringReason is the state reason of such a run while its results are computed.
 const recoveringReason = "recovering: the process ended while the run was active; its results are being computed from the record file"
 
+// spaceReason is the state reason of such a run while its results cannot be written.
+const spaceReason = "recovering: the process ended while the run was active; the disk is full, and its results are computed as soon as it has space"
+
+// spaceEvery is the time between two attempts to recover a run on a full disk.
+const spaceEvery = 10 * time.Second
+
 // progressEvery is how often a recovery updates the state reason of its run.
 const progressEvery = 5 * time.Second
 
@@ -78,17 +84,29 @@ func (v *recovery) begin(ctx context.Context) error {
 	return nil
 }
 
-// run computes the results of the interrupted runs, one after the other. Those that are
-// left when ctx ends stay as they are in the store, for the next process.
+// run computes the results of the interrupted runs, one after the other, and those that a
+// full disk has stopped again and again. Those that are left when ctx ends stay as they are
+// in the store, for the next process.
 func (v *recovery) run(ctx context.Context) {
-	for _, j := range v.left {
-		if ctx.Err() == nil {
-			v.conclude(ctx, j)
+	for len(v.left) > 0 {
+		var again []*job
+		for _, j := range v.left {
+			if ctx.Err() == nil && !v.conclude(ctx, j) {
+				again = append(again, j)
+				continue
+			}
+			v.engine.health.count(func(h *run.Health) { h.Recovering-- })
+			v.engine.retire(j)
+			v.engine.freeIdleMemory()
+			v.engine.wakeLoop()
 		}
-		v.engine.health.count(func(h *run.Health) { h.Recovering-- })
-		v.engine.retire(j)
-		v.engine.freeIdleMemory()
-		v.engine.wakeLoop()
+		if v.left = again; len(again) == 0 {
+			return
+		}
+		select {
+		case <-time.After(spaceEvery):
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -130,38 +148,47 @@ func (v *recovery) interrupted(_ context.Context, r *run.Run) error {
 	return nil
 }
 
-// conclude ends an interrupted run with the results from its record file. A run that is
-// cancelled ends without results; one that the end of the process stops stays as it is.
-func (v *recovery) conclude(ctx context.Context, j *job) {
+// conclude ends an interrupted run with the results from its record file, as cancelled if
+// it was being cancelled. A recovery that is cancelled ends without results; one that
+// the end of the process stops stays as it is. It returns false for a run that stays
+// because the disk is full.
+func (v *recovery) conclude(ctx context.Context, j *job) (ended bool) {
 	_, log := j.openLog()
-	log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
+	waits := j.view().StateReason == spaceReason
+	if !waits {
+		log.Warn().Msg("run was interrupted by the end of the process; its results are being computed")
+	}
 	dir := v.engine.opts.Store.Dir(j.id)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	j.exec.cancel.onCancel(stop)
 	defer j.exec.cancel.onCancel(nil)
 	r := j.view()
-	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	collect.RemoveValues(dir)
 	durable.RemoveLeftovers(filepath.Join(dir, samples.File))
-	j.finish(r, bench.StateFailed, interruptedReason)
+	j.endInterrupted(r)
 	tries, err := beginTry(dir)
 	if err == nil {
 		err = v.rebuild(working, j, r)
 	}
-	if ctx.Err() != nil {
+	cancelled := j.exec.cancel.cancelled()
+	if full := durable.Full(err) && !cancelled; full || ctx.Err() != nil {
 		tries.undo()
-		return
+		if full && !waits {
+			log.Warn().Err(err).Msg("the disk is full; the results of the interrupted run are computed when it has space")
+			j.warn(j.change(ctx, func(r *run.Run) { r.StateReason = spaceReason }))
+		}
+		return ctx.Err() != nil
 	}
 	if err != nil {
-		if j.exec.cancel.cancelled() {
+		if cancelled {
 			err = errors.New("the recovery was cancelled")
 		}
 		log.Warn().Err(err).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(dir))
 		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
-	j.finish(r, bench.StateFailed, interruptedReason)
+	j.endInterrupted(r)
 	j.warn(j.change(ctx, func(now *run.Run) {
 		r.Revision, r.Name, r.Labels, r.Notes, r.Terms = now.Revision, now.Name, now.Labels, now.Notes, now.Terms // updated meanwhile
 		*now = *r
@@ -169,6 +196,20 @@ func (v *recovery) conclude(ctx context.Context, j *job) {
 	tries.end()
 	v.engine.health.count(func(h *run.Health) { h.Recovered++ })
 	j.emit(run.EventComplete, j.exec.latest())
+	return true
+}
+
+// endInterrupted makes a run terminal that an earlier process has not ended: the way that
+// its cancel asked for, if it had one.
+func (j *job) endInterrupted(r *run.Run) {
+	switch c := r.Cancelled; {
+	case c == nil:
+		j.fail(r, &run.Error{Code: run.Interrupted, Message: interruptedReason})
+	case c.Deadline:
+		j.fail(r, overdue(r))
+	default:
+		j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled")+"; the process ended before the run did, and the summary covers the requests that were recorded")
+	}
 }
 
 // rebuild computes the results of an interrupted run from its record file.
@@ -192,8 +233,15 @@ func (v *recovery) rebuild(ctx context.Context, j *job, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := export.Write(dir, rep, redact.NewSet(), native.Format()); err != nil {
+	failed, err := export.Write(dir, rep, redact.NewSet(), native.Format())
+	if err != nil {
 		return err
+	}
+	if at := slices.IndexFunc(failed, durable.Full); at >= 0 {
+		return failed[at]
+	}
+	if len(failed) > 0 {
+		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
 	r.Summary = report.Summarize(rep)
 	snap := &run.Snapshot{Wall: time.Now().UTC(), State: r.State, Phases: phases, Stream: rep.Stream}
@@ -230,8 +278,18 @@ func refusal(err error) run.ErrorCode {
 }
 
 // requeue returns a queued run of an earlier process to the queue. A run with secrets
-// cannot be performed, because they are never stored.
+// cannot be performed, because they are never stored, and one of a cancelled study must not
+// be: the queue goes on before the study does.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
+	if r.Cell != nil {
+		parent, err := v.engine.opts.Store.Get(ctx, r.Cell.ParentID)
+		if err == nil && parent.Cancelled != nil {
+			return v.end(ctx, r, bench.StateCancelled, "cancelled while queued")
+		}
+		if err != nil && !errors.Is(err, run.ErrNotFound) {
+			return fmt.Errorf("read study %s: %w", r.Cell.ParentID, err)
+		}
+	}
 	load := v.engine.opts.Load
 	load.Resolved = true
 	d, _, err := config.Load(r.Config, load)
@@ -255,7 +313,12 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 
 // refuse ends a queued run that cannot be performed, for its error.
 func (v *recovery) refuse(ctx context.Context, r *run.Run) error {
-	(&job{time: newStamps(v.engine.opts.Wall, latestOf(r))}).finish(r, bench.StateFailed, r.Error.Message)
+	return v.end(ctx, r, bench.StateFailed, r.Error.Message)
+}
+
+// end makes a queued run terminal.
+func (v *recovery) end(ctx context.Context, r *run.Run, s bench.State, reason string) error {
+	(&job{time: newStamps(v.engine.opts.Wall, latestOf(r))}).finish(r, s, reason)
 	r.Revision++
 	return v.engine.opts.Store.Put(ctx, r)
 }

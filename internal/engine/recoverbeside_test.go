@@ -3,12 +3,15 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -295,5 +298,138 @@ func TestClockSetBack(t *testing.T) {
 			t.Errorf("created at %v, started at %v, ended at %v", r.CreatedAt, r.StartedAt, r.EndedAt)
 		}
 		end()
+	})
+}
+
+// TestRecoverCancelledRun: a run that was being cancelled when the process died ends as its
+// cancel asked for, with the results that it has.
+func TestRecoverCancelledRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		request run.CancelRequest
+		want    string
+	}{
+		"by a user":       {run.CancelRequest{Reason: "enough"}, "cancelled, no error: enough; the process ended before the run did, and the summary covers the requests that were recorded"},
+		"without a cause": {run.CancelRequest{Force: true}, "cancelled, no error: cancelled; the process ended before the run did, and the summary covers the requests that were recorded"},
+		"by its deadline": {run.CancelRequest{Deadline: true}, "failed, deadline: the run had not ended 1m0s after its start (metadata.deadline)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem, left := crashed(t)
+				left.Cancelled, left.State, left.Deadline = &c.request, bench.StateStopping, time.Minute
+				if err := mem.Put(t.Context(), left); err != nil {
+					t.Fatal(err)
+				}
+				r := restarted(t, mem, left.ID)
+				fault := "no error"
+				if r.Error != nil {
+					fault = string(r.Error.Code)
+				}
+				if got := fmt.Sprintf("%s, %s: %s", r.State, fault, r.StateReason); got != c.want {
+					t.Errorf("the run is %s; want %s", got, c.want)
+				}
+				if r.Summary == nil || r.Summary.Requests == 0 {
+					t.Errorf("summary %+v, want the recorded requests", r.Summary)
+				}
+			})
+		})
+	}
+}
+
+// TestRecoverCellOfCancelled: a queued cell of a study that was cancelled does not start.
+func TestRecoverCellOfCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, left := crashed(t)
+		parent, child := *left, *left
+		parent.ID, parent.State, parent.Study = strings.Repeat("a", 32), bench.StateStopping, &run.Study{Type: "grid"}
+		parent.Cancelled = new(run.CancelRequest)
+		child.State, child.StartedAt, child.Cell = bench.StateQueued, nil, &run.Cell{ParentID: parent.ID}
+		for _, r := range []*run.Run{&parent, &child} {
+			if err := mem.Put(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := restarted(t, mem, child.ID)
+		if r.State != bench.StateCancelled || r.StartedAt != nil {
+			t.Errorf("the cell is %s, started %v; want it cancelled, and never started", r.State, r.StartedAt)
+		}
+	})
+}
+
+// TestCancelStored: the store has the request of a cancel when the cancel is answered, but
+// not that of a process which ends.
+func TestCancelStored(t *testing.T) {
+	const long = `
+benchmark:
+  model: m
+  endpoint: {url: http://mock}
+  dataset: {type: synthetic, isl: 8, osl: 4}
+  tokenizer: {name: builtin}
+  phases: [{name: profiling, type: concurrency, concurrency: 1, duration: 3600}]
+`
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, mock.Options{}, nil)
+		for _, by := range []string{"user", "process"} {
+			id := b.submit(long)
+			time.Sleep(5 * time.Second)
+			if by == "user" {
+				if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{Reason: "enough"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if by == "process" {
+				b.stop()
+			}
+			stored, err := b.store.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := stored.Cancelled != nil, by == "user"; got != want {
+				t.Errorf("by the %s: stored request %+v", by, stored.Cancelled)
+			}
+			if by == "user" {
+				b.wait(id)
+			}
+		}
+	})
+}
+
+// failingStore fails its checks until it is mended.
+type failingStore struct {
+	*memStore
+	fails atomic.Bool
+}
+
+func (s *failingStore) Ping(context.Context) error {
+	if s.fails.Load() {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// TestStoreFailsQueue: no run starts while the check of the store fails, also not at the
+// start of the process.
+func TestStoreFailsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, left := crashed(t)
+		left.State, left.StartedAt = bench.StateQueued, nil
+		if err := mem.Put(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		store := &failingStore{memStore: mem}
+		store.fails.Store(true)
+		e, _ := start(t, engine.Options{Store: store})
+		time.Sleep(time.Hour)
+		queue := e.Queue()
+		if r, err := e.Get(t.Context(), left.ID); err != nil || r.State != bench.StateQueued {
+			t.Errorf("the run is %s, %v; want it queued", r.State, err)
+		}
+		if got, want := queue.Reason(left, time.Now()), "waits until the data directory can be used"; got != want {
+			t.Errorf("reason %q, want %q", got, want)
+		}
+		store.fails.Store(false)
+		time.Sleep(11 * time.Second)
+		if r, err := e.Get(t.Context(), left.ID); err != nil || r.StartedAt == nil {
+			t.Errorf("the run is %s, %v; want it started", r.State, err)
+		}
 	})
 }

@@ -41,7 +41,7 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 	log.WithLevel(level).Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
 		Msg("stopping: new runs are refused, and active runs are cancelled")
 	for _, j := range active {
-		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason})
+		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason, Passing: true})
 	}
 	done := make(chan struct{})
 	go func() {

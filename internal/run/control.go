@@ -22,14 +22,17 @@ type Submission struct {
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with
 // the grace period of its phase.
 type CancelRequest struct {
-	Force    bool           // abort the requests in flight now; escalates an earlier graceful stop
-	Grace    *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
-	MaxGrace time.Duration  // bounds the grace period, whoever has set it; 0 = it is not bounded
-	Reason   string         // for people; may be empty
-	Deadline bool           // the run has passed its deadline, so that it fails
+	Force    bool           `json:"force,omitempty"`        // abort the requests in flight now; escalates an earlier graceful stop
+	Grace    *time.Duration `json:"grace_ns,omitempty"`     // ≥ 0, replaces the grace period of the phase; nil = that period
+	MaxGrace time.Duration  `json:"max_grace_ns,omitempty"` // bounds the grace period, whoever has set it; 0 = it is not bounded
+	Reason   string         `json:"reason,omitempty"`       // for people; may be empty
+	Deadline bool           `json:"deadline,omitempty"`     // the run has passed its deadline, so that it fails
 	// Patience ends the grace period early when nothing has been received for this
 	// long; 0 = the grace period never ends early.
-	Patience time.Duration
+	Patience time.Duration `json:"patience_ns,omitempty"`
+	// Passing stops the run only because the process ends: the next process does not take
+	// it for cancelled.
+	Passing bool `json:"-"`
 }
 
 // Queue is the state of the queue at one instant.
@@ -39,6 +42,8 @@ type Queue struct {
 	Max     int      // queued runs allowed, ≥ 1
 	MaxRuns int      // runs allowed at the same time, ≥ 1
 	Paused  bool     // no run starts
+	// StoreFails says that no run starts because the data directory cannot be used.
+	StoreFails bool
 	// Rivals are the active runs that queued ones wait for because they use the same
 	// server, by the id of the queued one.
 	Rivals map[string]string
@@ -50,6 +55,8 @@ func (q *Queue) Reason(r *Run, now time.Time) string {
 	switch {
 	case q.Paused:
 		return "the queue is paused"
+	case q.StoreFails:
+		return "waits until the data directory can be used"
 	case r.Ready(now) > 0:
 		return "starts after " + r.StartAfter.UTC().Format(time.RFC3339)
 	case rival != "":

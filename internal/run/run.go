@@ -37,6 +37,10 @@ type Run struct {
 	Error       *Error          `json:"error"`
 	Warnings    []bench.Warning `json:"warnings"`
 	Revision    int64           `json:"revision"` // grows with every change
+	// Cancelled is the request that stops the run; nil = there was none. It is stored before
+	// the request is answered, so that the next process does not go on with the run if this
+	// one is killed.
+	Cancelled *CancelRequest `json:"cancel_request,omitempty"`
 	// Config is AIPerf's camelCase document with every default, redacted. The
 	// API serves it on its own route.
 	Config json.RawMessage `json:"-"`

@@ -53,6 +53,10 @@ const (
 	trashFolder = "trash"
 )
 
+// StudyFile is the file in the folder of a study that contains its document. It is written
+// before the study is put. Its name starts with a dot, because it is not an artifact.
+const StudyFile = ".study.json"
+
 // Open opens a data folder and locks it for this process. It creates the folder if
 // necessary. The error is an *[InUseError] if another process uses the folder. A
 // lost or damaged database is rebuilt from the folders of the runs, with a warning.

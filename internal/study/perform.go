@@ -117,13 +117,16 @@ func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bo
 		c.Deadline = p.request.Deadline
 	}
 	p.request = &c
-	child, active := p.child, p.run.State.Active()
+	child := p.child
 	p.mu.Unlock()
 	if first {
 		close(p.cancelled)
-		if active {
-			p.change(ctx, func(r *run.Run) { r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled") })
-		}
+		p.change(ctx, func(r *run.Run) {
+			r.Cancelled = &c
+			if r.State.Active() {
+				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
+			}
+		})
 	}
 	if child != "" {
 		ofCell := c

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -17,12 +18,12 @@ import (
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
+	"aiperfd/internal/store"
 	studyexport "aiperfd/internal/study/export"
 )
 
-// planFile holds the document of a study, in its folder. Its name starts with a dot
-// because it is not an artifact for users.
-const planFile = ".study.json"
+// planFile holds the document of a study, in its folder.
+const planFile = store.StudyFile
 
 // planDocument is the content of planFile.
 type planDocument struct {
@@ -32,13 +33,26 @@ type planDocument struct {
 
 const planSchema = "aiperfd-study/1"
 
-// storePlan writes the document of a study.
+// storePlan writes the document of a study, and makes its folder if there is none.
 func storePlan(dir string, s *config.Study) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
 	data, err := plainjson.Marshal(planDocument{planSchema, s.Text()})
 	if err != nil {
 		return fmt.Errorf("encode study: %w", err)
 	}
-	return durable.WriteFile(filepath.Join(dir, planFile), durable.Private, data)
+	if err := durable.WriteFile(filepath.Join(dir, planFile), durable.Private, data); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(dir))
+}
+
+// dropPlan removes the document of a study that is not stored, and its folder if nothing
+// else is in it.
+func dropPlan(dir string) {
+	_ = os.Remove(filepath.Join(dir, planFile)) // the next process removes what is left
+	_ = os.Remove(dir)
 }
 
 // Stored returns the document of a study from its folder, see [config.Study.Text].
@@ -96,12 +110,14 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	if err := p.recall(ctx); err != nil {
 		return err
 	}
-	s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total).Msg("resuming sweep")
+	s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total).
+		Bool("cancelled", p.stopped()).Msg("resuming sweep")
 	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return nil
 }
 
-// errNoPlan reports that the process ended between the two steps of a submit.
+// errNoPlan reports that the document was removed, or never written: earlier versions wrote
+// it after the study.
 var errNoPlan = errors.New("the document of the study was not stored")
 
 // reread makes a study of its stored document.
@@ -120,19 +136,24 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 	if doc.Study() == nil {
 		return nil, errors.New("the stored document is no study")
 	}
-	parent.State, parent.StateReason = bench.StateQueued, ""
+	if parent.Cancelled == nil {
+		parent.State, parent.StateReason = bench.StateQueued, ""
+	}
 	kind := parent.Study.Type
 	parent.Study = nil
 	p := s.newPerformance(parent, doc)
 	if p.run.Study.Type != kind {
 		return nil, fmt.Errorf("the stored document is a study of type %s, not %s", p.run.Study.Type, kind)
 	}
+	if p.request = parent.Cancelled; p.request != nil {
+		close(p.cancelled)
+	}
 	return p, nil
 }
 
 // recall finds the cells that an earlier process has performed or queued. Cells that it
 // has begun and not ended are removed, without waiting for their results; they are
-// performed again.
+// performed again. Those of a cancelled study stay; they are no part of its results.
 func (p *performance) recall(ctx context.Context) error {
 	cells, err := cellsOf(ctx, p.opts.Runner, p.run.ID)
 	if err != nil {
@@ -142,6 +163,9 @@ func (p *performance) recall(ctx context.Context) error {
 		c := &cells[i]
 		broken := c.State.Active() || c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
+		if p.stopped() && (broken || !c.State.Terminal()) {
+			continue
+		}
 		if broken || lost {
 			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
 				return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)

@@ -141,10 +141,14 @@ func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, err
 		return nil, err
 	}
 	defer s.release()
-	if err := s.opts.Store.Put(ctx, parent); err != nil {
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
+	// The document comes first, so that every study that another process finds can go on.
+	dir := s.opts.Store.Dir(parent.ID)
+	err = storePlan(dir, p.doc)
+	if err == nil {
+		err = s.opts.Store.Put(ctx, parent)
 	}
-	if err := storePlan(s.opts.Store.Dir(parent.ID), p.doc); err != nil {
+	if err != nil {
+		dropPlan(dir)
 		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	s.start(p) //nolint:contextcheck // it lives as long as the service
@@ -177,7 +181,10 @@ func (s *Service) start(p *performance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.studies[p.run.ID] = p
-	s.turns.enter(p)
+	recalled := p.stopped() // an earlier process has cancelled it
+	if !recalled {
+		s.turns.enter(p)
+	}
 	p.emit(run.EventQueued)
 	ctx := s.ctx
 	s.all.Go(func() {
@@ -189,9 +196,11 @@ func (s *Service) start(p *performance) {
 			close(p.done)
 		}()
 		switch {
-		case s.turns.take(ctx, p):
+		case !recalled && s.turns.take(ctx, p):
 			defer s.turns.release()
 			p.perform(ctx)
+		case p.stopped() && p.view().StartedAt != nil:
+			p.perform(ctx) // writes the results of the cells that have ended, and begins none
 		case p.stopped():
 			p.finish(ctx, bench.StateCancelled, "cancelled while queued", nil)
 		}

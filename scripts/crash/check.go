@@ -18,8 +18,8 @@ import (
 
 // resource is what the test needs to know of a run.
 type resource struct {
-	ID, State string
-	Error     *struct{ Code, Message string }
+	ID, Kind, State string
+	Error           *struct{ Code, Message string }
 }
 
 // check compares the daemon, just after its start, with what was answered before.
@@ -36,7 +36,7 @@ func (t *test) check(ctx context.Context) error {
 			t.runs.set(r.ID, there) // accepted, but the answer was cut
 		}
 	}
-	if err := t.fates(ctx); err != nil {
+	if err := errors.Join(t.fates(ctx), t.stopped(ctx)); err != nil {
 		return err
 	}
 	if err := t.tidy(ctx); err != nil {
@@ -87,6 +87,45 @@ func (t *test) fates(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// stopped finds runs and studies that go on although their cancel was answered.
+func (t *test) stopped(ctx context.Context) error {
+	var errs []error
+	for _, id := range t.runs.ids(there) {
+		if _, answered := t.runs.cancelled(id); !answered {
+			continue
+		}
+		var r resource
+		var cells struct{ Items []resource }
+		if err := errors.Join(t.daemon.get(ctx, "/api/runs/"+id, &r), t.daemon.get(ctx, "/api/runs?limit=500&parent_id="+id, &cells)); err != nil {
+			return err
+		}
+		for _, r := range append(cells.Items, r) {
+			switch {
+			case r.Kind == "sweep" && r.State == "queued": // it ends without a cell
+			case r.State == "queued" || r.State == "starting" || r.State == "running":
+				errs = append(errs, fmt.Errorf("%s %s is %s, and the cancel of %s was answered", r.Kind, r.ID, r.State, id))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ending reports an end that a run must not have.
+func (t *test) ending(r *resource) error {
+	asked, answered := t.runs.cancelled(r.ID)
+	restarted := r.Error != nil && r.Error.Code == "daemon-restarted"
+	switch {
+	case r.State == "cancelled" && asked:
+	case answered:
+		return fmt.Errorf("%s %s is %s, and its cancel was answered: %v", r.Kind, r.ID, r.State, r.Error)
+	case r.State == "completed":
+	case restarted && r.Kind != "sweep":
+	default:
+		return fmt.Errorf("%s %s is %s: %v", r.Kind, r.ID, r.State, r.Error)
+	}
+	return nil
 }
 
 // temporary returns the files of a data folder that are being replaced.
@@ -144,8 +183,8 @@ func (t *test) files(ctx context.Context, id string) error {
 	if !terminal(r.State) || t.runs.checked(id) {
 		return nil
 	}
-	if r.State != "completed" && (r.Error == nil || r.Error.Code != "daemon-restarted") {
-		return fmt.Errorf("run %s is %s: %v", id, r.State, r.Error)
+	if err := t.ending(&r); err != nil {
+		return err
 	}
 	var list struct {
 		Ready bool

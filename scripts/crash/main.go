@@ -1,8 +1,9 @@
 // Command crash kills a daemon with SIGKILL again and again, at random moments and while it
-// replaces files, during submits, runs, deletes, exports, imports and backups. After every
-// restart it fails if an accepted run is lost or a deleted one is back, a file of a run
-// that is ready is not complete, the database is not sound, something temporary is left, or
-// the queue stands still.
+// replaces files, during submits, runs, cancels, deletes, exports, imports and backups. After
+// every restart it fails if an accepted run is lost or a deleted one is back, a run or a
+// sweep goes on whose cancel was answered, a sweep does not go on that nobody has cancelled,
+// a file of a run that is ready is not complete, the database is not sound, something
+// temporary is left, or the queue stands still.
 //
 //	go run ./scripts/crash -bin bin/aiperfd -kills 100 -seed 7
 package main
@@ -57,6 +58,7 @@ type counts struct {
 	mu                                                   sync.Mutex
 	kills, inWindow, killedTools                         int
 	submits, deletes, backups, imports, exports, checked int
+	cancels                                              int           // that were answered
 	slowest                                              time.Duration // until the daemon was ready
 }
 
@@ -103,9 +105,9 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 		return fmt.Errorf("at the end: %w", err)
 	}
 	c := &t.count
-	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d deletes, %d exports, %d imports, %d backups; "+
-		"%d runs checked; ready after at most %s\n", c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second),
-		c.submits, c.deletes, c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
+	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d cancels, %d deletes, %d exports, %d imports, "+
+		"%d backups; %d runs checked; ready after at most %s\n", c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second),
+		c.submits, c.cancels, c.deletes, c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
 	return nil
 }
 
@@ -126,7 +128,7 @@ func (t *test) round(ctx context.Context) error {
 	defer stop()
 	tools, stopTools := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	t.stop = stopTools
-	for _, one := range []func(_, _ context.Context, _ *rand.Rand){t.submit, t.remove, t.backup, t.move} {
+	for _, one := range []func(_, _ context.Context, _ *rand.Rand){t.submit, t.cancel, t.remove, t.backup, t.move} {
 		random := rand.New(rand.NewPCG(t.random.Uint64(), 1))
 		t.work.Go(func() { one(ctx, tools, random) })
 	}

@@ -22,12 +22,30 @@ const (
 
 // ledger has the fate of every run. It is safe for concurrent use.
 type ledger struct {
-	mu    sync.Mutex
-	fates map[string]fate
-	ended map[string]bool // runs whose files were checked
+	mu      sync.Mutex
+	fates   map[string]fate
+	ended   map[string]bool // runs whose files were checked
+	cancels map[string]bool // runs that were asked to stop; true = that was answered in time
 }
 
-func newLedger() ledger { return ledger{fates: map[string]fate{}, ended: map[string]bool{}} }
+func newLedger() ledger {
+	return ledger{fates: map[string]fate{}, ended: map[string]bool{}, cancels: map[string]bool{}}
+}
+
+// cancel notes that a run was asked to stop. An answer counts for good.
+func (l *ledger) cancel(id string, answered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancels[id] = l.cancels[id] || answered
+}
+
+// cancelled reports whether a run was asked to stop, and whether that was answered.
+func (l *ledger) cancelled(id string) (asked, answered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answered, asked = l.cancels[id]
+	return asked, answered
+}
 
 func (l *ledger) set(id string, f fate) {
 	l.mu.Lock()
@@ -102,6 +120,9 @@ sweep: {type: grid, parameters: {"benchmark.phases.profiling.concurrency": [1, 2
 // enough is the number of runs above which none is submitted.
 const enough = 40
 
+// long is a number of requests that take longer than a round.
+const long = 1000
+
 // submit submits runs and studies.
 func (t *test) submit(ctx, _ context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
@@ -110,14 +131,47 @@ func (t *test) submit(ctx, _ context.Context, random *rand.Rand) {
 			document, requests = sweep, 1+random.IntN(10)
 		}
 		if len(t.runs.ids(there)) < enough {
-			status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs", fmt.Sprintf(document, t.target, requests))
-			var run struct{ ID string }
-			if status == http.StatusCreated && json.Unmarshal(answer, &run) == nil {
-				t.runs.set(run.ID, there)
-				t.count.add(&t.count.submits)
-			}
+			t.post(ctx, document, requests)
 		}
 		pause(ctx, time.Duration(random.IntN(120))*time.Millisecond)
+	}
+}
+
+// post submits a document and returns the id of its run; "" = it was not accepted.
+func (t *test) post(ctx context.Context, document string, requests int) string {
+	status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs", fmt.Sprintf(document, t.target, requests))
+	var run struct{ ID string }
+	if status != http.StatusCreated || json.Unmarshal(answer, &run) != nil {
+		return ""
+	}
+	t.runs.set(run.ID, there)
+	t.count.add(&t.count.submits)
+	return run.ID
+}
+
+// cancel submits runs and studies that are too long, and cancels them, or a run that waits
+// or is active.
+func (t *test) cancel(ctx, _ context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		id, ids := "", t.runs.ids(there)
+		switch {
+		case len(ids) < enough && random.IntN(2) == 0:
+			id = t.post(ctx, []string{single, sweep}[random.IntN(2)], long)
+		case len(ids) > 0:
+			id = ids[random.IntN(len(ids))]
+		}
+		pause(ctx, time.Duration(random.IntN(200))*time.Millisecond)
+		var now resource
+		if id == "" || t.daemon.get(ctx, "/api/runs/"+id, &now) != nil || terminal(now.State) {
+			continue
+		}
+		t.runs.cancel(id, false)
+		status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs/"+id+"/cancel", "")
+		// A run that is writing its results has sent everything.
+		if status == http.StatusAccepted && json.Unmarshal(answer, &now) == nil && now.State != "exporting" {
+			t.runs.cancel(id, true)
+			t.count.add(&t.count.cancels)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export/inputs"
@@ -159,9 +158,7 @@ func (w *RecordWriter) cleanResponses(list []RawResponse) []RawResponse {
 		r := &out[i]
 		r.ContentType = w.opts.Secrets.Exact(r.ContentType)
 		if r.Text != nil {
-			lines := strings.SplitAfter(*r.Text, "\n") // possibly events of a stream that the server did not declare
-			w.opts.Secrets.Pieces(lines)
-			clean := w.opts.Secrets.Exact(strings.Join(lines, ""))
+			clean := w.opts.Secrets.Lines(*r.Text) // it may be a stream that the server did not declare
 			r.Text = &clean
 		}
 		r.Packets = slices.Clone(r.Packets)

@@ -2,9 +2,10 @@ package export
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // cells measures text in columns of a terminal. It does not depend on the
@@ -46,7 +47,7 @@ func Printable(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar:
+		case redact.Invisible(r):
 			return -1
 		}
 		return r

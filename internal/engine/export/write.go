@@ -66,7 +66,7 @@ type marker struct {
 // stop the others: failed says which and why, and the marker names its format. The
 // error is for a folder that cannot be written at all. more are formats beside those of
 // [Formats].
-func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed []string, err error) {
+func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed []error, err error) {
 	if err := begin(dir); err != nil {
 		return nil, fmt.Errorf("begin export: %w", err)
 	}
@@ -79,7 +79,7 @@ func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed [
 	for i, err := range problems {
 		if err != nil {
 			m.Failed = append(m.Failed, files[i].format)
-			failed = append(failed, fmt.Sprintf("%s: %v", files[i].format, cause(err)))
+			failed = append(failed, fmt.Errorf("%s: %w", files[i].format, cause(err)))
 			all = append(all, fmt.Errorf("write %s: %w", files[i].name, cause(err)))
 		}
 	}

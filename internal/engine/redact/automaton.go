@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"cmp"
 	"maps"
 	"math/bits"
 	"slices"
@@ -19,7 +20,8 @@ type automaton struct {
 	next   []int32    // row + column → row, both offsets in next
 	out    []match    // by row
 
-	shortest, longest int // pattern, in bytes
+	shortest, longest int      // pattern, in bytes
+	tokens            []string // patterns of which the end counts by itself
 	numerals          [2]numeral
 	searches          sync.Pool // of *search; their buffers are worth keeping
 }
@@ -29,14 +31,31 @@ type match struct {
 	depth  int32 // the length of the longest start of a pattern
 	length int32 // of the longest pattern; 0: none
 	begun  int32 // of the longest start of a pattern that counts when the text is cut behind it
+	start  int32 // of the longest start of a token that counts anywhere; 0: none
 	digits bool  // the pattern has digits only; see isNumber
+	tail   bool  // a token may have ended
 }
 
-// newAutomaton builds the automaton of patterns, none of them empty; the value
-// says whether the start of a pattern counts by itself. It returns nil for no
+// pattern says how much of a pattern counts by itself.
+type pattern struct {
+	starts bool // its start at the end of a text
+	token  bool // its first or last minPart bytes or more, anywhere
+}
+
+// minPart is how many bytes of a token count wherever they stand, because servers repeat
+// keys without their start or end.
+const minPart = 12
+
+// partCounts reports whether a secret is one word of ASCII that a program has made: so long a
+// part of a word of a language, or of a number, may occur by chance.
+func partCounts(secret string) bool {
+	return len(secret) > minPart && mixed(secret) && !strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// newAutomaton builds the automaton of patterns, none of them empty. It returns nil for no
 // patterns. A blank and a plus are the same to it, because they are in a query, and
 // so are upper and lower case letters of ASCII.
-func newAutomaton(patterns map[string]bool) *automaton {
+func newAutomaton(patterns map[string]pattern) *automaton {
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -80,22 +99,36 @@ func (a *automaton) addRow() int32 {
 	return row
 }
 
-func (a *automaton) insert(pattern string, starts bool) {
+func (a *automaton) insert(text string, p pattern) {
+	end := a.path(text, func(i int, m *match) {
+		if p.starts {
+			m.begun = int32(i)
+		}
+		if p.token && i >= minPart && !allDigits(text[:i]) {
+			m.start = int32(i)
+		}
+	})
+	end.length, end.digits = int32(len(text)), allDigits(text)
+	if tail := text[len(text)-min(len(text), minPart):]; p.token && !allDigits(tail) {
+		a.tokens = append(a.tokens, text)
+		a.path(tail, func(int, *match) {}).tail = true
+	}
+}
+
+// path adds the rows of a text, shows each of them with its depth, and returns the last.
+func (a *automaton) path(text string, show func(depth int, m *match)) *match {
 	row := int32(0)
-	for i := range len(pattern) {
-		cell := row + int32(a.column[pattern[i]])
+	for i := range len(text) {
+		cell := row + int32(a.column[text[i]])
 		if a.next[cell] == 0 {
 			child := a.addRow() // may move a.next
 			a.next[cell] = child
 		}
 		row = a.next[cell]
 		a.out[row>>a.shift].depth = int32(i + 1)
-		if starts {
-			a.out[row>>a.shift].begun = int32(i + 1)
-		}
+		show(i+1, &a.out[row>>a.shift])
 	}
-	end := &a.out[row>>a.shift]
-	end.length, end.digits = int32(len(pattern)), allDigits(pattern)
+	return &a.out[row>>a.shift]
 }
 
 // link turns the tree into an automaton: breadth first, a missing child becomes
@@ -116,9 +149,8 @@ func (a *automaton) link() {
 		if out.length == 0 {
 			out.length, out.digits = shorter.length, shorter.digits
 		}
-		if out.begun == 0 {
-			out.begun = shorter.begun
-		}
+		out.begun, out.start = cmp.Or(out.begun, shorter.begun), cmp.Or(out.start, shorter.start)
+		out.tail = out.tail || shorter.tail
 		for c := range 1 << a.shift {
 			child := a.next[int(row)+c]
 			if child == 0 {
@@ -131,9 +163,9 @@ func (a *automaton) link() {
 	}
 }
 
-// find appends all places of a layer's source where a pattern occurs. A
-// placeholder in the text is a wall.
-func (a *automaton) find(l layer, found []span) []span {
+// find adds to a search all places of a layer's source where a pattern occurs, or a part of
+// a token. A placeholder in the text is a wall.
+func (a *automaton) find(l layer, s *search) {
 	text, row := l.text, int32(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -148,9 +180,16 @@ func (a *automaton) find(l layer, found []span) []span {
 		before := row
 		row = a.next[row+int32(a.column[c])]
 		if (row == 0 || c == '\\') && spaceLength(text[i:]) > 0 {
-			found = a.across(l, i, before, found)
+			s.found = a.across(l, i, before, s.found)
 		}
 		m := &a.out[row>>a.shift]
+		if m.start > 0 || m.tail {
+			s.seen = true
+			if s.parts {
+				n := max(int(m.start), a.tail(text[:i+1], m.tail))
+				s.found = append(s.found, span{l.start(i + 1 - n), l.end(i + 1)})
+			}
+		}
 		if m.length == 0 {
 			continue
 		}
@@ -158,9 +197,26 @@ func (a *automaton) find(l layer, found []span) []span {
 		if m.digits && isNumber(text, sp) {
 			continue
 		}
-		found = append(found, span{l.start(sp.from), l.end(sp.to)})
+		s.found = append(s.found, span{l.start(sp.from), l.end(sp.to)})
 	}
-	return found
+}
+
+// tail returns how many bytes at the end of text are the end of a token, if one may have
+// ended there.
+func (a *automaton) tail(text string, may bool) (longest int) {
+	if !may {
+		return 0
+	}
+	for _, token := range a.tokens {
+		n := 0
+		for n < min(len(token), len(text)) && a.column[text[len(text)-1-n]] == a.column[token[len(token)-1-n]] {
+			n++
+		}
+		if n >= minPart {
+			longest = max(longest, n)
+		}
+	}
+	return longest
 }
 
 // across appends the places where a pattern goes on behind the line break at i, in front

@@ -48,6 +48,7 @@ func formsOf(secret string) []string {
 			controls.Replace(form),
 			string([]rune(form)), // JSON and Go: a U+FFFD for each bad byte
 			strings.ToValidUTF8(form, "\ufffd"),
+			withoutInvisible(form),
 			strings.Join(strings.Fields(form), " "))
 	}
 	return out

@@ -13,26 +13,55 @@ func (s *Set) Pieces(events []string) {
 	if a == nil {
 		return
 	}
+	if a.takePieces(events, false) { // parts come last, as in [Set.Exact]
+		a.takePieces(events, true)
+	}
+}
+
+// Lines is [Set.Exact] for a text whose lines may be events of a stream, as [Set.Pieces]
+// takes them.
+func (s *Set) Lines(text string) string {
+	a := s.automaton()
+	if a == nil {
+		return text
+	}
+	for _, parts := range []bool{false, true} {
+		lines := strings.SplitAfter(text, "\n")
+		left := a.takePieces(lines, parts)
+		clean, more := a.redactAll(strings.Join(lines, ""), parts)
+		if text = clean; !left && !more {
+			break
+		}
+	}
+	return text
+}
+
+// takePieces takes secrets out of events, or parts of tokens too. left reports whether the
+// events have parts of tokens.
+func (a *automaton) takePieces(events []string, parts bool) (left bool) {
 	in := pieces{seed: maphash.MakeSeed()}
 	for i, event := range events {
 		in.add(i, event)
 	}
 	found := make([][]span, len(events))
 	for _, group := range in.groups() {
-		a.findPieces(events, group, found)
+		left = a.findPieces(events, group, found, parts) || left
 	}
 	for i, spans := range found {
-		events[i] = s.Exact(replaceSpans(events[i], union(spans)))
+		clean, more := a.redactAll(replaceSpans(events[i], union(spans)), parts)
+		events[i], left = clean, left || more
 	}
+	return left
 }
 
 // findPieces adds to the spans found in each event what pieces have of secrets that they
-// form together.
-func (a *automaton) findPieces(events []string, group []piece, found [][]span) {
+// form together. left reports whether they form parts of tokens.
+func (a *automaton) findPieces(events []string, group []piece, found [][]span, parts bool) (left bool) {
 	s := a.acquire()
 	defer a.searches.Put(s)
-	if n := a.enough(events, group); n < len(group) && len(s.all(join(events, group[:n]))) == 0 {
-		return
+	s.parts = parts
+	if n := a.enough(events, group); n < len(group) && len(s.all(join(events, group[:n]))) == 0 && !s.seen {
+		return false
 	}
 	secrets, at := s.all(join(events, group)), 0 // of the piece in the text
 	for _, p := range group {
@@ -48,6 +77,7 @@ func (a *automaton) findPieces(events []string, group []piece, found [][]span) {
 		}
 		at = end
 	}
+	return s.seen
 }
 
 // enough returns how many pieces have a pattern if all of them do: fewer if they are equal,

@@ -26,15 +26,26 @@ const (
 type search struct {
 	a     *automaton
 	cut   bool // search for the start of a pattern at the end of the text
+	parts bool // search for parts of tokens
+	seen  bool // there are parts of tokens
 	found []span
 	steps [maxSteps]buffer // of the layer made by each step
 }
 
-// redact returns text without the patterns, or text itself.
-func (a *automaton) redact(text string) string {
+// redactAll returns text without the patterns, or without parts of tokens too, or text
+// itself. left reports whether it has parts of tokens.
+func (a *automaton) redactAll(text string, parts bool) (clean string, left bool) {
 	s := a.acquire()
 	defer a.searches.Put(s)
-	return replaceSpans(text, s.all(text))
+	for range maxRounds {
+		s.parts = parts
+		clean = replaceSpans(text, s.all(text))
+		if clean == text {
+			break
+		}
+		text = clean
+	}
+	return clean, s.seen
 }
 
 // acquire returns a search, to be put back.
@@ -45,7 +56,7 @@ func (a *automaton) acquire() *search {
 // all returns the places of patterns in a text, ordered and without overlap. They are valid
 // until the next use of s.
 func (s *search) all(text string) []span {
-	s.found, s.cut = s.found[:0], false
+	s.found, s.cut, s.seen = s.found[:0], false, false
 	s.read(layer{text: text}, 0, 0)
 	if len(text) >= minCut {
 		s.end(text)
@@ -74,6 +85,11 @@ func (s *search) read(l layer, step, decoded int) {
 	if step == maxSteps {
 		return
 	}
+	if decoded == 0 { // what digits stand for is not cleaned
+		if next, ok := s.steps[step].see(l); ok {
+			s.read(next, step+1, decoded)
+		}
+	}
 	if decoded < maxNumerals {
 		s.decode(l, step, decoded)
 		s.broken(l, step, decoded)
@@ -86,7 +102,7 @@ func (s *search) read(l layer, step, decoded int) {
 // find searches one layer.
 func (s *search) find(l layer) {
 	if !s.cut {
-		s.found = s.a.find(l, s.found)
+		s.a.find(l, s)
 	} else if n := s.a.begun(l.text); l.tail && n >= minStart {
 		s.found = append(s.found, span{from: l.start(len(l.text) - n)})
 	}

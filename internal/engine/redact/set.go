@@ -24,7 +24,7 @@ const (
 // still hold it.
 type Set struct {
 	mu       sync.Mutex
-	patterns map[string]bool         // true: the start of it counts by itself
+	patterns map[string]pattern
 	built    atomic.Pointer[machine] // nil: patterns changed since
 }
 
@@ -42,13 +42,15 @@ func NewSet(secrets ...string) *Set {
 
 // Add adds a secret and its parts: what stands behind Bearer or Basic, user and
 // password of a Basic token, the values of cookies. All are found in upper and lower
-// case, with line breaks in them, escaped for JSON, URLs or HTML, in base64 or
-// hexadecimal digits, and in one of these inside another. Those shorter than 6 bytes are left out, because they occur by chance.
+// case, with line breaks or invisible characters in them, escaped for JSON, URLs or HTML,
+// in base64 or hexadecimal digits, and in one of these inside another. Of a part that is
+// a token, the first or last 12 characters or more count too. Those shorter than 6 bytes
+// are left out, because they occur by chance.
 func (s *Set) Add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.patterns == nil {
-		s.patterns = map[string]bool{}
+		s.patterns = map[string]pattern{}
 	}
 	for _, part := range parts(secret) {
 		if len(part.text) < minSecret {
@@ -56,7 +58,8 @@ func (s *Set) Add(secret string) {
 		}
 		for _, form := range forms(part.text) {
 			if len(form) >= minSecret && !isLiteral(form) && !strings.Contains(form, Placeholder) {
-				s.patterns[form] = s.patterns[form] || !part.named
+				known := s.patterns[form]
+				s.patterns[form] = pattern{starts: known.starts || !part.named, token: known.token || !part.named && form == part.text && partCounts(form)}
 			}
 		}
 	}
@@ -134,12 +137,10 @@ func (s *Set) Exact(text string) string {
 	if a == nil {
 		return text
 	}
-	for range maxRounds {
-		clean := a.redact(text)
-		if clean == text {
-			break
-		}
-		text = clean
+	// Without a part, the rest of a secret would no longer be recognized: parts come last.
+	text, parts := a.redactAll(text, false)
+	if parts {
+		text, _ = a.redactAll(text, true)
 	}
 	return text
 }

@@ -48,6 +48,12 @@ func TestSetExact(t *testing.T) {
 		{"placeholder", add("redacted", "<redacted>"), "redacted <redacted>", "R <redacted>"},
 		{"number kept", add("123456"), `{"a":123456,"b":[123456, 123456],"c": 123456,"d":1234567,"e":0.123456}`, `{"a":123456,"b":[123456, 123456],"c": 123456,"d":1234567,"e":0.123456}`},
 		{"digits", add("123456"), `"123456" Bearer 123456 key=123456 x123456y`, `"R" Bearer R key=R xRy`},
+		{"without its end", add("Bearer sk-live-Qx8ZkT2mNv5w"), "bad sk-live-Qx8ZkT2mN* or sk-live-Qx8Z, sk-live-Qx8", "bad R* or R, sk-live-Qx8"},
+		{"without its start", add("sk-live-Qx8ZkT2mNv5w"), "*-live-Qx8ZkT2mNv5w, 8ZkT2mNv5w, QX8ZKT2MNV5W", "*R, 8ZkT2mNv5w, R"},
+		{"start and end", add("sk-live-Qx8ZkT2mNv5w"), "sk-live-Qx8ZkT...x8ZkT2mNv5w sk-live-Qx8ZkT%32mN", "R...x8ZkT2mNv5w R"},
+		{"ends of two", add("aaaa-1111-bbbb-2222", "cccc-3333-bbbb-2222"), "a-1111-bbbb-2222 cc-3333-bbbb-2222 x-bbbb-2222", "R R x-bbbb-2222"},
+		{"the start of words", add("authentication failed 1"), "authentication failed 2", "authentication failed 2"},
+		{"the start of a number", add("169999999999-abc"), "at 169999999999 or 169999999999-ab", "at 169999999999 or R"},
 		{"binary", add("\x00\xff\xfeabc"), "x\x00\xff\xfeabcy", "xRy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

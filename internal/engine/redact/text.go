@@ -19,7 +19,20 @@ const (
 // sensitive name. JSON stays JSON. Names that are common words (token, key,
 // signature) count only if the value looks like a credential; session names
 // never do, because conversations are sessions too.
+//
+// Credentials are found through [Invisible] characters too; a text in which these
+// hide one loses them.
 func Text(text string) string {
+	if visible := withoutInvisible(text); len(visible) != len(text) {
+		if clean := visibleText(visible); clean != visible {
+			return clean
+		}
+	}
+	return visibleText(text)
+}
+
+// visibleText is [Text] for text as it stands.
+func visibleText(text string) string {
 	s := scanner{text: text}
 	for i := 0; i < len(text); {
 		if !isAlnum(text[i]) {
