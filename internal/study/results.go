@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/regular"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 )
@@ -43,6 +44,9 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return t, err
 	}
 	t.Metrics = metricsOf(snap.Metrics)
+	if r.Client != nil {
+		doubt(t.Metrics, r.Client.Reasons)
+	}
 	path := filepath.Join(p.opts.Store.Dir(r.ID), p.records)
 	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(path, p.sampled) })
 	t.Samples = func(tag string) ([]float64, bool) {
@@ -98,6 +102,17 @@ func metricsOf(results metric.Results) []cell.Metric {
 		out = append(out, one)
 	}
 	return out
+}
+
+// doubt adds to metrics what the verdict on the load generator says of each.
+func doubt(metrics []cell.Metric, reasons []verdict.Reason) {
+	for i := range metrics {
+		if r := verdict.Affects(reasons, metrics[i].Tag); r != nil {
+			d := cell.Doubt{Invalid: r.Level == verdict.Invalid, Times: r.Value / r.Limit, Remedy: r.Remedy}
+			d.Number, d.Off, d.Cause = r.Short()
+			metrics[i].Doubt = &d
+		}
+	}
 }
 
 // maxRecord bounds a line of a record file, in bytes.

@@ -215,26 +215,31 @@ func (r *Report) Advice() string {
 		}
 		var numbers []string
 		for k := i; k < len(reasons); k++ {
-			o := &reasons[k]
-			if !same(*o) {
+			if !same(reasons[k]) {
 				continue
 			}
-			name, off := nameOf(o.Concerns[0]), o.bound()+o.share()
+			name, off, _ := reasons[k].Short()
 			if last := len(numbers) - 1; last >= 0 && strings.HasSuffix(numbers[last], " "+off) {
 				numbers[last] = strings.TrimSuffix(numbers[last], " "+off)
-				name = "and " + name
-				numbers[last] += " " + name + " " + off
+				numbers[last] += " and " + name + " " + off
 				continue
 			}
 			numbers = append(numbers, name+" "+off)
 		}
-		cause := shortCause(x.Code)
-		if x.Source != "" {
-			cause += ": " + x.Source
-		}
+		_, _, cause := x.Short()
 		parts = append(parts, strings.Join(numbers, ", ")+" ("+cause+")")
 	}
 	return string(r.Verdict) + ": " + strings.Join(append(parts, remedies...), "; ")
+}
+
+// Short returns the number, its error and the cause in few words: "TTFT", "off by up to 9 ms
+// in 95 % of requests", "short of CPU: other processes used 1.89 of the 2 cores".
+func (r *Reason) Short() (number, off, cause string) {
+	cause = shortCause(r.Code)
+	if r.Source != "" {
+		cause += ": " + r.Source
+	}
+	return nameOf(r.Concerns[0]), r.bound() + r.share(), cause
 }
 
 // shortCause names the kind of a cause in few words.
