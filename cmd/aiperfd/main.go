@@ -25,7 +25,7 @@ const (
 	exitFailed    = 1 // the run, or the program
 	exitUsage     = 2 // bad configuration or flags
 	exitSLO       = 3 // --slo: the run missed an objective
-	exitClient    = 4 // --strict-client: the client could not keep up, so its numbers are invalid
+	exitClient    = 4 // the client could not keep up: with --strict-client in a run, else in every run of a study
 	exitCancelled = app.ExitInterrupted
 )
 

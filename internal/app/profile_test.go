@@ -6,10 +6,43 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
+	"aiperfd/internal/study/cell"
+	studyexport "aiperfd/internal/study/export"
 )
+
+// A study in which no run counts has an outcome of its own, also without client.strict.
+func TestOutcomeOfAStudyWithoutResults(t *testing.T) {
+	parsed, err := flags.Parse([]string{"--model", "m"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, _, err := parsed.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for invalid, want := range map[bool]Outcome{true: InvalidClient, false: ""} {
+		results := &studyexport.Report{Study: &config.Study{MultiRun: sweep.MultiRun{NumRuns: 2, ConfidenceLevel: 0.95}}, Outcomes: []cell.Outcome{{}}}
+		for range 2 {
+			results.Outcomes[0].Trials = append(results.Outcomes[0].Trials, cell.Trial{Metrics: []cell.Metric{
+				{Tag: "request_throughput", Stats: map[string]float64{"avg": 1}, Doubt: &cell.Doubt{Invalid: true}},
+				{Tag: "request_latency", Stats: map[string]float64{"p99": 1}, Doubt: &cell.Doubt{Invalid: invalid}},
+			}})
+		}
+		err := (&Profile{Document: doc, Folder: &Folder{Path: t.TempDir()}, Out: io.Discard}).reportStudy(&run.Run{State: bench.StateCompleted}, results)
+		var got Outcome
+		if ended, ok := errors.AsType[*OutcomeError](err); ok {
+			got = ended.Outcome
+		}
+		if got != want {
+			t.Errorf("latency invalid %v: outcome %q (%v), want %q", invalid, got, err, want)
+		}
+	}
+}
 
 // An invalid client is an outcome only if the run completed and the document has
 // client.strict.

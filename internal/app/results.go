@@ -33,7 +33,7 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 	case results != nil && !slo.Passed(results.SLOs.Run):
 		return &OutcomeError{MissedSLO, "the run missed an objective: " + missed(results.SLOs.Run)}
 	case p.Document.Benchmark.Client.Strict && r.Client != nil && r.Client.Verdict == verdict.Invalid:
-		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(r.Client.Reasons)}
+		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(verdict.Decisive(r.Client.Reasons))}
 	}
 	return nil
 }

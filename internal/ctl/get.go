@@ -141,7 +141,7 @@ func summaryFields(r *client.Run) []field {
 		out = append(out, field{"Objective", m.SLOs[i].Line()})
 	}
 	if c := r.Client; c != nil {
-		out = append(out, field{"Client", join(": ", string(c.Verdict), verdict.Why(c.Reasons))})
+		out = append(out, field{"Client", join(": ", string(c.Verdict), verdict.Why(verdict.Decisive(c.Reasons)))})
 	}
 	return out
 }

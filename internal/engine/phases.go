@@ -115,7 +115,7 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 	a.alive = x.system.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
-		InFlight: func() int64 { return a.load.InFlight() },
+		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.plan.Objectives(),
 	})
 	observers := []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)}
 	if to := x.observed.series.Load(); to != nil {

@@ -124,8 +124,8 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 		level   verdict.Level
 		reason  string
 	}{
-		"woken late":     {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 4 * time.Millisecond} }}, verdict.Suspect, "tick-lag"},
-		"woken too late": {monitor.Options{Host: burning{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 40 * time.Millisecond} }}, verdict.Invalid, "tick-lag"},
+		"woken late":     {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 40 * time.Millisecond} }}, verdict.Suspect, "tick-lag"},
+		"woken too late": {monitor.Options{Host: burning{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 200 * time.Millisecond} }}, verdict.Invalid, "tick-lag"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,13 +143,36 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 					t.Errorf("file: %+v, notes %v", s.Client, s.Notes)
 				}
 				console, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Console))
-				if want := "Client:    verdict " + string(tt.level) + ": the load generator was short of CPU"; err != nil || !strings.Contains(string(console), want) {
+				if want := "Client:    verdict " + string(tt.level) + ": time_to_first_token "; err != nil || !strings.Contains(string(console), want) {
 					t.Errorf("no %q in %s, error %v", want, console, err)
 				}
 				b.stop()
 			})
 		})
 	}
+}
+
+// A number that the console does not show and no objective uses decides nothing: it has a
+// reason, but the verdict of the run stands, and there is no warning.
+func TestUnreportedNumbersDecideNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		woken := func() monitor.Ticker { return late{monitor.NewTimer(), 4 * time.Millisecond} }
+		b := newMonitoredBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, monitor.Options{Host: still{}, Ticker: woken})
+		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
+		if r.Client.Verdict != verdict.OK || len(r.Client.Reasons) != 1 || r.Client.Reasons[0].Concerns[0] != "inter_chunk_latency" || !r.Client.Reasons[0].Unreported {
+			t.Errorf("client %+v", r.Client)
+		}
+		for _, code := range codes(r.Warnings) {
+			if strings.HasPrefix(code, "client-") {
+				t.Errorf("warnings: %v", codes(r.Warnings))
+			}
+		}
+		asked := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData, `  runSlos: ["p99(inter_chunk_latency) < 25"]`))
+		if asked.Client.Verdict == verdict.OK || !slices.Contains(codes(asked.Warnings), "client-"+string(asked.Client.Verdict)) {
+			t.Errorf("with an objective of the number: client %+v, warnings %v", asked.Client, codes(asked.Warnings))
+		}
+		b.stop()
+	})
 }
 
 // Fully used processors alone do not affect a number.

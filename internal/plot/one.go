@@ -242,7 +242,7 @@ func distribution(d *results) (*figure, error) {
 // bySlice returns a plot of a metric over the time slices of the run.
 func bySlice(what, tag string) func(*results) (*figure, error) {
 	return func(d *results) (*figure, error) {
-		name := filepath.Join(d.runs[0].dir, slicesFile)
+		name := filepath.Join(d.runs[0].dir, d.runs[0].names.Summary("_timeslices.json"))
 		data, err := readFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %s is missing; it is written with --slice-duration", errNoData, name)

@@ -45,12 +45,18 @@ func writeRun(t *testing.T, dir string, concurrency int, verdict string, request
 			`"request_latency":{"value":%g,"unit":"ms"},"time_to_first_token":{"value":20,"unit":"ms"},"output_sequence_length":{"value":10,"unit":"tokens"},`+
 			`"inter_chunk_latency":{"value":[1,2],"unit":"ms"}},"error":null}`+"\n", start, start+5e8, latency+float64(i))
 	}
-	for name, data := range map[string][]byte{summaryFile: []byte(summary), recordsFile: records.Bytes()} {
+	for name, data := range map[string][]byte{summaryFile(): []byte(summary), recordsFile: records.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// The files of a run without a prefix, besides its summary.
+const (
+	recordsFile = "profile_export.jsonl"
+	slicesFile  = "profile_export_aiperf_timeslices.json"
+)
 
 func both() []Format { return []Format{PNG, SVG} }
 
@@ -97,7 +103,7 @@ func TestOneRun(t *testing.T) {
 func TestRequests(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, 1, "ok", 3)
-	d := &results{runs: []*result{{dir: dir}}}
+	d := &results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}
 	got, err := d.load()
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +145,7 @@ func TestParquet(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, []string{recordsFile, "profile_export.parquet"}[i]), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if all[i], err = (&results{runs: []*result{{dir: dir}}}).load(); err != nil {
+		if all[i], err = (&results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}).load(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,13 +157,41 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// The files of runs with a prefix are found, too: summary, records and time slices.
+func TestPrefix(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	writeRun(t, from, 8, "ok", 50)
+	for name, as := range map[string]string{summaryFile(): "nightly.json", recordsFile: "nightly.jsonl"} {
+		if err := os.Rename(filepath.Join(from, name), filepath.Join(dir, as)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range map[string]string{
+		"nightly_timeslices.json": `{"timeslices":[{"start_ns":1000,"end_ns":2000001000,"request_latency":{"unit":"ms","avg":5}},
+			{"start_ns":2000001000,"end_ns":4000001000,"request_latency":{"unit":"ms","avg":7}}]}`,
+		"inputs.json": `{}`, "nightly_result.json": `{`, "run_config.json": `{"cfg":{}}`, "other.json": `[]`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := Make(Options{Paths: []string{dir}, Theme: Light, Formats: []Format{SVG}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "itl_over_time schedule_lag_over_time timeslices_ttft timeslices_itl timeslices_throughput"
+	if got := strings.Join(out.Skipped, " "); got != want {
+		t.Errorf("left out: %s, want %s", got, want)
+	}
+}
+
 // TestBrokenRecords: the error says in which line it is.
 func TestBrokenRecords(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, recordsFile), []byte("{}\n{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&results{runs: []*result{{dir: dir}}}).load()
+	_, err := (&results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}).load()
 	if err == nil || !strings.HasSuffix(err.Error(), "line 2: unexpected end of JSON input") {
 		t.Errorf("error %v", err)
 	}
@@ -220,7 +254,7 @@ func TestErrors(t *testing.T) {
 	empty, run := t.TempDir(), t.TempDir()
 	writeRun(t, run, 1, "ok", 1)
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, summaryFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, summaryFile()), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -228,7 +262,7 @@ func TestErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"no results", Options{Paths: []string{empty}}, "no results: there is no " + summaryFile},
+		{"no results", Options{Paths: []string{empty}}, "no results: there is no " + summaryFile()},
 		{"no folder", Options{Paths: []string{filepath.Join(empty, "x")}}, "no such file"},
 		{"broken summary", Options{Paths: []string{broken}}, "unexpected end of JSON input"},
 		{"unknown plot", Options{Paths: []string{run}, Names: []string{"ttft_timelin"}}, `"ttft_timelin" is not a plot of one run; did you mean "ttft_timeline"?`},

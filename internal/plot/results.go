@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +14,27 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 )
 
-// The files that are read.
+// The files that are read besides those of [export.Names].
 const (
-	summaryFile = "profile_export_aiperf.json"
-	recordsFile = "profile_export.jsonl"
-	slicesFile  = "profile_export_aiperf_timeslices.json"
-	childFile   = "run_config.json"
-	maxFile     = 256 << 20 // bytes of a summary, or of a line of records
+	childFile = "run_config.json"
+	maxFile   = 256 << 20 // bytes of a summary
 )
+
+// summaryFile is the name of a summary without a prefix.
+func summaryFile() string { return export.NamesFor("").JSON }
+
+// namesOf returns the names of the files beside a summary; false = no summary has this name.
+func namesOf(summary string) (export.Names, bool) {
+	if summary == summaryFile() {
+		return export.NamesFor(""), true
+	}
+	n := export.NamesFor(summary)
+	return n, n.JSON == summary
+}
 
 // results are the runs that are drawn.
 type results struct {
@@ -36,6 +45,7 @@ type results struct {
 // result is one run.
 type result struct {
 	dir     string
+	names   export.Names // of its files
 	metrics map[string]metric
 	model   string
 	cell    string  // what tells it from the others of a sweep, as "concurrency 8"
@@ -63,11 +73,11 @@ func find(paths []string) ([]*result, error) {
 	for _, path := range paths {
 		before := len(runs)
 		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || d.Name() != summaryFile || isPhase(path, name) {
+			if err != nil || d.IsDir() || isPhase(path, name) || !isSummary(name) {
 				return err
 			}
 			r, err := readSummary(name)
-			if err == nil {
+			if err == nil && r != nil {
 				runs = append(runs, r)
 			}
 			return err
@@ -76,11 +86,25 @@ func find(paths []string) ([]*result, error) {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("read results: %w", err))
 		case len(runs) == before:
-			problems = append(problems, fmt.Errorf("%s: no results: there is no %s in it or below it", path, summaryFile))
+			problems = append(problems, fmt.Errorf("%s: no results: there is no %s in it or below it, nor one with a prefix", path, summaryFile()))
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b *result) int { return compareNames(a.dir, b.dir) })
 	return runs, errors.Join(problems...)
+}
+
+// isSummary reports whether a file has the name of a summary. One with a prefix
+// (artifacts.prefix) is none beside one without.
+func isSummary(name string) bool {
+	dir, base := filepath.Split(name)
+	if base == summaryFile() {
+		return true
+	}
+	if _, ok := namesOf(base); !ok {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, summaryFile()))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // isPhase reports whether a summary is that of one phase of a run.
@@ -113,17 +137,23 @@ func compareNames(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// readSummary reads a run without its requests.
+// readSummary reads a run without its requests; nil = a file with a prefix is no summary.
 func readSummary(name string) (*result, error) {
+	names, _ := namesOf(filepath.Base(name))
+	plain := names.JSON == summaryFile()
 	data, err := readFile(name)
 	if err != nil {
 		return nil, err
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
+	err = json.Unmarshal(data, &members)
+	switch {
+	case !plain && (err != nil || members["input_config"] == nil):
+		return nil, nil //nolint:nilnil // documented
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r := &result{dir: filepath.Dir(name), metrics: make(map[string]metric)}
+	r := &result{dir: filepath.Dir(name), names: names, metrics: make(map[string]metric)}
 	for tag, raw := range members {
 		if m, ok := readMetric(raw); ok {
 			r.metrics[tag] = m
@@ -272,40 +302,15 @@ func (d *results) load() ([]request, error) {
 	return d.requests, nil
 }
 
-// read reads the record file of the run, lines or else Parquet, and returns its name.
+// read reads the record file of the run, and returns its name.
 func (d *results) read() (string, error) {
-	lines := filepath.Join(d.runs[0].dir, recordsFile)
-	table := strings.TrimSuffix(lines, filepath.Ext(lines)) + columns.Extension
-	name := lines
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		name = table
-		f, err = os.Open(name)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: there is neither %s nor %s; --export-level records writes them", errNoData, lines, filepath.Base(table))
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
 	var first int64
-	split := &splitter{line: func(line []byte) error { return d.add(line, &first) }}
-	if name == table {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil {
-			err = columns.WriteLines(split, f, info.Size())
-		}
-	} else {
-		_, err = io.Copy(split, f)
+	r := d.runs[0]
+	name, err := columns.EachLine(r.dir, r.names, func(line []byte) error { return d.add(line, &first) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: %s has neither %s nor %s; --export-level records writes them", errNoData, r.dir, r.names.Records, r.names.Tables)
 	}
-	if err == nil {
-		err = split.end()
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	return name, nil
+	return name, err
 }
 
 // add adds the request of a line if it succeeded. first is the start of the first one.
@@ -321,44 +326,6 @@ func (d *results) add(line []byte, first *int64) error {
 		*first = r.Metadata.Start
 	}
 	d.requests = append(d.requests, r.request(*first))
-	return nil
-}
-
-// splitter hands over the lines of what is written to it.
-type splitter struct {
-	line func([]byte) error
-	n    int // lines handed over
-	rest []byte
-}
-
-func (s *splitter) Write(p []byte) (int, error) {
-	for from := p; ; {
-		i := bytes.IndexByte(from, '\n')
-		if i < 0 {
-			if len(s.rest)+len(from) > maxFile {
-				return 0, fmt.Errorf("line %d is longer than %d bytes", s.n+1, maxFile)
-			}
-			s.rest = append(s.rest, from...)
-			return len(p), nil
-		}
-		s.rest = append(s.rest, from[:i]...)
-		if err := s.end(); err != nil {
-			return 0, err
-		}
-		from = from[i+1:]
-	}
-}
-
-// end hands over the line that has begun.
-func (s *splitter) end() error {
-	if len(s.rest) == 0 {
-		return nil
-	}
-	s.n++
-	if err := s.line(s.rest); err != nil {
-		return fmt.Errorf("line %d: %w", s.n, err)
-	}
-	s.rest = s.rest[:0]
 	return nil
 }
 

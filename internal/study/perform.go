@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	engineexport "aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
@@ -27,8 +28,8 @@ type performance struct {
 	opts      *Options
 	doc       *config.Study
 	planner   cell.Planner
-	records   string   // name of the record files
-	sampled   []string // metrics that are read from them
+	files     engineexport.Names // of the cells
+	sampled   []string           // metrics that are read from them
 	cancelled chan struct{}
 	done      chan struct{} // closed when the study has ended, or the process stops
 
@@ -53,9 +54,13 @@ var errStop = errors.New("study is stopping")
 
 // newPerformance returns the study that a document asks for.
 func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *performance {
+	prefix := ""
+	if given := doc.Benchmark.Artifacts.Prefix; given != nil {
+		prefix = *given
+	}
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
-		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run),
+		files: engineexport.NamesFor(prefix), found: make(map[position]*run.Run),
 	}
 	p.doc.Seed = parent.Seed
 	var more string

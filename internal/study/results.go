@@ -1,7 +1,6 @@
 package study
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,9 +13,10 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/engine/regular"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 )
@@ -43,8 +43,11 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return t, err
 	}
 	t.Metrics = metricsOf(snap.Metrics)
-	path := filepath.Join(p.opts.Store.Dir(r.ID), p.records)
-	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(path, p.sampled) })
+	if r.Client != nil {
+		doubt(t.Metrics, r.Client.Reasons)
+	}
+	dir := p.opts.Store.Dir(r.ID)
+	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(dir, p.files, p.sampled) })
 	t.Samples = func(tag string) ([]float64, bool) {
 		values, ok := kept()[tag]
 		return values, ok
@@ -100,21 +103,23 @@ func metricsOf(results metric.Results) []cell.Metric {
 	return out
 }
 
-// maxRecord bounds a line of a record file, in bytes.
-const maxRecord = 64 << 20
-
-// readSamples reads the values of metrics from the record file of a run: those of the
-// requests of profiling phases that succeeded. What cannot be read is left out.
-func readSamples(path string, tags []string) map[string][]float64 {
-	out := make(map[string][]float64)
-	file, err := regular.Open(path)
-	if err != nil {
-		return out // records were not kept
+// doubt adds to metrics what the verdict on the load generator says of each.
+func doubt(metrics []cell.Metric, reasons []verdict.Reason) {
+	for i := range metrics {
+		if r := verdict.Affects(reasons, metrics[i].Tag); r != nil {
+			d := cell.Doubt{Invalid: r.Level == verdict.Invalid, Times: r.Value / r.Limit, Remedy: r.Remedy}
+			d.Number, d.Off, d.Cause = r.Short()
+			metrics[i].Doubt = &d
+		}
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxRecord)
-	for lines.Scan() {
+}
+
+// readSamples reads the values of metrics from the record file of a run, in either format:
+// those of the requests of profiling phases that succeeded. What cannot be read is left out.
+func readSamples(dir string, names export.Names, tags []string) map[string][]float64 {
+	out := make(map[string][]float64)
+	// Without a record file there are no samples, and a damaged one has those up to the damage.
+	_, _ = columns.EachLine(dir, names, func(line []byte) error {
 		var record struct {
 			Metadata struct {
 				Kind      string `json:"phase_kind"`
@@ -123,12 +128,12 @@ func readSamples(path string, tags []string) map[string][]float64 {
 			Metrics map[string]struct{ Value json.RawMessage }
 			Error   json.RawMessage `json:"error"`
 		}
-		if json.Unmarshal(lines.Bytes(), &record) != nil {
-			continue // torn by a crash
+		if json.Unmarshal(line, &record) != nil {
+			return nil // torn by a crash
 		}
 		failed := len(record.Error) > 0 && string(record.Error) != "null"
 		if record.Metadata.Kind != string(bench.Profiling) || record.Metadata.Cancelled || failed {
-			continue
+			return nil
 		}
 		for _, tag := range tags {
 			var v float64
@@ -136,16 +141,9 @@ func readSamples(path string, tags []string) map[string][]float64 {
 				out[tag] = append(out[tag], v)
 			}
 		}
-	}
+		return nil
+	})
 	return out
-}
-
-// recordsName returns the name of the record file of the cells of a study.
-func recordsName(prefix *string) string {
-	if prefix == nil {
-		return export.NamesFor("").Records
-	}
-	return export.NamesFor(*prefix).Records
 }
 
 // sampledTags returns the metrics to read, with one more.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/engine/verdict"
 )
 
 // comparedText returns the text of a comparison.
@@ -15,7 +16,7 @@ func (c *content) comparedText() *text {
 	t := &text{Title: fmt.Sprintf("Comparison of %d runs", len(c.runs)), Origin: fmt.Sprintf("aiperfd %s, baseline %s", c.version, c.comparison.Baseline)}
 	names := c.names()
 	for i := range c.runs {
-		t.alarm(&c.runs[i], names[i]+": ")
+		t.alarm(&c.runs[i], names[i]+": ", verdict.Decisive(reasons(&c.runs[i])))
 	}
 	t.add(c.compared(names), c.deltas(names), c.differences(names))
 	return t

@@ -59,7 +59,7 @@ func (c *content) text() *text {
 	}
 	r := &c.runs[0]
 	t := &text{Title: title(r), Facts: []string{facts(r), outcome(r)}, Origin: fmt.Sprintf("aiperfd %s, run %s, seed %d", r.Version, r.ID, r.RandomSeed)}
-	t.alarm(r, "")
+	t.alarm(r, "", reasons(r))
 	if !c.asOf.IsZero() {
 		t.Alerts = append(t.Alerts, alert{Title: "The run had not ended at " + c.asOf.Format(time.RFC3339) + "."})
 	}
@@ -81,21 +81,76 @@ func (t *text) add(tables ...table) {
 	}
 }
 
-// alarm adds what makes the numbers of a run doubtful, the client's verdict first.
-func (t *text) alarm(r *wire.Run, prefix string) {
-	if client := r.Client; client != nil && (client.Verdict == verdict.Suspect || client.Verdict == verdict.Invalid) {
-		a := alert{Title: prefix + "The load generator may have distorted these numbers (client verdict: suspect)."}
-		if client.Verdict == verdict.Invalid {
-			a.Title = prefix + "Do not use these numbers: the load generator distorted them (client verdict: invalid)."
+// alarm adds what makes the numbers of a run doubtful. reasons are those of the client's
+// verdict that concern numbers of the report.
+func (t *text) alarm(r *wire.Run, prefix string, reasons []verdict.Reason) {
+	for _, level := range []verdict.Level{verdict.Invalid, verdict.Suspect} {
+		of := slices.DeleteFunc(slices.Clone(reasons), func(x verdict.Reason) bool { return x.Level != level })
+		if len(of) == 0 {
+			continue
 		}
-		for i := range client.Reasons {
-			a.Lines = append(a.Lines, client.Reasons[i].Message)
+		names := "these numbers"
+		if !all(r.Client, of) {
+			names = listed(affected(of))
+		}
+		a := alert{Title: prefix + "The load generator may have distorted " + names + ".", Lines: verdict.Sentences(of)}
+		if level == verdict.Invalid {
+			a.Title = prefix + "Do not use " + names + ": the load generator distorted them."
+		}
+		if len(affected(of)) == 1 {
+			a.Title = strings.Replace(a.Title, "distorted them", "distorted it", 1)
+		}
+		var remedies []string
+		for i := range of {
+			if text := of[i].Remedy; text != "" && !slices.Contains(remedies, text) {
+				remedies = append(remedies, text)
+			}
+		}
+		if len(remedies) > 0 {
+			a.Lines = append(a.Lines, "What helps: "+strings.Join(remedies, "; ")+".")
 		}
 		t.Alerts = append(t.Alerts, a)
 	}
 	if r.Error != nil {
 		t.Alerts = append(t.Alerts, alert{Title: prefix + "The run failed (" + string(r.Error.Code) + ").", Lines: []string{r.Error.Message}})
 	}
+}
+
+// reasons returns the reasons of the client's verdict on a run.
+func reasons(r *wire.Run) []verdict.Reason {
+	if r.Client == nil {
+		return nil
+	}
+	return r.Client.Reasons
+}
+
+// affected lists the numbers that reasons concern, each once.
+func affected(reasons []verdict.Reason) []string {
+	var out []string
+	for i := range reasons {
+		for _, number := range reasons[i].Concerns {
+			if !slices.Contains(out, number) {
+				out = append(out, number)
+			}
+		}
+	}
+	return out
+}
+
+// all reports whether reasons concern every latency that was judged, and the throughput.
+func all(client *run.ClientVerdict, reasons []verdict.Reason) bool {
+	numbers := affected(reasons)
+	return len(client.Bias) > 0 && slices.Contains(numbers, "throughput") &&
+		!slices.ContainsFunc(client.Bias, func(b verdict.Bias) bool { return !slices.Contains(numbers, b.Metric) })
+}
+
+// listed joins names: "a", "a and b", "a, b and c".
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // warn adds the warnings of a run.

@@ -77,7 +77,13 @@ func running() Snapshot {
 // troubled is a run with everything that can be wrong.
 func troubled() Snapshot {
 	s := running()
-	s.Run.Client = &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Level: verdict.Suspect, Message: "requests were sent late"}}}
+	late := verdict.Reason{
+		Code: "tick-lag", Level: verdict.Invalid, Value: 39, Limit: 1, Unit: "ms", Percentile: 83, Concerns: []string{"time_to_first_token"},
+		Cause: "the load generator was short of CPU: its timers fired late, and responses are timestamped when they are read", Source: "other processes used 1.89 of the 2 cores",
+	}
+	gap := late
+	gap.Concerns, gap.Value, gap.Unreported = []string{"inter_chunk_latency"}, 9, true
+	s.Run.Client = &run.ClientVerdict{Verdict: verdict.Invalid, Reasons: []verdict.Reason{late, gap}}
 	s.Run.Warnings = []bench.Warning{{Detail: "the tokenizer is not that of the model"}}
 	s.Load.Saturated, s.Load.LimitedBy = true, "server"
 	s.Errors = wire.Errors{Total: 12, Items: []wire.ErrorGroup{
@@ -152,6 +158,22 @@ func TestScreens(t *testing.T) {
 				t.Errorf("screen (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Only a wrong number of the screen is an alarm; others are named in another colour.
+func TestAlarms(t *testing.T) {
+	v := view{width: 80, height: 24, snapshot: troubled(), log: &tail{}}
+	got := v.alerts()
+	want := []string{
+		alarm(" ! client: TTFT off by up to 39 ms (short of CPU) "), caution(" ! client: inter_chunk_latency off by up to 9.0 ms (short of CPU) "),
+		alarm(" ! SATURATED: requests arrive faster than they are served, limited by the server "),
+	}
+	for i := range want {
+		want[i] = ansi.Truncate(want[i], v.width, v.ellipsis())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alerts (-want +got):\n%s", diff)
 	}
 }
 

@@ -62,15 +62,18 @@ func sideBySide(left, right []string, width, gap int) []string {
 func (v *view) alerts() []string {
 	const most = 4
 	var out []string
-	add := func(format string, args ...any) {
+	add := func(look func(string) string, format string, args ...any) {
 		if len(out) < most {
-			out = append(out, alarm(ansi.Truncate(" ! "+plain(fmt.Sprintf(format, args...))+" ", v.width, v.ellipsis())))
+			out = append(out, look(ansi.Truncate(" ! "+plain(fmt.Sprintf(format, args...))+" ", v.width, v.ellipsis())))
 		}
 	}
-	if r := v.snapshot.Run; r != nil && r.Client != nil && (r.Client.Verdict == verdict.Suspect || r.Client.Verdict == verdict.Invalid) {
-		add("LOAD GENERATOR %s: %s", strings.ToUpper(string(r.Client.Verdict)), verdict.Why(r.Client.Reasons))
-		for _, reason := range r.Client.Reasons[min(1, len(r.Client.Reasons)):] {
-			add("  %s", reason.Message)
+	if r := v.snapshot.Run; r != nil && r.Client != nil {
+		for i, text := range verdict.Brief(r.Client.Reasons) {
+			look := caution
+			if reason := &r.Client.Reasons[i]; reason.Level == verdict.Invalid && shown(reason) {
+				look = alarm
+			}
+			add(look, "client: %s", text)
 		}
 	}
 	if l := v.snapshot.Load; l != nil && l.Saturated {
@@ -78,9 +81,16 @@ func (v *view) alerts() []string {
 		if l.LimitedBy != "" {
 			text += ", limited by the " + l.LimitedBy
 		}
-		add("%s", text)
+		add(alarm, "%s", text)
 	}
 	return out
+}
+
+// shown reports whether a reason concerns a number of the overview.
+func shown(r *verdict.Reason) bool {
+	return slices.ContainsFunc([]string{"request_throughput", "time_to_first_token", "request_latency"}, func(tag string) bool {
+		return verdict.Affects([]verdict.Reason{*r}, tag) != nil
+	})
 }
 
 // study shows how far a study is, and its last cells.

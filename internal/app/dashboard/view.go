@@ -89,6 +89,9 @@ func alarm(s string) string {
 	return lipgloss.NewStyle().Bold(true).Reverse(true).Foreground(lipgloss.Yellow).Render(s)
 }
 
+// caution is an alarm about what the screen does not show.
+func caution(s string) string { return colored(lipgloss.Yellow, s) }
+
 // heading returns the heading of a section, with a rule up to a width.
 func (v *view) heading(title string, width int) string {
 	rule := "─"

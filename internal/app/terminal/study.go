@@ -56,13 +56,15 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 	if t.Failure != "" {
 		return line + "  FAILED: " + t.Failure
 	}
-	if t.Client != "" && t.Client != string(verdict.OK) {
-		line += "  client " + t.Client
-	}
-	for _, c := range []column{
+	shown := []column{
 		{"req/s", "request_throughput", "avg", 0}, {"tok/s", "output_token_throughput", "avg", 0},
 		{"TTFT p99", "time_to_first_token", "p99", 0}, {"latency p99", "request_latency", "p99", 0},
-	} {
+	}
+	var worst *cell.Doubt
+	for _, c := range shown {
+		if m := t.Metric(c.tag); m != nil && m.Doubt != nil && (worst == nil || m.Doubt.Times > worst.Times) {
+			worst = m.Doubt
+		}
 		v, ok := t.Stat(c.tag, c.stat)
 		switch {
 		case !ok:
@@ -71,6 +73,9 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 		default:
 			line += "  " + c.title + " " + export.Figure(v) + " ms"
 		}
+	}
+	if worst != nil {
+		line += "  (" + worst.Number + " " + worst.Off + ")"
 	}
 	return line
 }
@@ -88,9 +93,8 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	if o.Width <= 0 {
 		o.Width = 80
 	}
-	cells := r.Cells()
-	best := aggregate.Compare(cells)
-	rows := studyRows(cells, &best, o)
+	cells, best := r.Rows(), r.Compare()
+	columns, rows := studyRows(cells, &best, o)
 	var out strings.Builder
 	out.WriteByte('\n')
 	for i, row := range rows {
@@ -101,25 +105,25 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 		out.WriteString(line + "\n")
 	}
 	out.WriteByte('\n')
-	for _, note := range studyNotes(r, cells, &best, o) {
+	for _, note := range studyNotes(r, cells, &best, columns, o) {
 		out.WriteString(wrapNote(note, o.Width) + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// studyRows returns the lines of the table, the heading first.
-func studyRows(cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
-	var columns []column
+// studyRows returns the columns that fit, and the lines of the table, the heading first.
+func studyRows(cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) (columns []column, rows []string) {
 	for _, c := range studyColumns() {
 		if slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil }) {
 			columns = append(columns, c)
 		}
 	}
 	for {
-		rows := studyGrid(cells, best, columns, o)
-		if len(columns) < 2 || export.TextWidth(rows[0]) <= o.Width {
-			return rows
+		rows = studyGrid(cells, best, columns, o)
+		wide := slices.ContainsFunc(rows, func(row string) bool { return export.TextWidth(row) > o.Width })
+		if len(columns) < 2 || !wide {
+			return columns, rows
 		}
 		heaviest := 0
 		for i, c := range columns {
@@ -147,7 +151,7 @@ func studyGrid(cells []aggregate.Cell, best *aggregate.Comparison, columns []col
 		for _, k := range columns {
 			row = append(row, figure(c.Find(k.tag, k.stat), o.Style))
 		}
-		grid = append(grid, append(row, clientOf(c)))
+		grid = append(grid, append(row, clientOf(c, columns)))
 	}
 	return pad(grid)
 }
@@ -174,12 +178,16 @@ func title(c *aggregate.Cell) string {
 	return export.Fit(text, most)
 }
 
-// figure returns an estimate with half the width of its interval.
+// figure returns an estimate with half the width of its interval, and a mark if the load
+// generator distorted it.
 func figure(e *aggregate.Estimate, s Style) string {
 	if e == nil {
 		return "-"
 	}
 	text := export.Figure(e.Mean)
+	if e.Invalid {
+		text += distortedMark
+	}
 	if e.N < 2 {
 		return text
 	}
@@ -190,21 +198,32 @@ func figure(e *aggregate.Estimate, s Style) string {
 	return text + " " + sign + export.Figure((e.High-e.Low)/2)
 }
 
-// clientOf returns the worst verdict on the load generator.
-func clientOf(c *aggregate.Cell) string {
-	worst := "-"
-	if c.Invalid() {
-		return "INVALID"
-	}
-	for _, t := range c.Good {
-		switch {
-		case t.Client != "" && t.Client != string(verdict.OK):
-			worst = t.Client
-		case t.Client != "" && worst == "-":
-			worst = t.Client
+// clientOf returns the worst verdict on the load generator by the numbers of the columns.
+func clientOf(c *aggregate.Cell, columns []column) string {
+	word := "-"
+	for i := range c.Good {
+		t := &c.Good[i]
+		switch t.Client {
+		case "":
+		case string(verdict.Unknown):
+			word = t.Client
+		default:
+			if word == "-" {
+				word = string(verdict.OK)
+			}
 		}
 	}
-	return worst
+	for _, k := range columns {
+		if c.Invalid(k.tag) {
+			return "INVALID"
+		}
+		for _, t := range c.Counting(k.tag) {
+			if m := t.Metric(k.tag); m != nil && m.Doubt != nil {
+				word = string(verdict.Suspect)
+			}
+		}
+	}
+	return word
 }
 
 // pad aligns a table: the second column to the left, numbers to the right.
@@ -235,7 +254,7 @@ func pad(grid [][]string) []string {
 }
 
 // studyNotes returns the lines below the table.
-func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) []string {
+func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if r.Study.Search != nil {
@@ -260,15 +279,16 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		add("- %d of %d variations break an SLA filter.", len(best.Infeasible), len(cells))
 	}
 	if len(best.Excluded) > 0 {
-		add("x %d of %d variations are no results: the client could not keep up, so they are not in the Pareto set and cannot be best.", len(best.Excluded), len(cells))
+		add("x %d of %d variations count for nothing: the load generator distorted the numbers that decide.", len(best.Excluded), len(cells))
 	}
-	failed, distorted := leftOut(cells)
-	if failed > 0 {
+	if failed := failures(cells); failed > 0 {
 		add("%s failed.", Plural(int64(failed), "run"))
 	}
-	if distorted > 0 {
-		add("%s did not count: the client could not keep up, and other runs of the variation are sound.", Plural(int64(distorted), "run"))
+	tags := r.Used()
+	for _, k := range columns {
+		tags = append(tags, k.tag)
 	}
+	notes = append(notes, doubtNotes(cells, tags)...)
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
 		add("± is half the width of the %s %% confidence interval over the runs%s.", export.Figure(100*r.Study.MultiRun.ConfidenceLevel), few(n))
 		if ratio := largestSpread(cells); ratio > 2 {
@@ -284,16 +304,13 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	return notes
 }
 
-// leftOut counts the runs that failed, and those that do not count beside others.
-func leftOut(cells []aggregate.Cell) (failed, distorted int) {
+// failures counts the runs that failed.
+func failures(cells []aggregate.Cell) int {
+	failed := 0
 	for i := range cells {
-		c := &cells[i]
-		failed += len(c.Trials) - len(c.Successful())
-		if !c.Invalid() {
-			distorted += c.Distorted
-		}
+		failed += len(cells[i].Trials) - len(cells[i].Good)
 	}
-	return failed, distorted
+	return failed
 }
 
 // few says that intervals of two runs are wide.

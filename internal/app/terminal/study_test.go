@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 	studyexport "aiperfd/internal/study/export"
 )
 
-// cellTrial returns a run with the statistics of the table.
+// cellTrial returns a run with the statistics of the table. client is the verdict on the load
+// generator, then the metrics that it is about: "invalid request_throughput".
 func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 	metrics := []cell.Metric{
 		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
@@ -26,7 +28,25 @@ func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": 128 * rate}},
 		{Tag: "request_throughput", Unit: "requests/sec", Stats: map[string]float64{"avg": rate}},
 	}
-	return cell.Trial{RunID: fmt.Sprint(n), Label: fmt.Sprintf("run_%04d", n), Client: client, Metrics: metrics}
+	metrics = append(metrics, cell.Metric{Tag: "inter_chunk_latency", Unit: "ms", Stats: map[string]float64{"avg": 7.25}})
+	level, about, _ := strings.Cut(client, " ")
+	names := map[string]string{"time_to_first_token": "TTFT", "request_latency": "latency", "inter_chunk_latency": "inter_chunk_latency"}
+	for i := range metrics {
+		d := &cell.Doubt{
+			Invalid: level == "invalid", Number: names[metrics[i].Tag], Off: fmt.Sprintf("off by up to %d ms in 95 %% of requests", 10*n), Times: float64(n),
+			Cause: "short of CPU: other processes used 1.89 of the 2 cores", Remedy: "stop the other processes, or give the client a machine or cores of its own (taskset)",
+		}
+		if d.Number == "" {
+			d.Number, d.Off, d.Cause = "throughput", "up to 40 % low", "client fell behind: other processes used 1.89 of the 2 cores"
+		}
+		if level == "suspect" {
+			d.Off = "possibly " + d.Off
+		}
+		if slices.Contains(strings.Fields(about), metrics[i].Tag) {
+			metrics[i].Doubt = d
+		}
+	}
+	return cell.Trial{RunID: fmt.Sprint(n), Label: fmt.Sprintf("run_%04d", n), Client: level, Metrics: metrics}
 }
 
 func studyReport() *studyexport.Report {
@@ -35,11 +55,12 @@ func studyReport() *studyexport.Report {
 		MultiRun: sweep.MultiRun{NumRuns: 3, ConfidenceLevel: 0.95},
 	}}
 	for i, trials := range [][]cell.Trial{
-		{cellTrial(1, 16, 17, 61, "ok"), cellTrial(2, 16.4, 17.9, 62, "ok"), cellTrial(3, 16.1, 17.2, 60.5, "suspect")},
-		{cellTrial(1, 60, 25, 120, "ok"), cellTrial(2, 63, 24, 118, "invalid"), {Label: "run_0003", Failure: "not one request succeeded"}},
-		{cellTrial(1, 180, 80, 300, "invalid"), cellTrial(2, 190, 82, 310, "invalid"), cellTrial(3, 185, 81, 302, "invalid")},
-		{cellTrial(1, 240, 400, 1200, "ok"), cellTrial(2, 244, 410, 1210, "ok"), cellTrial(3, 239, 402, 1190, "ok")},
+		{cellTrial(1, 16, 17, 61, "ok"), cellTrial(2, 16.4, 17.9, 62, "ok"), cellTrial(3, 16.1, 17.2, 60.5, "suspect request_latency")},
+		{cellTrial(1, 60, 25, 120, "ok"), cellTrial(2, 63, 24, 118, "invalid request_latency"), {Label: "run_0003", Failure: "not one request succeeded"}},
+		{cellTrial(1, 180, 80, 300, "invalid request_throughput output_token_throughput request_latency"), cellTrial(2, 190, 82, 310, "invalid request_latency"), cellTrial(3, 185, 81, 302, "invalid time_to_first_token request_latency")},
+		{cellTrial(1, 240, 400, 1200, "ok inter_chunk_latency"), cellTrial(2, 244, 410, 1210, "ok"), cellTrial(3, 239, 402, 1190, "ok")},
 		{{Label: "run_0001", Failure: "not one request succeeded"}},
+		{cellTrial(1, 70, 55, 130, "invalid request_throughput output_token_throughput")},
 	} {
 		v := cell.Variation{Index: i, Label: "l", Values: []cell.Assignment{
 			{Path: "datasets.main.prompts.isl.mean", Value: 512}, {Path: "phases.profiling.concurrency", Value: 1 << (2 * i)},
@@ -84,12 +105,12 @@ func TestStudyTable(t *testing.T) {
 func TestCellLine(t *testing.T) {
 	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
 	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: cell.Variation{Label: "concurrency=4", Values: []cell.Assignment{{Path: "concurrency", Value: 4}}}}}
-	good, failed := cellTrial(2, 63, 24, 118, "invalid"), cell.Trial{Failure: "not one request succeeded"}
+	good, failed := cellTrial(2, 63, 24, 118, "invalid time_to_first_token"), cell.Trial{Failure: "not one request succeeded"}
 	for _, c := range []struct {
 		trial *cell.Trial
 		want  string
 	}{
-		{&good, "[4/9] concurrency 4 (run 2)  client invalid  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms"},
+		{&good, "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms  (TTFT off by up to 20 ms in 95 % of requests)"},
 		{&failed, "[4/9] concurrency 4 (run 2)  FAILED: not one request succeeded"},
 	} {
 		if got := CellLine(parent, child, c.trial); got != c.want {

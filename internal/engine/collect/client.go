@@ -30,6 +30,8 @@ type ClientOptions struct {
 	Phase    *plan.Phase
 	Monitor  *monitor.Monitor // nil = nothing is observed
 	InFlight func() int64     // requests
+	// Objectives are the metrics that the run has objectives of.
+	Objectives []string
 	// StampLag returns how long received bytes waited for the client since the run
 	// began, by the kernel's stamps; nil = the transport does not measure it.
 	StampLag func() verdict.Histogram
@@ -77,7 +79,7 @@ func (c *Client) Look(l *Look) {
 		Open: o.Phase.Open(), Limited: o.Phase.Prefill > 0, BacklogMax: l.Stats.BacklogMax,
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
-	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
+	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked), Objectives: o.Objectives}
 	if o.Phase.Arrivals != nil && !o.Phase.PerSession {
 		mean, last := o.Phase.RateUntil(l.Stats.Arrivals.Last - l.Stats.Start)
 		c.Saturation = verdict.Saturate(&verdict.Demand{

@@ -305,22 +305,12 @@ func (p *page) clientReport(r *Report) {
 	if c == nil {
 		return
 	}
-	s, text := style(""), c.Line()
-	switch c.Verdict {
-	case verdict.OK:
+	s, text, most := verdictStyle(c.Verdict), c.Line(), 1
+	if c.Verdict == verdict.OK {
 		s = green
-	case verdict.Suspect, verdict.Invalid:
-		s = verdictStyle(c.Verdict)
-		if n := len(c.Reasons); n == 1 {
-			text = string(c.Verdict) + ": " + c.Reasons[0].Message
-		} else if n > 1 {
-			text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n, c.Reasons[0].Message)
-		}
-	case verdict.Unknown:
 	}
-	most := 1
-	if len(c.Reasons) > 0 {
-		most = 3
+	if advice := c.Advice(); advice != "" {
+		text, most = advice, 3
 	}
 	p.entry(s, "Client", text, most)
 	if c.Certificate != nil {

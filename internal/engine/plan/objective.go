@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/config"
@@ -24,6 +25,16 @@ func runSLOs(c *compiler, p *Plan) {
 		}
 		p.RunSLOs = append(p.RunSLOs, o)
 	}
+}
+
+// Objectives returns the metrics that the run has objectives of, of single requests or as a
+// whole.
+func (p *Plan) Objectives() []string {
+	tags := slices.Sorted(maps.Keys(p.Metrics.SLOs))
+	for i := range p.RunSLOs {
+		tags = append(tags, p.RunSLOs[i].Tag)
+	}
+	return tags
 }
 
 // tokenDeadline makes the deadlines of tokens an objective of each request.

@@ -267,23 +267,22 @@ func sameHost(in *Input, rep *export.Report) []bench.Warning {
 	return warn("same-host", "%s is this machine: a server on it shares the CPU", in.SameHost)
 }
 
-// clientReasons names the numbers that the load generator itself has affected.
+// clientReasons names the reported numbers that the load generator itself has affected.
 func clientReasons(rep *export.Report) []bench.Warning {
 	if rep.Client == nil {
 		return nil
 	}
 	var out []bench.Warning
-	for i := range rep.Client.Reasons {
-		r := &rep.Client.Reasons[i]
+	for _, r := range verdict.Decisive(rep.Client.Reasons) {
 		out = append(out, bench.Warning{Code: "client-" + string(r.Level), Detail: r.Message})
 	}
 	return out
 }
 
-// clientEvidence lists possible causes, if a number was affected.
+// clientEvidence lists possible causes, if a reported number was affected.
 func clientEvidence(rep *export.Report) []bench.Warning {
 	c := rep.Client
-	if c == nil || len(c.Reasons) == 0 || len(c.Evidence) == 0 {
+	if c == nil || len(verdict.Decisive(c.Reasons)) == 0 || len(c.Evidence) == 0 {
 		return nil
 	}
 	var signs []string

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +17,12 @@ type Bias struct {
 	P50    float64 `json:"p50_ms"`
 	P99    float64 `json:"p99_ms"`
 	Basis  string  `json:"basis"` // what the bound is derived from
+	// Judged is the error that the verdict compares with Limit: the bound at Percentile,
+	// the highest one in percent that the number of values supports, or the mean error if
+	// that is more.
+	Judged     float64 `json:"judged_ms"`
+	Percentile float64 `json:"percentile"`
+	Limit      float64 `json:"limit_ms"`
 }
 
 // number is a metric with the sources of error of its values.
@@ -42,7 +49,10 @@ type part struct {
 func bias(o *Observation) []Bias {
 	out := []Bias{}
 	for _, n := range numbers(o) {
-		out = append(out, Bias{Metric: n.tag, P50: round(ms(n.at(0.5))), P99: round(ms(n.at(0.99))), Basis: n.basis})
+		out = append(out, Bias{
+			Metric: n.tag, P50: round(ms(n.at(0.5))), P99: round(ms(n.at(0.99))), Basis: n.basis,
+			Judged: round(ms(n.err())), Percentile: wholePercent(n.supported()), Limit: round(ms(n.limit())),
+		})
 	}
 	return out
 }
@@ -62,15 +72,15 @@ func numbers(o *Observation) []number {
 	// its content usually comes with it.
 	last, lastBasis := receiving(o, 0, l.Gaps, 1)
 	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)
-	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis), latencyTolerance}
-	latency := number{"request_latency", l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis), latencyTolerance}
+	ttft := number{firstToken, l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis), latencyTolerance}
+	latency := number{requestLatency, l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis), latencyTolerance}
 	var out []number
 	if l.TTFT > 0 {
 		out = append(out, ttft)
 	}
 	out = append(out, latency)
 	if l.TTFT > 0 {
-		out = append(out, number{"inter_chunk_latency", l.Gap, l.Gaps, gap, gapBasis, latencyTolerance})
+		out = append(out, number{chunkGap, l.Gap, l.Gaps, gap, gapBasis, latencyTolerance})
 	}
 	if !l.Open {
 		return out
@@ -84,7 +94,7 @@ func numbers(o *Observation) []number {
 			continue
 		}
 		// Both delays are the client's: until the request starts, and until it is written.
-		out = append(out, number{"corrected_" + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
+		out = append(out, number{correctedPrefix + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
 	}
 	return out
 }
@@ -170,6 +180,14 @@ func (n *number) err() time.Duration {
 	}
 	return max(mean, n.at(n.supported()))
 }
+
+// limit returns the tolerance of the number.
+func (n *number) limit() time.Duration {
+	return max(n.least, time.Duration(latencyShare*float64(n.typical)))
+}
+
+// wholePercent returns a share as a whole percentage that is not larger.
+func wholePercent(share float64) float64 { return math.Floor(100*share + 1e-9) }
 
 // supported returns that percentile, as a share.
 func (n *number) supported() float64 {

@@ -107,3 +107,32 @@ func processors(s *Self) []Sign {
 	}
 	return out
 }
+
+// scarcity says who took the processors from the load generator, and what to do about it;
+// empty if nothing shows that it lacked any.
+func scarcity(s *Self) (cause, remedy string) {
+	if s.Window <= 0 {
+		return "", ""
+	}
+	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
+	if g := s.Cgroup; g != nil && share(g.Throttled) > shareLimit {
+		return fmt.Sprintf("the control group throttled the client for %.0f %% of the time (quota %.3g cores)", 100*share(g.Throttled), g.Quota),
+			"raise the CPU limit of the container"
+	}
+	m := s.Machine
+	if m != nil && m.Cores > 0 {
+		if stolen := share(m.Steal) / float64(m.Cores); stolen > shareLimit {
+			return fmt.Sprintf("the hypervisor gave %.0f %% of the processors to other machines", 100*stolen),
+				"use a machine that does not share its processors"
+		}
+		if share(m.Crowded) > shareLimit && (s.CPU == nil || m.Others >= s.CPU.Used) {
+			return fmt.Sprintf("other processes used %.2f of the %d cores", share(m.Others), m.Cores),
+				"stop the other processes, or give the client a machine or cores of its own (taskset)"
+		}
+	}
+	if c := s.CPU; c != nil && share(c.Busy) > shareLimit {
+		return fmt.Sprintf("the client itself used more than 80 %% of its %.3g cores for %.0f %% of the time", c.Cores, 100*share(c.Busy)),
+			"a lower load, several clients, or a machine with more cores"
+	}
+	return "", ""
+}

@@ -1,10 +1,13 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Level is how accurate the numbers of a window are.
@@ -45,20 +48,29 @@ func worse(a, b Level) Level {
 	return b
 }
 
-// Reason is one way in which the client made, or may have made, reported numbers
-// wrong.
+// Reason is one number that the client made, or may have made, wrong.
 type Reason struct {
 	Code   string  `json:"code"` // kebab-case, stable
 	Level  Level   `json:"level"`
 	Phase  string  `json:"phase"`
 	Metric string  `json:"metric"` // what was measured
 	Value  float64 `json:"value"`
-	Limit  float64 `json:"limit"` // above it the client is suspect, above five times it invalid
+	Limit  float64 `json:"limit"` // above it the number is suspect, above five times it invalid
 	Unit   string  `json:"unit"`  // of value and limit: ms or ratio
-	// Concerns are the metrics that are affected: their tags, or throughput for all
-	// rates. All others are as good as without this reason.
+	// Percentile is the share of the values, in percent, whose error Value bounds: the
+	// highest percentile that the number of values supports. 0 = Value is not an error of
+	// single values.
+	Percentile float64 `json:"percentile,omitempty"`
+	// Concerns are the metrics that are affected: one tag, or throughput for all rates;
+	// several in runs of earlier versions. All others are as good as without this reason.
 	Concerns []string `json:"concerns"`
-	Message  string   `json:"message"` // for people
+	// Unreported means that the run has the number in its files only: the console does not
+	// show it by default, and no objective uses it. It does not decide the verdict.
+	Unreported bool   `json:"unreported,omitempty"`
+	Cause      string `json:"cause,omitempty"`  // why, for people
+	Source     string `json:"source,omitempty"` // who used the processors that the client lacked, for people
+	Remedy     string `json:"remedy,omitempty"` // what to do about the cause, for people
+	Message    string `json:"message"`          // the number, its error and the cause, for people
 }
 
 // The tolerances: the errors that are not reported. The bounds of errors assume worst
@@ -91,20 +103,27 @@ func above(value, limit float64) Level {
 }
 
 // Judge decides which numbers of a window the client made wrong. Signs of a busy
-// client are reasons only if a number is affected; otherwise they are evidence, and
-// the verdict is ok.
+// client are reasons only if a number is affected; otherwise they are evidence. The verdict
+// is that of the numbers that the run reports by default or has objectives of.
 func Judge(o *Observation) Report {
 	r := Report{Phase: o.Phase, Verdict: OK, Reasons: []Reason{}, Evidence: []Sign{}, Bias: bias(o)}
 	r.measures(o)
 	affected := latencies(o)
+	source, remedy := scarcity(&o.Self)
 	for _, reason := range append(affected, delivered(&o.Load)...) {
 		if reason.Level == OK {
 			continue
 		}
 		reason.Phase, reason.Value, reason.Limit = o.Phase, round(reason.Value), round(reason.Limit)
-		r.Verdict = worse(r.Verdict, reason.Level)
+		reason.Unreported = !o.reports(reason.Concerns[0])
+		reason.Source, reason.Remedy = source, cmp.Or(remedy, remedyOf(reason.Code))
+		reason.Message = reason.Concerns[0] + " " + reason.off() + ": " + reason.because()
+		if !reason.Unreported {
+			r.Verdict = worse(r.Verdict, reason.Level)
+		}
 		r.Reasons = append(r.Reasons, reason)
 	}
+	slices.SortStableFunc(r.Reasons, func(a, b Reason) int { return b.weight() - a.weight() })
 	if r.Verdict == OK && blind(o) {
 		r.Verdict = Unknown
 	}
@@ -115,6 +134,23 @@ func Judge(o *Observation) Report {
 	return r
 }
 
+// reports reports whether the run shows a number by default, or judges itself by it.
+func (o *Observation) reports(number string) bool {
+	if number == throughput || slices.ContainsFunc(o.Objectives, func(tag string) bool { return slices.Contains(sources(tag), number) }) {
+		return true
+	}
+	def, ok := catalogue.Lookup(strings.TrimPrefix(number, correctedPrefix))
+	return ok && def.Group == catalogue.GroupDefault
+}
+
+// weight orders reasons by what they matter to a reader.
+func (r *Reason) weight() int {
+	if r.Unreported {
+		return r.Level.rank()
+	}
+	return 10 + r.Level.rank()
+}
+
 // blind reports whether timestamps depend on the lateness of wake-ups and that was
 // not observed.
 func blind(o *Observation) bool {
@@ -122,11 +158,11 @@ func blind(o *Observation) bool {
 	return o.Load.Kernel == 0 && lag.Count() == 0 && o.Self.Window > 2*o.Self.Step
 }
 
-// latencies judges the errors of latencies, one reason per cause.
+// latencies judges the errors of latencies.
 func latencies(o *Observation) []Reason {
 	var out []Reason
 	for _, n := range numbers(o) {
-		limit := max(n.least, time.Duration(latencyShare*float64(n.typical)))
+		limit := n.limit()
 		err := n.err()
 		level := above(ms(err), ms(limit))
 		if level == OK {
@@ -136,25 +172,10 @@ func latencies(o *Observation) []Reason {
 		if level == Invalid && !main.sure {
 			level = Suspect
 		}
-		i := slices.IndexFunc(out, func(r Reason) bool { return r.Code == main.code })
-		if i < 0 {
-			i = len(out)
-			out = append(out, Reason{Code: main.code, Metric: main.metric, Unit: "ms", Level: OK, Message: main.text})
-		}
-		r := &out[i]
-		r.Level = worse(r.Level, level)
-		r.Concerns = append(r.Concerns, n.tag)
-		if r.Limit == 0 || ms(err)/ms(limit) > r.Value/r.Limit {
-			r.Value, r.Limit = ms(err), ms(limit)
-		}
-	}
-	for i := range out {
-		r := &out[i]
-		off := "possibly off"
-		if r.Level == Invalid {
-			off = "off"
-		}
-		r.Message += fmt.Sprintf("; %s by up to %s ms (limit %s ms): %s", off, figure(r.Value), figure(r.Limit), strings.Join(r.Concerns, ", "))
+		out = append(out, Reason{
+			Code: main.code, Level: level, Metric: main.metric, Value: ms(err), Limit: ms(limit), Unit: "ms",
+			Percentile: wholePercent(n.supported()), Concerns: []string{n.tag}, Cause: main.text,
+		})
 	}
 	return out
 }
@@ -167,14 +188,14 @@ func delivered(l *Load) []Reason {
 	switch {
 	case l.Open && !l.Capped && l.Offered > 0:
 		r := share("rate-not-delivered", undelivered(l), fmt.Sprintf(
-			"requests were sent late, so the load was lower than requested: %s were due and %s were sent; throughput is limited by the client", perSecond(l.Offered), perSecond(l.Delivered)))
+			"requests were sent late: %s were due and %s were sent", perSecond(l.Offered), perSecond(l.Delivered)))
 		if l.Late <= lateEnd {
 			r.Level = OK
 		}
 		return []Reason{r}
 	case !l.Open:
 		r := share("concurrency-not-delivered", l.Lost, fmt.Sprintf(
-			"concurrency was below target %s %% of the time because the load generator fell behind; throughput is limited by the client", figure(100*l.Lost)))
+			"concurrency was below target %s %% of the time because the load generator fell behind", figure(100*l.Lost)))
 		if l.Turnaround <= turnaround {
 			r.Level = OK
 		}
@@ -187,7 +208,7 @@ func delivered(l *Load) []Reason {
 func share(code string, value float64, text string) Reason {
 	return Reason{
 		Code: code, Metric: "undelivered_share", Unit: "ratio", Value: value, Limit: rateTolerance,
-		Level: above(value, rateTolerance), Concerns: []string{throughput}, Message: text,
+		Level: above(value, rateTolerance), Concerns: []string{throughput}, Cause: text,
 	}
 }
 

@@ -7,6 +7,8 @@ type Observation struct {
 	Phase string // name of the phase
 	Self  Self
 	Load  Load
+	// Objectives are the metrics that the run has objectives of.
+	Objectives []string
 }
 
 // Self is what the process observed of itself and of its machine in a window. Nil

@@ -156,22 +156,18 @@ func processor(s *Self) *Processor {
 	return p
 }
 
-// Line returns a summary in one line: the level, the worst reason, and the bound of
-// the errors.
+// Line returns a summary in one line: the level, the worst reason of it, and the bound of
+// the error of a latency that no reason names.
 func (r *Report) Line() string {
 	var facts []string
-	if why := r.Why(); why != "" {
+	decisive := Decisive(r.Reasons)
+	if why := Why(decisive); why != "" {
 		facts = append(facts, why)
 	}
-	for _, b := range r.Bias {
-		if b.Metric == "time_to_first_token" || b.Metric == "request_latency" {
-			name := "latency"
-			if b.Metric == "time_to_first_token" {
-				name = "TTFT"
-			}
-			facts = append(facts, fmt.Sprintf("%s error ≤ %s ms for 99 %% of requests", name, figure(b.P99)))
-			break
-		}
+	i := slices.IndexFunc(r.Bias, func(b Bias) bool { return b.Metric == firstToken || b.Metric == requestLatency })
+	if i >= 0 && r.Bias[i].Percentile > 0 && Of(decisive, r.Bias[i].Metric) == OK {
+		b := &r.Bias[i]
+		facts = append(facts, fmt.Sprintf("%s off by at most %s ms in %.0f %% of %s", nameOf(b.Metric), figure(b.Judged), b.Percentile, values(b.Metric)))
 	}
 	if r.CPU != nil {
 		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
@@ -180,22 +176,6 @@ func (r *Report) Line() string {
 		return string(r.Verdict)
 	}
 	return string(r.Verdict) + ": " + strings.Join(facts, "; ")
-}
-
-// Why returns the reason of the verdict as text; see [Why].
-func (r *Report) Why() string { return Why(r.Reasons) }
-
-// Why returns the worst reason and the number of others as one sentence; empty without
-// reasons.
-func Why(reasons []Reason) string {
-	if len(reasons) == 0 {
-		return ""
-	}
-	worst := slices.MaxFunc(reasons, func(a, b Reason) int { return a.Level.rank() - b.Level.rank() })
-	if n := len(reasons) - 1; n > 0 {
-		return fmt.Sprintf("%s (and %d more)", worst.Message, n)
-	}
-	return worst.Message
 }
 
 // figure formats a number with at least two digits and without an exponent.

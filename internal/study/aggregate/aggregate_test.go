@@ -88,11 +88,30 @@ func cells(filters []sweep.Filter, points ...[2]float64) []Cell {
 	return out
 }
 
+// distort makes metrics of a trial wrong, or possibly wrong.
+func distort(t cell.Trial, invalid bool, tags ...string) cell.Trial {
+	t.Metrics = slices.Clone(t.Metrics)
+	for i := range t.Metrics {
+		if slices.Contains(tags, t.Metrics[i].Tag) {
+			t.Metrics[i].Doubt = &cell.Doubt{Invalid: invalid}
+		}
+	}
+	return t
+}
+
+// distortedCells returns cells with the metrics of one of them distorted.
+func distortedCells(at int, tags []string, filters []sweep.Filter, points ...[2]float64) []Cell {
+	out := cells(filters, points...)
+	o := out[at].Outcome
+	o.Trials = []cell.Trial{distort(o.Trials[0], true, tags...)}
+	out[at] = NewCell(o, filters, 0.95, 1)
+	return out
+}
+
 func TestCompare(t *testing.T) {
 	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 25}}
 	points := [][2]float64{{10, 10}, {20, 20}, {19, 30}, {30, 40}, {30, 50}}
-	invalid := cells(nil, points...)
-	invalid[3].Good[0].Client = "invalid"
+	const rate, latency = "request_throughput", "request_latency"
 	failed := cells(nil, points...)
 	failed[0] = NewCell(cell.Outcome{Trials: []cell.Trial{{Failure: "no success"}}}, nil, 0.95, 1)
 	for _, c := range []struct {
@@ -100,14 +119,23 @@ func TestCompare(t *testing.T) {
 		cells []Cell
 		want  Comparison
 	}{
+		{"one number that nothing uses is distorted", distortedCells(3, []string{"inter_chunk_latency"}, nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{0, 1, 3}}},
+		{"the throughput of the fastest is distorted", distortedCells(3, []string{rate}, nil, points...), Comparison{BestThroughput: 4, BestLatency: 0, Pareto: []int{0, 1, 4}}},
+		{"and that of the one with the lowest latency", distortedCells(0, []string{rate}, nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{1, 3}}},
+		{"the lowest latency is distorted", distortedCells(0, []string{latency}, nil, points...), Comparison{BestThroughput: 3, BestLatency: 1, Pareto: []int{1, 3}}},
+		{"what a condition uses is distorted", distortedCells(1, []string{latency}, limit, points...), Comparison{BestThroughput: 0, BestLatency: 0, Pareto: []int{0}, Excluded: []int{1}, Infeasible: []int{2, 3, 4}}},
 		{"one run each", cells(nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{0, 1, 3}}},
 		{"a condition", cells(limit, points...), Comparison{BestThroughput: 1, BestLatency: 0, Pareto: []int{0, 1}, Infeasible: []int{2, 3, 4}}},
 		{"nothing is feasible", cells(limit, points[2:]...), Comparison{BestThroughput: 1, BestLatency: 0, Infeasible: []int{0, 1, 2}}},
-		{"the client distorted the best", invalid, Comparison{BestThroughput: 4, BestLatency: 0, Pareto: []int{0, 1, 4}, Excluded: []int{3}}},
+		{"both numbers of the fastest are distorted", distortedCells(3, []string{rate, latency}, nil, points...), Comparison{BestThroughput: 4, BestLatency: 0, Pareto: []int{0, 1, 4}, Excluded: []int{3}}},
 		{"the first failed", failed, Comparison{BestThroughput: 3, BestLatency: 1, Pareto: []int{1, 3}}},
 		{"none", nil, Comparison{BestThroughput: -1, BestLatency: -1}},
 	} {
-		got := Compare(c.cells)
+		var judged []string
+		if len(c.want.Infeasible) > 0 {
+			judged = []string{latency}
+		}
+		got := Compare(c.cells, judged)
 		c.want.LatencyTag = "time_to_first_token"
 		if len(c.cells) > 0 {
 			c.want.LatencyTag = "request_latency"
@@ -148,14 +176,23 @@ func TestFeasible(t *testing.T) {
 // A run that the load generator distorted does not count if there is another one.
 func TestDistorted(t *testing.T) {
 	good, bad := trial(map[string]float64{"request_latency/p99": 10}), trial(map[string]float64{"request_latency/p99": 90})
-	bad.Client = "invalid"
+	bad.Metrics = append(bad.Metrics, cell.Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 5}})
+	good.Metrics = append(good.Metrics, cell.Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 2}})
+	bad = distort(bad, true, "request_latency")
 	some := NewCell(cell.Outcome{Trials: []cell.Trial{good, bad, good}}, nil, 0.95, 1)
-	if e := some.Find("request_latency", "p99"); e.Mean != 10 || e.N != 2 || some.Invalid() || some.Distorted != 1 {
-		t.Errorf("mean %v of %d runs, invalid %v, %d distorted", e.Mean, e.N, some.Invalid(), some.Distorted)
+	if e := some.Find("request_latency", "p99"); e.Mean != 10 || e.N != 2 || e.Invalid || e.LeftOut != 1 || some.Invalid("request_latency") || some.Distorted("request_latency") != 1 {
+		t.Errorf("estimate %+v", e)
+	}
+	// The numbers of the same run that are not distorted count.
+	if e := some.Find("output_token_throughput", "avg"); e.Mean != 3 || e.N != 3 || e.Invalid || e.LeftOut != 0 {
+		t.Errorf("throughput %+v", e)
+	}
+	if possibly := NewCell(cell.Outcome{Trials: []cell.Trial{good, distort(good, false, "request_latency")}}, nil, 0.95, 1); possibly.Find("request_latency", "p99").N != 2 {
+		t.Error("a run that is possibly distorted does not count")
 	}
 	all := NewCell(cell.Outcome{Trials: []cell.Trial{bad, bad}}, nil, 0.95, 1)
-	if e := all.Find("request_latency", "p99"); e.N != 2 || !all.Invalid() || all.Distorted != 2 {
-		t.Errorf("%d runs, invalid %v, %d distorted", e.N, all.Invalid(), all.Distorted)
+	if e := all.Find("request_latency", "p99"); e.N != 2 || !e.Invalid || !all.Invalid("time_to_first_token", "request_latency") || all.Distorted("request_latency") != 2 {
+		t.Errorf("estimate %+v", e)
 	}
 }
 
@@ -201,8 +238,9 @@ func TestConverged(t *testing.T) {
 		}
 		return out
 	}
-	distort := func(trials []cell.Trial, i int) []cell.Trial {
-		trials[i].Client = "invalid"
+	distortOne := func(trials []cell.Trial, i int, tag string) []cell.Trial {
+		trials[i].Metrics = append(trials[i].Metrics, cell.Metric{Tag: "inter_chunk_latency"})
+		trials[i] = distort(trials[i], true, tag)
 		return trials
 	}
 	r := rand.New(rand.NewPCG(5, 6))
@@ -226,8 +264,9 @@ func TestConverged(t *testing.T) {
 		{"too few", &sweep.Convergence{Mode: sweep.CIWidth, MinRuns: 3}, flat(1, 1), false},
 		{"wide", &sweep.Convergence{Mode: sweep.CIWidth}, flat(100, 110, 105), false},
 		{"a wider limit", &sweep.Convergence{Mode: sweep.CIWidth, Threshold: new(0.25)}, flat(100, 110, 105), true},
-		{"a run that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distort(flat(1, 1), 1), false},
-		{"runs beside one that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distort(flat(1, 9, 1), 1), true},
+		{"a run that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distortOne(flat(1, 1), 1, "request_latency"), false},
+		{"a run with another number distorted", &sweep.Convergence{Mode: sweep.CIWidth}, distortOne(flat(1, 1), 1, "inter_chunk_latency"), true},
+		{"runs beside one that does not count", &sweep.Convergence{Mode: sweep.CIWidth}, distortOne(flat(1, 9, 1), 1, "request_latency"), true},
 		{"variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 110, 105), true}, // 0.0476 < 0.05
 		{"more variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 112, 105), false},
 		{"mean of 0", &sweep.Convergence{Mode: sweep.CV, Threshold: &limit}, flat(0, 0), false},

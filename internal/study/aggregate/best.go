@@ -22,28 +22,34 @@ type Comparison struct {
 	// Pareto are the cells for which no other has both at least their throughput and at
 	// most their latency, in the order of throughput.
 	Pareto []int
-	// Excluded are the cells that are not results: the load generator distorted them.
+	// Excluded are the cells that count for nothing, because the load generator distorted the
+	// numbers that decide.
 	Excluded []int
 	// Infeasible are the cells that break a condition. They are not in Pareto, and are
 	// best only if no cell is feasible.
 	Infeasible []int
 }
 
-// Compare compares the cells of a sweep.
-func Compare(cells []Cell) Comparison {
+// Compare compares the cells of a sweep. judged are the metrics of its conditions and, of a
+// search, its objectives: a cell in which one of them is distorted counts for nothing. Without
+// any, a cell counts for nothing if both its throughput and its latency are. Otherwise a cell
+// is left out only of what a distorted number would decide.
+func Compare(cells []Cell, judged []string) Comparison {
 	out := Comparison{BestThroughput: -1, BestLatency: -1, LatencyTag: firstTokenTag}
 	var candidates, feasible []int
+	for i := range cells {
+		if c := &cells[i]; len(c.Good) > 0 && c.Find(firstTokenTag, LatencyStat) == nil {
+			out.LatencyTag = latencyTag
+		}
+	}
 	for i := range cells {
 		c := &cells[i]
 		switch {
 		case len(c.Good) == 0:
 			continue
-		case c.Invalid():
+		case c.Invalid(judged...), len(judged) == 0 && c.Invalid(ThroughputTag) && c.Invalid(out.LatencyTag):
 			out.Excluded = append(out.Excluded, i)
 			continue
-		}
-		if c.Find(firstTokenTag, LatencyStat) == nil {
-			out.LatencyTag = latencyTag
 		}
 		candidates = append(candidates, i)
 		if c.Feasible() {
@@ -56,8 +62,14 @@ func Compare(cells []Cell) Comparison {
 	if len(pool) == 0 {
 		pool = candidates
 	}
-	throughput := func(i int) *Estimate { return cells[i].Find(ThroughputTag, ThroughputStat) }
-	latency := func(i int) *Estimate { return cells[i].Find(out.LatencyTag, LatencyStat) }
+	counting := func(i int, tag, stat string) *Estimate {
+		if e := cells[i].Find(tag, stat); e != nil && !e.Invalid {
+			return e
+		}
+		return nil
+	}
+	throughput := func(i int) *Estimate { return counting(i, ThroughputTag, ThroughputStat) }
+	latency := func(i int) *Estimate { return counting(i, out.LatencyTag, LatencyStat) }
 	for _, i := range pool {
 		if t := throughput(i); t != nil && (out.BestThroughput < 0 || t.Mean > throughput(out.BestThroughput).Mean) {
 			out.BestThroughput = i

@@ -20,27 +20,27 @@ func (s *Statistic) Key() string { return s.Tag + "_" + s.Stat }
 // Cell is what the trials of one variation say together.
 type Cell struct {
 	cell.Outcome
-	Good       []cell.Trial   // those that are results; if none is, those that only the client distorted
-	Distorted  int            // runs that succeeded, but were distorted by the load generator
+	Good       []cell.Trial   // those that succeeded
 	Statistics []Statistic    // in the order of Key; empty if no trial is a result
 	Pooled     []Pooled       // in the order of the metrics
 	Broken     []sweep.Filter // the conditions that are not satisfied
+	// Beyond means that a search found the values above its boundary, whatever its conditions
+	// are here.
+	Beyond bool
 }
 
 // NewCell aggregates the trials of a variation. level is that of the intervals, seed
 // that of the resampling.
 func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) Cell {
 	c := Cell{Outcome: o, Good: o.Successful()}
-	sound := slices.DeleteFunc(slices.Clone(c.Good), distorted)
-	c.Distorted = len(c.Good) - len(sound)
-	if len(sound) > 0 {
-		c.Good = sound
-	}
 	values := make(map[string]*Statistic)
 	all := make(map[string][]float64)
 	margins := make(map[string][]float64)
 	for i := range c.Good {
 		for _, m := range c.Good[i].Metrics {
+			if c.Good[i].Distorted(m.Tag) && !c.Invalid(m.Tag) {
+				continue
+			}
 			for name, v := range m.Stats {
 				key := m.Tag + "_" + name
 				values[key] = &Statistic{Tag: m.Tag, Stat: name, Estimate: Estimate{Unit: m.Unit}}
@@ -54,6 +54,9 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		s := values[key]
 		s.Estimate = NewEstimate(all[key], level, s.Unit)
+		if s.Invalid = c.Invalid(s.Tag); !s.Invalid {
+			s.LeftOut = len(c.Good) - len(Sound(c.Good, s.Tag))
+		}
 		if own := margins[key]; len(own) == len(all[key]) {
 			s.Within = NewEstimate(own, level, s.Unit).Mean
 		}
@@ -64,7 +67,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 			c.Broken = append(c.Broken, f)
 		}
 	}
-	c.Pooled = pool(c.Good, level, seed)
+	c.Pooled = c.pool(level, seed)
 	return c
 }
 
@@ -77,21 +80,39 @@ func (c *Cell) Find(tag, name string) *Estimate {
 	return &c.Statistics[i].Estimate
 }
 
-// Invalid reports whether the load generator distorted all runs, so that the cell is not a
-// result.
-func (c *Cell) Invalid() bool { return slices.ContainsFunc(c.Good, distorted) }
+// Sound returns the trials in which the load generator did not distort any of these metrics.
+func Sound(trials []cell.Trial, tags ...string) []cell.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t cell.Trial) bool { return t.Distorted(tags...) })
+}
 
-func distorted(t cell.Trial) bool { return t.Distorted() }
+// Counting returns the runs whose values of a metric count: those in which the load generator
+// did not distort it or, if it did in all, all of them.
+func (c *Cell) Counting(tag string) []cell.Trial {
+	if sound := Sound(c.Good, tag); len(sound) > 0 {
+		return sound
+	}
+	return c.Good
+}
+
+// Invalid reports whether there is one of these metrics that the load generator distorted in
+// all runs, so that the cell has no result of it.
+func (c *Cell) Invalid(tags ...string) bool {
+	return len(c.Good) > 0 && slices.ContainsFunc(tags, func(tag string) bool { return len(Sound(c.Good, tag)) == 0 })
+}
+
+// Distorted returns in how many runs the load generator distorted one of these metrics.
+func (c *Cell) Distorted(tags ...string) int { return len(c.Good) - len(Sound(c.Good, tags...)) }
 
 // Feasible reports whether all conditions are satisfied.
-func (c *Cell) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 }
+func (c *Cell) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 && !c.Beyond }
 
-// satisfies reports whether the mean over the trials, and at least half of them, satisfy
-// a condition. A trial without the metric does not.
+// satisfies reports whether the mean over the trials that count, and at least half of them,
+// satisfy a condition. A trial without the metric does not.
 func (c *Cell) satisfies(f sweep.Filter) bool {
-	mean, pass, n := 0.0, 0, len(c.Good)
-	for i := range c.Good {
-		v, ok := c.Good[i].Stat(f.MetricTag, f.Stat)
+	trials := c.Counting(f.MetricTag)
+	mean, pass, n := 0.0, 0, len(trials)
+	for i := range trials {
+		v, ok := trials[i].Stat(f.MetricTag, f.Stat)
 		if !ok {
 			return false
 		}

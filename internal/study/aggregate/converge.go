@@ -10,13 +10,16 @@ import (
 )
 
 // Converged reports whether the trials of a variation are stable enough to repeat it no
-// more. Trials that failed do not count, nor those in which the load generator could not
-// keep up. Looking after every trial makes the widths at which repeats end somewhat too
+// more. Trials that failed do not count, nor those in which the load generator distorted the
+// metric. Looking after every trial makes the widths at which repeats end somewhat too
 // small.
 func Converged(c *sweep.Convergence, level float64, trials []cell.Trial) bool {
 	o := cell.Outcome{Trials: trials}
-	good := slices.DeleteFunc(o.Successful(), distorted)
-	if c == nil || len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
+	if c == nil {
+		return false
+	}
+	good := Sound(o.Successful(), c.Metric)
+	if len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
 		return false
 	}
 	if c.Mode == sweep.Distribution {

@@ -19,6 +19,11 @@ type Estimate struct {
 	// Within is the mean margin of the intervals that the runs give themselves, at 95 %;
 	// 0 = they give none.
 	Within float64
+	// Invalid means that the load generator distorted the metric in all runs: the values are
+	// those of these runs, and no results. Otherwise such runs do not count; LeftOut is their
+	// number.
+	Invalid bool
+	LeftOut int
 }
 
 // NewEstimate returns the estimate of at least one value with an interval of a level.

@@ -40,13 +40,14 @@ func pooledQuantiles() []Quantile {
 	return []Quantile{{Stat: "p50", Q: 0.5}, {Stat: "p90", Q: 0.9}, {Stat: "p95", Q: 0.95}, {Stat: "p99", Q: 0.99}}
 }
 
-// pool pools the metrics of which all trials have kept the values.
-func pool(trials []cell.Trial, level float64, seed int64) []Pooled {
-	if len(trials) == 0 {
+// pool pools the metrics of which all trials that count have kept the values.
+func (c *Cell) pool(level float64, seed int64) []Pooled {
+	if len(c.Good) == 0 {
 		return nil
 	}
 	var out []Pooled
-	for _, m := range trials[0].Metrics {
+	for _, m := range c.Good[0].Metrics {
+		trials := c.Counting(m.Tag)
 		samples := make([][]float64, len(trials))
 		for i := range trials {
 			samples[i] = values(&trials[i], m.Tag)

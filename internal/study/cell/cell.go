@@ -41,6 +41,18 @@ type Metric struct {
 	// Margins are half the widths of the 95 % intervals of statistics within the run;
 	// nil = there are none.
 	Margins map[string]float64 `json:"margins,omitempty"`
+	// Doubt is how far the load generator distorted the metric; nil = it did not.
+	Doubt *Doubt `json:"doubt,omitempty"`
+}
+
+// Doubt is how far the load generator distorted a metric of a trial, and why.
+type Doubt struct {
+	Invalid bool    `json:"invalid"` // the values are wrong, so that they do not count; false = they may be wrong
+	Number  string  `json:"number"`  // that was judged, by its name on the console: TTFT
+	Off     string  `json:"off"`     // off by up to 39 ms in 95 % of requests
+	Times   float64 `json:"times"`   // the error as a multiple of its tolerance
+	Cause   string  `json:"cause"`   // short of CPU: other processes used 1.89 of the 2 cores
+	Remedy  string  `json:"remedy"`
 }
 
 // Trial is one performed run of a variation.
@@ -49,7 +61,7 @@ type Trial struct {
 	Label   string   `json:"label"` // run_0001; unique within the outcome
 	Seed    int64    `json:"random_seed"`
 	Failure string   `json:"failure,omitempty"` // why the run is not a result; empty = it is one
-	Client  string   `json:"client,omitempty"`  // verdict on the load generator; empty = none
+	Client  string   `json:"client,omitempty"`  // verdict on the load generator by the default metrics; empty = none
 	Metrics []Metric `json:"metrics"`           // in the order of the catalogue; empty if the run measured nothing
 	// Samples returns the values of the metric of all successful requests, in no
 	// particular order; false = they were not kept. It may read a file. The slice must
@@ -57,8 +69,14 @@ type Trial struct {
 	Samples func(tag string) (values []float64, ok bool) `json:"-"`
 }
 
-// Distorted reports whether the load generator could not keep up in the run.
-func (t *Trial) Distorted() bool { return t.Client == "invalid" }
+// Distorted reports whether the load generator made one of these metrics wrong, so that its
+// value does not count.
+func (t *Trial) Distorted(tags ...string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		m := t.Metric(tag)
+		return m != nil && m.Doubt != nil && m.Doubt.Invalid
+	})
+}
 
 // Stat returns one statistic of one metric, in the metric's display unit.
 func (t *Trial) Stat(tag, stat string) (float64, bool) {

@@ -62,8 +62,7 @@ func aggregateCSV(r *Report, c *aggregate.Cell) []byte {
 
 // sweepCSV returns the table of a sweep: one row per variation.
 func sweepCSV(r *Report) []byte {
-	cells := r.Cells()
-	best := aggregate.Compare(cells)
+	cells, best := r.Rows(), r.Compare()
 	paths, names := r.names()
 	keys := make(map[string]bool)
 	for i := range cells {
@@ -91,7 +90,7 @@ func sweepCSV(r *Report) []byte {
 			}
 			row = append(row, "", "", "", "", "")
 		}
-		rows = append(rows, append(row, strconv.FormatBool(c.Feasible()), strconv.FormatBool(c.Invalid()), strconv.Itoa(len(c.Good))))
+		rows = append(rows, append(row, strconv.FormatBool(c.Feasible()), strconv.FormatBool(slices.Contains(best.Excluded, i)), strconv.Itoa(len(c.Good))))
 	}
 	return table(append(rows, r.sweepSections(&best, paths, names)...))
 }
@@ -126,23 +125,23 @@ func (r *Report) sweepSections(best *aggregate.Comparison, paths, names []string
 		if b.at < 0 {
 			continue
 		}
-		c := &r.cells[b.at]
+		c := &r.rows[b.at]
 		e := c.Find(b.tag, b.stat)
 		rows = append(rows, append(append([]string{b.title}, valuesOf(c, paths)...), decimals(e.Mean, 4), e.Unit))
 	}
 	rows = append(rows, nil, []string{"Pareto Optimal Points"}, names)
 	for _, i := range best.Pareto {
-		rows = append(rows, valuesOf(&r.cells[i], paths))
+		rows = append(rows, valuesOf(&r.rows[i], paths))
 	}
 	if len(best.Pareto) == 0 {
 		rows = append(rows, []string{"None"})
 	}
 	runs, good := 0, 0
-	for i := range r.cells {
-		runs, good = runs+len(r.cells[i].Trials), good+len(r.cells[i].Good)
+	for i := range r.rows {
+		runs, good = runs+len(r.rows[i].Trials), good+len(r.rows[i].Good)
 	}
 	return append(rows, nil, []string{"Metadata"}, []string{"Field", "Value"},
 		[]string{"Aggregation Type", "sweep"}, []string{"Sweep Parameters", strings.Join(names, ", ")},
-		[]string{"Number of Combinations", strconv.Itoa(len(r.cells))},
+		[]string{"Number of Combinations", strconv.Itoa(len(r.rows))},
 		[]string{"Number of Profile Runs", strconv.Itoa(runs)}, []string{"Number of Successful Runs", strconv.Itoa(good)})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/plainjson"
@@ -72,12 +73,16 @@ type estimate struct {
 	Within *float64 `json:"within_run_margin,omitempty"` // mean margin of the runs' own intervals at 95 %
 	Ratio  *float64 `json:"between_run_ratio,omitempty"` // how many times more the runs differ than these say
 	Count  int      `json:"num_runs"`
+	// Invalid means that the load generator distorted the metric in all runs; otherwise such
+	// runs do not count, and LeftOut is their number.
+	Invalid bool `json:"client_invalid,omitempty"`
+	LeftOut int  `json:"client_invalid_runs,omitempty"`
 }
 
 func newEstimate(e *aggregate.Estimate) estimate {
 	out := estimate{
 		Mean: e.Mean, Std: e.Std, Min: e.Min, Max: e.Max, CV: finite(e.CV()), SE: e.SE, Low: e.Low, High: e.High,
-		T: finite(e.T), Unit: e.Unit, Count: e.N,
+		T: finite(e.T), Unit: e.Unit, Count: e.N, Invalid: e.Invalid, LeftOut: e.LeftOut,
 	}
 	if e.Within > 0 {
 		out.Within = finite(e.Within)
@@ -121,7 +126,7 @@ func aggregateJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
 	meta := map[string]any{
 		"aggregation_type": "confidence", "num_profile_runs": len(c.Trials), "num_successful_runs": len(c.Good),
 		"failed_runs": failures(&c.Outcome, false), "confidence_level": r.Study.MultiRun.ConfidenceLevel, "run_labels": names,
-		"run_ids": ids, "client_invalid_runs": c.Distorted, "cooldown_seconds": r.Study.MultiRun.CooldownSeconds,
+		"run_ids": ids, "client_invalid_runs": c.Distorted(r.Used()...), "cooldown_seconds": r.Study.MultiRun.CooldownSeconds,
 	}
 	if len(c.Good) == 1 {
 		meta["single_run"] = true
@@ -146,15 +151,15 @@ func collatedJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
 		}
 		combined["intervals"] = intervals
 		perRun := []map[string]any{}
-		for i := range c.Good {
-			m := c.Good[i].Metric(p.Tag)
-			one := map[string]any{"label": c.Good[i].Label}
+		for _, t := range c.Counting(p.Tag) {
+			m := t.Metric(p.Tag)
+			one := map[string]any{"label": t.Label}
 			for from, to := range map[string]string{"avg": "mean", "std": "std", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"} {
 				if v, ok := m.Stats[from]; ok {
 					one[to] = v
 				}
 			}
-			sample, _ := c.Good[i].Samples(p.Tag)
+			sample, _ := t.Samples(p.Tag)
 			one["count"] = len(sample)
 			perRun = append(perRun, one)
 		}
@@ -179,8 +184,8 @@ type combination struct {
 	Metrics    map[string]estimate `json:"metrics"`
 	Feasible   bool                `json:"feasible"`
 	Broken     []brokenFilter      `json:"broken_sla_filters,omitempty"`
-	Client     bool                `json:"client_invalid"`      // the load generator distorted all runs: not a result
-	Distorted  int                 `json:"client_invalid_runs"` // that do not count, unless all are
+	Client     bool                `json:"client_invalid"`      // the load generator distorted what decides in all runs: it counts for nothing
+	Distorted  int                 `json:"client_invalid_runs"` // in which it distorted one of the metrics that decide
 	Runs       int                 `json:"num_successful_runs"`
 	IDs        []string            `json:"run_ids"`
 }
@@ -197,8 +202,7 @@ type brokenFilter struct {
 // sweepJSON returns the file of a sweep. Metrics have one shape, however often a variation
 // was performed.
 func sweepJSON(r *Report) ([]byte, error) {
-	cells := r.Cells()
-	best := aggregate.Compare(cells)
+	cells, best, used := r.Rows(), r.Compare(), r.Used()
 	combinations, failed, runs, good := []combination{}, []failedRun{}, 0, 0
 	for i := range cells {
 		c := &cells[i]
@@ -210,7 +214,7 @@ func sweepJSON(r *Report) ([]byte, error) {
 		_, ids := labels(c)
 		combinations = append(combinations, combination{
 			Parameters: r.parameters(c), Label: c.Label, Metrics: estimates(c), Feasible: c.Feasible(), Broken: broken(c),
-			Client: c.Invalid(), Distorted: c.Distorted, Runs: len(c.Good), IDs: ids,
+			Client: slices.Contains(best.Excluded, i), Distorted: c.Distorted(used...), Runs: len(c.Good), IDs: ids,
 		})
 	}
 	return indented(map[string]any{
@@ -239,10 +243,10 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	for i, p := range paths {
 		list := []any{}
 		seen := make(map[string]bool)
-		for k := range r.cells {
-			v, ok := r.cells[k].Value(p)
+		for k := range r.rows {
+			v, ok := r.rows[k].Value(p)
 			if p == "" {
-				v, ok = r.cells[k].Label, true
+				v, ok = r.rows[k].Label, true
 			}
 			if text := sweep.Text(v); ok && !seen[text] {
 				seen[text] = true
@@ -253,10 +257,10 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	}
 	excluded := []map[string]any{}
 	for _, i := range best.Excluded {
-		excluded = append(excluded, r.parameters(&r.cells[i]))
+		excluded = append(excluded, r.parameters(&r.rows[i]))
 	}
 	meta := map[string]any{
-		"aggregation_type": "sweep", "sweep_parameters": params, "num_combinations": len(r.cells), "sweep_mode": s.IterationOrder,
+		"aggregation_type": "sweep", "sweep_parameters": params, "num_combinations": len(r.rows), "sweep_mode": s.IterationOrder,
 		"sweep_type": s.Type, "confidence_level": r.Study.MultiRun.ConfidenceLevel, "num_trials_per_value": r.trials(),
 		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + aggregate.LatencyStat,
 	}
@@ -265,8 +269,8 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	}
 	if len(s.SLAFilters) > 0 {
 		feasible := 0
-		for i := range r.cells {
-			if r.cells[i].Feasible() {
+		for i := range r.rows {
+			if r.rows[i].Feasible() {
 				feasible++
 			}
 		}
@@ -275,7 +279,7 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 			filters = append(filters, map[string]any{"metric_tag": f.MetricTag, "stat": f.Stat, "op": f.Op, "threshold": f.Threshold})
 		}
 		meta["sla_constraints"] = map[string]any{
-			"active_filters": filters, "feasible_count": feasible, "infeasible_count": len(r.cells) - feasible,
+			"active_filters": filters, "feasible_count": feasible, "infeasible_count": len(r.rows) - feasible,
 		}
 	}
 	return meta
@@ -294,10 +298,10 @@ func (r *Report) best(best *aggregate.Comparison) map[string]any {
 		if b.at < 0 {
 			continue
 		}
-		e := r.cells[b.at].Find(b.tag, b.stat)
+		e := r.rows[b.at].Find(b.tag, b.stat)
 		out[b.name] = map[string]any{
-			"parameters": r.parameters(&r.cells[b.at]), "metric": e.Mean, "unit": e.Unit, "ci_low": e.Low, "ci_high": e.High,
-			"metric_name": b.tag + "_" + b.stat, "feasible": r.cells[b.at].Feasible(),
+			"parameters": r.parameters(&r.rows[b.at]), "metric": e.Mean, "unit": e.Unit, "ci_low": e.Low, "ci_high": e.High,
+			"metric_name": b.tag + "_" + b.stat, "feasible": r.rows[b.at].Feasible(),
 		}
 	}
 	return out
@@ -306,7 +310,7 @@ func (r *Report) best(best *aggregate.Comparison) map[string]any {
 func (r *Report) pareto(best *aggregate.Comparison) []map[string]any {
 	out := []map[string]any{}
 	for _, i := range best.Pareto {
-		out = append(out, r.parameters(&r.cells[i]))
+		out = append(out, r.parameters(&r.rows[i]))
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,20 +33,96 @@ type Report struct {
 	Doubts []string
 
 	cells []aggregate.Cell // of Outcomes
+	rows  []aggregate.Cell // of their values
 }
 
 // Cells returns the aggregated variations, in the order of the outcomes.
 func (r *Report) Cells() []aggregate.Cell {
 	if r.cells == nil {
-		var filters []sweep.Filter
-		if r.Study.Sweep != nil {
-			filters = r.Study.Sweep.SLAFilters
-		}
-		for _, o := range r.Outcomes {
-			r.cells = append(r.cells, aggregate.NewCell(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
-		}
+		r.cells = r.aggregated(r.Outcomes)
 	}
 	return r.cells
+}
+
+// Rows returns the aggregated values, in the order in which they were first measured: the
+// probes of one value are one row. What a search says of its boundary decides what is feasible
+// there.
+func (r *Report) Rows() []aggregate.Cell {
+	if r.rows != nil {
+		return r.rows
+	}
+	var merged []cell.Outcome
+	for _, o := range r.Outcomes {
+		same := func(m cell.Outcome) bool { return len(o.Values) > 0 && reflect.DeepEqual(m.Values, o.Values) }
+		if i := slices.IndexFunc(merged, same); i >= 0 {
+			merged[i].Trials = append(slices.Clip(merged[i].Trials), o.Trials...)
+			continue
+		}
+		merged = append(merged, o)
+	}
+	r.rows = r.aggregated(merged)
+	if r.Study.Search != nil {
+		found := r.Study.Search.Summarize(r.Outcomes).Boundary
+		for i := range r.rows {
+			edge, beyond := found.Place(&r.rows[i].Variation)
+			if r.rows[i].Beyond = beyond; edge { // its probes may differ in what they keep
+				r.rows[i].Broken = nil
+			}
+		}
+	}
+	return r.rows
+}
+
+func (r *Report) aggregated(outcomes []cell.Outcome) []aggregate.Cell {
+	var filters []sweep.Filter
+	if r.Study.Sweep != nil {
+		filters = r.Study.Sweep.SLAFilters
+	}
+	var out []aggregate.Cell
+	for _, o := range outcomes {
+		out = append(out, aggregate.NewCell(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
+	}
+	return out
+}
+
+// Compare compares the rows by the numbers that decide in the study.
+func (r *Report) Compare() aggregate.Comparison { return aggregate.Compare(r.Rows(), r.judged()) }
+
+// judged returns the metrics of conditions and objectives.
+func (r *Report) judged() []string {
+	var tags []string
+	switch s := r.Study; {
+	case s.Search != nil:
+		return s.Search.Options.Judged()
+	case s.Sweep != nil:
+		for _, f := range s.Sweep.SLAFilters {
+			tags = append(tags, f.MetricTag)
+		}
+	case s.MultiRun.Convergence != nil:
+		tags = append(tags, s.MultiRun.Convergence.Metric)
+	}
+	return tags
+}
+
+// Used returns the metrics that decide whether a run of the study counts.
+func (r *Report) Used() []string {
+	if tags := r.judged(); len(tags) > 0 {
+		return tags
+	}
+	best := r.Compare()
+	return []string{aggregate.ThroughputTag, best.LatencyTag}
+}
+
+// AllExcluded reports whether there are results, but the load generator distorted the numbers
+// that decide in all of them.
+func (r *Report) AllExcluded() bool {
+	best, measured := r.Compare(), 0
+	for i := range r.rows {
+		if len(r.rows[i].Good) > 0 {
+			measured++
+		}
+	}
+	return measured > 0 && len(best.Excluded) == measured
 }
 
 // The folders and files of a study.

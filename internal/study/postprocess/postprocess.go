@@ -34,11 +34,11 @@ func Content(p *sweep.PostProcess, done []cell.Outcome) (any, error) {
 type object = map[string]any
 
 // value returns the mean of a statistic over the trials that are results: they succeeded,
-// and the load generator kept up.
+// and the load generator did not distort the metric.
 func value(o *cell.Outcome, tag, stat string) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, t := range o.Successful() {
-		if t.Distorted() {
+		if t.Distorted(tag) {
 			continue
 		}
 		v, ok := t.Stat(tag, stat)

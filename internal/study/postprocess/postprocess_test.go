@@ -51,13 +51,20 @@ func at(pairs ...any) []cell.Assignment {
 	return out
 }
 
-// A trial in which the load generator could not keep up is no result.
+// A trial in which the load generator distorted the metric is no result; one in which it
+// distorted another is.
 func TestDistorted(t *testing.T) {
 	done := []cell.Outcome{
 		outcome(at(concurrency, 1), stats{"request_latency/p99": 10}), outcome(at(concurrency, 2), stats{"request_latency/p99": 90}),
 		outcome(at(concurrency, 4), stats{"request_latency/p99": 80}, stats{"request_latency/p99": 10}),
 	}
-	done[1].Trials[0].Client, done[2].Trials[0].Client = "invalid", "invalid"
+	for i := range done {
+		trial := &done[i].Trials[0]
+		trial.Metrics = append(trial.Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
+		if i > 0 {
+			trial.Metric("request_latency").Doubt = &cell.Doubt{Invalid: true}
+		}
+	}
 	p := sweep.PostProcess{Handler: sweep.DegradationKnee, Params: sweep.PostParams{SweptParam: concurrency, MetricTag: "request_latency", Stat: "p99", ThresholdPct: 0.2}}
 	content, err := Content(&p, done)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestFindings(t *testing.T) {
 	}
 	exact, distorted := queueing(1, 0), func(v cell.Variation, p string) cell.Outcome {
 		o := queueing(1, 0).measure(v, p)
-		o.Trials[0].Client = "invalid"
+		o.Trials[0].Metric("time_to_first_token").Doubt = &cell.Doubt{Invalid: true}
 		o.Trials[0].Metrics[0].Stats["count"] = 50
 		return o
 	}
@@ -45,6 +45,11 @@ func TestFindings(t *testing.T) {
 			"No value keeps all limits: concurrency 1 breaks time_to_first_token p95 < 21 (21.54).",
 			"The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.",
 			"2 of 2 probes had too few requests for a percentile that has a limit."}},
+		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
+			o := queueing(1, 0).measure(v, p)
+			o.Trials[0].Metrics = append(o.Trials[0].Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
+			return o
+		}, []string{"concurrency 64, the highest value, keeps all limits."}},
 		{"tiers", tiers, exact.measure, []string{
 			"gold: concurrency 14 is the highest value that keeps all limits; 15 breaks time_to_first_token p95 <= 50 (51.5).",
 			"any: concurrency 60, the highest value, keeps all limits."}},

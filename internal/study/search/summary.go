@@ -23,7 +23,7 @@ type Iteration struct {
 	Objectives    []*float64 // in the order of the options; nil = not measured
 	Verdict       Verdict
 	NonMonotonic  bool // contradicts the boundary
-	ClientLimited bool // the load generator was not good enough in a trial
+	ClientLimited bool // the load generator distorted an objective or a limited metric in a trial
 }
 
 // Boundary is where the values of a dimension begin to break a limit.
@@ -58,11 +58,29 @@ func (o *Options) summary(done []cell.Outcome, reason string) Summary {
 		for _, objective := range o.Objectives {
 			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
 		}
-		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return t.Client == "invalid" })
+		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return t.Distorted(o.Judged()...) })
 		s.Iterations = append(s.Iterations, it)
 	}
 	s.Best = o.best(s.Iterations)
 	return s
+}
+
+// Judged returns the metrics by which the search judges a probe: its objectives and those with
+// limits.
+func (o *Options) Judged() []string {
+	var out []string
+	for _, objective := range o.Objectives {
+		out = append(out, objective.Metric)
+	}
+	filters := slices.Clone(o.Filters)
+	for _, t := range o.Tiers {
+		filters = append(filters, t.Filters...)
+	}
+	for _, f := range filters {
+		out = append(out, f.MetricTag)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func pointers(trials []cell.Trial) []*cell.Trial {
@@ -114,6 +132,15 @@ func (o *Options) compare(a, b []*float64) (better, worse bool) {
 		worse = worse || x < y
 	}
 	return better, worse
+}
+
+// Place says where a variation lies: at the largest value that keeps the limits, or beyond it.
+func (b *Boundary) Place(v *cell.Variation) (edge, beyond bool) {
+	if b == nil || b.Fail == nil || b.Pass == nil {
+		return false, false
+	}
+	x, ok := number(v, b.Path)
+	return ok && x == b.Pass.Value, ok && x > b.Pass.Value
 }
 
 // boundary describes a bracket; nil if it is empty.

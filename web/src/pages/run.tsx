@@ -95,18 +95,29 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   );
 }
 
+/** ClientAlarm names the numbers that the load generator distorted. */
+function ClientAlarm({ client }: { client: NonNullable<Run["client"]> }): JSX.Element | null {
+  const numbers = (level: string) =>
+    [...new Set((client.reasons ?? []).filter((r) => r.level === level).flatMap((r) => r.concerns ?? []))].join(", ");
+  const wrong = numbers("invalid");
+  const doubtful = numbers("suspect");
+  if (!wrong && !doubtful) return null;
+  return (
+    <div class={"alert client-" + (client.verdict === "invalid" ? "invalid" : "suspect")} role="alert">
+      {wrong && <p><strong>Do not use {wrong}: the load generator distorted it.</strong></p>}
+      {doubtful && <p><strong>The load generator may have distorted {doubtful}.</strong></p>}
+      <ul>{client.reasons?.map((r) => <li>{r.message}{r.remedy && <> What helps: {r.remedy}.</>}</li>)}</ul>
+    </div>
+  );
+}
+
 /** Alarms are what a reader must know before the numbers. */
 function Alarms({ run }: { run: Run }): JSX.Element {
   const client = run.client;
   return (
     <>
       {run.error && <div class="alert" role="alert"><strong>{run.error.code}</strong>: {run.error.message}</div>}
-      {client && client.verdict !== "ok" && (
-        <div class={"alert client-" + client.verdict} role="alert">
-          <strong>{client.verdict === "invalid" ? "Do not use these numbers: the load generator distorted them." : "The load generator may have distorted these numbers."}</strong>
-          <ul>{client.reasons?.map((r) => <li>{r.message}</li>)}</ul>
-        </div>
-      )}
+      {client && <ClientAlarm client={client} />}
       {run.state_reason && !ended(run.state) && <p class="notice" role="status">{run.state_reason}</p>}
       {(run.warnings?.length ?? 0) > 0 && (
         <details class="notice"><summary>{run.warnings!.length === 1 ? "1 warning" : `${run.warnings!.length} warnings`}</summary>

@@ -1,0 +1,65 @@
+package study
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/export/columns"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+)
+
+// The values of requests are read from lines and from Parquet, under any prefix; a torn line
+// is left out.
+func TestReadSamples(t *testing.T) {
+	options := export.RecordOptions{
+		Clock: bench.ClockAt(time.Unix(1e9, 0)), Secrets: redact.NewSet(), Metrics: metric.Options{Caps: bench.Caps{ProducesTokens: true}},
+		Phases: []export.PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
+	}
+	var lines, table bytes.Buffer
+	asLines := export.NewRecordWriter(&lines, options)
+	asTable, err := columns.NewWriter(&table, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		r := &bench.Record{Phase: min(i, 1), SessionNum: int64(i), Turns: 1, Status: 200}
+		r.Stamps.Start = time.Duration(i) * time.Second
+		r.Stamps.Due, r.Stamps.Permit, r.Stamps.End = r.Stamps.Start, r.Stamps.Start, r.Stamps.Start+time.Duration(i+1)*time.Millisecond
+		r.Answer.Chunks = []bench.Chunk{{At: r.Stamps.End}}
+		if i == 2 {
+			r.Answer.Failure = &bench.Failure{Class: bench.ServerError, Status: 500, Message: "x"}
+		}
+		if err := errors.Join(asLines.Write(r), asTable.Write(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(asLines.Flush(), asTable.Close()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]float64{"request_latency": {2, 4, 5}}
+	for _, prefix := range []string{"", "nightly"} {
+		names := export.NamesFor(prefix)
+		for name, data := range map[string][]byte{names.Records: append(lines.Bytes(), `{"metadata":{"ph`...), names.Tables: table.Bytes()} {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := readSamples(dir, names, []string{"request_latency", "time_to_first_token"})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		if got := readSamples(t.TempDir(), names, []string{"request_latency"}); len(got) != 0 {
+			t.Errorf("without records: %v", got)
+		}
+	}
+}
