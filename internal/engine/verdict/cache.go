@@ -103,6 +103,9 @@ func (c *Cache) line() string {
 	} else {
 		facts = append(facts, percent(c.RepeatedPrompts)+" of prompts repeated")
 	}
+	if input := percent(c.RepeatedInput); c.Basis == "workload" && input != percent(c.RepeatedPrompts) {
+		facts = append(facts, input+" of the input")
+	}
 	state := string(c.State)
 	if c.Cached == nil {
 		state = "expected " + state

@@ -31,7 +31,7 @@ func TestCache(t *testing.T) {
 		{map[string]float64{}, "none"},
 		{map[string]float64{unique: 1}, "none"}, // an endpoint without text
 		{map[string]float64{unique: 1, repeated: 0}, "expected cold (no repeated prompts, server reports no cached tokens)"},
-		{map[string]float64{unique: 0.1, repeated: 87.5}, "expected warm (90 % of prompts repeated, server reports no cached tokens)"},
+		{map[string]float64{unique: 0.1, repeated: 87.5}, "expected warm (90 % of prompts repeated, 87.5 % of the input, server reports no cached tokens)"},
 		{map[string]float64{unique: 1, repeated: 0, theory: 35.04}, "expected mixed (35 % in theory, no repeated prompts, server reports no cached tokens)"},
 		{map[string]float64{unique: 1, repeated: 0, cached: 4.999}, "cold (5 % of prompt tokens cached, no repeated prompts)"},
 		{map[string]float64{unique: 1, repeated: 0, cached: 5}, "mixed (5 % of prompt tokens cached, no repeated prompts)"},

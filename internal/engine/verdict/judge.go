@@ -167,7 +167,7 @@ func delivered(l *Load) []Reason {
 	switch {
 	case l.Open && !l.Capped && l.Offered > 0:
 		r := share("rate-not-delivered", undelivered(l), fmt.Sprintf(
-			"requests were sent late, so the load was lower than requested: %s were due and %s were sent; throughput is limited by the client", perSecond(l.Offered), perSecond(l.Delivered)))
+			"requests were sent late, so the load was lower than requested: %s were due and %s were sent; throughput is limited by the client", PerSecond(l.Offered), PerSecond(l.Delivered)))
 		if l.Late <= lateEnd {
 			r.Level = OK
 		}
