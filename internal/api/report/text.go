@@ -329,7 +329,7 @@ func objectives(r *wire.Run) table {
 			met = "missed"
 		}
 		if s.Uncertain {
-			value += " (uncertain)"
+			value += " (uncertain: " + cmp.Or(s.Doubt, "the limit is within the confidence interval, or the sample is too small") + ")"
 		}
 		t.Rows = append(t.Rows, []string{met, s.Objective, value})
 	}

@@ -33,12 +33,12 @@ func (p *page) headline(r *Report) {
 		p.latencies(r)
 		p.goodput(r)
 		p.runSLOs(r)
-		if c := verdict.NewCache(r.Results); c != nil {
-			p.entry("", "Cache", c.Message, 1)
+		if c := verdict.NewCache(r.Results); c != nil && c.State != verdict.Cold {
+			p.entry("", "Cache", c.Message, 0)
 		}
 		p.clientReport(r)
 	} else {
-		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)
+		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 0)
 	}
 	p.warnings(r, headlineLines-1-(p.lines()-from))
 	p.folder()
@@ -54,7 +54,7 @@ func (p *page) folder() {
 	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.width {
 		text += hint
 	}
-	p.entry("", "Files", text, 3)
+	p.entry("", "Files", text, 0)
 }
 
 // load returns the load, the endpoint, the models and the servers.
@@ -98,7 +98,7 @@ func (p *page) requests(r *Report) {
 	if failed > 0 {
 		s = red
 	}
-	p.entry(s, "Requests", text, 1)
+	p.entry(s, "Requests", text, 0)
 	if len(r.Errors) == 0 {
 		return
 	}
@@ -108,14 +108,30 @@ func (p *page) requests(r *Report) {
 	if d.Code != 0 {
 		kind = fmt.Sprintf("%d %s", d.Code, d.Type)
 	}
-	name, most := "Errors", 1
-	if ok == 0 {
-		most = 2 // there are no latencies, which leaves room
+	text = fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, shorten(d.Message))
+	if n := len(r.Errors) - 1; n > 0 {
+		text += fmt.Sprintf(" (%s%s)", plural(n, "more kind"), p.where())
 	}
-	if n := len(r.Errors); n > 1 {
-		name = fmt.Sprintf("Errors 1/%d", n)
+	p.entry("", "Errors", text, 0)
+}
+
+// where says where a report has what the headline lacks; empty if that is not known.
+func (p *page) where() string {
+	switch {
+	case p.opts.Detail == Full:
+		return " above"
+	case p.opts.ReportFile != "":
+		return " in " + p.opts.ReportFile
 	}
-	p.entry("", name, fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, d.Message), most)
+	return ""
+}
+
+// plural returns a number with a noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // share formats a fraction in percent. Only 0 is formatted as 0, and only 1 as 100.
@@ -152,7 +168,7 @@ func (p *page) throughput(r *Report) {
 		}
 	}
 	if len(rates) > 0 {
-		p.entry("", "Throughput", strings.Join(rates, ", "), 1)
+		p.entry("", "Throughput", strings.Join(rates, ", "), 0)
 	}
 }
 
@@ -177,11 +193,13 @@ func headlineName(d *catalogue.Def) string {
 // headlineStats are the columns of the small table.
 var headlineStats = [...]metric.Stat{metric.P50, metric.P90, metric.P99}
 
+// latencyCell is the width of a column of the small table.
+const latencyCell = 12
+
 // latencies prints a small table of the latencies of the endpoint type.
 func (p *page) latencies(r *Report) {
-	const cell = 12
 	var rows []string
-	doubtful := false
+	var doubtful *metric.Result
 	for _, tag := range []string{
 		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
 	} {
@@ -193,23 +211,15 @@ func (p *page) latencies(r *Report) {
 		if result.Def.Unit == "ms" {
 			label += " ms"
 		}
-		row, empty := fmt.Sprintf("%-*s", headlineIndent, label), true
-		for _, stat := range headlineStats {
-			text := p.sign("–", "-")
-			if v, ok := result.Get(stat); ok {
-				empty = false
-				text = Figure(v)
-				if !result.Confidence.Supported(stat) {
-					text, doubtful = text+"*", true
-				}
-			}
-			if r.Stream != nil && r.Stream.Withheld[tag].Reason != "" {
-				text = "withheld"
-			}
-			row += fmt.Sprintf("%*s", cell, text)
+		withheld := r.Stream != nil && r.Stream.Withheld[tag].Reason != ""
+		row, starred := p.latencyRow(label, result, withheld)
+		rows = append(rows, row...)
+		if starred {
+			doubtful = result
 		}
-		if !empty {
-			rows = append(rows, row)
+		if due := r.Results.Find("corrected_" + tag); due != nil && r.waited() {
+			row, _ = p.latencyRow("from due time", due, withheld)
+			rows = append(rows, row...)
 		}
 	}
 	if len(rows) == 0 {
@@ -217,10 +227,10 @@ func (p *page) latencies(r *Report) {
 	}
 	head := strings.Repeat(" ", headlineIndent)
 	for _, stat := range headlineStats {
-		head += fmt.Sprintf("%*s", cell, stat)
+		head += fmt.Sprintf("%*s", latencyCell, stat)
 	}
-	if doubtful {
-		const long, short = "  (* too few samples)", "  (* few)"
+	if doubtful != nil {
+		const long, short = "  (* too few independent requests)", "  (* too few)"
 		if len(head)+len(long) <= p.width {
 			head += long
 		} else if len(head)+len(short) <= p.width {
@@ -229,8 +239,56 @@ func (p *page) latencies(r *Report) {
 	}
 	p.line(p.paint(bold, head))
 	for _, row := range rows {
-		p.line(p.paint(bold, row[:headlineIndent]) + row[headlineIndent:])
+		p.line(row)
 	}
+	if doubtful != nil {
+		p.alike(doubtful)
+	}
+}
+
+// latencyRow returns a row of the small table, and whether it has a star; none if the metric
+// has none of the statistics.
+func (p *page) latencyRow(label string, m *metric.Result, withheld bool) (row []string, starred bool) {
+	cells, empty := "", true
+	for _, stat := range headlineStats {
+		text := p.sign("–", "-")
+		if v, ok := m.Get(stat); ok {
+			empty = false
+			text = Figure(v)
+			if !m.Confidence.Supported(stat) {
+				text, starred = text+"*", true
+			}
+		}
+		if withheld {
+			text = "withheld"
+		}
+		cells += fmt.Sprintf("%*s", latencyCell, text)
+	}
+	if empty {
+		return nil, false
+	}
+	over := min(max(0, len(label)+1-headlineIndent), latencyCell/2) // of the first cell, which is not full
+	return []string{p.paint(bold, fmt.Sprintf("%-*s", headlineIndent+over, label)) + cells[over:]}, starred
+}
+
+// alike says what a large sample of requests that are alike is worth.
+func (p *page) alike(m *metric.Result) {
+	const many, half = 100, 0.5
+	if n := float64(m.Count); m.Count >= many && m.Confidence.Effective < half*n {
+		p.entry("", "", fmt.Sprintf("* consecutive requests are alike: %s are worth %s independent ones; a longer run has more",
+			whole(m.Count), whole(int64(max(1, m.Confidence.Effective)))), 0)
+	}
+}
+
+// waited reports whether arrivals of an open loop waited for a slot, so that latencies from
+// the start of requests do not include all that users waited.
+func (r *Report) waited() bool {
+	for i := range r.Phases {
+		if s := &r.Phases[i].Stats; s.Kind == bench.Profiling && s.Arrivals.Waited > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // steady prints the throughput without the beginning and the end of the load.
@@ -248,7 +306,7 @@ func steady(p *page, r *Report) {
 			v, _ := m.Get(metric.Avg)
 			text += ", " + Figure(v) + " output tok/s"
 		}
-		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", Figure(w.End.Sub(w.Start).Seconds()), Figure(r.Duration.Seconds())), 1)
+		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", Figure(w.End.Sub(w.Start).Seconds()), Figure(r.Duration.Seconds())), 0)
 	}
 }
 
@@ -282,7 +340,7 @@ func (p *page) goodput(r *Report) {
 			text += " (" + share(v) + " %)"
 		}
 	}
-	p.entry("", "Goodput", text, 1)
+	p.entry("", "Goodput", text, 0)
 }
 
 // runSLOs prints the outcome of each objective of the run.
@@ -295,7 +353,7 @@ func (p *page) runSLOs(r *Report) {
 		if i == 0 {
 			label = "SLO"
 		}
-		p.entry(s, label, r.SLOs.Run[i].Line(), 1)
+		p.entry(s, label, r.SLOs.Run[i].Line(), 0)
 	}
 }
 
@@ -314,13 +372,13 @@ func (p *page) clientReport(r *Report) {
 	}
 	p.entry(s, "Client", text, most)
 	if c.Certificate != nil {
-		p.entry("", "Certified", c.Certificate.Line(), 1)
+		p.entry("", "Certified", c.Certificate.Line(), 0)
 	}
 }
 
-// warnings prints the warnings on at most room lines, the most important ones first. A
-// warning takes more than one line only if all others have one. Warnings that repeat
-// other lines of the headline are omitted.
+// warnings prints the most important warnings, as many as fit on room lines, but at least
+// one, and how many are left. Each is printed whole, since many end with the remedy. Warnings
+// that repeat other lines of the headline are omitted.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Warnings), func(n bench.Warning) bool {
 		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
@@ -332,30 +390,23 @@ func (p *page) warnings(r *Report, room int) {
 		notes = append(notes, bench.Warning{Code: incompleteCode, Detail: incompleteText(r)})
 	}
 	slices.SortStableFunc(notes, func(a, b bench.Warning) int { return cmp.Compare(noteRank(a), noteRank(b)) })
-	warnings := len(notes)
-	if i := slices.IndexFunc(notes, func(n bench.Warning) bool { return noteRank(n) == remarkRank }); i >= 0 {
-		warnings = i
+	shown, taken := 0, 0
+	for shown < len(notes) && (shown == 0 || taken < room) {
+		taken += p.entryLines(notes[shown].Detail)
+		shown++
 	}
-	for i, n := range notes {
-		if room < 1 && i > 0 {
-			return
-		}
-		name, s, lines := "Warning", yellow, max(1, room-(len(notes)-1-i))
-		switch {
-		case i >= warnings:
+	if left := len(notes) - shown; left > 0 {
+		notes[shown-1].Detail += fmt.Sprintf(" (%d more%s)", left, p.where())
+	}
+	for _, n := range notes[:shown] {
+		name, s := "Warning", yellow
+		switch rank := noteRank(n); {
+		case rank == remarkRank:
 			name, s = "Note", ""
-		case warnings > 1:
-			name = fmt.Sprintf("Warning %d/%d", i+1, warnings)
-		}
-		if noteRank(n) < len(noteOrder) {
+		case rank < len(noteOrder):
 			s = red
 		}
-		if n.Code == SaturatedCode || n.Code == cutCode {
-			lines = max(1, room)
-		}
-		before := p.lines()
-		p.entry(s, name, n.Detail, lines)
-		room -= p.lines() - before
+		p.entry(s, name, n.Detail, 0)
 	}
 }
 

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -158,7 +159,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 		}
 		phase := bench.PhaseStats{Start: 1, SkippedTurns: 3}
 		a, b := before.Final(10*time.Second, phase), after.Final(10*time.Second, phase)
-		if diff := cmp.Diff(a, b, cmp.AllowUnexported(metric.Result{}, metric.Confidence{})); diff != "" {
+		if diff := cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Fatalf("metrics (-written +read):\n%s", diff)
 		}
 	})

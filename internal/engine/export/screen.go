@@ -66,11 +66,11 @@ func (s *screen) panel(st style, title, text string) {
 const headlineIndent = 12
 
 // entry prints a name and a value on at most so many lines, and truncates the value
-// if it needs more.
+// if it needs more; 0 = on as many as it needs.
 func (s *screen) entry(st style, name, value string, most int) {
 	width := s.width - headlineIndent
 	lines := strings.Split(wrap(Printable(value), width), "\n")
-	if len(lines) > most {
+	if most > 0 && len(lines) > most {
 		lines[most-1] = truncate(lines[most-1]+" "+lines[most], width, "...")
 		if !strings.HasSuffix(lines[most-1], "...") {
 			lines[most-1] += "..."
@@ -83,6 +83,11 @@ func (s *screen) entry(st style, name, value string, most int) {
 		}
 		s.line(s.paint(cmp.Or(st, bold), fmt.Sprintf("%-*s", headlineIndent, name)) + s.paint(st, line))
 	}
+}
+
+// entryLines returns the number of lines that an entry needs.
+func (s *screen) entryLines(value string) int {
+	return 1 + strings.Count(wrap(Printable(value), s.width-headlineIndent), "\n")
 }
 
 // sign returns a character, or its substitute in ASCII.

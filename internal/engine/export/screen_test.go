@@ -89,8 +89,8 @@ func vectorsReport(t *testing.T) *Report {
 	}
 }
 
-// What a terminal shows, at four widths: no line is wider than the terminal, and
-// the last thirteen have what a reader looks for.
+// What a terminal shows, at four widths: no line is wider than the terminal, and the last
+// ones, which fit on a screen of 24 lines, have what a reader looks for.
 func TestScreens(t *testing.T) {
 	for _, width := range []int{60, 80, 120, 200} {
 		var all strings.Builder
@@ -119,14 +119,83 @@ func TestScreens(t *testing.T) {
 			}
 			if c.report.Results.Find("time_to_first_token") != nil {
 				lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-				last := strings.Join(lines[max(0, len(lines)-13):], "\n")
+				last := strings.Join(lines[max(0, len(lines)-20):], "\n")
 				for _, want := range []string{"928", "13.6 req/s", "21 failed", "suspect", "saturated"} {
 					if !strings.Contains(last, want) {
-						t.Errorf("%s at %d columns: the last thirteen lines lack %q:\n%s", c.name, width, want, last)
+						t.Errorf("%s at %d columns: the last twenty lines lack %q:\n%s", c.name, width, want, last)
 					}
 				}
 			}
 		}
 		compare(t, fmt.Sprintf("screen_%d.txt", width), []byte(all.String()))
+	}
+}
+
+// headlineOf returns the brief report.
+func headlineOf(t *testing.T, r *Report, o ConsoleOptions) string {
+	t.Helper()
+	var out bytes.Buffer
+	o.Detail = Brief
+	if err := Console(&out, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestRemedies: a warning that is printed is printed whole, at any width, and what is not
+// printed has a place.
+func TestRemedies(t *testing.T) {
+	for width := 60; width <= 220; width += 20 {
+		text := headlineOf(t, busyReport(t), ConsoleOptions{Width: width, Folder: "out", ReportFile: "profile_export_console.txt"})
+		flat := strings.Join(strings.Fields(text), " ")
+		for _, want := range []string{"the server is saturated; percentiles are lower bounds", "more in profile_export_console.txt)", "for requests (1 more kind in profile_export_console.txt)"} {
+			if !strings.Contains(flat, want) {
+				t.Errorf("at %d columns there is no %q:\n%s", width, want, text)
+			}
+		}
+		if strings.Contains(flat, "...") && width >= 80 {
+			t.Errorf("at %d columns something is cut:\n%s", width, text)
+		}
+	}
+}
+
+// TestFromDueTime: what users waited for a slot is in the brief report.
+func TestFromDueTime(t *testing.T) {
+	r := busyReport(t)
+	r.Results = append(r.Results, result(t, "corrected_time_to_first_token", 1221, percentiles(2300)), result(t, "corrected_request_latency", 1221, percentiles(7100)))
+	const row = "from due time      2,300       3,450       5,175\n"
+	if text := headlineOf(t, r, ConsoleOptions{}); strings.Contains(text, "from due time") {
+		t.Errorf("nothing waited:\n%s", text)
+	}
+	r.Phases = []PhaseReport{{Stats: bench.PhaseStats{Kind: bench.Profiling, Arrivals: bench.Arrivals{Waited: 7}}}}
+	if text := headlineOf(t, r, ConsoleOptions{}); !strings.Contains(text, row) || strings.Count(text, "from due time") != 2 {
+		t.Errorf("there is no %q:\n%s", row, text)
+	}
+}
+
+// TestFewIndependent: of many requests that are alike, the report says what they are worth.
+func TestFewIndependent(t *testing.T) {
+	r := vectorsReport(t)
+	m := r.Results.Find("request_latency")
+	m.Count = 20000
+	m.Confidence = confidence(t, `{"effective_sample_size":43.4,"intervals":{},"unsupported":["p90","p99"]}`)
+	text := headlineOf(t, r, ConsoleOptions{Width: 140})
+	for _, want := range []string{"  (* too few independent requests)\n", "* consecutive requests are alike: 20,000 are worth 43 independent ones; a longer run has more\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q:\n%s", want, text)
+		}
+	}
+	m.Confidence = confidence(t, `{"effective_sample_size":19000,"intervals":{},"unsupported":["p99"]}`)
+	if text = headlineOf(t, r, ConsoleOptions{}); strings.Contains(text, "alike") {
+		t.Errorf("they are not alike:\n%s", text)
+	}
+}
+
+// TestColdCache: a cold cache, which is what a run without repeated prompts has, takes no line.
+func TestColdCache(t *testing.T) {
+	r := vectorsReport(t)
+	r.Results = append(r.Results, result(t, "unique_prompt_ratio", 0, scalar(1)), result(t, "repeated_input_pct", 0, scalar(0)))
+	if text := headlineOf(t, r, ConsoleOptions{}); strings.Contains(text, "Cache") {
+		t.Errorf("a cold cache:\n%s", text)
 	}
 }

@@ -49,7 +49,8 @@ func (s *Set) enforce() {
 			s.dropList(se)
 		}
 	}
-	if !s.sketched && s.Size() > s.opts.Budget {
+	untilNext := s.opts.Budget / 64 // room for the records before the next check
+	if !s.sketched && s.Size() > s.opts.Budget-untilNext {
 		s.dropExact()
 	}
 }

@@ -24,11 +24,23 @@ type Confidence struct {
 	// consecutive requests are correlated.
 	Effective float64
 	// Unsupported are the percentiles that the sample is too small for, ascending:
-	// fewer than five effective values lie beyond.
+	// fewer than five effective values lie beyond. None if all values are equal.
 	Unsupported []Stat
 
 	intervals [len(intervalStats)]Interval
 	has       uint8
+	plausible []Plausible // absent in results that were read from a file
+}
+
+// Plausible is where the true value of a statistic may lie.
+type Plausible struct {
+	Stat Stat
+	Interval
+	// Observed: both ends are values of the sample, and this is its interval at [Level].
+	// Otherwise the sample is too small for one of them, which is extrapolated, see
+	// [stat.BeyondRange].
+	Observed  bool
+	Effective float64 // independent values that the sample is worth for this statistic
 }
 
 // Each monitored quantile has its statistic.
@@ -47,6 +59,20 @@ func (c *Confidence) Interval(s Stat) (Interval, bool) {
 		}
 	}
 	return Interval{}, false
+}
+
+// Plausible returns where the true value of the mean or of a percentile may lie; nil for
+// other statistics, and for results that were read from a file.
+func (c *Confidence) Plausible(s Stat) *Plausible {
+	if c == nil {
+		return nil
+	}
+	for i := range c.plausible {
+		if p := &c.plausible[i]; p.Stat == s {
+			return p
+		}
+	}
+	return nil
 }
 
 // Supported reports whether the sample is large enough for a percentile. It is
@@ -72,27 +98,74 @@ func (c *Confidence) set(i int, in Interval) {
 func newConfidence(res *Result, sequence *stat.Sequence, rank func(k int64) float64) *Confidence {
 	n := res.Count
 	if n < 2 {
-		return &Confidence{Effective: float64(n), Unsupported: unsupported(res, nil)}
+		c := &Confidence{Effective: float64(n), Unsupported: unsupported(res, nil)}
+		c.extrapolate(res, &[len(monitored)]float64{1, 1, 1, 1}, rank)
+		return c
 	}
 	effective, freedom := sequence.Effective()
 	c := &Confidence{Effective: effective}
 	c.set(0, meanInterval(res, effective, freedom))
 	var sizes [len(monitored)]float64
-	for i, p := range monitored {
+	for i := range monitored {
 		size, ok := sequence.EffectiveAbove(i)
 		if !ok {
 			size = effective
 		}
 		sizes[i] = size
-		lo, hi, ok := stat.QuantileRanks(p, int64(size), n)
+	}
+	c.Unsupported = unsupported(res, &sizes)
+	c.extrapolate(res, &sizes, rank)
+	for i, s := range intervalStats {
+		if p := c.Plausible(s); p != nil && p.Observed {
+			c.set(i, p.Interval)
+		}
+	}
+	return c
+}
+
+// extrapolate sets where the true values of the mean and of the percentiles may lie; sizes
+// are the effective sizes of the monitored quantiles.
+func (c *Confidence) extrapolate(res *Result, sizes *[len(monitored)]float64, rank func(k int64) float64) {
+	least, _ := res.Get(Min)
+	most, _ := res.Get(Max)
+	mean, known := c.Interval(Avg)
+	if !known { // one value, or none that is finite
+		mean = Interval{math.Inf(-1), math.Inf(1)}
+	}
+	c.plausible = append(c.plausible, Plausible{Avg, mean, known, c.Effective})
+	for _, p := range percentiles {
+		at, ok := res.Get(p.stat)
 		if !ok {
 			continue
 		}
-		at, _ := res.Get(intervalStats[i+1])
-		c.set(i+1, Interval{Low: min(at, rank(lo)), High: max(at, rank(hi))})
+		size := sizes[nearestMonitored(p.q)]
+		lo, hi := stat.QuantileRanks(p.q, int64(size), res.Count)
+		in := Interval{below(least, stat.BeyondRange(1-p.q, size)), beyond(most, stat.BeyondRange(p.q, size))}
+		if lo >= 0 {
+			in.Low = rank(lo)
+		}
+		if hi < res.Count {
+			in.High = rank(hi)
+		}
+		in = Interval{min(at, in.Low), max(at, in.High)}
+		c.plausible = append(c.plausible, Plausible{p.stat, in, lo >= 0 && hi < res.Count, size})
 	}
-	c.Unsupported = unsupported(res, &sizes)
-	return c
+}
+
+// beyond is a plausible value above the largest of a sample, and below one beneath the
+// least. The values of nearly all metrics are positive; of the others nothing is known.
+func beyond(most, factor float64) float64 {
+	if most < 0 {
+		return math.Inf(1)
+	}
+	return most * factor
+}
+
+func below(least, factor float64) float64 {
+	if least < 0 {
+		return math.Inf(-1)
+	}
+	return least / factor
 }
 
 // meanInterval returns the interval of the mean, within the range of the values.
@@ -107,9 +180,13 @@ func meanInterval(res *Result, effective float64, freedom int) Interval {
 
 // unsupported lists the percentiles of a result with too few effective values
 // beyond. Those that are not monitored take the size of the nearest that is; nil
-// stands for a sample of one.
+// stands for a sample of one. Values that are all equal are no sample of times, which
+// differ by nanoseconds, but something that was asked for, such as a length.
 func unsupported(res *Result, sizes *[len(monitored)]float64) []Stat {
 	var out []Stat
+	if least, _ := res.Get(Min); sizes != nil && least == res.values[Max] {
+		return nil
+	}
 	for _, p := range percentiles {
 		if _, ok := res.Get(p.stat); !ok {
 			continue

@@ -99,8 +99,8 @@ func naiveInterval(res *Result, se *series, s Stat) (Interval, bool) {
 		return meanInterval(res, float64(res.Count), int(res.Count)-1), true
 	}
 	sorted := slices.Sorted(slices.Values(se.exact.AppendTo(nil)))
-	lo, hi, ok := stat.QuantileRanks(monitored[slices.Index(intervalStats[:], s)-1], res.Count, res.Count)
-	if !ok {
+	lo, hi := stat.QuantileRanks(monitored[slices.Index(intervalStats[:], s)-1], res.Count, res.Count)
+	if lo < 0 || hi == res.Count {
 		return Interval{}, false
 	}
 	return Interval{sorted[lo] / 1e6, sorted[hi] / 1e6}, true
@@ -167,7 +167,7 @@ func TestConfidenceOfFew(t *testing.T) {
 	every := func(n int, step float64) []float64 {
 		out := make([]float64, n)
 		for i := range out {
-			out[i] = 1e8 + step*float64((i*7919)%n) // a shuffled ramp
+			out[i] = 1e8 + step*float64(i%2) // which counts as many independent values
 		}
 		return out
 	}
@@ -179,15 +179,18 @@ func TestConfidenceOfFew(t *testing.T) {
 		intervals   []Stat
 	}{
 		{"one", every(1, 0), 1, []Stat{P1, P5, P10, P25, P50, P75, P90, P95, P99}, nil},
-		{"five equal", every(5, 0), 5, []Stat{P1, P5, P10, P25, P50, P75, P90, P95, P99}, []Stat{Avg}},
-		{"ten equal", every(10, 0), 10, []Stat{P1, P5, P10, P25, P75, P90, P95, P99}, []Stat{Avg, P50}},
-		{"hundred equal", every(100, 0), 100, []Stat{P1, P99}, []Stat{Avg, P50, P90, P95}},
+		{"five", every(5, 1e-6), 5, []Stat{P1, P5, P10, P25, P50, P75, P90, P95, P99}, []Stat{Avg}},
+		{"ten", every(10, 1e-6), 10, []Stat{P1, P5, P10, P25, P75, P90, P95, P99}, []Stat{Avg, P50}},
+		{"hundred", every(100, 1e-6), 100, []Stat{P1, P99}, []Stat{Avg, P50, P90, P95}},
+		{"thousand", every(1000, 1e-6), 1000, []Stat{P999}, []Stat{Avg, P50, P90, P95, P99}},
+		{"five equal", every(5, 0), 5, nil, []Stat{Avg}},
+		{"hundred equal", every(100, 0), 100, nil, []Stat{Avg, P50, P90, P95}},
 		{"five hundred equal", every(500, 0), 500, nil, []Stat{Avg, P50, P90, P95, P99}},
-		{"thousand equal", every(1000, 0), 1000, []Stat{P999}, []Stat{Avg, P50, P90, P95, P99}},
+		{"thousand equal", every(1000, 0), 1000, nil, []Stat{Avg, P50, P90, P95, P99}},
 	} {
 		res := resultOf(latencySeries(t, test.values))
 		c := res.Confidence
-		if c.Effective != test.effective {
+		if math.Abs(c.Effective-test.effective) > 1e-9 {
 			t.Errorf("%s: effective %v, want %v", test.name, c.Effective, test.effective)
 		}
 		if diff := cmp.Diff(test.unsupported, c.Unsupported); diff != "" {
@@ -197,7 +200,7 @@ func TestConfidenceOfFew(t *testing.T) {
 		for s := range numStats {
 			if in, ok := c.Interval(s); ok {
 				has = append(has, s)
-				if in != (Interval{100, 100}) {
+				if math.Abs(in.Low-100)+math.Abs(in.High-100) > 1e-9 {
 					t.Errorf("%s: %v in %v, want [100, 100]", test.name, s, in)
 				}
 			}

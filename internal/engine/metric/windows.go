@@ -21,7 +21,7 @@ type Window struct {
 	Method   string // how its bounds were found; for one that is absent, why
 	From, To time.Duration
 	Absent   bool
-	Results  Results // rates of what happened in the window: requests that ended, tokens that arrived
+	Results  Results // rates of what happened in the window
 }
 
 // steadyShare is the part of a phase that a steady window must cover.
@@ -44,7 +44,7 @@ func (f *finisher) windows() []Window {
 	}
 	for i := range out {
 		if w := &out[i]; !w.Absent && w.To > w.From {
-			w.Results = f.within(w.From, w.To)
+			w.Results = f.within(w)
 		}
 	}
 	return out
@@ -85,13 +85,21 @@ func (f *finisher) steady(from, w time.Duration) Window {
 	return out
 }
 
-// within returns what happened between two instants.
-func (f *finisher) within(from, to time.Duration) Results {
-	bounds := []time.Duration{from, to}
+// within returns what happened in a window.
+func (f *finisher) within(w *Window) Results {
+	bounds := []time.Duration{w.From, w.To}
 	flow := f.set.timeline.Flows(bounds)[0]
-	long := (to - from).Seconds()
+	long := (w.To - w.From).Seconds()
 	t := &catalogue.Totals{Window: long, Flow: &flow}
 	rows, run := catalogue.Rows(), f.set.opts.run()
+	served, input, output := flow.Succeeded/long, flow.Input/long, flow.Output/long
+	if w.Name == SteadyWindow {
+		served = f.completions(bounds, served)
+		input *= unbiased(served, flow.Succeeded/long)
+		if !f.set.opts.Streaming { // else tokens count when they arrive
+			output *= unbiased(served, flow.Succeeded/long)
+		}
+	}
 	var out Results
 	for i := range rows {
 		r := &rows[i]
@@ -101,13 +109,13 @@ func (f *finisher) within(from, to time.Duration) Results {
 		res := Result{Def: &r.Def}
 		switch r.Tag {
 		case "request_throughput":
-			res.Set(Avg, flow.Succeeded/long)
+			res.Set(Avg, served)
 		case "output_token_throughput":
-			res.Set(Avg, flow.Output/long)
+			res.Set(Avg, output)
 		case "input_token_throughput":
-			res.Set(Avg, flow.Input/long)
+			res.Set(Avg, input)
 		case "total_token_throughput":
-			res.Set(Avg, (flow.Input+flow.Output)/long)
+			res.Set(Avg, input+output)
 		case "requests_started", "requests_ended", "tokens_received":
 			res.Set(Avg, r.Total(t))
 		case "effective_concurrency":
@@ -118,4 +126,33 @@ func (f *finisher) within(from, to time.Duration) Results {
 		}
 	}
 	return out
+}
+
+// completions returns the rate of successes between two bounds, in which each success
+// counts by the share of its time that lies between them; ended, the rate at which they
+// ended there, if this is not known. A window that begins when the slots are full and ends
+// when they no longer are holds n-(c-1) of n ends with c slots, so that their rate is too
+// low. The shares have no such bias: c requests of mean length L that are always in flight
+// make c/L per second, as Little's law demands.
+func (f *finisher) completions(bounds []time.Duration, ended float64) float64 {
+	f.sweep.Cut(timeline.Completions, bounds, func(_ int, ws []timeline.Weight) {
+		var sum, seconds float64
+		for _, w := range ws {
+			sum += w.Value * w.Seconds
+			seconds += w.Seconds
+		}
+		if seconds > 0 {
+			ended = sum / seconds
+		}
+	})
+	return ended
+}
+
+// unbiased returns the factor that turns the rate of what came with the ends of requests
+// into that of what they carried.
+func unbiased(served, ended float64) float64 {
+	if ended <= 0 {
+		return 1
+	}
+	return served / ended
 }

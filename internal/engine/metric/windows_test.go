@@ -110,6 +110,66 @@ func TestNoSteadyWindow(t *testing.T) {
 	}
 }
 
+// TestSteadyUnbiased: c slots whose requests take 0.5 s to 1.5 s make c requests per second,
+// however few there are. Their ends alone would be (c-1)/n too few.
+func TestSteadyUnbiased(t *testing.T) {
+	const repeats = 40
+	for _, slots := range []int{1, 8, 32} {
+		for name, budget := range map[string]int64{"exact": DefaultBudget, "binned": -1} {
+			for _, streaming := range []bool{true, false} {
+				sum := map[string]float64{}
+				for seed := range repeats {
+					o := everything()
+					o.Budget, o.Streaming = budget, streaming
+					w := steadyOf(t, o, slots, 5*slots, rand.New(rand.NewPCG(1, uint64(seed))))
+					for _, tag := range []string{"request_throughput", "input_token_throughput", "output_token_throughput"} {
+						got, _ := w.Results.Find(tag).Get(Avg)
+						sum[tag] += got / repeats
+					}
+				}
+				c := float64(slots)
+				for tag, want := range map[string]float64{"request_throughput": c, "input_token_throughput": 10 * c, "output_token_throughput": 5 * c} {
+					tolerance := 0.03
+					if streaming && tag == "output_token_throughput" {
+						tolerance = 0.1 // what arrived: the first requests all begin without tokens
+					}
+					if got := sum[tag]; math.Abs(got/want-1) > tolerance {
+						t.Errorf("%d slots, %s, streaming %v: %s = %.4g on average, want %.4g", slots, name, streaming, tag, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// steadyOf returns the steady window of a closed loop of n requests.
+func steadyOf(t *testing.T, o Options, slots, n int, rnd *rand.Rand) Window {
+	t.Helper()
+	set, free := newSet(t, o), make([]time.Duration, slots)
+	var end time.Duration
+	for i := range slots {
+		free[i] = time.Second + time.Duration(i)*time.Microsecond
+	}
+	for range n {
+		slot := 0
+		for i := range free {
+			if free[i] < free[slot] {
+				slot = i
+			}
+		}
+		took := 500*ms + time.Duration(rnd.Int64N(int64(time.Second)))
+		r := stream(free[slot], took/5, took/5)
+		if !o.Streaming {
+			r.Answer.Streamed, r.Answer.Chunks = false, r.Answer.Chunks[4:]
+		}
+		set.Observe(r)
+		free[slot] = r.Stamps.End
+		end = max(end, r.Stamps.End)
+	}
+	part := Part{Set: set, Window: end - time.Second, Phase: bench.PhaseStats{Start: time.Second}, Slots: slots}
+	return window(t, part.Finish().Windows, SteadyWindow)
+}
+
 // TestSettled: an open loop whose waiting times rise for its first fifth.
 func TestSettled(t *testing.T) {
 	for name, budget := range map[string]int64{"exact": DefaultBudget, "binned": -1} {

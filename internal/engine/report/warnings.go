@@ -297,7 +297,8 @@ func offeredRate(rep *export.Report) []bench.Warning {
 	if s == nil || s.Saturated || !s.Apart() {
 		return nil
 	}
-	return warn("offered-rate", "%s: random arrivals; the rate of a short run differs from the mean", s.Message)
+	return warn("offered-rate", "asked %s, the random arrivals came at %s: the rate of a short run differs from the mean",
+		verdict.PerSecond(s.AskedRate), verdict.PerSecond(*s.OfferedRate))
 }
 
 func streamClass(rep *export.Report) []bench.Warning {

@@ -116,9 +116,11 @@ type Result struct {
 	Unit      string   `json:"unit" example:"ms"`
 	Value     *float64 `json:"value" example:"412.5"` // null = the run has no such value, or it is infinite
 	Met       bool     `json:"met"`
-	// Uncertain: the limit lies within the 95 % confidence interval of the value, or the
-	// sample is too small for the percentile.
+	// Uncertain: with the same load over unlimited time the outcome may be the other one,
+	// because a plausible value of the statistic is on the other side of the limit.
 	Uncertain bool `json:"uncertain"`
+	// Doubt says why the outcome is uncertain; absent if it is not.
+	Doubt string `json:"doubt,omitempty" example:"the limit is within the confidence interval, 480 to 530 ms"`
 }
 
 // Judge returns the outcome of each objective. A value that a run does not have does not
@@ -136,14 +138,40 @@ func Judge(objectives []Objective, rs metric.Results) []Result {
 			if !math.IsInf(v, 0) {
 				r.Value = &v
 			}
-		}
-		if m := rs.Find(o.Tag); m != nil {
-			in, ok := m.Confidence.Interval(o.Stat)
-			r.Uncertain = !m.Confidence.Supported(o.Stat) || ok && in.Low < o.Limit && o.Limit < in.High
+			r.Doubt = o.doubt(rs.Find(o.Tag), r.Met)
+			r.Uncertain = r.Doubt != ""
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// doubt returns why a plausible value of the statistic has the other outcome; empty if none
+// has.
+func (o *Objective) doubt(m *metric.Result, met bool) string {
+	if m == nil {
+		return ""
+	}
+	p := m.Confidence.Plausible(o.Stat)
+	switch {
+	case p == nil || o.Op.holds(p.Low, o.Limit) == met && o.Op.holds(p.High, o.Limit) == met:
+		return ""
+	case p.Observed:
+		return fmt.Sprintf("the limit is within the confidence interval, %.4g to %s", p.Low, figure(p.High, m.Def.Unit))
+	case m.Count == 1:
+		return fmt.Sprintf("one value is too few to be sure of the %s", o.Stat)
+	case p.Effective < nearlyAll*float64(m.Count):
+		return fmt.Sprintf("%d values, worth %.0f independent ones, are too few to be sure of the %s", m.Count, max(1, p.Effective), o.Stat)
+	}
+	return fmt.Sprintf("%d values are too few to be sure of the %s", m.Count, o.Stat)
+}
+
+// nearlyAll is the share of values from which on they count as independent in words.
+const nearlyAll = 0.9
+
+// figure formats a value with its unit.
+func figure(v float64, unit string) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.4g %s", v, unit), " ratio")
 }
 
 // value returns the statistic of an objective.
@@ -175,15 +203,15 @@ func (r *Result) Line() string {
 	if r.Value == nil {
 		text += "no value"
 	} else {
-		text += strings.TrimSuffix(fmt.Sprintf("%.4g %s", *r.Value, r.Unit), " ratio")
+		text += figure(*r.Value, r.Unit)
 	}
-	switch {
-	case !r.Met:
-		text += ", missed"
-	case r.Uncertain:
-		text += ", met, but the limit is within the confidence interval"
-	default:
+	if r.Met {
 		text += ", met"
+	} else {
+		text += ", missed"
+	}
+	if r.Doubt != "" {
+		text += ", but " + r.Doubt
 	}
 	return text
 }

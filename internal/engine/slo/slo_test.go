@@ -60,24 +60,44 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestJudge judges a run of 200 requests, of which 20 fail, that take 1 ms, 2 ms and so on.
-func TestJudge(t *testing.T) {
+// judged returns the outcome of an objective for requests of these latencies in
+// milliseconds, of which those from the failing-th on fail.
+func judged(t *testing.T, objective string, failing int, latencies ...float64) Result {
+	t.Helper()
 	set, err := metric.NewSet(metric.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 200 {
+	for i, ms := range latencies {
 		start := time.Duration(i+1) * time.Second
-		r := &bench.Record{Stamps: bench.Stamps{Start: start, End: start + time.Duration(i+1)*time.Millisecond}}
+		r := &bench.Record{Stamps: bench.Stamps{Start: start, End: start + time.Duration(ms*float64(time.Millisecond))}}
 		r.Answer.Chunks = []bench.Chunk{{At: r.Stamps.End}}
-		if i >= 180 {
+		if i >= failing {
 			r.Answer.Failure = &bench.Failure{Class: bench.ServerError}
 		}
 		set.Observe(r)
 	}
-	rs := set.Final(200*time.Second, bench.PhaseStats{})
-	for text, want := range map[string]string{
-		"p50(request_latency) < 150ms":     "p50(request_latency) < 150ms: 90.5 ms, met, but the limit is within the confidence interval",
+	o, err := Parse(objective, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Judge([]Objective{o}, set.Final(200*time.Second, bench.PhaseStats{}))
+	if Passed(got) != got[0].Met {
+		t.Errorf("%s: passed is %v", objective, Passed(got))
+	}
+	return got[0]
+}
+
+// TestJudge judges 180 requests that take 1 ms to 180 ms in no order, and 20 that fail.
+func TestJudge(t *testing.T) {
+	var latencies []float64
+	for i := range 200 {
+		latencies = append(latencies, float64((i*77)%180+1)) // 77 and 180 have no common divisor
+	}
+	for objective, want := range map[string]string{
+		"p50(request_latency) < 95ms":      "p50(request_latency) < 95ms: 90.5 ms, met, but the limit is within the confidence interval, 77 to 104 ms",
+		"p50(request_latency) < 80ms":      "p50(request_latency) < 80ms: 90.5 ms, missed, but the limit is within the confidence interval, 77 to 104 ms",
+		"p50(request_latency) < 150ms":     "p50(request_latency) < 150ms: 90.5 ms, met",
 		"p50(request_latency) < 10ms":      "p50(request_latency) < 10ms: 90.5 ms, missed",
 		"max(request_latency) <= 180ms":    "max(request_latency) <= 180ms: 180 ms, met",
 		"max(request_latency) < 180":       "max(request_latency) < 180: 180 ms, missed",
@@ -86,19 +106,48 @@ func TestJudge(t *testing.T) {
 		"p99(adj_request_latency) < 1000s": "p99(adj_request_latency) < 1000s: no value, missed",
 		"avg(input_sequence_length) > 0":   "avg(input_sequence_length) > 0: no value, missed",
 	} {
-		o, err := Parse(text, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := Judge([]Objective{o}, rs)
-		if line := got[0].Line(); line != want {
-			t.Errorf("%s, want %s", line, want)
-		}
-		if Passed(got) != got[0].Met {
-			t.Errorf("%s: passed is %v", text, Passed(got))
+		got := judged(t, objective, 180, latencies...)
+		if line := got.Line(); line != want || got.Uncertain != (got.Doubt != "") {
+			t.Errorf("%s, uncertain %v, want %s", line, got.Uncertain, want)
 		}
 	}
 	if !Passed(nil) {
 		t.Error("a run without objectives does not pass")
+	}
+}
+
+// TestFewValues: an outcome is uncertain only if a plausible value has the other one, however
+// small the sample is.
+func TestFewValues(t *testing.T) {
+	var twenty []float64
+	for i := range 20 {
+		twenty = append(twenty, float64(20+(i*7)%20)) // 20 ms to 39 ms
+	}
+	rising := make([]float64, 100)
+	for i := range rising {
+		rising[i] = float64(i + 1)
+	}
+	for _, tt := range []struct {
+		objective, want string
+		latencies       []float64
+	}{
+		{"p95(request_latency) < 50000ms", "38.05 ms, met", twenty},
+		{"p95(request_latency) < 45ms", "38.05 ms, met, but 20 values are too few to be sure of the p95", twenty},
+		{"p95(request_latency) < 38ms", "38.05 ms, missed, but 20 values are too few to be sure of the p95", twenty},
+		{"p95(request_latency) < 25ms", "38.05 ms, missed", twenty},
+		{"p95(request_latency) > 1ms", "38.05 ms, met", twenty},
+		{"p25(request_latency) > 1ms", "24.75 ms, met", twenty},
+		{"p25(request_latency) > 24ms", "24.75 ms, met, but the limit is within the confidence interval, 21 to 29 ms", twenty},
+		{"avg(request_latency) < 30ms", "29.5 ms, met, but the limit is within the confidence interval, 26.73 to 32.27 ms", twenty},
+		{"avg(request_latency) < 33ms", "29.5 ms, met", twenty},
+		{"p99(request_latency) < 10s", "20 ms, met", []float64{20}},
+		{"p99(request_latency) < 1s", "20 ms, met, but one value is too few to be sure of the p99", []float64{20}},
+		{"avg(request_latency) < 10s", "20 ms, met, but one value is too few to be sure of the avg", []float64{20}},
+		{"p95(request_latency) < 110ms", "95.05 ms, met, but 100 values, worth 11 independent ones, are too few to be sure of the p95", rising},
+	} {
+		got := judged(t, tt.objective, len(tt.latencies), tt.latencies...)
+		if want := tt.objective + ": " + tt.want; got.Line() != want {
+			t.Errorf("%s, want %s", got.Line(), want)
+		}
 	}
 }

@@ -22,12 +22,29 @@ func MeanMargin(deviation float64, n int64, effective float64, freedom int) floa
 
 // QuantileRanks returns the ranks, from 0, of the two of n values in ascending order
 // between which the quantile q lies, if the values are worth size independent
-// ones. False if size is too small for one of them.
-func QuantileRanks(q float64, size, n int64) (lo, hi int64, ok bool) {
-	if lo, hi, ok = orderBounds(size, q); !ok {
-		return 0, 0, false
+// ones. If size is too small for one of them, it is -1 or n.
+func QuantileRanks(q float64, size, n int64) (lo, hi int64) {
+	lo, hi = -1, n
+	from, to := orderBounds(size, q)
+	if from >= 1 {
+		lo = scaleRank(from, size, n)
 	}
-	return scaleRank(lo, size, n), scaleRank(hi, size, n), true
+	if to <= size {
+		hi = scaleRank(to, size, n)
+	}
+	return lo, hi
+}
+
+// BeyondRange returns a factor for the quantile q that the largest of a few values does not
+// bound: the quantile is at most that value times the factor, if the tail is not heavier
+// than that of a Pareto distribution with index 1, whose mean is infinite. The largest of
+// size independent values is, with 97.5 % probability, at least the quantile u for which
+// u^size = 0.025; from there to q such a tail grows by (1-u)/(1-q) (Weissman, JASA 73,
+// 1978). By symmetry, the least of the values divided by the factor for 1-q bounds a low
+// quantile.
+func BeyondRange(q, size float64) float64 {
+	u := math.Pow((1-Level)/2, 1/max(1, size))
+	return max(1, (1-u)/(1-q))
 }
 
 // scaleRank turns the k-th of size values, from 1, into a rank among n, from 0.
@@ -59,20 +76,18 @@ func studentQuantile(v int) float64 {
 // orderBounds returns the ranks, from 1, of the two order statistics of n
 // independent values between which the quantile p lies with at least 95 %
 // probability, 2.5 % at most on each side (David and Nagaraja, Order Statistics,
-// §7.1): the number of values below the quantile is binomial. False if n is too
-// small for one of them.
-func orderBounds(n int64, p float64) (lo, hi int64, ok bool) {
+// §7.1): the number of values below the quantile is binomial. If n is too small for one
+// of them, it is 0 or n+1.
+func orderBounds(n int64, p float64) (lo, hi int64) {
 	if n < 1 {
-		return 0, 0, false
+		return 0, n + 1
 	}
 	const tail = (1 - Level) / 2
 	if n > 1_000_000 { // normal to better than one part in a thousand of the deviation
 		mean, deviation := float64(n)*p, math.Sqrt(float64(n)*p*(1-p))
-		return int64(mean - normal975*deviation), int64(math.Ceil(mean+normal975*deviation)) + 1, true
+		return int64(mean - normal975*deviation), int64(math.Ceil(mean+normal975*deviation)) + 1
 	}
-	lo = binomialQuantile(n, p, tail)
-	hi = n + 1 - binomialQuantile(n, 1-p, tail)
-	return lo, hi, lo >= 1 && hi <= n
+	return binomialQuantile(n, p, tail), n + 1 - binomialQuantile(n, 1-p, tail)
 }
 
 // binomialQuantile returns the largest r such that fewer than r successes in n

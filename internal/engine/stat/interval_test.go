@@ -17,17 +17,17 @@ func TestOrderBounds(t *testing.T) {
 		ok     bool
 	}{
 		{5, 0.5, 0, 6, false}, {6, 0.5, 1, 6, true}, {10, 0.5, 2, 9, true}, {20, 0.5, 6, 15, true}, {100, 0.5, 40, 61, true},
-		{367, 0.99, 0, 368, false}, {368, 0.99, 0, 368, true}, {0, 0.5, 0, 0, false},
+		{367, 0.99, 0, 368, false}, {368, 0.99, 0, 368, true}, {0, 0.5, 0, 1, false},
 	} {
-		lo, hi, ok := orderBounds(test.n, test.p)
-		if ok != test.ok || hi != test.hi || test.p == 0.5 && lo != test.lo {
-			t.Errorf("orderBounds(%d, %v) = %d, %d, %v, want %d, %d, %v", test.n, test.p, lo, hi, ok, test.lo, test.hi, test.ok)
+		lo, hi := orderBounds(test.n, test.p)
+		if ok := lo >= 1 && hi <= test.n; ok != test.ok || hi != test.hi || test.p == 0.5 && lo != test.lo {
+			t.Errorf("orderBounds(%d, %v) = %d, %d, %v, want %d, %d, %v", test.n, test.p, lo, hi, lo >= 1 && hi <= test.n, test.lo, test.hi, test.ok)
 		}
 	}
 	for _, n := range []int64{30, 500, 5000} {
 		for _, p := range []float64{0.50, 0.90, 0.95, 0.99} {
-			lo, hi, ok := orderBounds(n, p)
-			if !ok {
+			lo, hi := orderBounds(n, p)
+			if lo < 1 || hi > n {
 				continue
 			}
 			if below, above := binomialCDF(n, p, lo-1), 1-binomialCDF(n, p, hi-1); below > 0.025+1e-9 || above > 0.025+1e-9 {
@@ -39,8 +39,8 @@ func TestOrderBounds(t *testing.T) {
 		}
 	}
 	// The normal approximation takes over without a jump.
-	lo, hi, _ := orderBounds(1_000_000, 0.95)
-	wantLo, wantHi, _ := orderBounds(1_000_001, 0.95)
+	lo, hi := orderBounds(1_000_000, 0.95)
+	wantLo, wantHi := orderBounds(1_000_001, 0.95)
 	if math.Abs(float64(lo-wantLo)) > 3 || math.Abs(float64(hi-wantHi)) > 3 {
 		t.Errorf("at a million: %d, %d, beyond: %d, %d", lo, hi, wantLo, wantHi)
 	}
@@ -77,5 +77,22 @@ func TestSupports(t *testing.T) {
 		if got := Supports(tt.size, tt.q); got != tt.want {
 			t.Errorf("Supports(%v, %v) = %v, want %v", tt.size, tt.q, got, tt.want)
 		}
+	}
+}
+
+// TestBeyondRange compares with the definition: of a Pareto distribution with index 1, the
+// largest of n values times the factor is below the quantile in 2.5 % of all samples.
+func TestBeyondRange(t *testing.T) {
+	for _, n := range []float64{1, 2, 20, 58} {
+		for _, q := range []float64{0.95, 0.99} {
+			quantile := 1 / (1 - q) // of F(x) = 1 - 1/x
+			below := math.Pow(1-BeyondRange(q, n)/quantile, n)
+			if math.Abs(below-0.025) > 1e-9 {
+				t.Errorf("BeyondRange(%v, %v) = %v, which is too little in %.2f %% of all samples", q, n, BeyondRange(q, n), 100*below)
+			}
+		}
+	}
+	if got := BeyondRange(0.5, 1000); got != 1 {
+		t.Errorf("the factor of a quantile within the sample is %v, want 1", got)
 	}
 }

@@ -91,15 +91,27 @@ func (c *Cache) judge() {
 
 // line describes the cache in one line.
 func (c *Cache) line() string {
-	theory := ""
+	var facts []string
+	if c.Cached != nil {
+		facts = append(facts, percent(*c.Cached)+" of prompt tokens cached")
+	}
 	if c.Theoretical != nil {
-		theory = ", " + percent(*c.Theoretical) + " in theory"
+		facts = append(facts, percent(*c.Theoretical)+" in theory")
 	}
-	repeated := percent(c.RepeatedPrompts) + " of prompts repeated"
+	if c.RepeatedPrompts == 0 {
+		facts = append(facts, "no repeated prompts")
+	} else {
+		facts = append(facts, percent(c.RepeatedPrompts)+" of prompts repeated")
+	}
+	if input := percent(c.RepeatedInput); c.Basis == "workload" && input != percent(c.RepeatedPrompts) {
+		facts = append(facts, input+" of the input")
+	}
+	state := string(c.State)
 	if c.Cached == nil {
-		return "expected " + string(c.State) + ": " + repeated + theory + ", the server reports no cached tokens"
+		state = "expected " + state
+		facts = append(facts, "server reports no cached tokens")
 	}
-	return string(c.State) + ": " + percent(*c.Cached) + " of prompt tokens cached" + theory + ", " + repeated
+	return state + " (" + strings.Join(facts, ", ") + ")"
 }
 
 // percent formats a share. Only 0 is formatted as 0, and only 1 as 100.

@@ -30,15 +30,15 @@ func TestCache(t *testing.T) {
 	}{
 		{map[string]float64{}, "none"},
 		{map[string]float64{unique: 1}, "none"}, // an endpoint without text
-		{map[string]float64{unique: 1, repeated: 0}, "expected cold: 0 % of prompts repeated, the server reports no cached tokens"},
-		{map[string]float64{unique: 0.1, repeated: 87.5}, "expected warm: 90 % of prompts repeated, the server reports no cached tokens"},
-		{map[string]float64{unique: 1, repeated: 0, theory: 35.04}, "expected mixed: 0 % of prompts repeated, 35 % in theory, the server reports no cached tokens"},
-		{map[string]float64{unique: 1, repeated: 0, cached: 4.999}, "cold: 5 % of prompt tokens cached, 0 % of prompts repeated"},
-		{map[string]float64{unique: 1, repeated: 0, cached: 5}, "mixed: 5 % of prompt tokens cached, 0 % of prompts repeated"},
-		{map[string]float64{unique: 0.0001, repeated: 99.99, cached: 74.99}, "mixed: 75 % of prompt tokens cached, 99.9 % of prompts repeated"},
-		{map[string]float64{unique: 0.9999, repeated: 0.01, cached: 75}, "warm: 75 % of prompt tokens cached, < 0.1 % of prompts repeated"},
-		{map[string]float64{unique: 0.1, repeated: 90, cached: 0}, "cold: 0 % of prompt tokens cached, 90 % of prompts repeated"},
-		{map[string]float64{unique: 0.5, repeated: 50, cached: 62.5, theory: 71}, "mixed: 62.5 % of prompt tokens cached, 71 % in theory, 50 % of prompts repeated"},
+		{map[string]float64{unique: 1, repeated: 0}, "expected cold (no repeated prompts, server reports no cached tokens)"},
+		{map[string]float64{unique: 0.1, repeated: 87.5}, "expected warm (90 % of prompts repeated, 87.5 % of the input, server reports no cached tokens)"},
+		{map[string]float64{unique: 1, repeated: 0, theory: 35.04}, "expected mixed (35 % in theory, no repeated prompts, server reports no cached tokens)"},
+		{map[string]float64{unique: 1, repeated: 0, cached: 4.999}, "cold (5 % of prompt tokens cached, no repeated prompts)"},
+		{map[string]float64{unique: 1, repeated: 0, cached: 5}, "mixed (5 % of prompt tokens cached, no repeated prompts)"},
+		{map[string]float64{unique: 0.0001, repeated: 99.99, cached: 74.99}, "mixed (75 % of prompt tokens cached, 99.9 % of prompts repeated)"},
+		{map[string]float64{unique: 0.9999, repeated: 0.01, cached: 75}, "warm (75 % of prompt tokens cached, < 0.1 % of prompts repeated)"},
+		{map[string]float64{unique: 0.1, repeated: 90, cached: 0}, "cold (0 % of prompt tokens cached, 90 % of prompts repeated)"},
+		{map[string]float64{unique: 0.5, repeated: 50, cached: 62.5, theory: 71}, "mixed (62.5 % of prompt tokens cached, 71 % in theory, 50 % of prompts repeated)"},
 	} {
 		got := "none"
 		if c := NewCache(cacheResults(t, tt.values)); c != nil {

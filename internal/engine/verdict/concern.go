@@ -248,7 +248,7 @@ func shortCause(code string) string {
 	case "tick-lag", "scheduler-latency":
 		return "short of CPU"
 	case "send-lag":
-		return "slow to write"
+		return "slow to send"
 	case "schedule-lag", "rate-not-delivered":
 		return "sent late"
 	case "concurrency-not-delivered":

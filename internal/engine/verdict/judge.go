@@ -188,7 +188,7 @@ func delivered(l *Load) []Reason {
 	switch {
 	case l.Open && !l.Capped && l.Offered > 0:
 		r := share("rate-not-delivered", undelivered(l), fmt.Sprintf(
-			"requests were sent late: %s were due and %s were sent", perSecond(l.Offered), perSecond(l.Delivered)))
+			"requests were sent late: %s were due and %s were sent", PerSecond(l.Offered), PerSecond(l.Delivered)))
 		if l.Late <= lateEnd {
 			r.Level = OK
 		}

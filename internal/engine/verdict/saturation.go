@@ -136,9 +136,9 @@ func (d *Demand) fallingBehind(span, first time.Duration) bool {
 
 // sentence returns the message.
 func (s *Saturation) sentence() string {
-	text := "asked " + perSecond(s.AskedRate)
+	text := "asked " + PerSecond(s.AskedRate)
 	if s.SentRate != nil && !s.Saturated {
-		text += ", sent " + perSecond(*s.SentRate)
+		text += ", sent " + PerSecond(*s.SentRate)
 	}
 	if !s.Saturated {
 		return text
@@ -148,9 +148,9 @@ func (s *Saturation) sentence() string {
 		served = *s.AchievedRate
 	}
 	if s.Dropped > 0 {
-		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %d requests were dropped", perSecond(served), s.Dropped)
+		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %d requests were dropped", PerSecond(served), s.Dropped)
 	}
-	text += fmt.Sprintf(", served %s, the queue grew to %d: ", perSecond(served), s.BacklogMax)
+	text += fmt.Sprintf(", served %s, the queue grew to %d: ", PerSecond(served), s.BacklogMax)
 	bounds := "percentiles are lower bounds"
 	if served == 0 {
 		return text + "the server finished no request"
@@ -175,11 +175,11 @@ func (s *Saturation) CutOff() string {
 	}
 	return fmt.Sprintf("asked %s, served %s, the queue grew to %d: %s %% of the requests were cut off when the grace period ended, "+
 		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds",
-		perSecond(s.AskedRate), perSecond(*s.AchievedRate), s.BacklogMax, figure(100*s.CutShare))
+		PerSecond(s.AskedRate), PerSecond(*s.AchievedRate), s.BacklogMax, figure(100*s.CutShare))
 }
 
-// perSecond formats a rate with at least three digits.
-func perSecond(x float64) string {
+// PerSecond formats a rate with at least three digits.
+func PerSecond(x float64) string {
 	if x >= 100 {
 		return fmt.Sprintf("%.0f/s", x)
 	}

@@ -27,6 +27,7 @@ const (
 	evenRateLevel
 	decodeRateLevel
 	tokensLevel
+	servedLevel
 	numLevels
 )
 
@@ -170,8 +171,10 @@ func (b *bins) step(s *Step) {
 	switch s.What {
 	case RequestBegins:
 		add(runningLevel, 1)
+		add(servedLevel, s.Delta)
 	case RequestEnds:
 		add(runningLevel, -1)
+		add(servedLevel, s.Delta)
 	case PrefillBegins:
 		add(prefillingLevel, 1)
 		add(prefillRateLevel, s.Delta)
@@ -266,7 +269,7 @@ func levelOf(mean *[numLevels]float64) level {
 	l := level{
 		running: mean[runningLevel], prefilling: mean[prefillingLevel], decoding: mean[decodingLevel],
 		prefillRate: mean[prefillRateLevel], evenRate: mean[evenRateLevel], decodeRate: mean[decodeRateLevel],
-		tokens: mean[tokensLevel], gaps: 1,
+		tokens: mean[tokensLevel], served: mean[servedLevel], gaps: 1,
 	}
 	l.settle()
 	return l

@@ -8,6 +8,7 @@ type Curve uint8
 const (
 	None Curve = iota // no curve
 	Concurrency
+	Completions // successes per second: each counts evenly over the time that it took
 	Decodes
 	Prefills
 	DecodeRate
@@ -26,7 +27,7 @@ const (
 // needs returns which facts about requests a curve is computed from.
 func (c Curve) needs() (first, isl, osl bool) {
 	switch c {
-	case None, Concurrency:
+	case None, Concurrency, Completions:
 		return false, false, false
 	case Decodes, Prefills, TokensInFlight:
 		return true, false, false
@@ -48,6 +49,8 @@ func (c Curve) value(l *level) (v, share float64) {
 	switch c {
 	case Concurrency:
 		return l.running, 1
+	case Completions:
+		return l.served, 1
 	case Decodes:
 		return l.decoding, 1
 	case Prefills:

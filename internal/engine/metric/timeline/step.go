@@ -18,7 +18,7 @@ type Change uint8
 
 // The changes.
 const (
-	RequestBegins Change = iota
+	RequestBegins Change = iota // delta is the share of the request per second, of a success
 	RequestEnds
 	PrefillBegins
 	PrefillEnds
@@ -35,6 +35,7 @@ type level struct {
 	evenRate    float64 // by the time from the first event to the end
 	prefillRate float64
 	tokens      float64
+	served      float64 // shares of the successes in flight per second
 
 	// Numbers of requests and of gaps in which tokens are made. They are whole in
 	// an instant; in a bin they are means, except gaps.
@@ -46,8 +47,10 @@ func (l *level) apply(s *Step) {
 	switch s.What {
 	case RequestBegins:
 		l.running++
+		l.served += s.Delta
 	case RequestEnds:
 		l.running--
+		l.served += s.Delta
 	case PrefillBegins:
 		l.prefilling++
 		l.prefillRate += s.Delta
@@ -75,6 +78,9 @@ func (l *level) apply(s *Step) {
 // adding and subtracting fractions leaves a remainder. It is called when all
 // steps of an instant are taken.
 func (l *level) settle() {
+	if l.running == 0 {
+		l.served = 0
+	}
 	if l.gaps == 0 {
 		l.decodeRate = 0
 	}
@@ -100,7 +106,11 @@ func (r *Request) Steps(dst []Step, gaps []float64) []Step {
 
 // outline appends the changes at the start, the first content and the end.
 func (r *Request) outline(dst []Step) []Step {
-	dst = append(dst, Step{r.Start, 0, RequestBegins}, Step{r.End, 0, RequestEnds})
+	share := 0.0
+	if long := (r.End - r.Start).Seconds(); r.OK && long > 0 {
+		share = 1 / long
+	}
+	dst = append(dst, Step{r.Start, share, RequestBegins}, Step{r.End, -share, RequestEnds})
 	if r.First == 0 {
 		return dst
 	}
