@@ -42,6 +42,7 @@ type DatasetFile struct {
 	Path    string
 	Records []json.RawMessage // instead of Path
 	Format  string            // empty = unknown
+	Columns bool              // the document names columns
 }
 
 // Detected is what the first record says of a dataset.

@@ -85,6 +85,6 @@ func detect(d config.DatasetFile) (config.Detected, error) {
 	if d.FS != nil {
 		f.MaxBytes = file.UntrustedMaxBytes
 	}
-	name, timed, err := source.Detect(context.Background(), f, d.Format, dataset.Formats())
+	name, timed, err := source.Detect(context.Background(), f, source.Known{Format: d.Format, Columns: d.Columns}, dataset.Formats())
 	return config.Detected{Format: name, Timed: timed}, err
 }

@@ -28,8 +28,8 @@ func rawPayload() source.Format {
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			folder := o.File.IsFolder()
 			return func(record file.Record) ([]source.Row, []string) {
-				if !json.Valid(record.Data) || record.Data[0] != '{' {
-					return nil, []string{"a body must be a JSON object"}
+				if err := file.CheckObject(record.Data); err != nil {
+					return nil, []string{err.Error()}
 				}
 				r := payloads(o.Tokenizer, bytes.Clone(record.Data))
 				if folder {

@@ -192,7 +192,7 @@ func TestProblems(t *testing.T) {
 		{"mooncake_trace", `{"payload": {}}`, "payload: must be an object, not empty, not {}"},
 		{"mooncake_trace", `{"payload": {"a": 1}, "extra": {"b": 2}}`, "extra: a payload is sent as it is"},
 		{"mooncake_trace", `[1]`, "must be a JSON object, one on each line"},
-		{"mooncake_trace", `{"input_length": 5`, "not valid JSON: unexpected end of JSON input"},
+		{"mooncake_trace", `{"input_length": 5`, "unexpected end of JSON at column 19"},
 		{"mooncake_trace", "{\"text_input\": \"\xff\"}", "the record is not valid UTF-8"},
 		{"bailian_trace", `{}`, "chat_id is missing"},
 		{"burst_gpt_trace", `{"Timestamp": 3, "Request tokens": "x", "Response tokens": 2}`, `Request tokens: must be an integer from 0 to 16777216, not "x"`},
