@@ -19,7 +19,7 @@ func (f filler) detect(d *Dataset, path string) {
 		f.options.Untrusted && len(f.options.DataRoots) == 0 && d.Path != "" {
 		return
 	}
-	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: f.has(path + ".columns")}
+	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: f.has(path + ".columns"), Endpoint: f.doc.Benchmark.Endpoint.Type}
 	if f.options.Untrusted && d.Path != "" {
 		file.FS, file.Path = sandbox.FS(d.Path, f.roots())
 	}

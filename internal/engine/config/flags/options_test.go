@@ -302,8 +302,12 @@ func TestFormatIsDetected(t *testing.T) {
 		})
 	}
 	d, _ := load(t, "benchmark: {dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", config.LoadOptions{Choices: plan.Choices(), Untrusted: true})
+	if got := d.Benchmark.Datasets[0].Format; got != "chat_messages" {
+		t.Errorf("inline records: format = %q, want chat_messages", got)
+	}
+	d, _ = load(t, "benchmark: {endpoint: {type: raw}, dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", config.LoadOptions{Choices: plan.Choices(), Untrusted: true})
 	if got := d.Benchmark.Datasets[0].Format; got != "raw_payload" {
-		t.Errorf("inline records: format = %q, want raw_payload", got)
+		t.Errorf("inline records for the endpoint type raw: format = %q, want raw_payload", got)
 	}
 	if err := os.WriteFile("in.jsonl", []byte(`{"ask": "a", "text": "b"}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 type Head struct {
 	Container string // as [file.Reader.Container] names it
 	Folder    bool   // the file is the first of a folder
+	Chat      bool   // the endpoint type takes chat messages; of others, messages are whole bodies
 	Members   map[string]json.RawMessage
 }
 
@@ -52,6 +53,7 @@ func (h *Head) First(name string) map[string]json.RawMessage {
 type Known struct {
 	Format  string // empty = unknown
 	Columns bool   // the user names columns
+	Bodies  bool   // the endpoint type takes no chat messages, so that they are whole bodies
 }
 
 // Detect returns the format of a file by its first record, unless its name is known, and
@@ -66,6 +68,7 @@ func Detect(ctx context.Context, f file.File, known Known, formats []Format) (fo
 	if err != nil {
 		return "", false, err
 	}
+	h.Chat = !known.Bodies
 	if format = known.Format; format == "" {
 		if format, err = h.format(known, formats); err != nil {
 			return "", false, err

@@ -110,7 +110,7 @@ func TestMooncake(t *testing.T) {
 		`s deltas_without_responses: [at 60ms isl 30 osl 0 {"top_p":0.5}] [after 1.5s isl 700 osl 0]`,
 		"session_000002 deltas_without_responses: [isl 1 osl 4 Hello]",
 		`session_000003 message_array_with_responses: [at 70ms isl 1 osl 0 [{"role":"user","content":"x"}] [{"type":"function"}]]`,
-		`p message_array_with_responses: [at 80ms isl 0 osl 0 {"model":"m","prompt":"p"}] [at 90ms isl 0 osl 0 {"model":"m","prompt":"q"}]`,
+		`p message_array_with_responses: [at 80ms isl 1 osl 0 {"model":"m","prompt":"p"}] [at 90ms isl 1 osl 0 {"model":"m","prompt":"q"}]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
