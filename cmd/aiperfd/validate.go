@@ -97,7 +97,7 @@ func isDataset(name string) bool {
 	for _, packed := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, packed)
 	}
-	return slices.Contains([]string{".jsonl", ".csv", ".tsv", ".parquet", ".arrow"}, filepath.Ext(name))
+	return slices.Contains([]string{".jsonl", ".txt", ".csv", ".tsv", ".parquet", ".arrow"}, filepath.Ext(name))
 }
 
 // validateDataset checks a dataset; an empty format is detected.
@@ -106,7 +106,7 @@ func validateDataset(cmd *cobra.Command, format, name string, blockSize int) err
 	if f.IsPipe() {
 		return exitError{exitUsage, fmt.Errorf("%s: can be read only once, so that nothing is left for a run", name)}
 	}
-	format, _, err := source.Detect(cmd.Context(), f, strings.ReplaceAll(format, "-", "_"), dataset.Formats())
+	format, _, err := source.Detect(cmd.Context(), f, source.Known{Format: strings.ReplaceAll(format, "-", "_")}, dataset.Formats())
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("%s: %w", name, err)}
 	}

@@ -11,40 +11,60 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// bodies compares the complete request bodies of a dataset, which are sent as they are,
+// bodies compares the request bodies of a dataset, or the members that it gives of them,
 // with the options of the run. It is safe for concurrent use.
 type bodies struct {
 	mu            sync.Mutex
 	read          int    // guarded by mu
 	stream, model int    // guarded by mu; bodies that contradict the options
-	example       string // guarded by mu; the first of them
+	unnamed       int    // guarded by mu; complete bodies that lack a model
+	example       string // guarded by mu; the first of all these
 }
 
 // add compares the bodies of a conversation.
 func (b *bodies) add(c *bench.Conversation, p *plan.Plan) {
 	for i := range c.Turns {
+		t := &c.Turns[i]
 		var body struct {
 			Stream *bool  `json:"stream"`
 			Model  string `json:"model"`
 		}
-		if t := &c.Turns[i]; t.Payload == nil || json.Unmarshal(t.Payload, &body) != nil {
+		complete := t.Payload != nil
+		raw := t.Payload
+		if !complete {
+			raw, body.Model = t.ExtraBody, t.Model
+		}
+		if raw == nil && t.Messages == nil || raw != nil && json.Unmarshal(raw, &body) != nil {
 			continue
 		}
-		stream := p.Kind.Caps.Streams && p.Settings.Streaming != (body.Stream != nil && *body.Stream)
+		streams := body.Stream != nil && *body.Stream
+		stream := p.Kind.Caps.Streams && (complete || body.Stream != nil) && p.Settings.Streaming != streams
 		model := body.Model != "" && len(p.Models.Names) > 0 && !slices.Contains(p.Models.Names, body.Model)
+		unnamed := complete && body.Model == "" && namesModel(p)
 		b.mu.Lock()
 		b.read++
-		if stream {
-			b.stream++
-		}
-		if model {
-			b.model++
-		}
-		if b.example == "" && (stream || model) {
+		b.stream += count(stream)
+		b.model += count(model)
+		b.unnamed += count(unnamed)
+		if b.example == "" && (stream || model || unnamed) {
 			b.example = fmt.Sprintf("turn %d of conversation %s", i, c.ID)
 		}
 		b.mu.Unlock()
 	}
+}
+
+// count is 1 if a body has a property.
+func count(has bool) int {
+	if has {
+		return 1
+	}
+	return 0
+}
+
+// namesModel reports whether the bodies of the endpoint type name the model, as those of
+// OpenAI's API do.
+func namesModel(p *plan.Plan) bool {
+	return strings.HasPrefix(p.Kind.Path, "/v1/") && p.Settings.PathModel == ""
 }
 
 // warning returns the warning about contradictions; empty = there are none.
@@ -52,15 +72,21 @@ func (b *bodies) warning() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var what []string
-	if b.stream > 0 {
-		what = append(what, fmt.Sprintf("%d have another value of stream than the options (--streaming)", b.stream))
-	}
-	if b.model > 0 {
-		what = append(what, fmt.Sprintf("%d have a model that is not one of the run's (--model)", b.model))
+	for _, found := range []struct {
+		n    int
+		what string
+	}{
+		{b.stream, "with another value of stream than the options (--streaming)"},
+		{b.model, "with a model that is not one of the run's (--model)"},
+		{b.unnamed, "without a model, which this format does not add"},
+	} {
+		if found.n > 0 {
+			what = append(what, fmt.Sprintf("%d %s", found.n, found.what))
+		}
 	}
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the request bodies of the dataset are sent as they are; of %d that were read, %s; the first is %s",
+	return fmt.Sprintf("what the dataset has of request bodies is sent as it is; of %d that were read, %s; the first is %s",
 		b.read, strings.Join(what, ", "), b.example)
 }

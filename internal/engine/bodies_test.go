@@ -14,21 +14,30 @@ func TestBodies(t *testing.T) {
 	p := &plan.Plan{}
 	p.Kind, p.Settings.Streaming = kind, true
 	p.Models.Names = []string{"m"}
-	tests := []struct{ name, body, want string }{
-		{"as requested", `{"stream":true,"model":"m"}`, ""},
-		{"without a model", `{"stream":true}`, ""},
-		{"not streamed", `{"model":"m"}`, "of 1 that were read, 1 have another value of stream than the options (--streaming); the first is turn 0 of conversation c"},
-		{"both", `{"stream":false,"model":"x"}`, "of 1 that were read, 1 have another value of stream than the options (--streaming), " +
-			"1 have a model that is not one of the run's (--model); the first is turn 0 of conversation c"},
-		{"of another type", `{"stream":"yes"}`, ""},
+	const missing = "1 without a model, which this format does not add"
+	tests := []struct {
+		name string
+		turn bench.Turn
+		want string
+	}{
+		{"as requested", bench.Turn{Payload: []byte(`{"stream":true,"model":"m"}`)}, ""},
+		{"without a model", bench.Turn{Payload: []byte(`{"stream":true}`)}, missing},
+		{"not streamed", bench.Turn{Payload: []byte(`{"model":"m"}`)}, "1 with another value of stream than the options (--streaming)"},
+		{"both", bench.Turn{Payload: []byte(`{"stream":false,"model":"x"}`)}, "1 with another value of stream than the options (--streaming), " +
+			"1 with a model that is not one of the run's (--model)"},
+		{"of another type", bench.Turn{Payload: []byte(`{"stream":"yes"}`)}, ""},
+		{"messages that the run completes", bench.Turn{Messages: []byte(`[]`)}, ""},
+		{"messages with members of their own", bench.Turn{Messages: []byte(`[]`), Model: "x", ExtraBody: []byte(`{"stream":false}`)},
+			"1 with another value of stream than the options (--streaming), 1 with a model that is not one of the run's (--model)"},
+		{"a prompt", bench.Turn{Texts: []string{"a"}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bodies
-			b.add(&bench.Conversation{ID: "c", Turns: []bench.Turn{{Payload: []byte(tt.body)}, {Texts: []string{"x"}}}}, p)
+			b.add(&bench.Conversation{ID: "c", Turns: []bench.Turn{tt.turn, {Texts: []string{"x"}}}}, p)
 			want := tt.want
 			if want != "" {
-				want = "the request bodies of the dataset are sent as they are; " + want
+				want = "what the dataset has of request bodies is sent as it is; of 1 that were read, " + want + "; the first is turn 0 of conversation c"
 			}
 			if got := b.warning(); got != want {
 				t.Errorf("warning = %q, want %q", got, want)

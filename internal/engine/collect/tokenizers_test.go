@@ -342,6 +342,15 @@ func TestChatTemplate(t *testing.T) {
 				if got := conversation.Record.ClientInput; got == nil || *got != tt.count {
 					t.Errorf("the conversation has %v tokens, want %d", got, tt.count)
 				}
+				if tt.name == "in the config" {
+					body := &load.Finished{Record: &bench.Record{}, Conversation: &bench.Conversation{Turns: []bench.Turn{
+						{Payload: []byte(`{"model": "m", "messages": [{"role": "user", "content": "word"}]}`), InputTokens: 1},
+					}}}
+					tokens.client(body, tokens.all.first)
+					if got, want := body.Record.ClientInput, bench.Tokens(tokens.all.first.Count("word")+tt.overhead); got == nil || *got != want {
+						t.Errorf("a complete body has %v tokens, want %d", got, want)
+					}
+				}
 				if len(warnings) > 1 || (len(warnings) == 1) != (tt.warning != "") || tt.warning != "" && !strings.Contains(warnings[0], tt.warning) {
 					t.Errorf("warnings = %v, want %q", warnings, tt.warning)
 				}

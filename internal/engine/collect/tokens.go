@@ -174,7 +174,7 @@ func (c *Tokens) client(f *load.Finished, tok *named) {
 	compare := c.plan.Client || usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
-	} else if tok.chat != nil && turn.Payload == nil {
+	} else if tok.chat != nil && (turn.Payload == nil || len(codec.MessagesOf(&turn)) > 0) {
 		if compare || usage.Input == nil {
 			rec.ClientInput = c.templated(f, tok)
 		}

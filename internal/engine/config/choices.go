@@ -38,10 +38,12 @@ type Choices struct {
 
 // DatasetFile is a dataset whose first record is looked at.
 type DatasetFile struct {
-	FS      fs.FS // holds Path; nil = the system
-	Path    string
-	Records []json.RawMessage // instead of Path
-	Format  string            // empty = unknown
+	FS       fs.FS // holds Path; nil = the system
+	Path     string
+	Records  []json.RawMessage // instead of Path
+	Format   string            // empty = unknown
+	Columns  bool              // the document names columns
+	Endpoint string            // endpoint type
 }
 
 // Detected is what the first record says of a dataset.

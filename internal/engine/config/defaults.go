@@ -16,7 +16,6 @@ const (
 	defaultConnectTimeout = Seconds(10)
 	defaultGrace          = Seconds(30)
 	DefaultISL            = 550
-	defaultEntries        = 100
 	DefaultFlagRequests   = 10 // AIPerf's bound for a command line without one
 	// DefaultSaturationLimit is how many arrivals may wait at least before the saturation
 	// abort ends a run: a burst is not a rate.
@@ -55,17 +54,6 @@ func CanonicalPointer(path string) string {
 		out = append(out, path[i])
 	}
 	return string(out)
-}
-
-// poolSize is the number of conversations that a profiling phase suggests.
-func poolSize(p Phase) (int, string) {
-	switch {
-	case p.Sessions != nil && *p.Sessions < math.MaxInt32:
-		return int(*p.Sessions), "the number of sessions"
-	case p.Requests != nil && *p.Requests < math.MaxInt32:
-		return int(*p.Requests), "the number of requests"
-	}
-	return 0, ""
 }
 
 func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
@@ -173,25 +161,6 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	}
 	f.mediaDefaults(d, path)
 	f.entriesDefault(d, path)
-}
-
-// entriesDefault sets the number of conversations that are made.
-func (f filler) entriesDefault(d *Dataset, path string) {
-	if f.has(path + ".entries") {
-		return
-	}
-	reason := "no number of sessions or requests is given"
-	d.Entries = defaultEntries
-	for i, p := range f.doc.Benchmark.Phases {
-		if p.Kind != "profiling" || f.inferred(PhasePath(i)+".requests") {
-			continue
-		}
-		if n, why := poolSize(p); n > 0 {
-			d.Entries, reason = n, why
-			break
-		}
-	}
-	f.infer(path+".entries", d.Entries, reason)
 }
 
 // phaseNames settles name and kind, which other defaults need.

@@ -19,7 +19,7 @@ func (f filler) detect(d *Dataset, path string) {
 		f.options.Untrusted && len(f.options.DataRoots) == 0 && d.Path != "" {
 		return
 	}
-	file := DatasetFile{Path: d.Path, Format: d.Format}
+	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: f.has(path + ".columns"), Endpoint: f.doc.Benchmark.Endpoint.Type}
 	if f.options.Untrusted && d.Path != "" {
 		file.FS, file.Path = sandbox.FS(d.Path, f.roots())
 	}
@@ -44,7 +44,11 @@ func (f filler) detect(d *Dataset, path string) {
 		return
 	}
 	d.Format = found.Format
-	f.infer(path+".format", d.Format, "the first record looks like it")
+	reason := "the first record looks like it"
+	if file.Columns && d.Format == "columns" {
+		reason = "columns are named"
+	}
+	f.infer(path+".format", d.Format, reason)
 }
 
 // DataFile returns the file system and the path in it by which a file that the document

@@ -133,7 +133,7 @@ func TestLoadDefaults(t *testing.T) {
 			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{"X-Session-Affinity"},
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
-		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
+		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100_000, Sampling: "sequential", TurnDelayRatio: 1,
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm"}, Turns: constant(1), TurnDelay: constant(0)}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
@@ -153,7 +153,7 @@ func TestLoadDefaults(t *testing.T) {
 	wantDefaulted := []string{
 		"#/benchmark/datasets/0/type=synthetic (no dataset is given)",
 		"#/benchmark/phases/0/name=profiling (the kind of the phase)",
-		"#/benchmark/datasets/0/entries=100 (no number of sessions or requests is given)",
+		"#/benchmark/datasets/0/entries=100000 (the number of requests depends on the server)",
 		"#/benchmark/phases/0/type=concurrency (no rate is given)",
 		"#/benchmark/phases/0/concurrency=1 (a phase without a rate is driven by its concurrency)",
 		"#/benchmark/phases/0/gracePeriod=30 (the phase has a duration)",

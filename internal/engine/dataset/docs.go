@@ -14,9 +14,10 @@ func WriteDocs(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Lengths are in tokens of the run's tokenizer; [tokenizers.md](tokenizers.md) says how it is found.\n\n")
 	b.WriteString("A file has the format of `--custom-dataset-type` (`format` of a dataset). Without it, a member `type` of the first record " +
-		"that is the name of a format decides; otherwise exactly one format must recognise the record, and the error lists the candidates. " +
+		"that is the name of a format decides, or the names of columns that you give (`--prompt-column`); otherwise exactly one format must " +
+		"recognise the record, and the error says how the file can be read. " +
 		"A named pipe is read once, while it is written, and needs the format. Files may be packed with gzip or zstd and may begin with a " +
-		"byte order mark. Each format has an example in `examples/data`.\n\n" +
+		"byte order mark. Each format has examples in `examples/data`.\n\n" +
 		"Of files up to 4 MiB and of inline records, all problems are reported before the first request; of larger files, a record " +
 		"with a problem ends the run when it is read. `--skip-bad-lines N` (`skipBadLines`) skips and counts up to N of them. " +
 		"`aiperfd validate [FORMAT] FILE` checks a whole file without sending anything.\n\n")

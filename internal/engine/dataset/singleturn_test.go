@@ -198,11 +198,11 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": "a", "text": "b"}`, `text: given twice`},
 		{`["a"]`, `must be a JSON object, one on each line`},
 		{`"a"`, `must be a JSON object, one on each line`},
-		{`{"text": "a"`, `the JSON object ends too early`},
-		{`{"text": `, `the JSON object ends too early`},
+		{`{"text": "a"`, `unexpected end of JSON at column 13`},
+		{`{"text": `, `unexpected end of JSON at column 9`},
 		{`{"text": "a"} {"text": "b"}`, `unexpected text after the JSON object`},
 		{"{\"text\": \"\xff\"}", `the record is not valid UTF-8`},
-		{`{"text": a}`, `not valid JSON: invalid character 'a' looking for beginning of value`},
+		{`{"text": a}`, `not valid JSON: invalid character 'a' looking for beginning of value at column 10`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
@@ -243,7 +243,7 @@ chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, no
 	o := Options{Options: source.Options{File: file.File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}}
 	_, err = openAll(t.Context(), "single_turn", o)
 	if want := "open dataset inline records: records[1]: must be a JSON object, one on each line\n" +
-		"records[2]: the JSON object ends too early"; err == nil || err.Error() != want {
+		"records[2]: unexpected end of JSON at column 1"; err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant    %s", err, want)
 	}
 }

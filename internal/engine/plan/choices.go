@@ -85,6 +85,10 @@ func detect(d config.DatasetFile) (config.Detected, error) {
 	if d.FS != nil {
 		f.MaxBytes = file.UntrustedMaxBytes
 	}
-	name, timed, err := source.Detect(context.Background(), f, d.Format, dataset.Formats())
+	known := source.Known{Format: d.Format, Columns: d.Columns}
+	if kind, ok := endpoint.Lookup(d.Endpoint); ok {
+		known.Bodies = !kind.Messages
+	}
+	name, timed, err := source.Detect(context.Background(), f, known, dataset.Formats())
 	return config.Detected{Format: name, Timed: timed}, err
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -63,6 +64,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
 		}
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
+		o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
 		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
@@ -394,5 +396,25 @@ func (c *datasetCompiler) mediaFiles(input string) func(name string) (io.ReadClo
 			return beside, nil
 		}
 		return nil, err
+	}
+}
+
+// requestPath returns the function that checks whether the path of a recorded request is
+// that of an endpoint type; nil = the type has none. own is the path that the document
+// gives; nil = none.
+func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
+	if kind.Path == "" {
+		return nil
+	}
+	return func(path string) error {
+		if path == kind.Path || own != nil && path == *own {
+			return nil
+		}
+		for _, other := range endpoint.Kinds() {
+			if other.Path == path {
+				return fmt.Errorf("%q is the path of another endpoint type than %s: use --endpoint-type %s", path, kind.Name, other.Name)
+			}
+		}
+		return fmt.Errorf("%q is not the path of the endpoint type %s, which is %s", path, kind.Name, kind.Path)
 	}
 }

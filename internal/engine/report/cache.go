@@ -67,12 +67,16 @@ func meantCold(p *plan.Plan) string {
 	return ""
 }
 
-// repeatedPrompts warns of prompts that were sent more than once, unless an option shows
-// that the user has thought of prefix caches.
+// repeatedPrompts warns of prompts that were sent more than once, unless the server says
+// that it had not cached them, or an option shows that the user has thought of prefix
+// caches.
 func repeatedPrompts(in *Input, rep *export.Report) []bench.Warning {
 	c := verdict.NewCache(rep.Results)
 	if c == nil || c.RepeatedPrompts < repeatedFrom || c.Theoretical != nil || !in.Plan.Kind.Caps.ProducesTokens || deliberate(in.Plan) {
 		return nil
+	}
+	if c.Cached != nil && *c.Cached < verdict.ColdBelow {
+		return nil // the server computed them all
 	}
 	return warn("repeated-prompts", "%.1f %% of prompts had been sent before in the run: a server with a prefix cache computes them faster; "+
 		"send more distinct ones (--num-dataset-entries), or use --cache-bust", 100*c.RepeatedPrompts)

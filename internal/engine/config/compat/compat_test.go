@@ -137,7 +137,7 @@ func TestInput(t *testing.T) {
 		"dataset": {"name": "main", "isl": {"mean": 60, "stddev": 20}, "osl": 30}, "warmup": {"requests": 6, "concurrency": 4}, "profiling": {"requests": 60, "concurrency": 4},
 		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, config.LoadOptions{Choices: someChoices()})
 	const want = `{"models":{"items":[{"name":"mock"}]},"endpoint":{"urls":["http://127.0.0.1:8101"],"type":"chat","streaming":true,"headers":{"camelCase":"x"}},` +
-		`"datasets":[{"name":"main","type":"synthetic","entries":60,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
+		`"datasets":[{"name":"main","type":"synthetic","entries":66,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
 		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
 		`{"name":"profiling","kind":"profiling","type":"concurrency","requests":60,"concurrency":4}],` +
 		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`

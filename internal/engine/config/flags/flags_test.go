@@ -66,17 +66,17 @@ func TestResolutionVectors(t *testing.T) {
 		{"--request-rate 2", []string{"kind profiling, type poisson, rate 2, requests 10, gracePeriod inf"}, 100},
 		{"--request-rate 2 --arrival-smoothness 3", []string{"kind profiling, type gamma, rate 2, smoothness 3, requests 10, gracePeriod inf"}, 100},
 		{"--request-rate 2 --arrival-pattern CONSTANT", []string{"kind profiling, type constant, rate 2, requests 10, gracePeriod inf"}, 100},
-		{"--concurrency 2 --benchmark-duration 10", []string{"kind profiling, type concurrency, concurrency 2, duration 10, gracePeriod 30"}, 100},
-		{"--concurrency 4, --benchmark-duration 10 --benchmark-grace-period inf", []string{"kind profiling, type concurrency, concurrency 4, duration 10, gracePeriod inf"}, 100},
+		{"--concurrency 2 --benchmark-duration 10", []string{"kind profiling, type concurrency, concurrency 2, duration 10, gracePeriod 30"}, 100_000},
+		{"--concurrency 4, --benchmark-duration 10 --benchmark-grace-period inf", []string{"kind profiling, type concurrency, concurrency 4, duration 10, gracePeriod inf"}, 100_000},
 		{"--request-rate 2 --concurrency 5 --request-count 50 --warmup-request-count 3", []string{
 			"kind warmup, type poisson, rate 2, concurrency 5, requests 3, gracePeriod inf",
-			"kind profiling, type poisson, rate 2, concurrency 5, requests 50, gracePeriod inf"}, 50},
+			"kind profiling, type poisson, rate 2, concurrency 5, requests 50, gracePeriod inf"}, 53},
 		{"--warmup-duration 5 --concurrency 7 --benchmark-duration 9", []string{
 			"kind warmup, type concurrency, concurrency 7, duration 5, gracePeriod inf",
-			"kind profiling, type concurrency, concurrency 7, duration 9, gracePeriod 30"}, 100},
+			"kind profiling, type concurrency, concurrency 7, duration 9, gracePeriod 30"}, 200_000},
 		{"--warmup-duration 5 --warmup-concurrency 2 --warmup-grace-period 1 --concurrency 7", []string{
 			"kind warmup, type concurrency, concurrency 2, duration 5, gracePeriod 1",
-			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 100},
+			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 100_000},
 		{"--num-warmup-sessions 5 --warmup-request-rate 9 --warmup-arrival-pattern constant --request-rate 3 --arrival-smoothness 2", []string{
 			"kind warmup, type constant, rate 9, sessions 5, gracePeriod inf",
 			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 100},
@@ -87,6 +87,18 @@ func TestResolutionVectors(t *testing.T) {
 		{"--session-rate 2 --arrival-smoothness 3 --num-warmup-sessions 2", []string{
 			"kind warmup, type gamma, sessionRate 2, smoothness 3, sessions 2, gracePeriod inf",
 			"kind profiling, type gamma, sessionRate 2, smoothness 3, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 20 --benchmark-duration 20", []string{"kind profiling, type poisson, rate 20, duration 20, gracePeriod 30"}, 480},
+		{"--request-rate 20 --benchmark-duration 20 --prompt-corpus random", []string{"kind profiling, type poisson, rate 20, duration 20, gracePeriod 30"}, 100},
+		{"--request-rate 20 --request-count 120 --warmup-request-count 8 --random-range-ratio 0.5 --isl 9 --osl 9", []string{
+			"kind warmup, type poisson, rate 20, requests 8, gracePeriod inf",
+			"kind profiling, type poisson, rate 20, requests 120, gracePeriod inf"}, 120},
+		{"--request-count 120 --warmup-request-count 8 --dataset-sampling-strategy shuffle", []string{
+			"kind warmup, type concurrency, concurrency 1, requests 8, gracePeriod inf",
+			"kind profiling, type concurrency, concurrency 1, requests 120, gracePeriod inf"}, 120},
+		{"--request-count 9000000 --warmup-request-count 9000000", []string{
+			"kind warmup, type concurrency, concurrency 1, requests 9000000, gracePeriod inf",
+			"kind profiling, type concurrency, concurrency 1, requests 9000000, gracePeriod inf"}, 10_000_000},
+		{"--request-rate 20 --benchmark-duration 20 --num-dataset-entries 100", []string{"kind profiling, type poisson, rate 20, duration 20, gracePeriod 30"}, 100},
 		{"--request-count 5 --num-sessions 3", []string{"kind profiling, type concurrency, concurrency 1, requests 5, sessions 3, gracePeriod inf"}, 3},
 		{"--request-count 5 --num-prompts 8", []string{"kind profiling, type concurrency, concurrency 1, requests 5, gracePeriod inf"}, 8},
 	}

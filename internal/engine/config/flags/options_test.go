@@ -280,9 +280,10 @@ func TestFormatIsDetected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, row := range []struct{ name, first, format, problem string }{
 		{"prompts", `{"text": "a"}`, "single_turn", ""},
+		{"prompts of columns", `{"prompt": "a"}`, "columns", ""},
 		{"bodies", "\n" + `{"model": "m", "messages": [{"role": "user", "content": "a"}]}`, "raw_payload", ""},
-		{"messages that are none", `{"messages": "a"}`, "", "its first record, with the members messages, looks like none of single_turn ("},
-		{"no JSON", "words", "", "in.jsonl:1: must be a JSON object"},
+		{"messages that are none", `{"messages": "a"}`, "", "unrecognised record format (keys: messages); if messages is the prompt, "},
+		{"no JSON", "words", "", "in.jsonl:1: not valid JSON: invalid character 'w' looking for beginning of value at column 1"},
 		{"conversations", `{"session_id": "a", "turns": [{"text": "b"}]}`, "multi_turn", ""},
 		{"inputs.json", `{"data": [{"session_id": "a", "payloads": [{}]}]}`, "inputs_json", ""},
 		{"trace", `{"timestamp": 0, "input_length": 5}`, "mooncake_trace", ""},
@@ -301,8 +302,18 @@ func TestFormatIsDetected(t *testing.T) {
 		})
 	}
 	d, _ := load(t, "benchmark: {dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", config.LoadOptions{Choices: plan.Choices(), Untrusted: true})
+	if got := d.Benchmark.Datasets[0].Format; got != "chat_messages" {
+		t.Errorf("inline records: format = %q, want chat_messages", got)
+	}
+	d, _ = load(t, "benchmark: {endpoint: {type: raw}, dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", config.LoadOptions{Choices: plan.Choices(), Untrusted: true})
 	if got := d.Benchmark.Datasets[0].Format; got != "raw_payload" {
-		t.Errorf("inline records: format = %q, want raw_payload", got)
+		t.Errorf("inline records for the endpoint type raw: format = %q, want raw_payload", got)
+	}
+	if err := os.WriteFile("in.jsonl", []byte(`{"ask": "a", "text": "b"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, _, err := flagsDocument(t, nil, "--input-file", "in.jsonl", "--prompt-column", "ask"); err != nil || d.Benchmark.Datasets[0].Format != "columns" {
+		t.Errorf("with --prompt-column alone: %v, %v; want the format columns", d, err)
 	}
 }
 

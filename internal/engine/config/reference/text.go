@@ -173,7 +173,7 @@ func fieldTexts() []fieldText {
 		{path: "benchmark.datasets.*", text: "One dataset."},
 		{path: d + "name", text: "Name of the dataset.", def: "main"},
 		{path: d + "type", text: "Where prompts come from: `synthetic` generates them, `file` reads them.", def: "file with path or records, else synthetic"},
-		{path: d + "entries", text: "Distinct conversations in the pool; of a file, the number of entries to use.", def: "sessions, else requests, else 100; of a file, all"},
+		{path: d + "entries", text: "Distinct conversations in the pool; of a file, the number of entries to use.", def: "as many as all phases need; 100,000 if that depends on the server; of a file, all"},
 		{path: d + "randomSeed", text: "Seed of this dataset.", def: "randomSeed"},
 		{path: d + "prompts", text: "Lengths and text of synthetic prompts."},
 		{path: d + "prompts.isl", text: "Length of a prompt.", unit: tokens},

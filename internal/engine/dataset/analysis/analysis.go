@@ -86,7 +86,7 @@ const rateSteps = 60_000
 func Analyze(ctx context.Context, in file.File, format string, blockSize int) (*Report, error) {
 	if format == "" {
 		var err error
-		if format, _, err = source.Detect(ctx, in, "", trace.Formats()); err != nil {
+		if format, _, err = source.Detect(ctx, in, source.Known{}, trace.Formats()); err != nil {
 			return nil, err
 		}
 	}

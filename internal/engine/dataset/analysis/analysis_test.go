@@ -112,8 +112,8 @@ func TestHistogram(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                   "no records",
-		`{"text": "x"}`:      "looks like none of mooncake_trace (",
-		`{"input_length": 5`: "t.jsonl:1: must be a JSON object",
+		`{"text": "x"}`:      "unrecognised record format (keys: text); needed is one of; mooncake_trace: input_length",
+		`{"input_length": 5`: "t.jsonl:1: unexpected end of JSON at column 19",
 	} {
 		_, err := Analyze(t.Context(), file.File{Path: "t.jsonl", FS: fstest.MapFS{"t.jsonl": {Data: []byte(text)}}}, "", 0)
 		if err == nil || !strings.Contains(err.Error(), want) {

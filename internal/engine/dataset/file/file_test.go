@@ -117,6 +117,12 @@ func TestContainers(t *testing.T) {
 			`error a.csv:5: the row has 3 values, the header 2`, `a.csv:6 {"a":"8","b":"9"}`,
 		}},
 		{"TSV", "a.tsv", "a\tb\n1,2\t3\n", "tsv", File{}, []string{`a.tsv:2 {"a":"1,2","b":"3"}`}},
+		{"texts", "a.txt", "one\n\n  \"two\"\r\nthree", "text", File{}, []string{`a.txt:1 {"text":"one"}`, `a.txt:3 {"text":"\"two\""}`, `a.txt:4 {"text":"three"}`}},
+		{"text with a bracket", "a.txt", "[INST] a\n", "text", File{}, []string{`a.txt:1 {"text":"[INST] a"}`}},
+		{"text with braces", "a.txt", "{{a}}\n", "text", File{}, []string{`a.txt:1 {"text":"{{a}}"}`}},
+		{"text that is not UTF-8", "a.txt", "a\xff\nb", "text", File{}, []string{"error a.txt:1: the line is not valid UTF-8", `a.txt:2 {"text":"b"}`}},
+		{"JSONL by another name", "a.txt", " { \"a\": 1}\n", "jsonl", File{}, []string{`a.txt:1 { "a": 1}`}},
+		{"JSON by another name", "a.txt", "[\n {\"a\": 1}]\n", "json", File{}, []string{`a.txt: record 1 {"a": 1}`}},
 		{"CSV without rows", "a.csv", "", "csv", File{}, nil},
 	}
 	for _, tt := range tests {

@@ -3,9 +3,11 @@ package file
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // lines is a JSONL file: one record per line, blank lines left out.
@@ -26,6 +28,65 @@ func (l *lines) next() ([]byte, int, error) {
 		}
 		if err != nil {
 			return nil, l.number, err
+		}
+	}
+}
+
+// texts is a file of texts, one per line, blank lines left out. Its records have one
+// member, text.
+type texts struct{ lines }
+
+func (t *texts) about() (string, Unit) { return "text", Lines }
+
+func (t *texts) next() ([]byte, int, error) {
+	line, number, err := t.lines.next()
+	if err != nil {
+		return nil, number, err
+	}
+	if !utf8.Valid(line) {
+		return nil, number, &RecordError{Err: errors.New("the line is not valid UTF-8")}
+	}
+	record, err := json.Marshal(struct {
+		Text string `json:"text"`
+	}{string(line)})
+	return record, number, err
+}
+
+// isJSON reports whether a file begins like one of JSON: with an object, or with a list
+// that is empty or of objects. A text may begin with a bracket, too.
+func isJSON(b *bufio.Reader) bool {
+	list := false
+	for at := 1; ; at++ {
+		next, err := b.Peek(at)
+		if err != nil {
+			return false
+		}
+		switch next[at-1] {
+		case ' ', '\t', '\r', '\n':
+		case '[':
+			if list {
+				return false
+			}
+			list = true
+		case '{':
+			return list || followedByName(b, at)
+		default:
+			return list && next[at-1] == ']'
+		}
+	}
+}
+
+// followedByName reports whether a brace, the byte before at, begins an object.
+func followedByName(b *bufio.Reader, at int) bool {
+	for ; ; at++ {
+		next, err := b.Peek(at + 1)
+		if err != nil {
+			return false
+		}
+		switch next[at] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return next[at] == '"' || next[at] == '}'
 		}
 	}
 }

@@ -109,8 +109,8 @@ func (r *Reader) advance() error {
 // parquetMagic begins and ends a Parquet file.
 const parquetMagic = "PAR1"
 
-// detect finds the container of a file by its first bytes, and a CSV file by its name,
-// and begins to read it.
+// detect finds the container of a file by its first bytes, those of CSV and of texts by
+// the name, and begins to read it.
 func (r *Reader) detect(f fs.File) (container, error) {
 	packed := bufio.NewReaderSize(f, bufferSize)
 	if begins(packed, parquetMagic) {
@@ -146,6 +146,10 @@ func (r *Reader) detect(f fs.File) (container, error) {
 		return newTable("csv", ',', b, r.file.Numbers)
 	case ".tsv":
 		return newTable("tsv", '\t', b, r.file.Numbers)
+	case ".txt":
+		if !isJSON(b) {
+			return &texts{lines{r: b}}, nil
+		}
 	}
 	return newText(b, r.file.Key)
 }

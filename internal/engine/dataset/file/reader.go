@@ -56,8 +56,8 @@ func Open(ctx context.Context, f File) (*Reader, error) {
 	return r, nil
 }
 
-// Container names the container of the current file: jsonl, json, csv, tsv, parquet or
-// arrow; inline if there is no file.
+// Container names the container of the current file: jsonl, json, text, csv, tsv, parquet
+// or arrow; inline if there is no file.
 func (r *Reader) Container() string {
 	if r.current == nil {
 		return "inline"

@@ -1,8 +1,13 @@
 package file
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Record is one record of a dataset.
@@ -55,3 +60,30 @@ func (e *RecordError) Error() string { return fmt.Sprintf("%v: %v", e.Place, e.E
 
 // Unwrap returns the fault.
 func (e *RecordError) Unwrap() error { return e.Err }
+
+// CheckObject returns an error unless a record is one JSON object: what is wrong, and in
+// which column of the line.
+func CheckObject(data []byte) error {
+	err := json.Unmarshal(data, new(json.RawMessage))
+	wrong, broken := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case !broken && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
+		return nil
+	case !broken:
+		return errors.New("must be a JSON object, one on each line")
+	case strings.HasPrefix(wrong.Error(), "unexpected end"):
+		return fmt.Errorf("unexpected end of JSON at %s", column(data, len(data)))
+	}
+	return fmt.Errorf("not valid JSON: %w at %s", wrong, column(data, int(wrong.Offset)-1))
+}
+
+// column names the place of a byte of a record, which usually is a line.
+func column(data []byte, at int) string {
+	before := data[:max(0, min(at, len(data)))]
+	line := bytes.Count(before, []byte{'\n'})
+	n := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	if line > 0 {
+		return fmt.Sprintf("line %d, column %d of the record", line+1, n)
+	}
+	return fmt.Sprintf("column %d", n)
+}

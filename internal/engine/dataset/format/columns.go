@@ -17,12 +17,13 @@ import (
 )
 
 // usualColumns returns the names that the columns usually have, which are tried in this
-// order if the user names none; they are those of guidellm.
+// order if the user names none; they are those of guidellm 0.8.1, and for the output tokens
+// those of vllm bench and of other formats.
 func usualColumns() source.Columns {
 	return source.Columns{
 		Prompt:       []string{"prompt", "instruction", "question", "input", "context", "content", "conversation", "turn", "text"},
 		System:       []string{"system_prompt", "system", "prefix"},
-		OutputTokens: []string{"output_tokens_count", "completion_tokens_count"},
+		OutputTokens: []string{"output_tokens_count", "completion_tokens_count", "output_tokens", "output_length", "max_tokens"},
 		Image:        []string{"image", "picture", "photo", "img"},
 	}
 }
@@ -35,22 +36,34 @@ func columns() source.Format {
 	}
 	return source.Format{
 		Name: "columns",
-		Doc: "Tables whose columns you name: CSV and TSV with a header, Parquet, Arrow, and JSONL or a JSON array of objects. " +
-			"One conversation per row. Other columns are ignored.",
+		Doc: "Prompts of which you need nothing else: `{\"prompt\": \"…\"}` per line (JSONL) or in a JSON array, CSV and TSV with a " +
+			"header, Parquet, Arrow, and text with one prompt per line, whose name ends in .txt (blank lines are left out). " +
+			"One conversation per row. The columns, or members of objects, have the usual names below, or you name them. " +
+			"Others are ignored; objects with a member `text` and no other name of a prompt are of the format " +
+			"[single_turn](#single_turn), which has more members.",
 		Fields: []source.Field{
 			doc("prompt", "string, list of strings, or list of messages", "The prompt; of a list, each text is a turn, and of chat messages (`role` and `content`, or `from` and `value`) those of the user.", "--prompt-column", usual.Prompt),
 			doc("system", "string", "System message.", "--system-column", usual.System),
 			doc("outputTokens", "integer", "Maximum output tokens, at least 1; an empty value is none.", "--output-tokens-column", usual.OutputTokens),
 			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, or the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
 		},
-		Needs: "a table: CSV, TSV, Parquet or Arrow",
+		Columns: true,
+		Needs:   "a prompt, or a table",
 		Detect: func(h *source.Head) bool {
-			return h.Table() && !h.HasAny("Request tokens", "timestamp_start_unix_ms") // traces
+			return !h.HasAny("Request tokens", "timestamp_start_unix_ms") && // traces
+				(h.Table() || hasPrompt(h) && !h.HasAny("messages", "turns", "input_length", "text_input", "payload", "chat_id"))
 		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			return Table{Columns: o.Columns}.decoder(o)
 		},
 	}
+}
+
+// hasPrompt reports whether a record has a usual name of a prompt, other than text, with
+// which other formats begin.
+func hasPrompt(h *source.Head) bool {
+	names := slices.DeleteFunc(usualColumns().Prompt, func(name string) bool { return name == "text" })
+	return !h.Folder && h.HasAny(names...)
 }
 
 // Table says how the rows of a table become conversations.
@@ -106,7 +119,7 @@ func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
 		return nil, []string{"the record is not valid UTF-8"}
 	}
 	if err := json.Unmarshal(record.Data, &d.row); err != nil || d.row == nil {
-		return nil, []string{"a record must be a JSON object"}
+		return nil, []string{notObject(record.Data, err).Error()}
 	}
 	turns, err := d.turns()
 	if out := leaveOut(err); out != nil {

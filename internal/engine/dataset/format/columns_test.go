@@ -68,7 +68,7 @@ func TestColumns(t *testing.T) {
 		{"half a token", source.Columns{}, `{"prompt":"a","output_tokens_count":1.5}`, "problems: column output_tokens_count: must be an integer from 1 to 2147483648, not 1.5"},
 		{"words as tokens", source.Columns{}, `{"prompt":"a","output_tokens_count":"many"}`, `problems: column output_tokens_count: must be an integer from 1 to 2147483648, not "many"`},
 		{"no image", source.Columns{}, `{"prompt":"a","image":{"bytes":"AAAA","path":null}}`, "problems: column image: the data URI holds application/octet-stream; accepted for image: PNG, JPEG, GIF or WebP"},
-		{"no object", source.Columns{}, `[1]`, "problems: a record must be a JSON object"},
+		{"no object", source.Columns{}, `[1]`, "problems: must be a JSON object, one on each line"},
 		{"no UTF-8", source.Columns{}, "{\"prompt\":\"\xff\"}", "problems: the record is not valid UTF-8"},
 	}
 	for _, tt := range tests {

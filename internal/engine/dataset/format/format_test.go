@@ -222,6 +222,7 @@ func examples(t testing.TB) map[string]string {
 			for _, extension := range []string{".jsonl", ".json", ".csv"} {
 				if _, err := os.Stat(path + extension); err == nil {
 					path += extension
+					break
 				}
 			}
 		}
@@ -236,17 +237,26 @@ func TestDetect(t *testing.T) {
 		{"another type", `{"type": "question", "text": "a"}`, "single_turn"},
 		{"turns with texts", `{"turns": [{"text": "a"}]}`, "multi_turn"},
 		{"turns with messages", `{"session_id": "a", "turns": [{"messages": []}]}`, "dag_jsonl"},
-		{"messages", `{"messages": []}`, "raw_payload"},
+		{"messages", `{"messages": []}`, "chat_messages"},
+		{"messages with a model", `{"model": "m", "messages": []}`, "raw_payload"},
+		{"batch", `{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": []}}`, "openai_batch"},
+		{"prompt and model", `{"model": "m", "prompt": "a"}`, "looks like several formats: raw_payload (a model with messages, prompt or input), columns (a prompt, or a table); set"},
 		{"null", `{"text": "a", "turns": null}`, "single_turn"},
-		{"nothing known", `{"b": 1, "a": 2}`, "its first record, with the members a, b, looks like none of single_turn (text, image, audio or video, and no turns), multi_turn ("},
-		{"several", `{"text": "a", "captureData": {}, "eventMetadata": {}}`, "looks like several formats: single_turn (text, image, audio or video, and no turns), sagemaker_data_capture (captureData and eventMetadata); set the format (--custom-dataset-type)"},
+		{"prompt", `{"prompt": "a"}`, "columns"},
+		{"question and other members", `{"id": 1, "question": "a", "answer": "b"}`, "columns"},
+		{"prompt with an image", `{"prompt": "a", "image": "a.png"}`, "columns"},
+		{"a text", `{"key": 7, "q": "why?", "id": "a"}`, "unrecognised record format (keys: id, key, q); if q is the prompt, the option is --prompt-column q; docs/datasets.md has all formats"},
+		{"nothing known", `{"b": 1, "a": 2}`, `unrecognised record format (keys: a, b); write prompts as {"prompt": "…"}; docs/datasets.md has all formats`},
+		{"text and prompt", `{"text": "a", "prompt": "b"}`, "looks like several formats: single_turn (text, image, audio or video, and no turns or prompt), columns (a prompt, or a table); set the format (--custom-dataset-type)"},
+		{"several", `{"text": "a", "captureData": {}, "eventMetadata": {}}`, "looks like several formats: single_turn (text, image, audio or video, and no turns or prompt), sagemaker_data_capture (captureData and eventMetadata); set the format (--custom-dataset-type)"},
 		{"no object", "\n[1]", "data.jsonl: record 1: must be a JSON object"},
-		{"no JSON", "{", "data.jsonl:1: must be a JSON object"},
+		{"no JSON", `{"text":"a"`, "data.jsonl:1: unexpected end of JSON at column 12"},
+		{"texts", "Hello", "data.jsonl:1: not valid JSON: invalid character 'H' looking for beginning of value at column 1; the name of a file with one prompt per line must end in .txt"},
 		{"empty", "", "no records"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _, err := source.Detect(t.Context(), of(tt.text).File, "", Formats())
+			got, _, err := source.Detect(t.Context(), of(tt.text).File, source.Known{}, Formats())
 			if err != nil {
 				got = err.Error()
 			}
@@ -255,7 +265,7 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
-	got, _, err := source.Detect(t.Context(), file.File{Path: os.DevNull}, "", Formats())
+	got, _, err := source.Detect(t.Context(), file.File{Path: os.DevNull}, source.Known{}, Formats())
 	if err == nil || !strings.Contains(err.Error(), "cannot be detected, since it can be read only once: set the format (--custom-dataset-type)") {
 		t.Errorf("Detect of a device = %q, %v", got, err)
 	}
@@ -275,7 +285,13 @@ func TestProblems(t *testing.T) {
 		{"multi_turn", "{\"session_id\": \"s\", \"turns\": [{\"text\": \"a\"}]}\n{\"session_id\": \"s\", \"turns\": [{\"text\": \"a\"}], \"context_mode\": \"deltas_with_responses\"}",
 			`data.jsonl:2: session_id "s": its earlier records have the context mode deltas_without_responses, this one has deltas_with_responses`},
 		{"random_pool", `{"text": "a"}` + "\n" + `{"text": "a", "delay": 1}`, `data.jsonl:2: unknown member "delay"; accepted: text, texts, role, output_length, extra, image, images, audio, audios, video, videos, image_uuids, pool, type`},
-		{"raw_payload", "{}\n[]", "data.jsonl:2: a body must be a JSON object"},
+		{"raw_payload", "{}\n[]", "data.jsonl:2: must be a JSON object, one on each line"},
+		{"chat_messages", `{"messages": [{"content": "a"}]}`, "data.jsonl:1: messages[0]: role is missing"},
+		{"chat_messages", `{"messages": []}`, "data.jsonl:1: messages: must be a list of messages"},
+		{"chat_messages", `{"messages": [{"role": "user", "content": "a"}], "model": ""}`, "data.jsonl:1: model: must not be empty"},
+		{"chat_messages", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}`, "data.jsonl:1: max_tokens: must be a whole number of tokens from 1 to 1e+09, not 0"},
+		{"openai_batch", `{"method": "GET", "body": {"messages": 1}, "url": "/v1/chat/completions"}`, "data.jsonl:1: custom_id is missing\ndata.jsonl:1: method: must be POST, not \"GET\"\ndata.jsonl:1: body.messages: must not be a JSON number"},
+		{"openai_batch", `{"custom_id": "a", "extra": 1}`, "data.jsonl:1: unknown member \"extra\"; accepted: custom_id, method, url, body\ndata.jsonl:1: body is missing"},
 		{"inputs_json", `{"data": [{"session_id": "a", "payloads": [{}, 1]}]}`, "data.jsonl: record 1: payloads[1]: must be an object, not 1"},
 		{"inputs_json", `{"data": [{"payloads": [{"prompt": "a"}], "context_mode": "deltas_without_responses"}]}`, "data.jsonl: record 1: payloads[0]: messages: must be a list of messages"},
 		{"sharegpt", `[{"conversations": [{"from": "human", "value": 1}]}]`, "data.jsonl: record 1: conversations.value: must not be a JSON number"},

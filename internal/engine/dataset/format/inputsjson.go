@@ -44,7 +44,7 @@ func inputsJSON() source.Format {
 		Key:    "data",
 		Needs:  "an object with data, a list of objects with payloads",
 		Detect: func(h *source.Head) bool { return h.First("payloads") != nil },
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
 			d := newObject(table)
 			return func(record file.Record) ([]source.Row, []string) {
 				s := inputsSession{mode: otherwise}
@@ -58,7 +58,7 @@ func inputsJSON() source.Format {
 				if len(all) > 0 {
 					return nil, all
 				}
-				r, err := s.row(o)
+				r, err := s.row()
 				if err != nil {
 					return nil, []string{err.Error()}
 				}
@@ -82,14 +82,14 @@ func (s *inputsSession) compact() (all problems) {
 }
 
 // row returns the conversation.
-func (s *inputsSession) row(o *source.Options) (source.Row, error) {
+func (s *inputsSession) row() (source.Row, error) {
 	if s.mode == bench.MessageArrayWithResponses {
-		return payloads(o.Tokenizer, s.payloads...), nil
+		return payloads(s.payloads...), nil
 	}
 	c := bench.Conversation{Mode: s.mode, Turns: make([]bench.Turn, len(s.payloads))}
 	var common []json.RawMessage // the messages that begin every body, which the history contains
 	for i, body := range s.payloads {
-		t, messages, err := chatTurn(body)
+		t, messages, err := chatTurn(body, "max_completion_tokens", "max_tokens", "model", "stream", "stream_options")
 		if err != nil {
 			return source.Row{}, fmt.Errorf("payloads[%d]: %w", i, err)
 		}
@@ -103,8 +103,9 @@ func (s *inputsSession) row(o *source.Options) (source.Row, error) {
 	return source.Row{Conversation: c}, nil
 }
 
-// chatTurn returns the turn of a chat request, and its messages.
-func chatTurn(body json.RawMessage) (t bench.Turn, messages []json.RawMessage, err error) {
+// chatTurn returns the turn of a chat request, and its messages. The members named by
+// without are left to the run.
+func chatTurn(body json.RawMessage, without ...string) (t bench.Turn, messages []json.RawMessage, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
 		return t, nil, err
@@ -120,7 +121,7 @@ func chatTurn(body json.RawMessage) (t bench.Turn, messages []json.RawMessage, e
 			}
 		}
 	}
-	for _, name := range []string{"messages", "tools", "max_completion_tokens", "max_tokens", "model", "stream", "stream_options"} {
+	for _, name := range append(without, "messages", "tools") {
 		delete(members, name)
 	}
 	if len(members) > 0 {

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,27 +134,23 @@ func (p problems) all() error {
 // eachMember calls do for the members of a JSON object in their order.
 func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	start, err := dec.Token()
-	if err != nil {
-		return syntaxError(err)
-	}
-	if start != json.Delim('{') {
-		return errNoObject
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return notObject(raw, err)
 	}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
-			return syntaxError(err)
+			return notObject(raw, err)
 		}
 		var v json.RawMessage
 		if err := dec.Decode(&v); err != nil {
-			return syntaxError(err)
+			return notObject(raw, err)
 		}
 		// Within an object the decoder accepts only strings as names.
 		do(name.(string), v)
 	}
 	if _, err := dec.Token(); err != nil {
-		return syntaxError(err)
+		return notObject(raw, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("unexpected text after the JSON object")
@@ -161,25 +158,13 @@ func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
 	return nil
 }
 
-// errNoObject is the error of a record that is not an object.
-var errNoObject = errors.New("must be a JSON object, one on each line")
-
-// wrongJSON is the error of encoding/json in the words of the other problems.
-func wrongJSON(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+// notObject is the error of a record that is not one JSON object, in the words and with
+// the columns of [file.CheckObject]. err is what its decoder says.
+func notObject(raw []byte, err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Errorf("%s: must not be a JSON %s", wrong.Field, wrong.Value)
 	}
-	if strings.HasSuffix(err.Error(), "unexpected end of JSON input") {
-		return errors.New("the JSON object ends too early")
-	}
-	return fmt.Errorf("not valid JSON: %w", err)
-}
-
-func syntaxError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON object ends too early")
-	}
-	return fmt.Errorf("not valid JSON: %w", err)
+	return cmp.Or(file.CheckObject(raw), err)
 }
 
 // decodeString accepts a string that is not empty.

@@ -101,11 +101,8 @@ func shareRow(o *source.Options, texts []string) source.Row {
 
 // decodeAny decodes an object of which other members are ignored.
 func decodeAny(raw []byte, to any) error {
-	if len(raw) == 0 || raw[0] != '{' {
-		return errNoObject
-	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		return wrongJSON(err)
+	if err := json.Unmarshal(raw, to); err != nil || raw[0] != '{' {
+		return notObject(raw, err)
 	}
 	return nil
 }

@@ -22,10 +22,10 @@ func singleTurn() source.Format {
 		Doc: "One request per line (JSONL; gzip and zstd are recognised). Records with the same `session_id` are " +
 			"sent one after the other, each as a complete request without history.",
 		Fields: docs(table),
-		Needs:  "text, image, audio or video, and no turns",
+		Needs:  "text, image, audio or video, and no turns or prompt",
 		Detect: func(h *source.Head) bool {
 			return !h.Folder && !h.Table() && h.HasAny("text", "texts", "image", "images", "audio", "audios", "video", "videos") &&
-				!h.HasAny("turns", "messages")
+				!h.HasAny("turns", "messages") && (h.HasAny("text", "texts") || !hasPrompt(h))
 		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			d := &rowReader{newObject(table), newAttacher(o.Open)}

@@ -75,6 +75,9 @@ type Options struct {
 	SkipBad     int  // records with problems that are skipped before reading fails
 	Whole       bool // all records are checked before the first is used, if the file can be read again
 	Systems     bool // the endpoint type takes system messages
+	// Path returns an error unless the path of a recorded request is that of the
+	// endpoint type; nil = every path is.
+	Path func(path string) error
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.
 	Batch   map[string]int

@@ -59,6 +59,8 @@ type Format struct {
 	// says what it looks for, for messages. nil = the format must be named.
 	Detect func(h *Head) bool
 	Needs  string
+	// Columns means that the user may name the members of the records.
+	Columns bool
 	// Sampling is the default order; empty = sequential.
 	Sampling string
 	// Draws means that conversations are made of drawn records, so that the option

@@ -126,16 +126,12 @@ func hoistSystem(c *bench.Conversation) {
 	c.Turns = c.Turns[1:]
 }
 
-// Count counts the tokens of the texts and messages of a turn.
+// Count counts the tokens of the texts and messages of a turn, or of those in its body.
 func Count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
-	var messages []struct {
-		Content json.RawMessage `json:"content"`
+	if t.Payload != nil {
+		return countBody(tok, t.Payload)
 	}
-	if json.Unmarshal(t.Messages, &messages) == nil {
-		for _, m := range messages {
-			n += CountJSON(tok, m.Content)
-		}
-	}
+	n = countMessages(tok, t.Messages)
 	for _, text := range t.Texts {
 		n += bench.Tokens(tok.Count(text))
 	}
@@ -147,8 +143,35 @@ func Count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
 	return n
 }
 
-// CountJSON counts the tokens of a JSON text, of texts, or of typed parts with text.
-func CountJSON(tok tokenizer.Tokenizer, raw json.RawMessage) bench.Tokens {
+// countMessages counts the tokens of a list of chat messages.
+func countMessages(tok tokenizer.Tokenizer, raw json.RawMessage) (n bench.Tokens) {
+	var messages []struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(raw, &messages) == nil {
+		for _, m := range messages {
+			n += countJSON(tok, m.Content)
+		}
+	}
+	return n
+}
+
+// countBody counts the tokens of a request body: of its messages, and of the input members
+// of other APIs.
+func countBody(tok tokenizer.Tokenizer, body []byte) (n bench.Tokens) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return 0 // its texts are not known
+	}
+	n = countMessages(tok, members["messages"])
+	for _, name := range [...]string{"system", "prompt", "input", "inputs", "text"} {
+		n += countJSON(tok, members[name])
+	}
+	return n
+}
+
+// countJSON counts the tokens of a JSON text, of texts, or of typed parts with text.
+func countJSON(tok tokenizer.Tokenizer, raw json.RawMessage) bench.Tokens {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return 0

@@ -55,7 +55,7 @@ type Spec struct {
 // Fields documents the options under the names of the document.
 func Fields() []source.Field {
 	return []source.Field{
-		{Name: "entries", Type: "integer", Doc: "Distinct conversations."},
+		{Name: "entries", Type: "integer", Doc: "Distinct conversations. Default: as many as all phases need together, so that a run does not repeat them: the number of sessions or requests, else the rate times the duration, with room for chance; 100,000 if a phase has a duration without a rate; 100 if a phase has none of these. With `prompts.randomRangeRatio`, the corpus `random` or a sampling other than sequential, which depend on the number, AIPerf's default: the number of sessions or requests of the profiling phase, else 100. Conversations are generated when they are needed, and their content does not depend on the number."},
 		{Name: "prompts.isl", Type: "distribution", Doc: "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{Name: "prompts.osl", Type: "distribution", Doc: "Maximum output tokens of each turn; not sent if absent."},
 		{Name: "prompts.sequenceDistribution", Type: "list", Doc: "Pairs of both lengths with probabilities in percent, in place of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},

@@ -1,16 +1,16 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
 
@@ -77,13 +77,7 @@ func (f *fields) object(data []byte, to any) bool {
 	if err == nil && data[0] == '{' {
 		return true
 	}
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil {
-		f.problems = append(f.problems, "must be a JSON object, one on each line")
-	} else if errors.Is(err, io.ErrUnexpectedEOF) {
-		f.problems = append(f.problems, "the JSON object ends too early")
-	} else {
-		f.problems = append(f.problems, "not valid JSON: "+err.Error())
-	}
+	f.problems = append(f.problems, cmp.Or(file.CheckObject(data), err).Error())
 	return false
 }
 

@@ -110,7 +110,7 @@ func TestMooncake(t *testing.T) {
 		`s deltas_without_responses: [at 60ms isl 30 osl 0 {"top_p":0.5}] [after 1.5s isl 700 osl 0]`,
 		"session_000002 deltas_without_responses: [isl 1 osl 4 Hello]",
 		`session_000003 message_array_with_responses: [at 70ms isl 1 osl 0 [{"role":"user","content":"x"}] [{"type":"function"}]]`,
-		`p message_array_with_responses: [at 80ms isl 0 osl 0 {"model":"m","prompt":"p"}] [at 90ms isl 0 osl 0 {"model":"m","prompt":"q"}]`,
+		`p message_array_with_responses: [at 80ms isl 1 osl 0 {"model":"m","prompt":"p"}] [at 90ms isl 1 osl 0 {"model":"m","prompt":"q"}]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -192,7 +192,7 @@ func TestProblems(t *testing.T) {
 		{"mooncake_trace", `{"payload": {}}`, "payload: must be an object, not empty, not {}"},
 		{"mooncake_trace", `{"payload": {"a": 1}, "extra": {"b": 2}}`, "extra: a payload is sent as it is"},
 		{"mooncake_trace", `[1]`, "must be a JSON object, one on each line"},
-		{"mooncake_trace", `{"input_length": 5`, "not valid JSON: unexpected end of JSON input"},
+		{"mooncake_trace", `{"input_length": 5`, "unexpected end of JSON at column 19"},
 		{"mooncake_trace", "{\"text_input\": \"\xff\"}", "the record is not valid UTF-8"},
 		{"bailian_trace", `{}`, "chat_id is missing"},
 		{"burst_gpt_trace", `{"Timestamp": 3, "Request tokens": "x", "Response tokens": 2}`, `Request tokens: must be an integer from 0 to 16777216, not "x"`},

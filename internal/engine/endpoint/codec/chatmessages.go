@@ -30,14 +30,23 @@ type Said struct {
 	Texts []string
 }
 
-// MessagesOf returns the messages of a turn with their texts. Content that is no text is
-// left out.
+// MessagesOf returns the messages of a turn, or of its body, with their texts. Content that
+// is no text is left out; a body without chat messages has none.
 func MessagesOf(t *bench.Turn) []Said {
-	if t.Messages == nil {
+	raw := t.Messages
+	if t.Payload != nil {
+		var body struct {
+			Messages json.RawMessage `json:"messages"`
+		}
+		if json.Unmarshal(t.Payload, &body) != nil || body.Messages == nil {
+			return nil
+		}
+		raw = body.Messages
+	} else if raw == nil {
 		return []Said{{t.Role, t.Texts}}
 	}
 	var messages []chatMessage
-	if json.Unmarshal(t.Messages, &messages) != nil {
+	if json.Unmarshal(raw, &messages) != nil {
 		return nil
 	}
 	out := make([]Said, len(messages))

@@ -1,0 +1,81 @@
+package format
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// chatMessages reads chat requests that leave to the run what they lack.
+func chatMessages() source.Format {
+	return source.Format{
+		Name: "chat_messages",
+		Doc: "One chat request per line: `{\"messages\": […]}`, with any other members of the request body. What a record has is sent " +
+			"as it is; model, stream and maximum output length are those of the run (`--model`, `--streaming`, `--osl`) if the record " +
+			"lacks them, and `--extra-inputs` are merged. Answers of the server are not added. It needs an endpoint type that takes chat messages " +
+			"(chat, responses, messages). Records whose first one has a model are of the format [raw_payload](#raw_payload), " +
+			"whose bodies nothing is added to.",
+		Fields: []source.Field{
+			{Name: "messages", Type: "list of objects", Doc: "The chat messages, each with a `role`; required."},
+			{Name: "tools", Type: "list of objects", Doc: "Tools as in the chat API."},
+			{Name: "model", Type: "string", Doc: "Model of the request; default that of the run."},
+			{Name: "stream", Type: "boolean", Doc: "Default that of the run, `--streaming`. A warning counts records that have another value."},
+			{Name: "max_tokens", Type: "integer", Doc: "Maximum output tokens; default `--osl`."},
+			{Name: "max_completion_tokens", Type: "integer", Doc: "The same by its newer name."},
+			{Name: "…", Type: "any", Doc: "Other members of the request body."},
+		},
+		Needs: "a list of messages without a model",
+		Detect: func(h *source.Head) bool {
+			return h.Chat && hasMessages(h) && !h.HasAny("model")
+		},
+		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
+			return func(record file.Record) ([]source.Row, []string) {
+				if err := file.CheckObject(record.Data); err != nil {
+					return nil, []string{err.Error()}
+				}
+				t, err := messagesTurn(record.Data)
+				if err != nil {
+					return nil, []string{err.Error()}
+				}
+				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+			}
+		},
+	}
+}
+
+// hasMessages reports whether a record has a list of messages, and no member of another
+// format that has one.
+func hasMessages(h *source.Head) bool {
+	return strings.HasPrefix(string(h.Members["messages"]), "[") && !h.HasAny("timestamp", "delay", "session_id",
+		"conversation_id", "input_length", "output_length", "text_input", "hash_ids", "turns", "data")
+}
+
+// messagesTurn returns the turn of a chat request that the run completes.
+func messagesTurn(body json.RawMessage) (bench.Turn, error) {
+	var head struct {
+		Model    *string `json:"model"`
+		Messages []struct {
+			Role *string `json:"role"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &head); err != nil {
+		return bench.Turn{}, notObject(body, err)
+	}
+	for i, m := range head.Messages {
+		if m.Role == nil || *m.Role == "" {
+			return bench.Turn{}, fmt.Errorf("messages[%d]: role is missing", i)
+		}
+	}
+	t, _, err := chatTurn(body, "model")
+	if head.Model != nil {
+		if t.Model = *head.Model; t.Model == "" {
+			err = errors.Join(err, errors.New("model: must not be empty"))
+		}
+	}
+	return t, err
+}
