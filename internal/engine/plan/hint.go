@@ -35,6 +35,8 @@ func (p *Plan) check(class bench.Class, message string) string {
 		return "the server has no such path: check --url, --endpoint-type and --custom-endpoint"
 	case class == bench.NotFound:
 		return "check --model" + p.modelList()
+	case class == bench.UnexpectedContent:
+		return "check --url: is it that of a gateway or of a login page?"
 	case class == bench.BadRequest && (strings.Contains(low, "request to an https server") || strings.Contains(low, "request was sent to https port")):
 		return "the port speaks TLS: use https://"
 	}
