@@ -151,7 +151,12 @@ func (p *performance) perform(ctx context.Context) {
 	if !p.stopped() && ctx.Err() != nil {
 		return // the next process goes on
 	}
-	p.change(ctx, func(r *run.Run) { r.State, r.Study.Current = bench.StateExporting, "" })
+	p.change(ctx, func(r *run.Run) {
+		r.State, r.Study.Current = bench.StateExporting, ""
+		if err == nil { // a search performs fewer probes than it may
+			r.Study.Total = r.Study.Done
+		}
+	})
 	var fault *run.Error
 	if cause, ok := errors.AsType[*faultError](err); ok {
 		fault = &cause.cause
@@ -173,11 +178,7 @@ func (p *performance) perform(ctx context.Context) {
 
 // end makes the study terminal.
 func (p *performance) end(ctx context.Context, fault *run.Error) {
-	good := 0
-	for i := range p.outcomes {
-		good += len(p.outcomes[i].Successful())
-	}
-	least := 1
+	good, least := p.successes(), 1
 	if p.doc.Sweep == nil {
 		least = 2 // one run has no interval
 	}
@@ -317,7 +318,19 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	if p.opts.Observer != nil {
 		p.opts.Observer.Ended(p.view(), child, &result)
 	}
+	if p.doc.Search != nil && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
+		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
+	}
 	return p.tolerated(v, &result)
+}
+
+// successes returns how many trials so far are results.
+func (p *performance) successes() int {
+	n := 0
+	for i := range p.outcomes {
+		n += len(p.outcomes[i].Successful())
+	}
+	return n
 }
 
 // stoppedWith reports whether the cancel of the study ended a cell, which has not failed

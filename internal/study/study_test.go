@@ -82,7 +82,7 @@ func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 		end := *q
 		end.State = bench.StateCompleted
 		if why := r.fails(q); why != "" {
-			end.State, end.StateReason = bench.StateFailed, why
+			end.State, end.StateReason, end.Error = bench.StateFailed, why, &run.Error{Code: run.ErrorCode(strings.ReplaceAll(why, " ", "-"))}
 		}
 		r.finish(&end)
 	}()
@@ -273,6 +273,8 @@ completed 2/2`},
 // What follows failed cells.
 func TestFailures(t *testing.T) {
 	const grid = "sweep: {type: grid, parameters: {concurrency: [1, 2, 3, 4]}"
+	const boundary = "sweep: {type: adaptive_search, planner: monotonic_sla, maxIterations: 10, searchSpace: [{path: phases.profiling.concurrency, lo: 1, hi: 64, kind: int}], " +
+		"slaFilters: [{metricTag: request_throughput, stat: avg, op: gt, threshold: 1}]}"
 	for _, c := range []struct {
 		name, blocks string
 		fails        func(*run.Run) string
@@ -284,6 +286,13 @@ func TestFailures(t *testing.T) {
 		{"too many", grid + ", maxFailures: 2}", func(*run.Run) string { return "no success" },
 			"failed 2 cells failed; the last one is phases.profiling.concurrency=2: no success 2/4, 2 failed"},
 		{"all", grid + "}", func(*run.Run) string { return "no success" }, "failed 0 of 4 runs succeeded 4/4, 4 failed"},
+		{"a search of a dead server", boundary, func(*run.Run) string { return "no success" },
+			"failed the search ends at its first probe: no success 1/30, 1 failed"},
+		{"a search of a server that fails later", boundary, func(r *run.Run) string {
+			return map[int]string{1: "no success", 2: "no success"}[r.Cell.Variation.Index]
+		},
+			"completed  3/3, 2 failed"},
+		{"a search of a server that is too slow", boundary, func(*run.Run) string { return "too slow" }, "failed 0 of 2 runs succeeded 2/2, 2 failed"},
 		{"one repeat has no interval", "multiRun: {numRuns: 2}", func(r *run.Run) string { return map[int]string{1: "no success"}[r.Cell.Trial] },
 			"failed 1 of 2 runs succeeded 2/2, 1 failed"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -47,9 +48,13 @@ func studyColumns() []column {
 
 // CellLine returns the line of a cell that has ended.
 func CellLine(parent, child *run.Run, t *cell.Trial) string {
-	line := fmt.Sprintf("[%d/%d] %s", parent.Study.Done, parent.Study.Total, studyexport.Short(&child.Cell.Variation))
+	counted := fmt.Sprintf("[%d/%d] ", parent.Study.Done, parent.Study.Total)
+	if parent.Study.Type == sweep.Adaptive { // its results decide how many there are
+		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
+	}
+	line := counted + studyexport.Short(&child.Cell.Variation)
 	if child.Cell.Variation.Label == "base" {
-		line = fmt.Sprintf("[%d/%d] run %d", parent.Study.Done, parent.Study.Total, child.Cell.Trial+1)
+		line = fmt.Sprintf("%srun %d", counted, child.Cell.Trial+1)
 	} else if child.Cell.Trial > 0 {
 		line += fmt.Sprintf(" (run %d)", child.Cell.Trial+1)
 	}

@@ -96,6 +96,10 @@ func TestCellLine(t *testing.T) {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
 	}
+	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
+	if got, want := CellLine(search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
+		t.Errorf("line of a search = %q, want %q", got, want)
+	}
 	child.Cell.Variation = cell.Variation{Label: "base"}
 	if got, want := CellLine(parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line = %q, want %q", got, want)

@@ -130,9 +130,6 @@ func (b searchOptions) space(occ *occurrence) {
 		block["slaFilters"] = filters
 	}
 	if len(dimensions) < len(occ.values) { // the block would report problems that follow from this one
-		if b.flags.get("--search-max-iterations") == nil {
-			b.fail(occ, problem.CodeRequired, "needs --search-max-iterations")
-		}
 		return
 	}
 	b.sweep(occ, block)

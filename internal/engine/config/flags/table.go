@@ -277,7 +277,7 @@ func options() []option {
 		{names: "--search-metric", group: "Multi-Run", kind: optText, path: "search.metric", help: "Metric that the search optimizes, for example output_token_throughput."},
 		{names: "--search-stat", group: "Multi-Run", kind: optText, path: "search.stat", def: "avg", help: "Statistic of the metric: avg, p50, p90, p95 or p99."},
 		{names: "--search-direction", group: "Multi-Run", kind: optText, path: "search.direction", help: "What the search does with the metric: maximize or minimize."},
-		{names: "--search-max-iterations", group: "Multi-Run", kind: optNumber, path: "sweep.maxIterations", def: "that of the recipe", help: "Largest number of values to probe, 2 to 200; repeated probes of a value do not count."},
+		{names: "--search-max-iterations", group: "Multi-Run", kind: optNumber, path: "sweep.maxIterations", def: "that of the recipe, or 20", help: "Largest number of values to probe, 2 to 200; repeated probes of a value do not count."},
 		{names: "--search-initial-points", group: "Multi-Run", kind: optNumber, path: "sweep.nInitialPoints", def: "5", help: "Number of evenly spread probes with which a Bayesian search begins."},
 		{names: "--search-random-seed", group: "Multi-Run", kind: optNumber, path: "sweep.randomSeed", def: "that of the study", help: "Seed of the random choices of the search."},
 		{names: "--search-planner", group: "Multi-Run", kind: optText, path: "sweep.planner", def: "bayesian", help: "How the search chooses its probes: bayesian (optuna is the same), or for the boundary of the limits in one whole number monotonic_sla or smooth_isotonic. docs/searches.md describes them."},
