@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/export"
+	"aiperfd/internal/study/search"
 )
 
 // repeats is the type of a study without a sweep.
@@ -40,6 +41,7 @@ type performance struct {
 
 	outcomes []cell.Outcome // by variation, in the order in which they were begun
 	found    map[position]*run.Run
+	skipped  map[int]string // why a variation is not measured, by its index
 	failed   int
 	paused   bool           // a cell was performed, so that the next one waits
 	results  *export.Report // once they are written
@@ -55,7 +57,7 @@ var errStop = errors.New("study is stopping")
 func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *performance {
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
-		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run),
+		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run), skipped: make(map[int]string),
 	}
 	p.doc.Seed = parent.Seed
 	var more string
@@ -227,6 +229,9 @@ func (p *performance) cells(ctx context.Context) error {
 		}
 		p.outcomes = append(p.outcomes, cell.Outcome{Variation: v})
 		at := len(p.outcomes) - 1
+		if p.skips(ctx, at) {
+			continue
+		}
 		for trial := range p.doc.MultiRun.NumRuns {
 			if p.converged(at) {
 				p.skip(ctx, p.doc.MultiRun.NumRuns-trial)
@@ -255,6 +260,9 @@ func (p *performance) repeated(ctx context.Context, list cell.List) error {
 	}
 	for trial := range p.doc.MultiRun.NumRuns {
 		for at := range p.outcomes {
+			if p.skips(ctx, at) {
+				continue
+			}
 			if p.converged(at) {
 				p.skip(ctx, 1)
 				continue
@@ -274,6 +282,21 @@ func (p *performance) repeated(ctx context.Context, list cell.List) error {
 // converged reports whether a variation needs no further trial.
 func (p *performance) converged(at int) bool {
 	return aggregate.Converged(p.doc.MultiRun.Convergence, p.doc.MultiRun.ConfidenceLevel, p.outcomes[at].Trials)
+}
+
+// skips reports whether a variation is not measured because one with less load met a
+// condition. One that was measured once is measured again, and what was skipped stays so.
+func (p *performance) skips(ctx context.Context, at int) bool {
+	o := &p.outcomes[at]
+	if _, skipped := p.skipped[o.Index]; skipped || len(o.Trials) > 0 || p.doc.Sweep == nil {
+		return skipped
+	}
+	why, skip := search.Stop(p.doc.Sweep.StopWhen).Skips(&o.Variation, p.outcomes)
+	if skip {
+		p.skipped[o.Index] = why
+		p.skip(ctx, p.doc.MultiRun.NumRuns)
+	}
+	return skip
 }
 
 // skip takes cells out of the plan.

@@ -249,6 +249,17 @@ completed 2/2`},
 20s profile_runs/trial_0002/concurrency_1 run_0002 seed 42 profiling:1
 30s profile_runs/trial_0002/concurrency_2 run_0002 seed 43 profiling:2
 completed 4/4`},
+		{"stops", "sweep: {type: grid, parameters: {concurrency: [1, 2, 4, 8]}, stopWhen: [{metricTag: request_latency, stat: p99, op: ge, threshold: 4}]}\nmultiRun: {numRuns: 2}", `
+0s profile_runs/trial_0001/concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+10s profile_runs/trial_0001/concurrency_2 run_0001 seed 43 warmup:3 profiling:2
+20s profile_runs/trial_0002/concurrency_1 run_0002 seed 42 profiling:1
+30s profile_runs/trial_0002/concurrency_2 run_0002 seed 43 profiling:2
+completed 4/4`},
+		{"stops in turn", "sweep: {type: grid, parameters: {concurrency: [1, 8, 4, 16]}, iterationOrder: independent, stopWhen: [{metricTag: request_latency, stat: p99, op: ge, threshold: 4}]}", `
+0s concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+10s concurrency_8 run_0001 seed 43 warmup:3 profiling:8
+20s concurrency_4 run_0001 seed 44 warmup:3 profiling:4
+completed 3/3`},
 		{"templates follow", `variables: {n: 1}
 sweep: {type: scenarios, runs: [{name: base}, {name: more, variables: {n: 4}, benchmark: {phases: [{name: profiling, concurrency: "{{ n * 2 }}"}]}}]}`, `
 0s base run_0001 seed 42 warmup:3 profiling:1

@@ -264,6 +264,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if len(best.Infeasible) > 0 {
 		add("- %d of %d variations break an SLA filter.", len(best.Infeasible), len(cells))
 	}
+	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
 		add("x %d of %d variations are no results: the client could not keep up, so they are not in the Pareto set and cannot be best.", len(best.Excluded), len(cells))
 	}
@@ -285,6 +286,30 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		for i := range notes {
 			notes[i] = strings.ReplaceAll(notes[i], "±", "+-")
 		}
+	}
+	return notes
+}
+
+// skipNotes says which variations were skipped, and why; one line per reason.
+func skipNotes(skipped []studyexport.Skipped) []string {
+	const most = 8 // that are named
+	var reasons []string
+	names := map[string][]string{}
+	for i := range skipped {
+		why := skipped[i].Why
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], studyexport.Short(&skipped[i].Variation))
+	}
+	var notes []string
+	for _, why := range reasons {
+		list := names[why]
+		text := strings.Join(list[:min(most, len(list))], "; ")
+		if more := len(list) - most; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		notes = append(notes, "Skipped: "+text+", because "+why+".")
 	}
 	return notes
 }

@@ -25,6 +25,7 @@ type Report struct {
 	Run      *run.Run
 	Study    *config.Study
 	Outcomes []cell.Outcome
+	Skipped  []Skipped // variations that a condition of the sweep made needless
 	// Cancelled means that cells are missing.
 	Cancelled bool
 
@@ -32,6 +33,12 @@ type Report struct {
 	Doubts []string
 
 	cells []aggregate.Cell // of Outcomes
+}
+
+// Skipped is a variation that was not measured.
+type Skipped struct {
+	cell.Variation
+	Why string // in words
 }
 
 // Cells returns the aggregated variations, in the order of the outcomes.
