@@ -32,7 +32,7 @@ func largeStructs() map[string]int {
 		"internal/engine/config.Dataset":     36,
 		"internal/engine/config.Phase":       28,
 		"internal/engine/config.Endpoint":    44,
-		"internal/engine/config/sweep.Block": 33,
+		"internal/engine/config/sweep.Block": 34,
 		"internal/engine/export.Report":      29,
 		"internal/engine/export/columns.row": 36,
 		"internal/mock/options.Options":      52,

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -368,15 +369,19 @@ func TestHints(t *testing.T) {
 		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
 		{"path", "404 page not found", "the server has no such path: check --url, --endpoint-type and --custom-endpoint", 404},
 		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
+		{"page", "<html><title>Log in</title></html>", "the server answered text/html: Log in; check --url: is it that of a gateway or of a login page?", 200},
 		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, timing(t, 0, 0), func(http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, tt.body, tt.status) })
+					return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						w.WriteHeader(tt.status)
+						fmt.Fprintln(w, tt.body)
+					})
 				})
 				r := b.run(document("type: concurrency, concurrency: 1, requests: 2", fileData))
-				if r.Error == nil || !strings.HasSuffix(r.Error.Message, "; "+tt.want) {
+				if r.Error == nil || !strings.HasSuffix(r.Error.Message, tt.want) {
 					t.Errorf("error %+v, want it to end with %q", r.Error, tt.want)
 				}
 				b.stop()

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/export"
+	"aiperfd/internal/study/search"
 )
 
 // repeats is the type of a study without a sweep.
@@ -41,6 +42,7 @@ type performance struct {
 
 	outcomes []cell.Outcome // by variation, in the order in which they were begun
 	found    map[position]*run.Run
+	skipped  map[int]string // why a variation is not measured, by its index
 	failed   int
 	paused   bool           // a cell was performed, so that the next one waits
 	results  *export.Report // once they are written
@@ -60,7 +62,7 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *perform
 	}
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
-		files: engineexport.NamesFor(prefix), found: make(map[position]*run.Run),
+		files: engineexport.NamesFor(prefix), found: make(map[position]*run.Run), skipped: make(map[int]string),
 	}
 	p.doc.Seed = parent.Seed
 	var more string
@@ -159,7 +161,12 @@ func (p *performance) perform(ctx context.Context) {
 	if !p.stopped() && ctx.Err() != nil {
 		return // the next process goes on
 	}
-	p.change(ctx, func(r *run.Run) { r.State, r.Study.Current = bench.StateExporting, "" })
+	p.change(ctx, func(r *run.Run) {
+		r.State, r.Study.Current = bench.StateExporting, ""
+		if err == nil { // a search performs fewer probes than it may
+			r.Study.Total = r.Study.Done
+		}
+	})
 	var fault *run.Error
 	if cause, ok := errors.AsType[*faultError](err); ok {
 		fault = &cause.cause
@@ -181,11 +188,7 @@ func (p *performance) perform(ctx context.Context) {
 
 // end makes the study terminal.
 func (p *performance) end(ctx context.Context, fault *run.Error) {
-	good := 0
-	for i := range p.outcomes {
-		good += len(p.outcomes[i].Successful())
-	}
-	least := 1
+	good, least := p.successes(), 1
 	if p.doc.Sweep == nil {
 		least = 2 // one run has no interval
 	}
@@ -234,6 +237,9 @@ func (p *performance) cells(ctx context.Context) error {
 		}
 		p.outcomes = append(p.outcomes, cell.Outcome{Variation: v})
 		at := len(p.outcomes) - 1
+		if p.skips(ctx, at) {
+			continue
+		}
 		for trial := range p.doc.MultiRun.NumRuns {
 			if p.converged(at) {
 				p.skip(ctx, p.doc.MultiRun.NumRuns-trial)
@@ -262,6 +268,9 @@ func (p *performance) repeated(ctx context.Context, list cell.List) error {
 	}
 	for trial := range p.doc.MultiRun.NumRuns {
 		for at := range p.outcomes {
+			if p.skips(ctx, at) {
+				continue
+			}
 			if p.converged(at) {
 				p.skip(ctx, 1)
 				continue
@@ -281,6 +290,21 @@ func (p *performance) repeated(ctx context.Context, list cell.List) error {
 // converged reports whether a variation needs no further trial.
 func (p *performance) converged(at int) bool {
 	return aggregate.Converged(p.doc.MultiRun.Convergence, p.doc.MultiRun.ConfidenceLevel, p.outcomes[at].Trials)
+}
+
+// skips reports whether a variation is not measured because one with less load met a
+// condition. One that was measured once is measured again, and what was skipped stays so.
+func (p *performance) skips(ctx context.Context, at int) bool {
+	o := &p.outcomes[at]
+	if _, skipped := p.skipped[o.Index]; skipped || len(o.Trials) > 0 || p.doc.Sweep == nil {
+		return skipped
+	}
+	why, skip := search.Stop(p.doc.Sweep.StopWhen).Skips(&o.Variation, p.outcomes)
+	if skip {
+		p.skipped[o.Index] = why
+		p.skip(ctx, p.doc.MultiRun.NumRuns)
+	}
+	return skip
 }
 
 // skip takes cells out of the plan.
@@ -325,7 +349,19 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	if p.opts.Observer != nil {
 		p.opts.Observer.Ended(p.view(), child, &result)
 	}
+	if p.doc.Search != nil && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
+		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
+	}
 	return p.tolerated(v, &result)
+}
+
+// successes returns how many trials so far are results.
+func (p *performance) successes() int {
+	n := 0
+	for i := range p.outcomes {
+		n += len(p.outcomes[i].Successful())
+	}
+	return n
 }
 
 // stoppedWith reports whether the cancel of the study ended a cell, which has not failed

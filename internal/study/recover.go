@@ -182,5 +182,13 @@ func (p *performance) report() *studyexport.Report {
 	r := p.view()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &studyexport.Report{Run: r, Study: p.doc, Outcomes: p.outcomes, Cancelled: p.request != nil}
+	out := &studyexport.Report{Run: r, Study: p.doc, Cancelled: p.request != nil}
+	for _, o := range p.outcomes {
+		if why, skipped := p.skipped[o.Index]; skipped {
+			out.Skipped = append(out.Skipped, studyexport.Skipped{Variation: o.Variation, Why: why})
+		} else {
+			out.Outcomes = append(out.Outcomes, o)
+		}
+	}
+	return out
 }

@@ -82,7 +82,7 @@ func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 		end := *q
 		end.State = bench.StateCompleted
 		if why := r.fails(q); why != "" {
-			end.State, end.StateReason = bench.StateFailed, why
+			end.State, end.StateReason, end.Error = bench.StateFailed, why, &run.Error{Code: run.ErrorCode(strings.ReplaceAll(why, " ", "-"))}
 		}
 		r.finish(&end)
 	}()
@@ -249,6 +249,17 @@ completed 2/2`},
 20s profile_runs/trial_0002/concurrency_1 run_0002 seed 42 profiling:1
 30s profile_runs/trial_0002/concurrency_2 run_0002 seed 43 profiling:2
 completed 4/4`},
+		{"stops", "sweep: {type: grid, parameters: {concurrency: [1, 2, 4, 8]}, stopWhen: [{metricTag: request_latency, stat: p99, op: ge, threshold: 4}]}\nmultiRun: {numRuns: 2}", `
+0s profile_runs/trial_0001/concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+10s profile_runs/trial_0001/concurrency_2 run_0001 seed 43 warmup:3 profiling:2
+20s profile_runs/trial_0002/concurrency_1 run_0002 seed 42 profiling:1
+30s profile_runs/trial_0002/concurrency_2 run_0002 seed 43 profiling:2
+completed 4/4`},
+		{"stops in turn", "sweep: {type: grid, parameters: {concurrency: [1, 8, 4, 16]}, iterationOrder: independent, stopWhen: [{metricTag: request_latency, stat: p99, op: ge, threshold: 4}]}", `
+0s concurrency_1 run_0001 seed 42 warmup:3 profiling:1
+10s concurrency_8 run_0001 seed 43 warmup:3 profiling:8
+20s concurrency_4 run_0001 seed 44 warmup:3 profiling:4
+completed 3/3`},
 		{"templates follow", `variables: {n: 1}
 sweep: {type: scenarios, runs: [{name: base}, {name: more, variables: {n: 4}, benchmark: {phases: [{name: profiling, concurrency: "{{ n * 2 }}"}]}}]}`, `
 0s base run_0001 seed 42 warmup:3 profiling:1
@@ -273,6 +284,8 @@ completed 2/2`},
 // What follows failed cells.
 func TestFailures(t *testing.T) {
 	const grid = "sweep: {type: grid, parameters: {concurrency: [1, 2, 3, 4]}"
+	const boundary = "sweep: {type: adaptive_search, planner: monotonic_sla, maxIterations: 10, searchSpace: [{path: phases.profiling.concurrency, lo: 1, hi: 64, kind: int}], " +
+		"slaFilters: [{metricTag: request_throughput, stat: avg, op: gt, threshold: 1}]}"
 	for _, c := range []struct {
 		name, blocks string
 		fails        func(*run.Run) string
@@ -284,6 +297,13 @@ func TestFailures(t *testing.T) {
 		{"too many", grid + ", maxFailures: 2}", func(*run.Run) string { return "no success" },
 			"failed 2 cells failed; the last one is phases.profiling.concurrency=2: no success 2/4, 2 failed"},
 		{"all", grid + "}", func(*run.Run) string { return "no success" }, "failed 0 of 4 runs succeeded 4/4, 4 failed"},
+		{"a search of a dead server", boundary, func(*run.Run) string { return "no success" },
+			"failed the search ends at its first probe: no success 1/30, 1 failed"},
+		{"a search of a server that fails later", boundary, func(r *run.Run) string {
+			return map[int]string{1: "no success", 2: "no success"}[r.Cell.Variation.Index]
+		},
+			"completed  3/3, 2 failed"},
+		{"a search of a server that is too slow", boundary, func(*run.Run) string { return "too slow" }, "failed 0 of 2 runs succeeded 2/2, 2 failed"},
 		{"one repeat has no interval", "multiRun: {numRuns: 2}", func(r *run.Run) string { return map[int]string{1: "no success"}[r.Cell.Trial] },
 			"failed 1 of 2 runs succeeded 2/2, 1 failed"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -47,9 +48,13 @@ func studyColumns() []column {
 
 // CellLine returns the line of a cell that has ended.
 func CellLine(parent, child *run.Run, t *cell.Trial) string {
-	line := fmt.Sprintf("[%d/%d] %s", parent.Study.Done, parent.Study.Total, studyexport.Short(&child.Cell.Variation))
+	counted := fmt.Sprintf("[%d/%d] ", parent.Study.Done, parent.Study.Total)
+	if parent.Study.Type == sweep.Adaptive { // its results decide how many there are
+		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
+	}
+	line := counted + studyexport.Short(&child.Cell.Variation)
 	if child.Cell.Variation.Label == "base" {
-		line = fmt.Sprintf("[%d/%d] run %d", parent.Study.Done, parent.Study.Total, child.Cell.Trial+1)
+		line = fmt.Sprintf("%srun %d", counted, child.Cell.Trial+1)
 	} else if child.Cell.Trial > 0 {
 		line += fmt.Sprintf(" (run %d)", child.Cell.Trial+1)
 	}
@@ -278,6 +283,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if len(best.Infeasible) > 0 {
 		add("- %d of %d variations break an SLA filter.", len(best.Infeasible), len(cells))
 	}
+	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
 		add("x %d of %d variations count for nothing: the load generator distorted the numbers that decide.", len(best.Excluded), len(cells))
 	}
@@ -300,6 +306,30 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		for i := range notes {
 			notes[i] = strings.ReplaceAll(notes[i], "±", "+-")
 		}
+	}
+	return notes
+}
+
+// skipNotes says which variations were skipped, and why; one line per reason.
+func skipNotes(skipped []studyexport.Skipped) []string {
+	const most = 8 // that are named
+	var reasons []string
+	names := map[string][]string{}
+	for i := range skipped {
+		why := skipped[i].Why
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], studyexport.Short(&skipped[i].Variation))
+	}
+	var notes []string
+	for _, why := range reasons {
+		list := names[why]
+		text := strings.Join(list[:min(most, len(list))], "; ")
+		if more := len(list) - most; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		notes = append(notes, "Skipped: "+text+", because "+why+".")
 	}
 	return notes
 }

@@ -101,6 +101,24 @@ func TestStudyTable(t *testing.T) {
 	}
 }
 
+// Variations that were skipped are named with the reason, a bounded number of them.
+func TestSkipNotes(t *testing.T) {
+	var skipped []studyexport.Skipped
+	for i := range 10 {
+		skipped = append(skipped, studyexport.Skipped{
+			Variation: cell.Variation{Label: "x", Values: []cell.Assignment{{Path: "concurrency", Value: 16 + i}}}, Why: "concurrency 8 failed",
+		})
+	}
+	skipped = append(skipped, studyexport.Skipped{Variation: cell.Variation{Label: "big"}, Why: "concurrency 4, isl 99 failed"})
+	want := []string{
+		"Skipped: concurrency 16; concurrency 17; concurrency 18; concurrency 19; concurrency 20; concurrency 21; concurrency 22; concurrency 23; and 2 more, because concurrency 8 failed.",
+		"Skipped: big, because concurrency 4, isl 99 failed.",
+	}
+	if diff := cmp.Diff(want, skipNotes(skipped)); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 // The line of a cell that has ended.
 func TestCellLine(t *testing.T) {
 	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
@@ -116,6 +134,10 @@ func TestCellLine(t *testing.T) {
 		if got := CellLine(parent, child, c.trial); got != c.want {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
+	}
+	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
+	if got, want := CellLine(search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
+		t.Errorf("line of a search = %q, want %q", got, want)
 	}
 	child.Cell.Variation = cell.Variation{Label: "base"}
 	if got, want := CellLine(parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {

@@ -318,6 +318,41 @@ func TestDecodeEnd(t *testing.T) {
 	}
 }
 
+// What answers instead of the model is named with its content type and an excerpt.
+func TestUnexpectedContent(t *testing.T) {
+	page := "<!DOCTYPE html><html><head><title>Log in\n to continue</title></head><body>x</body></html>"
+	for _, tt := range []struct {
+		name    string
+		media   string
+		framing bench.Framing
+		body    string
+		want    string
+	}{
+		{"page", "text/html; charset=utf-8", bench.FramingHTML, page, "unexpected_content: the server answered text/html: Log in to continue"},
+		{
+			"page without a title", "text/html", bench.FramingHTML, "<html><h1>nginx &amp; co</h1> <p>It works</p></html>",
+			"unexpected_content: the server answered text/html: nginx & co It works",
+		},
+		{"page without a type", "", bench.FramingHTML, page, "unexpected_content: the server answered without a content type: Log in to continue"},
+		{"text", "text/plain", bench.FramingText, " ok ", "malformed_response: the server answered text/plain: ok"},
+		{"XML", "application/xml", bench.FramingText, "<a>denied</a>", "malformed_response: the server answered application/xml: denied"},
+		{"image", "image/png", bench.FramingBinary, "", "unexpected_content: the server answered image/png"},
+		{
+			"a type without end", strings.Repeat("x", 81), bench.FramingBinary, "",
+			"unexpected_content: the server answered with a content type of more than 80 bytes",
+		},
+		{"a long text", "text/plain", bench.FramingText, strings.Repeat("ab ", 500), "malformed_response: the server answered text/plain: " + strings.Repeat("ab ", 100)},
+	} {
+		resp := &bench.Response{
+			Status: 200, Framing: tt.framing, Header: http.Header{"Content-Type": {tt.media}}, Body: []byte(tt.body), BodyAt: 1,
+		}
+		f := answer.Decode(openai.Grammar())(resp, true).Failure
+		if f == nil || string(f.Class)+": "+f.Message != tt.want {
+			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
+		}
+	}
+}
+
 func TestDecodeMeta(t *testing.T) {
 	resp := sse(`{"id":"","model":"","choices":[]}`, `{"id":"i","model":"m","choices":[]}`, `{"id":"j","choices":[{"text":"x"}]}`, "[DONE]")
 	resp.Warnings = map[string]int{"sniffed_sse": 1}

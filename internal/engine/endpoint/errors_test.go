@@ -23,7 +23,7 @@ func TestStatusFailure(t *testing.T) {
 	}{
 		{
 			"all fields", 429, http.Header{"Retry-After": {"2"}}, `{"error":{"message":"slow down","type":"requests","code":"rate"}}`,
-			bench.Failure{Class: bench.RateLimited, Type: "requests", Code: "rate", Message: "slow down", RetryAfter: 2 * time.Second},
+			bench.Failure{Class: bench.RateLimited, Type: "requests", Code: "rate", Message: "retry after 2s: slow down", RetryAfter: 2 * time.Second},
 		},
 		{
 			"overflow in the message", 400, nil, `{"error":{"message":"This model's Maximum Context length is 10"}}`,

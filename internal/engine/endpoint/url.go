@@ -15,10 +15,7 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-var (
-	schemePattern  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	versionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
-)
+var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // JoinURL returns the URL that requests of kind k go to. base may lack a scheme
 // (http is assumed), may or may not hold the version segment, and may already
@@ -26,6 +23,7 @@ var (
 // default, empty = post to base as it is. {model} in a path becomes the escaped
 // model name. User info and fragment are dropped (see [BasicAuth]), the query
 // is kept. Works on strings, so that escapes such as %2F stay as they are.
+// joinPath has the rules.
 func JoinURL(base string, k Kind, streaming bool, path *string, model string) (string, error) {
 	parts, err := splitBase(base)
 	if err != nil {
@@ -169,35 +167,6 @@ func bracketed(host string) string {
 	}
 	return "[" + host + "]"
 }
-
-// joinPath joins the path of the base and the path of the endpoint, leaving out
-// what both contain.
-func joinPath(base, path string, root, isDefault bool) string {
-	b, e := segments(base), segments(path)
-	if len(b) >= len(e) && slices.Equal(b[len(b)-len(e):], e) {
-		return rooted(b)
-	}
-	if n := len(b); isDefault && n > 0 && isVersion(b[n-1]) {
-		if root || isVersion(e[0]) && e[0] != b[n-1] {
-			b = b[:n-1]
-		}
-	}
-	for k := min(len(b), len(e)); k > 0; k-- {
-		if slices.Equal(b[len(b)-k:], e[:k]) && (k >= 2 || isVersion(e[0])) {
-			e = e[k:]
-			break
-		}
-	}
-	return rooted(slices.Concat(b, e))
-}
-
-func isVersion(segment string) bool { return versionPattern.MatchString(segment) }
-
-func segments(path string) []string {
-	return slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
-}
-
-func rooted(segments []string) string { return "/" + strings.Join(segments, "/") }
 
 // mergeQuery adds later's pairs to earlier's; a key of later replaces earlier's.
 func mergeQuery(earlier, later string) string {

@@ -194,14 +194,13 @@ func (c *compiler) target(p *Plan, i int, base secret.URL) (Target, error) {
 // root returns a URL without the path of the endpoint; the origin if the URL does not
 // end with that path.
 func root(joined, path string) string {
-	head, query, _ := strings.Cut(joined, "?")
-	bare, ok := strings.CutSuffix(head, "/"+strings.Trim(path, "/"))
-	if !ok || strings.Trim(path, "/") == "" {
-		scheme, rest, _ := strings.Cut(head, "://")
-		authority, _, _ := strings.Cut(rest, "/")
-		bare = scheme + "://" + authority
+	if base, ok := endpoint.TrimPath(joined, path); ok {
+		return base
 	}
-	return endpoint.WithQuery(bare, query)
+	head, query, _ := strings.Cut(joined, "?")
+	scheme, rest, _ := strings.Cut(head, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	return endpoint.WithQuery(scheme+"://"+authority, query)
 }
 
 // query writes URL parameters in the order of their names.

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
 )
 
 // Hint returns the message of a failed request, followed by what the user should
@@ -26,13 +29,41 @@ func (p *Plan) check(class bench.Class, message string) string {
 	case class == bench.Auth:
 		return "no API key was sent: set --api-key or OPENAI_API_KEY"
 	case class == bench.NotFound && !strings.Contains(low, "model"):
+		if other := p.otherType(); other != "" {
+			return fmt.Sprintf("the URL is that of %s: --endpoint-type %s?", other, other)
+		}
 		return "the server has no such path: check --url, --endpoint-type and --custom-endpoint"
 	case class == bench.NotFound:
-		return "check --model; the server lists its models at /v1/models"
+		return "check --model" + p.modelList()
+	case class == bench.UnexpectedContent:
+		return "check --url: is it that of a gateway or of a login page?"
 	case class == bench.BadRequest && (strings.Contains(low, "request to an https server") || strings.Contains(low, "request was sent to https port")):
 		return "the port speaks TLS: use https://"
 	}
 	return ""
+}
+
+// otherType returns the endpoint type whose path the first base URL ends with, if it is
+// not the type of the run; otherwise it is empty.
+func (p *Plan) otherType() string {
+	base, err := url.Parse(p.Targets[0].Root)
+	if err != nil {
+		return ""
+	}
+	k, ok := endpoint.TypeOf(base)
+	if !ok || k.Name == p.Kind.Name {
+		return ""
+	}
+	return k.Name
+}
+
+// modelList says where the first server lists its models; empty if it does not.
+func (p *Plan) modelList() string {
+	list, ok := p.Targets[0].ModelList()
+	if !ok {
+		return ""
+	}
+	return "; the server lists its models at " + list.EscapedPath()
 }
 
 // sendsKey reports whether requests carry an API key.

@@ -15,13 +15,21 @@ const maxNesting = 2
 // and matrix parameters replaced, and everything else byte for byte as it was.
 // raw may lack a scheme ("user:pw@host"). The last '@' in front of the first
 // '/', '?' or '#' ends the user info. A URL whose authority cannot be read is
-// a secret as a whole: the result is [Placeholder].
+// a secret as a whole: the result is [Placeholder]. If only a space makes it so, what
+// stands before the space is kept.
 func URL(raw string) string {
 	spans, ok := urlSecrets(raw, 0)
-	if !ok {
-		return Placeholder
+	if ok {
+		return replaceSpans(raw, spans)
 	}
-	return replaceSpans(raw, spans)
+	// What stands before a space can be shown unless it may be the name in user info.
+	head, _, spaced := strings.Cut(raw, " ")
+	if spaced && !strings.Contains(raw, "@") {
+		if shown := URL(head); shown != Placeholder {
+			return shown + " " + Placeholder
+		}
+	}
+	return Placeholder
 }
 
 // URLSecrets returns the texts of raw that [URL] replaces, as they stand there and

@@ -43,7 +43,12 @@ func TestURL(t *testing.T) {
 		{"http:///u:p@h", ""},
 		{"jdbc:mysql://u:p@h/db", "jdbc:mysql://" + r + "@h/db"},
 		{"http://h:80:80/", r},
-		{"http://h x/", r},
+		{"http://h x/", "http://h " + r},
+		{"http://local host?api_key=Q", "http://local " + r},
+		{"http://h/ x?api_key=Q&a=u:p@h", "http://h/ x?api_key=" + r + "&a=u:p@h"},
+		{"http://u:p w", r},
+		{"http://u p:w@h", "http://" + r + "@h"},
+		{"http://u p:w/@h", r},
 		{"http://u:${P}/x@h", r},
 		{"http://h/\n", r},
 

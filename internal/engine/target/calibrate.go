@@ -86,7 +86,7 @@ const tokenizePath = "/tokenize"
 // tokenize returns the count of /tokenize for the same prompt.
 func (s calibration) tokenize(ctx context.Context, model, text string) (int, error) {
 	t := &s.plan.Targets[0]
-	u, err := functionURL(t, tokenizePath, true)
+	u, err := t.FunctionURL(tokenizePath, true)
 	if err != nil {
 		return 0, err
 	}

@@ -86,7 +86,7 @@ func (s *Servers) Profile(ctx context.Context, phase *plan.Phase, start bool) (w
 
 // post calls a function of a server without arguments.
 func (s *Servers) post(ctx context.Context, t *plan.Target, path secret.URL, timeout time.Duration) (*reply, error) {
-	u, err := functionURL(t, path.Reveal(), true)
+	u, err := t.FunctionURL(path.Reveal(), true)
 	if err != nil {
 		return nil, err
 	}

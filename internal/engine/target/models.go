@@ -103,9 +103,9 @@ var errNoList = errors.New("the server does not list models")
 // models returns the models that a server lists. whole reports whether these are
 // all. The reply is never nil. The error is errNoList if the server has no list.
 func (s *Servers) models(ctx context.Context, t *plan.Target) (all []listed, whole bool, r *reply, err error) {
-	u, err := functionURL(t, "/v1/models", false)
-	if err != nil {
-		return nil, false, &reply{}, err
+	u, ok := t.ModelList()
+	if !ok {
+		return nil, false, &reply{}, errNoList
 	}
 	r = s.do(ctx, &call{target: t, method: http.MethodGet, url: u, timeout: plan.CallTimeout})
 	switch {

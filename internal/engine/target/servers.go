@@ -6,7 +6,6 @@ package target
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
@@ -163,26 +161,4 @@ func (s *Servers) reason(r *reply) string {
 		text = fmt.Sprintf("HTTP %d: %s", r.status, text)
 	}
 	return s.opts.Secrets.String(text)
-}
-
-// functionURL returns the URL of another function of a server. Paths at the root
-// are not below a version such as /v1.
-func functionURL(t *plan.Target, path string, atRoot bool) (*url.URL, error) {
-	path, query := cutQuery(path)
-	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, RootPath: atRoot}, false, nil, "")
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(endpoint.WithQuery(joined, query))
-	if err != nil {
-		return nil, errors.New("the path is not valid in a URL")
-	}
-	return u, nil
-}
-
-func cutQuery(path string) (bare, query string) {
-	if u, err := url.Parse(path); err == nil {
-		return u.EscapedPath(), u.RawQuery
-	}
-	return path, ""
 }

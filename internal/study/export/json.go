@@ -264,6 +264,13 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 		"sweep_type": s.Type, "confidence_level": r.Study.MultiRun.ConfidenceLevel, "num_trials_per_value": r.trials(),
 		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + aggregate.LatencyStat,
 	}
+	if len(r.Skipped) > 0 {
+		skipped := []map[string]string{}
+		for _, v := range r.Skipped {
+			skipped = append(skipped, map[string]string{"variation": v.Label, "reason": v.Why})
+		}
+		meta["skipped"] = skipped
+	}
 	if s.RecipeName != "" {
 		meta["recipe"] = s.RecipeName
 	}

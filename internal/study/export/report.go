@@ -26,6 +26,7 @@ type Report struct {
 	Run      *run.Run
 	Study    *config.Study
 	Outcomes []cell.Outcome
+	Skipped  []Skipped // variations that a condition of the sweep made needless
 	// Cancelled means that cells are missing.
 	Cancelled bool
 
@@ -34,6 +35,12 @@ type Report struct {
 
 	cells []aggregate.Cell // of Outcomes
 	rows  []aggregate.Cell // of their values
+}
+
+// Skipped is a variation that was not measured.
+type Skipped struct {
+	cell.Variation
+	Why string // in words
 }
 
 // Cells returns the aggregated variations, in the order of the outcomes.

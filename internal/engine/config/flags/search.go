@@ -52,7 +52,7 @@ func (b searchOptions) unused() {
 		switch {
 		case strings.HasPrefix(occ.option.path, "recipe."):
 			b.fail(occ, problem.CodeConflict, "needs --search-recipe")
-		case b.flags.get("--search-space") == nil && strings.HasPrefix(occ.option.path, "search.") && name != "--search-sla":
+		case b.flags.get("--search-space") == nil && strings.HasPrefix(occ.option.path, "search.") && name != "--search-sla" && name != "--sweep-stop-when":
 			b.fail(occ, problem.CodeConflict, "needs --search-space")
 		}
 	}
@@ -130,9 +130,6 @@ func (b searchOptions) space(occ *occurrence) {
 		block["slaFilters"] = filters
 	}
 	if len(dimensions) < len(occ.values) { // the block would report problems that follow from this one
-		if b.flags.get("--search-max-iterations") == nil {
-			b.fail(occ, problem.CodeRequired, "needs --search-max-iterations")
-		}
 		return
 	}
 	b.sweep(occ, block)
@@ -200,19 +197,27 @@ func (b searchOptions) filters(occ *occurrence) []any {
 	return out
 }
 
-// layFilters adds the filters to a sweep that neither a recipe nor a search space made.
+// layFilters adds limits to a sweep that neither a recipe nor a search space made, and to
+// any sweep the conditions that end it.
 func (b searchOptions) layFilters() {
-	occ := b.flags.get("--search-sla")
-	if occ == nil || b.flags.get("--search-recipe") != nil || b.flags.get("--search-space") != nil {
+	if b.flags.get("--search-recipe") == nil && b.flags.get("--search-space") == nil {
+		b.layList(b.flags.get("--search-sla"), "sweep.slaFilters", "a sweep or a search, for example --concurrency 1,2,4, or --search-recipe")
+	}
+	b.layList(b.flags.get("--sweep-stop-when"), "sweep.stopWhen", "a sweep over the load, for example --concurrency 1,2,4")
+}
+
+// layList sets the filters of an option at a path of the sweep, which must exist.
+func (b searchOptions) layList(occ *occurrence, path, needs string) {
+	if occ == nil {
 		return
 	}
 	block := b.draft.Root.Get("sweep")
 	if block == nil || block.Shape != tree.Object {
-		b.fail(occ, problem.CodeConflict, "needs a sweep or a search, for example --concurrency 1,2,4, or --search-recipe")
+		b.fail(occ, problem.CodeConflict, "needs "+needs)
 		return
 	}
 	if filters := b.filters(occ); len(filters) > 0 {
-		b.set("sweep.slaFilters", occ, nodeOf(filters))
+		b.set(path, occ, nodeOf(filters))
 	}
 }
 

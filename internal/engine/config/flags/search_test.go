@@ -93,6 +93,12 @@ func TestSearchOptions(t *testing.T) {
 	if got := grid.Sweep.SLAFilters; len(got) != 1 || got[0].Threshold != 200 {
 		t.Errorf("filters of a grid = %+v", got)
 	}
+	for _, argv := range [][]string{{"--concurrency", "1,2"}, {"--request-rate", "1,2"}, {"--search-recipe", "concurrency-ramp"}} {
+		d := mustFlags(t, append(argv, "--sweep-stop-when", "request_latency:p99:gt:2000", "--sweep-stop-when", "request_error_rate:avg:gt:1")...)
+		if got := d.Sweep.StopWhen; len(got) != 2 || got[0].Threshold != 2000 || got[1].MetricTag != "request_error_rate" {
+			t.Errorf("%v: conditions = %+v", argv, got)
+		}
+	}
 }
 
 // A variation of a search with automatic requests has as many as it needs, and as many
@@ -135,10 +141,15 @@ func TestSearchProblems(t *testing.T) {
 		{"--search-recipe concurrency-ramp --isl 4,5", "--isl: a list of values conflicts with --search-recipe"},
 		{"--search-recipe concurrency-ramp --search-max-iterations 5", "--search-max-iterations: the recipe concurrency-ramp does not use it"},
 		{"--streaming --search-recipe max-goodput-under-slo --ttft-sla-ms 5 --itl-sla-ms 5 --e2e-sla-ms 5 --goodput ttft:5", "--goodput: conflicts with --search-recipe, which sets the objectives itself"},
-		{"--search-space concurrency:1,8:int", "--search-max-iterations is required: the largest number of values to probe, 2 to 200"},
+		{"--search-space concurrency:1,8:int", "objectives is required"},
 		{"--search-space concurrency:10,1:int --search-max-iterations 5 --search-metric goodput --search-direction maximize", "--search-space: the lower end 10 must be less than the upper end 1"},
 		{"--search-space concurrency:1,8:int --search-max-iterations 5 --search-metric goodput", "--search-space: needs --search-direction"},
-		{"--search-space concurrency:1-8", `--search-space: must be path:low,high or path:low,high:int, for example phases.profiling.concurrency:1,256:int, not "concurrency:1-8"` + "\n--search-space: needs --search-max-iterations"},
+		{"--sweep-stop-when request_latency:p99:gt:2000", "--sweep-stop-when: needs a sweep over the load, for example --concurrency 1,2,4"},
+		{"--isl 10,20 --sweep-stop-when request_latency:p99:gt:2000", "--sweep-stop-when: needs a sweep over the load: concurrency, prefill_concurrency, rate, session_rate or users"},
+		{"--concurrency 1,2 --sweep-stop-when p99>2000", "--sweep-stop-when: must be metric:statistic:operator:threshold"},
+		{"--streaming --search-recipe max-concurrency-under-sla --ttft-sla-ms 5 --sweep-stop-when request_latency:p99:gt:2000",
+			"--sweep-stop-when: a sweep of type adaptive_search has no --sweep-stop-when; it is for grid, zip, scenarios, sobol or latin_hypercube"},
+		{"--search-space concurrency:1-8", `--search-space: must be path:low,high or path:low,high:int, for example phases.profiling.concurrency:1,256:int, not "concurrency:1-8"`},
 	} {
 		_, _, err := flagsDocument(t, nil, strings.Fields(c.argv)...)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "searchSpace is required") {

@@ -83,8 +83,9 @@ func checkedLimits(f *Field) {
 // words has two.
 func required() []string {
 	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
-	const filter, phase = "sweep.slaFilters.*.", "benchmark.phases.*."
-	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold", "multiRun.convergence.metric",
+	const filter, stop, phase = "sweep.slaFilters.*.", "sweep.stopWhen.*.", "benchmark.phases.*."
+	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold",
+		stop + "metricTag", stop + "op", stop + "threshold", "multiRun.convergence.metric",
 		"benchmark.artifacts.userFiles.*.path", "benchmark.artifacts.userFiles.*.content", "benchmark.models.items.*.name", "benchmark.endpoint.template.body",
 		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
 		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",

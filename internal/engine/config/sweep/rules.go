@@ -43,7 +43,7 @@ func fields() map[string][]string {
 		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
 		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
 		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
-		"postProcess":    {Grid, Zip, Scenarios},
+		"postProcess": {Grid, Zip, Scenarios}, "stopWhen": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}
 }
@@ -68,6 +68,10 @@ func (b *Block) Check(d *decode.Decoder) {
 	for i := range b.SLAFilters {
 		b.SLAFilters[i].check(r, path+".slaFilters."+strconv.Itoa(i))
 	}
+	for i := range b.StopWhen {
+		b.StopWhen[i].check(r, path+".stopWhen."+strconv.Itoa(i))
+	}
+	b.checkStop(r, path+".stopWhen")
 	if r.has(path+".maxFailures") && b.OnFailure == Abort {
 		r.Conflict(path+".maxFailures", "onFailure: abort ends the sweep at the first failure")
 	}

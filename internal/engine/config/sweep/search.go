@@ -19,6 +19,7 @@ const (
 
 // The defaults of adaptive searches.
 const (
+	DefaultIterations       = 20
 	DefaultInitialPoints    = 5
 	DefaultPatience         = 10
 	DefaultPlateauWindow    = 8
@@ -75,9 +76,6 @@ func (b searchRules) checkSearch(path string) {
 	if b.Planner == "" {
 		b.Planner = Bayesian
 	}
-	if !b.has(path + ".maxIterations") {
-		b.require(path+".maxIterations", "maxIterations is required: the largest number of values to probe, 2 to 200")
-	}
 	b.checkSpace(path + ".searchSpace")
 	b.checkObjectives(path)
 	for i := range b.OutcomeConstraints {
@@ -105,6 +103,7 @@ func (b searchRules) searchDefaults() {
 			*p = v
 		}
 	}
+	fill(&b.MaxIterations, DefaultIterations)
 	fill(&b.InitialPoints, min(DefaultInitialPoints, max(b.MaxIterations-1, 1)))
 	fill(&b.ImprovementPatience, DefaultPatience)
 	fill(&b.PlateauWindow, DefaultPlateauWindow)

@@ -35,7 +35,7 @@ func TestSearchProblems(t *testing.T) {
 		text string
 		want []string
 	}{
-		"empty": {`{type: adaptive_search}`, []string{"#/sweep", "#/sweep", "#/sweep"}},
+		"empty": {`{type: adaptive_search}`, []string{"#/sweep", "#/sweep"}},
 		"boundary without a filter": {`{type: adaptive_search, planner: smooth_isotonic, maxIterations: 20, searchSpace: [{path: rate, lo: 1, hi: 2, kind: real}]}`,
 			[]string{"#/sweep", "#/sweep/searchSpace"}},
 		"space": {`{type: adaptive_search, maxIterations: 20, nInitialPoints: 20, objectives: [{metric: request_latency, direction: minimize}],

@@ -48,6 +48,7 @@ type Block struct {
 	SameSeed        bool        `json:"sameSeed"`
 	CooldownSeconds float64     `json:"cooldownSeconds" validate:"gte=0,lte=86400"`
 	SLAFilters      []Filter    `json:"slaFilters"`
+	StopWhen        []Filter    `json:"stopWhen,omitempty"` // conditions under which more load is not measured
 	OnFailure       string      `json:"onFailure" validate:"oneof=continue abort"`
 	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
 	RecipeName      string      `json:"recipeName"`

@@ -7,7 +7,9 @@ package answer
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fastjson"
@@ -146,16 +148,36 @@ func isReset(resp *bench.Response) bool {
 
 // FailContent explains a 2xx body that is neither stream nor JSON.
 func (d *Decoder) FailContent(resp *bench.Response) {
+	class := bench.UnexpectedContent
+	message := "the server answered " + contentType(resp.Header)
 	switch {
 	case resp.BodyAt == 0 || resp.Framing != bench.FramingBinary && len(TrimSpace(resp.Body)) == 0:
-		d.FailAs(bench.EmptyResponse, "the response has no body")
-	case resp.Framing == bench.FramingBinary:
-		d.FailAs(bench.UnexpectedContent, fmt.Sprintf("content type %q is not an answer", resp.Header.Get("Content-Type")))
-	case resp.Framing == bench.FramingHTML:
-		d.FailAs(bench.UnexpectedContent, PlainMessage(string(ToValidUTF8(TrimSpace(resp.Body)))))
+		class, message = bench.EmptyResponse, "the response has no body"
+	case resp.Framing == bench.FramingBinary: // whose body is not kept
 	default:
-		d.FailAs(bench.MalformedResponse, PlainMessage(string(ToValidUTF8(TrimSpace(resp.Body)))))
+		if resp.Framing != bench.FramingHTML {
+			class = bench.MalformedResponse
+		}
+		// The excerpt is last: a secret that was cut is recognised at the end of a text only.
+		message += ": " + PlainMessage(string(ToValidUTF8(TrimSpace(resp.Body))))
 	}
+	d.FailAs(class, message)
+}
+
+// maxMedia bounds the media type in a message, in bytes.
+const maxMedia = 80
+
+// contentType returns the media type of a response for messages.
+func contentType(h http.Header) string {
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	media = strings.ToValidUTF8(strings.TrimSpace(media), "")
+	switch {
+	case media == "":
+		return "without a content type"
+	case len(media) > maxMedia:
+		return "with a content type of more than " + strconv.Itoa(maxMedia) + " bytes"
+	}
+	return media
 }
 
 // document reads one JSON document.

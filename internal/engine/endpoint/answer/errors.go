@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -78,6 +79,10 @@ func StatusFailure(resp *bench.Response) *bench.Failure {
 	}
 	if MayOverflow(status) && IsOverflow(string(resp.Body), d.Message) {
 		f.Class = bench.ContextOverflow
+	}
+	if f.RetryAfter > 0 {
+		// In front, as the message may have been cut within a secret, see below.
+		f.Message = Clip(fmt.Sprintf("retry after %v: %s", f.RetryAfter, d.Message))
 	}
 	if location := resp.Header.Get("Location"); f.Class == bench.Redirect && location != "" {
 		// Not the body's message: it may have been cut within a secret, and what is
