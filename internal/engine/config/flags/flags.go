@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
@@ -127,7 +128,7 @@ func (f *Flags) argument(argv []string, i int) int {
 		}
 	}
 	if !ok {
-		f.problem(i, name, problem.CodeUnknownField, "unknown option %s%s", problem.Clip(name), f.hint(name))
+		f.problem(i, name, problem.CodeUnknownField, "unknown option %s%s", problem.Clip(name), f.hint(argv, i))
 		return f.skip(argv, i+1)
 	}
 	values, next := f.values(argv, i, o, value, inline)
@@ -167,7 +168,16 @@ func (f *Flags) glued(token string) (string, option, bool) {
 	return token[:2], o, ok && o.kind != optBool
 }
 
-func (f *Flags) hint(name string) string {
+// hint says what the unknown option at i may mean: the same with another dash, an option of
+// another tool, or one that is spelled alike.
+func (f *Flags) hint(argv []string, i int) string {
+	name, value, inline := strings.Cut(argv[i], "=")
+	if end := f.skip(argv, i+1); !inline {
+		value = strings.Join(argv[i+1:end], " ")
+	}
+	if hint := elsewhere.Hint(name, value); hint != "" {
+		return hint
+	}
 	if _, _, ok := f.find("-" + name); ok {
 		return `; did you mean "-` + name + `"?`
 	}
