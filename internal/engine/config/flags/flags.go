@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -50,7 +51,8 @@ type option struct {
 	status  optionStatus
 	sweep   bool   // AIPerf takes a comma list as a sweep
 	idle    string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
-	why     string // inert: the reason; "" = that of a program of one process
+	why     string // inert: the reason; "" = that of a program of one process; refused: what to know besides
+	extra   bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
 	redact  redact.FlagKind
 	def     string // effective default, for the help text
 	help    string
@@ -86,9 +88,10 @@ type Flags struct {
 	// options are used when the document is built; [Parse] sets LookupEnv.
 	Options config.LoadOptions
 
-	typed  []*occurrence
-	report problem.Report
-	table  map[string]option // by spelling, with dashes
+	typed   []*occurrence
+	refused []*occurrence // that aiperfd does not support
+	report  problem.Report
+	table   map[string]option // by spelling, with dashes
 }
 
 // Parse reads the arguments behind the subcommand. env looks up
@@ -100,6 +103,7 @@ func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
 	for i := 0; i < len(argv); {
 		i = f.argument(argv, i)
 	}
+	f.refuse()
 	return f, f.report.Err()
 }
 
@@ -134,6 +138,26 @@ func (f *Flags) argument(argv []string, i int) int {
 	values, next := f.values(argv, i, o, value, inline)
 	f.record(i, spelling, o, values, inline)
 	return next
+}
+
+// refuse reports the options that aiperfd does not support, or leaves out those that add
+// nothing to the measurement if the user says so.
+func (f *Flags) refuse() {
+	ignore := f.get("--ignore-unsupported")
+	for _, occ := range f.refused {
+		text := "%s: not supported by aiperfd yet"
+		switch o := occ.option; {
+		case o.extra && ignore != nil && ignore.on:
+			occ.option.status, occ.option.why = inert, strings.TrimSuffix("it is not supported by aiperfd yet; "+o.why, "; ")
+			f.typed = append(f.typed, occ)
+			continue
+		case o.why != "" && o.idle == "":
+			text += ": " + o.why
+		case o.extra:
+			text += "; --ignore-unsupported runs without it"
+		}
+		f.problem(occ.order, occ.spelling, problem.CodeUnsupported, text, occ.spelling)
+	}
 }
 
 // flagLike reports whether a token can begin an option; "-5" is a number.
@@ -238,11 +262,11 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 		return
 	}
 	switch {
-	case o.status == refused && !occ.idle():
-		f.problem(i, spelling, problem.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
-		return
+	case o.status == refused && occ.idle():
+		occ.option.status, occ.option.why = inert, cmp.Or(o.why, "the feature is not supported yet")
 	case o.status == refused:
-		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
+		f.refused = append(f.refused, occ)
+		return
 	case o.kind != optBool && len(values) == 0:
 		f.problem(i, spelling, problem.CodeRequired, "%s: needs a value", spelling)
 		return
