@@ -72,7 +72,8 @@ type occurrence struct {
 	spelling string // as typed last
 	order    int    // index in argv of the first one
 	values   []string
-	on       bool // booleans
+	on       bool   // booleans
+	before   string // the spelling of an earlier one whose value this one replaces; "" = there is none
 }
 
 // idle reports whether a refused option has the value that changes nothing.
@@ -121,6 +122,10 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
+		if quoted, end := f.objectives(argv, i); quoted != "" {
+			f.problem(i, "--goodput", problem.CodeUnknownField, "--goodput: takes all objectives as one argument: --goodput %q", quoted)
+			return end
+		}
 		f.problem(i, token, problem.CodeUnknownField, "unexpected argument %q%s", problem.Clip(redact.Text(token)), argumentHint(problem.Clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
@@ -158,6 +163,17 @@ func (f *Flags) refuse() {
 		}
 		f.problem(occ.order, occ.spelling, problem.CodeUnsupported, text, occ.spelling)
 	}
+}
+
+// objectives returns the objectives of which only the first belongs to the option in front
+// of i, as tools write them that take several arguments, and the index behind them.
+func (f *Flags) objectives(argv []string, i int) (quoted string, end int) {
+	const atLeast = 2 // the option and its value
+	if i < atLeast || f.table[argv[i-atLeast]].kind != optGoodput {
+		return "", i
+	}
+	end = f.skip(argv, i)
+	return problem.Clip(redact.Text(strings.Join(argv[i-1:end], " "))), end
 }
 
 // flagLike reports whether a token can begin an option; "-5" is a number.
@@ -279,17 +295,11 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 			before.values = append(before.values, values...)
 			return
 		}
-		f.problem(i, spelling, problem.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
+		occ.before = before.spelling
+		*before = *occ
 		return
 	}
 	f.typed = append(f.typed, occ)
-}
-
-func alias(before, now string) string {
-	if before == now {
-		return ""
-	}
-	return ", first as " + before
 }
 
 // boolean reads the value of --flag=value.

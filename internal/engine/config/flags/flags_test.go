@@ -181,9 +181,10 @@ func TestFlagProblems(t *testing.T) {
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
 		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type {shaped}"},
-		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
-		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
-		{"goodput twice", []string{"--goodput", "request_latency:1", "--goodput", "b:2"}, "--goodput: given twice"},
+		{"objectives as several arguments", []string{"--streaming", "--goodput", "ttft:200", "tpot:30", "e2el:5", "--ui", "none"}, `--goodput: takes all objectives as one argument: --goodput "ttft:200 tpot:30 e2el:5"`},
+		{"objective with a unit", []string{"--goodput", "itl:5 ttft:21ms"}, "--goodput: ttft:21ms: the limit is a number without a unit, in the unit of the metric (latencies in milliseconds)"},
+		{"infinite rate", []string{"--request-rate", "inf"}, "--request-rate inf: leave it out; without a rate, --concurrency requests are in flight at all times"},
+		{"pattern misspelt and alone", []string{"--arrival-pattern", "possion"}, `--arrival-pattern possion: must be {arrivals}; did you mean "poisson"?`},
 		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"of vllm bench", []string{"--random-input-len", "512"}, "unknown option --random-input-len; vllm bench serve's --random-input-len: use --isl 512 (docs/coming-from.md)"},
@@ -623,6 +624,14 @@ func TestUsageExamples(t *testing.T) {
 	}
 }
 
+// TestLastValueCounts: of an option that is given twice, the last value counts.
+func TestLastValueCounts(t *testing.T) {
+	d := mustFlags(t, "--concurrency", "8", "--isl", "5", "--streaming", "--concurrency=3", "--prompt-input-tokens-mean", "7", "--streaming=false")
+	if c, isl := *d.Benchmark.Phases[0].Concurrency, *d.Benchmark.Datasets[0].Prompts.ISL.Mean; c != 3 || isl != 7 || d.Benchmark.Endpoint.Streaming {
+		t.Errorf("concurrency %d, ISL %v, streaming %v; want 3, 7, false", c, isl, d.Benchmark.Endpoint.Streaming)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	for _, c := range []struct {
 		before []string
@@ -636,6 +645,11 @@ func TestComplete(t *testing.T) {
 		{[]string{"--endpoint-type"}, "rer", "rerank", false},
 		{[]string{"-m", "x"}, "--report=b", "--report=brief", false},
 		{[]string{"--image-format"}, "", "jpeg png random", false},
+		{[]string{"--arrival-pattern"}, "", "constant poisson gamma", false},
+		{[]string{"--search-recipe"}, "max-g", "max-goodput-under-slo", false},
+		{[]string{"--search-planner"}, "", "bayesian optuna monotonic_sla smooth_isotonic", false},
+		{[]string{"--sweep-type"}, "", "grid zip", false},
+		{[]string{"--convergence-mode"}, "ci", "ci_width", false},
 		{[]string{"--input-file"}, "a", "", true},
 		{[]string{"--request-count"}, "", "", false},
 		{nil, "--optuna-sam", "", false},
