@@ -63,7 +63,7 @@ type file struct {
 
 // openFolder opens all files of a folder, so that they can be read to their ends even if
 // the run is deleted meanwhile. The error is errGone if it was deleted before that.
-func openFolder(dir string) (f *folder, err error) {
+func openFolder(dir string) (_ *folder, err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errGone
@@ -72,7 +72,7 @@ func openFolder(dir string) (f *folder, err error) {
 		return nil, err
 	}
 	defer root.Close()
-	f = new(folder)
+	f := new(folder)
 	defer func() {
 		if err != nil {
 			f.close()
