@@ -38,7 +38,7 @@ func storePlan(dir string, s *config.Study) error {
 	if err != nil {
 		return fmt.Errorf("encode study: %w", err)
 	}
-	return durable.WriteFile(filepath.Join(dir, planFile), durable.Private, data)
+	return durable.WriteFile(filepath.Join(dir, planFile), durable.Shared, data)
 }
 
 // Stored returns the document of a study from its folder, see [config.Study.Text].
