@@ -135,8 +135,9 @@ func (t Tool) hint(option, typed string) (text string, score int) {
 			row, score = r, s
 		}
 	}
-	theirs := t.Name + "'s " + option
-	switch ours := plain(row.Ours); {
+	name, _, _ := strings.Cut(strings.TrimSuffix(t.Name, " run"), " profile")
+	theirs := name + "'s " + option
+	switch ours := row.translate(option, typed); {
 	case score == 0:
 		return "", 0
 	case ours == None && row.Differs == "":
@@ -148,6 +149,30 @@ func (t Tool) hint(option, typed string) (text string, score int) {
 	default:
 		return theirs + ": " + ours, score
 	}
+}
+
+// number is a value that can stand in place of that of an example.
+var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
+
+// translate returns the cell of our flags as plain text. If the example of an option is a
+// number that our flags repeat, it has the number that was typed.
+func (r Row) translate(option, typed string) string {
+	ours, value := plain(r.Ours), strings.TrimSpace(strings.TrimPrefix(typed, option))
+	if !number.MatchString(value) {
+		return ours
+	}
+	for _, snippet := range Snippets(r.Theirs) {
+		if example, ok := strings.CutPrefix(snippet, option+" "); ok && number.MatchString(example) {
+			words := strings.Fields(ours)
+			for i := range words {
+				if words[i] == example {
+					words[i] = value
+				}
+			}
+			return strings.Join(words, " ")
+		}
+	}
+	return ours
 }
 
 // link finds the links of a cell.

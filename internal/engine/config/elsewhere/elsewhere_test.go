@@ -38,18 +38,20 @@ func TestEveryOption(t *testing.T) {
 
 func TestHint(t *testing.T) {
 	for _, c := range []struct{ option, value, want string }{
-		{"--rate", "5", "; guidellm run's --rate: use --request-rate 10 (docs/coming-from.md)"},
+		{"--rate", "5", "; guidellm's --rate: use --request-rate 5 (docs/coming-from.md)"},
 		{"--random-input-len", "512", "; vllm bench serve's --random-input-len: use --isl 512 (docs/coming-from.md)"},
-		{"--random-output-len", "9", "; vllm bench serve's --random-output-len: use --osl 128 (docs/coming-from.md)"},
+		{"--random-output-len", "9", "; vllm bench serve's --random-output-len: use --osl 9 (docs/coming-from.md)"},
 		{"--base-url", "http://gpu", "; vllm bench serve's --base-url: use --url http://gpu:8000 (docs/coming-from.md)"},
-		{"--max-seconds", "60", "; guidellm run's --max-seconds: use --benchmark-duration 60 (docs/coming-from.md)"},
+		{"--max-seconds", "7.5", "; guidellm's --max-seconds: use --benchmark-duration 7.5 (docs/coming-from.md)"},
 		{"--backend", "openai-chat", "; vllm bench serve's --backend: use --endpoint-type chat (docs/coming-from.md)"},
-		{"--backend", "kind=openai_http,api_key=x", "; guidellm run's --backend: use --api-key-file key.txt (docs/coming-from.md)"},
-		{"--profile", "kind=constant,rate=3", "; guidellm run's --profile: use --request-rate 10 --arrival-pattern constant (docs/coming-from.md)"},
+		{"--backend", "kind=openai_http,api_key=x", "; guidellm's --backend: use --api-key-file key.txt (docs/coming-from.md)"},
+		{"--profile", "kind=constant,rate=3", "; guidellm's --profile: use --request-rate 10 --arrival-pattern constant (docs/coming-from.md)"},
 		{"--profile", "", "; vllm bench serve's --profile: use --server-profiler (docs/coming-from.md)"},
 		{"--dataset-name", "sharegpt", "; vllm bench serve's --dataset-name: use --custom-dataset-type sharegpt --input-file F (docs/coming-from.md)"},
 		{"--tokenizer-mode", "auto", "; vllm bench serve's --tokenizer-mode has no equivalent: The tokenizer is read from its files (tokenizers.md) (docs/coming-from.md)"},
-		{"--stability-percentage", "", "; genai-perf profile's --stability-percentage: use --num-profile-runs 5 --convergence-metric request_latency (docs/coming-from.md)"},
+		{"--stability-percentage", "", "; genai-perf's --stability-percentage: use --num-profile-runs 5 --convergence-metric request_latency (docs/coming-from.md)"},
+		{"--burstiness", "2", "; vllm bench serve's --burstiness: use --request-rate 10 --arrival-pattern gamma --arrival-smoothness 2 (docs/coming-from.md)"},
+		{"--measurement-interval", "5000", "; genai-perf's --measurement-interval: use --benchmark-duration 10, in seconds (docs/coming-from.md)"},
 		{"--nobody-has-this", "", ""},
 		{"--rat", "", ""},
 	} {
