@@ -53,8 +53,8 @@ systemd-sysusers --dry-run "$PWD/scripts/package/sysusers.conf"
 package --install "${deb[@]}" | tee "$work/install.log"
 grep -q '^systemd-sysusers aiperfd.conf$' "$work/install.log" || die "the package does not create its user"
 inside() { "${as[@]}" env -i HOME=/tmp unshare --root="$root" --setuid 65534 --setgid 65534 "$@"; }
-inside /usr/bin/aiperfd version --json
-[[ $(inside /usr/bin/aiperfd version --json | sed -n 's/.*"version": "\(.*\)".*/\1/p') == "$1" ]] || die "the binary has another version"
+inside /usr/bin/aiperfd version -o json
+[[ $(inside /usr/bin/aiperfd version -o json | sed -n 's/.*"version": "\(.*\)".*/\1/p') == "$1" ]] || die "the binary has another version"
 
 say "systemd"
 "${as[@]}" cp --recursive --no-clobber /usr/lib/systemd/system "$root/usr/lib/systemd/" # the targets that the unit names

@@ -58,6 +58,7 @@ a search, only the first variation is known before it runs.`,
 	fs.BoolVarP(&f.full, "full", "F", false, "show the whole document of each variation")
 	fs.IntVarP(&f.index, "index", "i", f.index, "show only variation `N`, from 0, and its document (default all)")
 	fs.StringVarP(&f.format, "format", "f", "text", "`format` of the output: text, yaml or json")
+	addIgnoreUnsupported(cmd)
 	fs.Lookup("index").DefValue = "0" // -1 is not shown as the default
 	return cmd
 }

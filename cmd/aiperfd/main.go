@@ -146,6 +146,8 @@ func knownCommand(root *cobra.Command, args []string) error {
 	root.SuggestionsMinimumDistance = 2
 	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 		text += fmt.Sprintf("; did you mean %q?", near[0])
+	} else {
+		text += "; aiperfd --help lists the commands"
 	}
 	return exitError{exitUsage, errors.New(text)}
 }

@@ -26,6 +26,7 @@ func newProfileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                "profile [flags]",
 		Short:              "Run a benchmark or a sweep, with the flags of aiperf profile",
+		SuggestFor:         []string{"benchmark", "bench", "run"},
 		DisableFlagParsing: true, // the flags have AIPerf's grammar
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

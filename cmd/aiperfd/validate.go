@@ -62,8 +62,17 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 	}
 	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id of a trace (default: that of the format)")
 	cmd.Flags().BoolVar(&explain, "explain", false, "list the defaults that depend on other values, with the reason")
+	addIgnoreUnsupported(cmd)
 	cmd.Flags().BoolVar(&explain, "show-defaults", false, "the same as --explain")
 	return cmd
+}
+
+// ignoreUnsupported is the name of the flag of commands that read documents.
+const ignoreUnsupported = "ignore-unsupported"
+
+// addIgnoreUnsupported adds the flag.
+func addIgnoreUnsupported(cmd *cobra.Command) {
+	cmd.Flags().Bool(ignoreUnsupported, false, "leave out what aiperfd does not support and what only adds files or destinations, with warnings")
 }
 
 // loadDocument reads and compiles a document, and prints its warnings.
@@ -72,9 +81,16 @@ func loadDocument(cmd *cobra.Command, name string) (*config.Document, *plan.Plan
 	if err != nil {
 		return nil, nil, exitError{exitUsage, err}
 	}
-	doc, warnings, err := config.Load(data, config.LoadOptions{
+	draft, err := config.Read(data, config.LoadOptions{
 		LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices(),
 	})
+	if err != nil {
+		return nil, nil, exitError{exitUsage, err}
+	}
+	if ignore, _ := cmd.Flags().GetBool(ignoreUnsupported); ignore {
+		draft.IgnoreUnsupported()
+	}
+	doc, warnings, err := draft.Load()
 	for _, w := range warnings {
 		fmt.Fprintln(plainErr(cmd), "warning:", w)
 	}

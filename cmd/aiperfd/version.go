@@ -65,12 +65,16 @@ func (b build) String() string {
 
 func newVersionCommand() *cobra.Command {
 	var asJSON bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
+			switch {
+			case format != "" && format != "json":
+				return exitError{exitUsage, fmt.Errorf("--output %q: must be json", format)}
+			case asJSON || format == "json":
 				out := json.NewEncoder(cmd.OutOrStdout())
 				out.SetIndent("", "  ")
 				return out.Encode(thisBuild())
@@ -79,6 +83,7 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print version, commit, date and Go version as JSON")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "`format` of the output: json, with version, commit, date and Go version (default a line of text)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
 	return cmd
 }

@@ -41,10 +41,10 @@ func MakeFolder(d *config.Document, given bool) (*Folder, error) {
 	return f, f.claim()
 }
 
-// claim makes the folder, which other users cannot read, and takes it over from a run that
-// had it. A folder that exists keeps its mode.
+// claim makes the folder, with the mode that the umask gives, and takes it over from a run
+// that had it. A folder that exists keeps its mode.
 func (f *Folder) claim() error {
-	if err := os.MkdirAll(f.Path, 0o700); err != nil {
+	if err := os.MkdirAll(f.Path, 0o777); err != nil {
 		return fmt.Errorf("make artifact folder: %w", err)
 	}
 	if err := os.Remove(filepath.Join(f.Path, export.ReadyMarker)); err != nil && !errors.Is(err, os.ErrNotExist) {

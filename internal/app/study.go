@@ -91,7 +91,7 @@ func comparable(text json.RawMessage) map[string]any {
 	if json.Unmarshal(text, &doc) != nil {
 		return nil
 	}
-	for _, name := range []string{"metadata", "noSweepTable", "no_sweep_table"} {
+	for _, name := range []string{"metadata", "noSweepTable", "no_sweep_table", "ignoreUnsupported", "ignore_unsupported"} {
 		delete(doc, name)
 	}
 	if b, ok := doc["benchmark"].(map[string]any); ok {

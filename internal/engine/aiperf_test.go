@@ -69,7 +69,9 @@ func TestAIPerfCommands(t *testing.T) {
 					commandRuns(t, words(t, args))
 				}
 			case "-":
-				checkUnsupported(t, words(t, args), strings.Split(want, ", "))
+				features := strings.Split(want, ", ")
+				checkUnsupported(t, words(t, args), features)
+				checkIgnored(t, words(t, args), features)
 			case "!":
 				if err := refusal(words(t, args)); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s\nerror: %v\nwant: %s", args, err, want)
@@ -148,6 +150,28 @@ func checkUnsupported(t *testing.T, argv, want []string) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%v\nrefused for %q, want %q", argv, got, want)
+	}
+}
+
+// checkIgnored checks that --ignore-unsupported runs a command line without the options that
+// only add files or destinations, with a warning about each, and refuses the others.
+func checkIgnored(t *testing.T, argv, features []string) {
+	t.Helper()
+	flags, err := flags.Parse(append(argv, "--ignore-unsupported"), nil)
+	flags.Options.Choices = plan.Choices()
+	_, warnings, docErr := flags.Document()
+	err = errors.Join(err, docErr)
+	for _, feature := range features {
+		extra := slices.Contains([]string{"--auto-plot", "--gpu-telemetry", "--server-metrics"}, feature)
+		if extra == problem.Has(err, problem.CodeUnsupported) {
+			t.Errorf("%v\nwith --ignore-unsupported: %v", argv, err)
+		}
+		ignored := slices.ContainsFunc(warnings, func(p problem.Problem) bool {
+			return p.Detail == feature+" has no effect: it is not supported by aiperfd yet"
+		})
+		if extra && !ignored {
+			t.Errorf("%v\nno warning about %s: %v", argv, feature, warnings)
+		}
 	}
 }
 
@@ -236,14 +260,14 @@ func anyPath(h http.Handler) http.Handler {
 
 // TestAIPerfDocuments loads the documents that AIPerf 0.13 ships, from
 // testdata/aiperf/documents.jsonl: each is accepted, or refused only for the features
-// listed with it.
+// listed with it; without the features that only add files, all but one would run.
 func TestAIPerfDocuments(t *testing.T) {
 	t.Chdir("testdata/aiperf")
 	text, err := os.ReadFile("documents.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	seen, runs := 0, 0
 	for line := range strings.Lines(string(text)) {
 		var row struct {
 			Name        string
@@ -263,7 +287,7 @@ func TestAIPerfDocuments(t *testing.T) {
 				}
 				value, feature, _ := strings.Cut(p.Detail, ": not supported by aiperfd yet")
 				if named, ok := strings.CutPrefix(feature, ": "); ok {
-					value = named
+					value, _, _ = strings.Cut(named, ";")
 				}
 				got = append(got, value)
 			}
@@ -277,9 +301,30 @@ func TestAIPerfDocuments(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			draft, err := config.Read(row.Document, config.LoadOptions{Choices: plan.Choices(), LookupEnv: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			draft.IgnoreUnsupported()
+			doc, warnings, err := draft.Load()
+			if err == nil {
+				_, err = plan.Compile(doc)
+				runs++
+			}
+			extra := slices.DeleteFunc(slices.Clone(row.Unsupported), func(s string) bool { return strings.HasPrefix(s, "format ") })
+			if refused := len(extra) < len(row.Unsupported); refused != (err != nil) {
+				t.Errorf("without the features that it lacks: %v", err)
+			}
+			for _, feature := range extra {
+				if !slices.ContainsFunc(warnings, func(p problem.Problem) bool {
+					return strings.HasSuffix(p.Detail, ": ignored, since "+feature+" is not supported by aiperfd yet")
+				}) {
+					t.Errorf("no warning about %s: %v", feature, warnings)
+				}
+			}
 		})
 	}
-	if seen != 27 {
-		t.Errorf("%d documents, want 27", seen)
+	if seen != 27 || runs != 26 {
+		t.Errorf("%d documents, %d run; want 27, 26", seen, runs)
 	}
 }

@@ -137,7 +137,7 @@ func storeSnapshot(dir string, snap *run.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("encode snapshot: %w", err)
 	}
-	return durable.WriteFile(filepath.Join(dir, snapshotFile), durable.Private, data)
+	return durable.WriteFile(filepath.Join(dir, snapshotFile), durable.Shared, data)
 }
 
 // loadSnapshot reads the last snapshot of a terminal run; if there is none, or it cannot be

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
 )
 
 // A kill leaves files under their temporary names, which the next Open removes; it touches
@@ -96,7 +97,7 @@ func TestFolderOfQueuedRun(t *testing.T) {
 	if err := os.Mkdir(s.Dir(r.ID), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeRun(s.Dir(r.ID), r); err != nil {
+	if err := writeRun(s.Dir(r.ID), r, durable.Private); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -114,8 +114,9 @@ func TestPutGet(t *testing.T) {
 			t.Error("Put of a run without id succeeded")
 		}
 		info, err := os.Stat(s.Dir(id(1)))
-		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || !filepath.IsAbs(s.Dir(id(1))) {
-			t.Errorf("Dir = %s: %v, %v; want an absolute folder with mode 0700", s.Dir(id(1)), info, err)
+		_, daemon := s.(*Store) // its folders are nobody else's business
+		if err != nil || !info.IsDir() || daemon && info.Mode().Perm() != 0o700 || !filepath.IsAbs(s.Dir(id(1))) {
+			t.Errorf("Dir = %s: %v, %v; want an absolute folder, of a daemon with mode 0700", s.Dir(id(1)), info, err)
 		}
 		if err := s.Ping(t.Context()); err != nil {
 			t.Errorf("Ping = %v", err)

@@ -32,12 +32,12 @@ const documentSchema = "aiperfd-run/1"
 var usableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // writeRun writes the copy of a run.
-func writeRun(dir string, r *run.Run) error {
+func writeRun(dir string, r *run.Run, mode fs.FileMode) error {
 	data, err := plainjson.Marshal(document{documentSchema, r, r.Config})
 	if err != nil {
 		return fmt.Errorf("encode run: %w", err)
 	}
-	return durable.WriteFile(filepath.Join(dir, runFile), durable.Private, append(data, '\n'))
+	return durable.WriteFile(filepath.Join(dir, runFile), mode, append(data, '\n'))
 }
 
 // ReadFolder reads the copy of a run from its folder, whose name must be the run's id.

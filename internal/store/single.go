@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/run"
 )
 
@@ -38,10 +39,10 @@ func (s *Single) Put(ctx context.Context, r *run.Run) error {
 	if err := s.keep(ctx, r); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.dir, 0o777); err != nil {
 		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
-	if err := writeRun(s.dir, r); err != nil {
+	if err := writeRun(s.dir, r, durable.Shared); err != nil {
 		// A full disk must not end the command, which prints the results and says which
 		// files are missing. An older copy would be wrong.
 		_ = os.Remove(filepath.Join(s.dir, runFile))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/run"
 )
 
@@ -155,7 +156,7 @@ func (s *Store) put(ctx context.Context, r *run.Run) error {
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	return writeRun(s.Dir(r.ID), r)
+	return writeRun(s.Dir(r.ID), r, durable.Private)
 }
 
 // Get implements run.Store.

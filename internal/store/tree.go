@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/run"
 )
 
@@ -48,10 +49,10 @@ func (t *Tree) Put(ctx context.Context, r *run.Run) error {
 		return err
 	}
 	dir := t.Dir(r.ID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
-	if err := writeRun(dir, r); err != nil {
+	if err := writeRun(dir, r, durable.Shared); err != nil {
 		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
 	return nil

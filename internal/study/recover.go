@@ -42,7 +42,7 @@ func storePlan(dir string, s *config.Study) error {
 	if err != nil {
 		return fmt.Errorf("encode study: %w", err)
 	}
-	if err := durable.WriteFile(filepath.Join(dir, planFile), durable.Private, data); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, planFile), durable.Shared, data); err != nil {
 		return err
 	}
 	return durable.SyncDir(filepath.Dir(dir))

@@ -1,6 +1,6 @@
 // Command docs writes the reference pages that are made from tables in the code:
 // docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md,
-// document.md and packages.md. Run it from the root of the repository: go run ./scripts/docs. The
+// document.md and packages.md, and the tables of coming-from.md. Run it from the root of the repository: go run ./scripts/docs. The
 // same code gives the same bytes.
 package main
 
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
+	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
@@ -89,6 +90,7 @@ func pages() []page {
 				"document. Flags given beside `--config` replace the fields of the document that are named in the last column.",
 			body: document,
 		},
+		{name: "coming-from.md", body: comingFrom},
 		{
 			name: "packages.md", title: "Packages", from: "the comments of the packages",
 			intro: "Every package with the first sentence of its comment. [architecture.md](architecture.md) shows which may import which; " +
@@ -254,5 +256,25 @@ func usage(w io.Writer) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "```text\n%s\n```\n", strings.Trim(b.String(), "\n"))
+	return err
+}
+
+// comingFrom writes docs/coming-from.md as it is, with new tables.
+func comingFrom(w io.Writer) error {
+	page, err := os.ReadFile("docs/coming-from.md")
+	if err != nil {
+		return fmt.Errorf("read page: %w", err)
+	}
+	text := string(page)
+	for _, tool := range elsewhere.Tools() {
+		begin := fmt.Sprintf("<!-- This table is generated from %s. -->\n\n", tool.Source)
+		before, rest, found := strings.Cut(text, begin)
+		_, after, ended := strings.Cut(rest, "<!-- end of the table -->")
+		if !found || !ended {
+			return fmt.Errorf("docs/coming-from.md has no place for the table of %s", tool.Name)
+		}
+		text = before + begin + tool.Table + "\n<!-- end of the table -->" + after
+	}
+	_, err = io.WriteString(w, text)
 	return err
 }

@@ -25,6 +25,9 @@ type Document struct {
 	Sweep        *sweep.Block   `json:"sweep,omitempty"` // nil = no variations
 	MultiRun     sweep.MultiRun `json:"multiRun,omitzero"`
 	NoSweepTable bool           `json:"noSweepTable,omitempty"` // the command line prints no table of variations
+	// IgnoreUnsupported leaves out features of AIPerf that only add files or destinations,
+	// with warnings; otherwise they are problems.
+	IgnoreUnsupported bool `json:"ignoreUnsupported,omitempty"`
 
 	defaulted []Default // values that depend on other values
 	injected  []string  // values that substitutions put into secret places

@@ -196,10 +196,20 @@ func (d *Draft) decode() *loader {
 		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
 	l.root = d.Root
+	l.decoder.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
 	l.decoder.Document(d.Root, l.doc)
 	l.doc.injected, l.doc.confidential = l.decoder.Injected, l.decoder.Confidential
 	return l
 }
+
+// IgnoreUnsupported leaves out the features that [Document.IgnoreUnsupported] means, whatever
+// the document says.
+func (d *Draft) IgnoreUnsupported() {
+	d.Root.Set("ignoreUnsupported", &tree.Node{Shape: tree.Boolean, Scalar: "true"})
+}
+
+// isTrue reports whether a node is there and says true.
+func isTrue(n *tree.Node) bool { return n != nil && n.Shape == tree.Boolean && n.Scalar == "true" }
 
 // Infer records a default that was set in the draft itself.
 func (d *Draft) Infer(path string, value any, reason string) {

@@ -15,8 +15,9 @@ import (
 	"strings"
 )
 
-// Shared is the mode of result files before the umask: other users may have to read
-// them, and they contain no secrets. Private is the mode of internal files.
+// Shared is the mode of the files of a run before the umask: other users may have to read
+// or copy them, and they contain no secrets. The folders of a daemon keep others out.
+// Private is the mode of files that are nobody else's business.
 const (
 	Shared  fs.FileMode = 0o666
 	Private fs.FileMode = 0o600

@@ -275,6 +275,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"logging.level":              "the command line's log",
 	"client.strict":              "the command line's exit code",
 	"noSweepTable":               "what the command line prints",
+	"ignoreUnsupported":          "what the loader accepts",
 	"artifacts.userFiles.path":   "written from the document before the run",
 	"artifacts.userFiles.format": "written from the document before the run",
 }

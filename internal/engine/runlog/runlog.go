@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/regular"
@@ -131,7 +132,7 @@ func (l *Log) write(data []byte) error {
 	if err != nil {
 		return err
 	}
-	file, err := root.OpenFile(current, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := root.OpenFile(current, os.O_APPEND|os.O_CREATE|os.O_WRONLY, durable.Shared)
 	if err != nil {
 		return err
 	}

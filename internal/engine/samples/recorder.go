@@ -170,7 +170,7 @@ func (r *Recorder) write() {
 		}
 		written = changes
 		r.err = nil // only the last attempt counts
-		if err := durable.Write(r.opts.Path, durable.Private, func(w io.Writer) error { return gob.NewEncoder(w).Encode(s) }); err != nil {
+		if err := durable.Write(r.opts.Path, durable.Shared, func(w io.Writer) error { return gob.NewEncoder(w).Encode(s) }); err != nil {
 			r.err = fmt.Errorf("record samples: %w", err)
 		}
 	}

@@ -82,7 +82,7 @@ type waiting struct {
 
 // Create makes the file of a series and starts its writer.
 func Create(o Options) (*Recorder, error) {
-	file, err := durable.Create(o.Path, durable.Private)
+	file, err := durable.Create(o.Path, durable.Shared)
 	if err != nil {
 		return nil, fmt.Errorf("record time series: %w", err)
 	}

@@ -50,14 +50,44 @@ func aggregateCSV(r *Report, c *aggregate.Cell) []byte {
 			decimals(s.SE, 4), decimals(s.Low, 2), decimals(s.High, 2), decimals(s.T, 4), s.Unit,
 		})
 	}
+	return table(append(rows, r.aggregateMetadata(c)...))
+}
+
+// aggregateMetadata returns AIPerf's rows below the table of a variation. Values are written
+// as Python does.
+func (r *Report) aggregateMetadata(c *aggregate.Cell) [][]string {
 	names, _ := labels(c)
-	rows = append(rows, nil,
-		[]string{"aggregation_type", "confidence"},
-		[]string{"num_profile_runs", strconv.Itoa(len(c.Trials))},
-		[]string{"num_successful_runs", strconv.Itoa(len(c.Good))},
-		[]string{"confidence_level", strconv.FormatFloat(r.Study.MultiRun.ConfidenceLevel, 'g', -1, 64)},
-		[]string{"run_labels", strings.Join(names, " ")})
-	return table(rows)
+	rows := [][]string{
+		nil,
+		{"Aggregation Type", "confidence"},
+		{"Total Runs", strconv.Itoa(len(c.Trials))},
+		{"Successful Runs", strconv.Itoa(len(c.Good))},
+		{"Confidence Level", strconv.FormatFloat(r.Study.MultiRun.ConfidenceLevel, 'g', -1, 64)},
+		{"Run Labels", "['" + strings.Join(names, "', '") + "']"},
+	}
+	if len(c.Good) == 1 {
+		rows = append(rows, []string{"Single Run", "True"})
+	}
+	rows = append(rows, []string{"Cooldown Seconds", decimals(float64(r.Study.MultiRun.CooldownSeconds), 1)})
+	if r.Study.Sweep == nil {
+		return rows
+	}
+	var pairs []string
+	for _, a := range c.Values {
+		text := sweep.Text(a.Value)
+		if _, isText := a.Value.(string); isText {
+			text = "'" + text + "'"
+		}
+		pairs = append(pairs, "'"+a.Path+"': "+text)
+	}
+	rows = append(rows,
+		[]string{"Variation Label", c.Label},
+		[]string{"Variation Values", "{" + strings.Join(pairs, ", ") + "}"},
+		[]string{"Sweep Mode", r.order()})
+	if model := r.model(c); model != "" {
+		rows = append(rows, []string{"Model", model})
+	}
+	return rows
 }
 
 // sweepCSV returns the table of a sweep: one row per variation.

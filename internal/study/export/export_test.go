@@ -35,7 +35,7 @@ func trial(n int, rate, p99 float64) cell.Trial {
 
 func report(s *sweep.Block, trials int) *Report {
 	r := &Report{
-		Run:   &run.Run{ID: "p", Origin: run.Origin{Version: "v"}},
+		Run:   &run.Run{ID: "p", Models: []string{"m"}, Origin: run.Origin{Version: "v"}},
 		Study: &config.Study{Sweep: s, MultiRun: sweep.MultiRun{NumRuns: trials, ConfidenceLevel: 0.95, CooldownSeconds: 2}, Seed: 42},
 	}
 	for i := range 3 {
@@ -90,7 +90,7 @@ func TestWrite(t *testing.T) {
 				t.Errorf("%s: %s is no JSON", name, short)
 			}
 			fmt.Fprintf(&got, "== %s\n", short)
-			if name == "repeats" || strings.Contains(short, "sweep_aggregate") && name == "sweep" {
+			if name == "repeats" || strings.Contains(short, "sweep_aggregate") && name == "sweep" || name == "repeated" && strings.HasSuffix(short, "aggregate.csv") {
 				got.Write(data)
 			}
 			return err
@@ -138,5 +138,30 @@ func TestOneShape(t *testing.T) {
 	}
 	if one, three := len(shape(1)), len(shape(3)); one != 9 || one != three {
 		t.Errorf("%d statistics of one run each, %d of three", one, three)
+	}
+}
+
+// TestAggregateMetadata: the aggregate of a variation names the order of the runs and the
+// model, the varied one if the sweep varies it.
+func TestAggregateMetadata(t *testing.T) {
+	r := report(&sweep.Block{Type: sweep.Sobol}, 2)
+	r.Outcomes[1].Values = append(r.Outcomes[1].Values, cell.Assignment{Path: "models.items.0.name", Value: "other"})
+	for i, want := range []string{"m", "other", "m"} {
+		data, err := aggregateJSON(r, &r.Cells()[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Metadata struct {
+				Mode  string `json:"sweep_mode"`
+				Model string `json:"model"`
+			} `json:"metadata"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatal(err)
+		}
+		if file.Metadata.Mode != "repeated" || file.Metadata.Model != want {
+			t.Errorf("variation %d: mode %q, model %q; want repeated, %q", i, file.Metadata.Mode, file.Metadata.Model, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -133,10 +134,34 @@ func aggregateJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
 	}
 	if r.Study.Sweep != nil {
 		meta["variation_label"], meta["variation_index"], meta["variation_values"] = c.Label, c.Index, values(c)
+		meta["sweep_mode"] = r.order()
+		if model := r.model(c); model != "" {
+			meta["model"] = model
+		}
 	}
 	return indented(map[string]any{
 		"schema_version": "1.0", "aiperf_version": "0.13.0", "aiperfd_version": r.Run.Version, "metadata": meta, "metrics": estimates(c),
 	})
+}
+
+// order returns AIPerf's name for the order of the runs of a sweep.
+func (r *Report) order() string {
+	return cmp.Or(r.Study.Sweep.IterationOrder, sweep.Repeated)
+}
+
+// model returns the first model of a variation: the one that it varies, or that of the study;
+// "" if the server has chosen it.
+func (r *Report) model(c *aggregate.Cell) string {
+	for _, a := range c.Values {
+		name, isText := a.Value.(string)
+		if isText && (a.Path == "models" || a.Path == "model" || a.Path == "models.items.0.name" || a.Path == "models.items.0") {
+			return name
+		}
+	}
+	if len(r.Run.Models) == 0 {
+		return ""
+	}
+	return r.Run.Models[0]
 }
 
 // collatedJSON returns the requests of all runs of a variation together.

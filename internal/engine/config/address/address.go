@@ -36,7 +36,7 @@ func Parse(path string) ([]string, error) {
 			return nil, fmt.Errorf("%q names all variables; give variables.NAME", path)
 		}
 		return names, nil
-	case "sweep", "multirun", "randomseed", "metadata", "schemaversion", "plot", "nosweeptable":
+	case "sweep", "multirun", "randomseed", "metadata", "schemaversion", "plot", "nosweeptable", "ignoreunsupported":
 		return nil, fmt.Errorf("%q cannot vary", path)
 	case "benchmark":
 		names = names[1:]

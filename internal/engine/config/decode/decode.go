@@ -39,6 +39,8 @@ type Options struct {
 	Untrusted bool // from the network: the fields of the server are ignored with a warning
 	Stored    bool // read back redacted: placeholders replace the secrets
 	Flags     bool // made from flags alone, so that a wrong shape is a wrong value
+	// IgnoreUnsupported leaves out unsupported fields that are [unsupported.Field.Extra].
+	IgnoreUnsupported bool
 	// ServerOwned are the canonical paths that a daemon sets itself.
 	ServerOwned []string
 	// Lists returns the closed list of a field with these tags; nil = it has none.
@@ -176,6 +178,11 @@ func (d *Decoder) unsupported(n *tree.Node, f unsupported.Field) {
 		}
 	case f.Inert:
 		d.Warn(n.Place, problem.CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", problem.Label(n.Place))
+	case f.Extra && d.Options.IgnoreUnsupported:
+		d.Warn(n.Place, problem.CodeNoEffect, "%s: ignored, since %s is not supported by aiperfd yet", problem.Label(n.Place), f.What)
+	case f.Extra:
+		d.Fail(bad.Place, problem.CodeUnsupported, "%s: not supported by aiperfd yet: %s; --ignore-unsupported "+
+			"(ignoreUnsupported: true in the document) runs without it", problem.Label(bad.Place), f.What)
 	case f.Name == "trustRemoteCode" && d.Options.Untrusted:
 		d.Fail(bad.Place, problem.CodeNotAllowed, "%s: %s is not allowed here", problem.Label(bad.Place), f.What)
 	default:

@@ -6,6 +6,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/recipe"
 )
 
 // Complete returns the completions of the word that a user is typing: the
@@ -57,7 +59,19 @@ func spellingsWith(known *config.Choices, word string) []string {
 func choices(o option, known *config.Choices) []string {
 	root, path, _ := strings.Cut(o.path, ".")
 	at := reflect.TypeFor[config.Benchmark]()
+	switch o.path {
+	case "profiling.type", "warmup.type": // not all types of phases
+		return decode.ChoiceNames(known.Arrivals)
+	case "recipe.name":
+		return recipe.Names()
+	case "sweep.type": // of lists on the command line
+		return []string{"grid", "zip"}
+	}
 	switch root {
+	case "sweep":
+		at = reflect.TypeFor[sweep.Block]()
+	case "multiRun":
+		at = reflect.TypeFor[sweep.MultiRun]()
 	case "dataset":
 		at = reflect.TypeFor[config.Dataset]()
 	case "profiling", "warmup":

@@ -96,6 +96,7 @@ type plainOptions struct{ *overlay }
 func (b plainOptions) lay() {
 	for _, occ := range b.flags.typed {
 		section, _, _ := strings.Cut(occ.option.path, ".")
+		b.repeated(occ)
 		switch {
 		case occ.option.status == inert:
 			b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s has no effect: %s",
@@ -116,6 +117,18 @@ func (b plainOptions) lay() {
 	b.meanForSpread("dataset.rankings.passageTokens", config.DefaultPassageTokens)
 	b.meanForSpread("dataset.rankings.queryTokens", config.DefaultQueryTokens)
 	b.spreadOfOutput()
+}
+
+// repeated warns about an option that was given twice: as in most programs the last value
+// counts, so that a script can add flags to those that it was given.
+func (b plainOptions) repeated(occ *occurrence) {
+	first := ""
+	if occ.before != occ.spelling {
+		first = ", first as " + occ.before
+	}
+	if occ.before != "" {
+		b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s: given twice%s; the last value counts", occ.spelling, first)
+	}
 }
 
 // spreadOfOutput: AIPerf has no mean to fall back to for output lengths.

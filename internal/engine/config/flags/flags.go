@@ -3,11 +3,13 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
@@ -49,7 +51,8 @@ type option struct {
 	status  optionStatus
 	sweep   bool   // AIPerf takes a comma list as a sweep
 	idle    string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
-	why     string // inert: the reason; "" = that of a program of one process
+	why     string // inert: the reason; "" = that of a program of one process; refused: what to know besides
+	extra   bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
 	redact  redact.FlagKind
 	def     string // effective default, for the help text
 	help    string
@@ -69,7 +72,8 @@ type occurrence struct {
 	spelling string // as typed last
 	order    int    // index in argv of the first one
 	values   []string
-	on       bool // booleans
+	on       bool   // booleans
+	before   string // the spelling of an earlier one whose value this one replaces; "" = there is none
 }
 
 // idle reports whether a refused option has the value that changes nothing.
@@ -85,9 +89,10 @@ type Flags struct {
 	// options are used when the document is built; [Parse] sets LookupEnv.
 	Options config.LoadOptions
 
-	typed  []*occurrence
-	report problem.Report
-	table  map[string]option // by spelling, with dashes
+	typed   []*occurrence
+	refused []*occurrence // that aiperfd does not support
+	report  problem.Report
+	table   map[string]option // by spelling, with dashes
 }
 
 // Parse reads the arguments behind the subcommand. env looks up
@@ -99,6 +104,7 @@ func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
 	for i := 0; i < len(argv); {
 		i = f.argument(argv, i)
 	}
+	f.refuse()
 	return f, f.report.Err()
 }
 
@@ -116,6 +122,10 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
+		if quoted, end := f.objectives(argv, i); quoted != "" {
+			f.problem(i, "--goodput", problem.CodeUnknownField, "--goodput: takes all objectives as one argument: --goodput %q", quoted)
+			return end
+		}
 		f.problem(i, token, problem.CodeUnknownField, "unexpected argument %q%s", problem.Clip(redact.Text(token)), argumentHint(problem.Clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
@@ -127,12 +137,43 @@ func (f *Flags) argument(argv []string, i int) int {
 		}
 	}
 	if !ok {
-		f.problem(i, name, problem.CodeUnknownField, "unknown option %s%s", problem.Clip(name), f.hint(name))
+		f.problem(i, name, problem.CodeUnknownField, "unknown option %s%s", problem.Clip(name), f.hint(argv, i))
 		return f.skip(argv, i+1)
 	}
 	values, next := f.values(argv, i, o, value, inline)
 	f.record(i, spelling, o, values, inline)
 	return next
+}
+
+// refuse reports the options that aiperfd does not support, or leaves out those that add
+// nothing to the measurement if the user says so.
+func (f *Flags) refuse() {
+	ignore := f.get("--ignore-unsupported")
+	for _, occ := range f.refused {
+		text := "%s: not supported by aiperfd yet"
+		switch o := occ.option; {
+		case o.extra && ignore != nil && ignore.on:
+			occ.option.status, occ.option.why = inert, strings.TrimSuffix("it is not supported by aiperfd yet; "+o.why, "; ")
+			f.typed = append(f.typed, occ)
+			continue
+		case o.why != "" && o.idle == "":
+			text += ": " + o.why
+		case o.extra:
+			text += "; --ignore-unsupported runs without it"
+		}
+		f.problem(occ.order, occ.spelling, problem.CodeUnsupported, text, occ.spelling)
+	}
+}
+
+// objectives returns the objectives of which only the first belongs to the option in front
+// of i, as tools write them that take several arguments, and the index behind them.
+func (f *Flags) objectives(argv []string, i int) (quoted string, end int) {
+	const atLeast = 2 // the option and its value
+	if i < atLeast || f.table[argv[i-atLeast]].kind != optGoodput {
+		return "", i
+	}
+	end = f.skip(argv, i)
+	return problem.Clip(redact.Text(strings.Join(argv[i-1:end], " "))), end
 }
 
 // flagLike reports whether a token can begin an option; "-5" is a number.
@@ -167,7 +208,16 @@ func (f *Flags) glued(token string) (string, option, bool) {
 	return token[:2], o, ok && o.kind != optBool
 }
 
-func (f *Flags) hint(name string) string {
+// hint says what the unknown option at i may mean: the same with another dash, an option of
+// another tool, or one that is spelled alike.
+func (f *Flags) hint(argv []string, i int) string {
+	name, value, inline := strings.Cut(argv[i], "=")
+	if end := f.skip(argv, i+1); !inline {
+		value = strings.Join(argv[i+1:end], " ")
+	}
+	if hint := elsewhere.Hint(name, value); hint != "" {
+		return hint
+	}
 	if _, _, ok := f.find("-" + name); ok {
 		return `; did you mean "-` + name + `"?`
 	}
@@ -228,11 +278,11 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 		return
 	}
 	switch {
-	case o.status == refused && !occ.idle():
-		f.problem(i, spelling, problem.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
-		return
+	case o.status == refused && occ.idle():
+		occ.option.status, occ.option.why = inert, cmp.Or(o.why, "the feature is not supported yet")
 	case o.status == refused:
-		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
+		f.refused = append(f.refused, occ)
+		return
 	case o.kind != optBool && len(values) == 0:
 		f.problem(i, spelling, problem.CodeRequired, "%s: needs a value", spelling)
 		return
@@ -245,17 +295,11 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 			before.values = append(before.values, values...)
 			return
 		}
-		f.problem(i, spelling, problem.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
+		occ.before = before.spelling
+		*before = *occ
 		return
 	}
 	f.typed = append(f.typed, occ)
-}
-
-func alias(before, now string) string {
-	if before == now {
-		return ""
-	}
-	return ", first as " + before
 }
 
 // boolean reads the value of --flag=value.

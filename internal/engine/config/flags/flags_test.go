@@ -174,6 +174,9 @@ func TestFlagProblems(t *testing.T) {
 		{"two rates", []string{"--request-rate", "2", "--session-rate", "4"}, "--session-rate: excludes rate, which counts the requests of all turns; --session-rate counts new conversations"},
 		{"saturation", []string{"--request-rate", "2", "--saturation", "drop"}, "--saturation: needs a concurrency: without one, no arrival waits for a slot"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
+		{"AIPerf's option stream", []string{"--stream"}, "--stream: not supported by aiperfd yet: it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming"},
+		{"of AIPerf, for files", []string{"--server-metrics", "u"}, "--server-metrics: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
 		{"swept value among several", []string{"--isl", "10,20", "--osl", "5,-1"}, "isl 10, osl -1: mean -1: must be at least 1"},
 		{"swept value, empty", []string{"--concurrency", "1,,2"}, "--concurrency: the list 1,,2 has an empty value"},
@@ -190,11 +193,14 @@ func TestFlagProblems(t *testing.T) {
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
 		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type {shaped}"},
-		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
-		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
-		{"goodput twice", []string{"--goodput", "request_latency:1", "--goodput", "b:2"}, "--goodput: given twice"},
+		{"objectives as several arguments", []string{"--streaming", "--goodput", "ttft:200", "tpot:30", "e2el:5", "--ui", "none"}, `--goodput: takes all objectives as one argument: --goodput "ttft:200 tpot:30 e2el:5"`},
+		{"objective with a unit", []string{"--goodput", "itl:5 ttft:21ms"}, "--goodput: ttft:21ms: the limit is a number without a unit, in the unit of the metric (latencies in milliseconds)"},
+		{"infinite rate", []string{"--request-rate", "inf"}, "--request-rate inf: leave it out; without a rate, --concurrency requests are in flight at all times"},
+		{"pattern misspelt and alone", []string{"--arrival-pattern", "possion"}, `--arrival-pattern possion: must be {arrivals}; did you mean "poisson"?`},
 		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
+		{"of vllm bench", []string{"--random-input-len", "512"}, "unknown option --random-input-len; vllm bench serve's --random-input-len: use --isl 512 (docs/coming-from.md)"},
+		{"of guidellm", []string{"--profile=kind=poisson,rate=3"}, "unknown option --profile; guidellm's --profile: use --request-rate 10 (docs/coming-from.md)"},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
 		{"argument", []string{"--streaming", "false"}, `unexpected argument "false"; flags begin with --`},
 		{"positional URL", []string{"localhost:41000"}, `unexpected argument "localhost:41000"; did you mean --url localhost:41000?`},
@@ -630,6 +636,14 @@ func TestUsageExamples(t *testing.T) {
 	}
 }
 
+// TestLastValueCounts: of an option that is given twice, the last value counts.
+func TestLastValueCounts(t *testing.T) {
+	d := mustFlags(t, "--concurrency", "8", "--isl", "5", "--streaming", "--concurrency=3", "--prompt-input-tokens-mean", "7", "--streaming=false")
+	if c, isl := *d.Benchmark.Phases[0].Concurrency, *d.Benchmark.Datasets[0].Prompts.ISL.Mean; c != 3 || isl != 7 || d.Benchmark.Endpoint.Streaming {
+		t.Errorf("concurrency %d, ISL %v, streaming %v; want 3, 7, false", c, isl, d.Benchmark.Endpoint.Streaming)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	for _, c := range []struct {
 		before []string
@@ -643,6 +657,11 @@ func TestComplete(t *testing.T) {
 		{[]string{"--endpoint-type"}, "rer", "rerank", false},
 		{[]string{"-m", "x"}, "--report=b", "--report=brief", false},
 		{[]string{"--image-format"}, "", "jpeg png random", false},
+		{[]string{"--arrival-pattern"}, "", "constant poisson gamma", false},
+		{[]string{"--search-recipe"}, "max-g", "max-goodput-under-slo", false},
+		{[]string{"--search-planner"}, "", "bayesian optuna monotonic_sla smooth_isotonic", false},
+		{[]string{"--sweep-type"}, "", "grid zip", false},
+		{[]string{"--convergence-mode"}, "ci", "ci_width", false},
 		{[]string{"--input-file"}, "a", "", true},
 		{[]string{"--request-count"}, "", "", false},
 		{nil, "--optuna-sam", "", false},

@@ -3,6 +3,7 @@ package flags
 import (
 	"strconv"
 	"strings"
+	"unicode"
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
@@ -203,6 +204,10 @@ func (b objectOptions) objectives(occ *occurrence, value string, into *tree.Node
 	pairs := strings.Fields(value)
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")
+		if number := strings.TrimRightFunc(limit, unicode.IsLetter); ok && tag != "" && number != limit && tree.IsNumber(number) {
+			b.fail(occ, problem.CodeWrongType, problem.Clip(pair)+": the limit is a number without a unit, in the unit of the metric (latencies in milliseconds)")
+			return false
+		}
 		if !ok || tag == "" || !tree.IsNumber(limit) {
 			b.fail(occ, problem.CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
 			return false

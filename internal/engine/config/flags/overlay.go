@@ -30,7 +30,7 @@ func (b *overlay) resolve(path string) string {
 
 // atRoot reports whether an option's path is beside the benchmark section.
 func atRoot(path string) bool {
-	return path == "randomSeed" || path == "noSweepTable" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
+	return path == "randomSeed" || path == "noSweepTable" || path == "ignoreUnsupported" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
 }
 
 // isFile reports whether the dataset is or becomes a file.

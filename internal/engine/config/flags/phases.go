@@ -204,9 +204,10 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		phase.Drop("type")
 		pattern = nil
 	}
+	b.checkPattern(pattern)
 	if rate == nil && !hadRate {
 		for _, occ := range []*occurrence{pattern, shape} {
-			if occ != nil {
+			if occ != nil && !b.dropped[occ] {
 				b.fail(occ, problem.CodeConflict, "needs "+rateFlag)
 				b.dropped[occ] = true
 			}
@@ -216,13 +217,23 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	if rate != nil && !hadRate {
 		b.driven(phase, kind, rate)
 	}
-	b.checkPattern(pattern)
+	b.endless(rate)
 	switch {
 	case pattern != nil && shape == nil && !b.flags.Options.Choices.IsShaped(pattern.values[0]):
 		phase.Drop("smoothness")
 	case pattern == nil && shape != nil:
 		phase.Drop("type")
 	}
+}
+
+// endless rejects an infinite rate, with which other tools send everything at once.
+func (b phaseOptions) endless(rate *occurrence) {
+	if rate == nil || !slices.Contains([]string{"inf", "infinity", "+inf"}, strings.ToLower(rate.values[0])) {
+		return
+	}
+	b.draft.Fail(b.place(rate, ""), problem.CodeOutOfRange, "%s %s: leave it out; without a rate, --concurrency requests are in flight at all times",
+		rate.spelling, rate.values[0])
+	b.dropped[rate] = true
 }
 
 // rate returns the option for the rate of a phase: of requests, of sessions, or a series.

@@ -127,7 +127,7 @@ func fieldOfFlag(path string) string {
 			path = root.field + rest
 		}
 	}
-	if path == "randomSeed" || path == "noSweepTable" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") {
+	if path == "randomSeed" || path == "noSweepTable" || path == "ignoreUnsupported" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") {
 		return path
 	}
 	return "benchmark." + path

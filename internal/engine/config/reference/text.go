@@ -129,6 +129,7 @@ func fieldTexts() []fieldText {
 		{path: "multiRun.convergence.metric", text: "Tag of the metric that must be stable (docs/metrics.md)."},
 		{path: "multiRun.convergence.minRuns", text: "Number of successful runs before the first look.", def: "2"},
 		{path: "noSweepTable", text: "The command line prints no lines and no table of variations."},
+		{path: "ignoreUnsupported", text: "Leaves out the features of AIPerf that aiperfd does not have and that only add files or destinations, with a warning for each: `plot`, `serverMetrics`, `gpuTelemetry`, `otel`, `mlflow`, `wandb`, `artifacts.autoPlot`. Without it they are errors. What changes the measurement is an error always.", def: "false"},
 		{path: "metadata", text: "Describes the run; does not change what is measured."},
 		{path: "metadata.name", text: "Name of the run."},
 		{path: "metadata.labels", text: "Labels of the run, at most 32. A name has 1 to 63 characters, a value at most 256."},

@@ -11,7 +11,7 @@ import (
 // The keys beside the benchmark section.
 var envelopeKeys = [...]string{
 	"schemaVersion", "randomSeed", "metadata", "variables", "sweep", "multiRun", "plot", "noSweepTable",
-	"apiVersion", "kind", "spec",
+	"ignoreUnsupported", "apiVersion", "kind", "spec",
 }
 
 // Reporter collects problems and warnings.

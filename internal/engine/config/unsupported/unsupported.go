@@ -22,6 +22,8 @@ type Field struct {
 	// Inert fields have no effect in one process; other values are accepted with a
 	// warning.
 	Inert bool
+	// Extra fields only add files or destinations: a run without them measures the same.
+	Extra bool
 	// Strict fields have an effect by default, so that false and empty do not switch
 	// them off.
 	Strict bool
@@ -33,7 +35,7 @@ func Fields(path string) []Field {
 	switch tree.GenericPath(path) {
 	case "":
 		return []Field{
-			{Name: "plot", Off: `null`, What: "plotting"},
+			{Name: "plot", Extra: true, Off: `null`, What: "plotting"},
 			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
 			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
 			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
@@ -68,18 +70,18 @@ func Fields(path string) []Field {
 
 func benchmarkFeatures() []Field {
 	return []Field{
-		{Name: "gpuTelemetry", What: "GPU telemetry",
+		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
 			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
-		{Name: "serverMetrics", What: "scraping of server metrics",
+		{Name: "serverMetrics", Extra: true, What: "scraping of server metrics",
 			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
 				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
 		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
-		{Name: "otel", What: "OpenTelemetry export",
+		{Name: "otel", Extra: true, What: "OpenTelemetry export",
 			Off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
 				`"customResourceAttributes":{},"genAiProvider":null}`},
-		{Name: "mlflow", What: "MLflow export",
+		{Name: "mlflow", Extra: true, What: "MLflow export",
 			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
-		{Name: "wandb", Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
+		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
 		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
 		{Name: "scenario", Off: `null`, What: "named scenarios"},
@@ -137,8 +139,8 @@ func phaseFeatures() []Field {
 
 func artifactFeatures() []Field {
 	return []Field{
-		{Name: "autoPlot", Off: `false`, What: "plotting"},
-		{Name: "plotRequired", Off: `false`, What: "plotting"},
+		{Name: "autoPlot", Extra: true, Off: `false`, What: "plotting"},
+		{Name: "plotRequired", Extra: true, Off: `false`, What: "plotting"},
 	}
 }
 
