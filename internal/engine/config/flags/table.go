@@ -9,7 +9,8 @@ import "aiperfd/internal/engine/redact"
 func options() []option {
 	return []option{
 		{names: "--model-names --model -m", group: "Endpoint", kind: optList, path: "models.items", def: "detected if the server serves only one", help: "Model name(s) to send; several are distributed by --model-selection-strategy."},
-		{names: "--model-selection-strategy", group: "Endpoint", kind: optText, path: "models.strategy", def: "round_robin", help: "How a session picks one of several models: round_robin, random or weighted (weights only in a document)."},
+		{names: "--model-selection-strategy", group: "Endpoint", kind: optText, path: "models.strategy", def: "round_robin", help: "How a session picks one of several models: round_robin, random or weighted."},
+		{names: "--model-weights", group: "Endpoint", kind: optList, path: "models.weights", help: "Shares of the sessions of the models, in the order of --model, together 1; selects the strategy weighted."},
 		{names: "--custom-endpoint --endpoint", group: "Endpoint", kind: optText, path: "endpoint.path", def: "path of the endpoint type", help: "Path for requests, instead of the default path of the endpoint type."},
 		{names: "--endpoint-type", group: "Endpoint", kind: optText, path: "endpoint.type", def: "chat", help: "API to benchmark, for example chat, completions, responses, embeddings or rerank."},
 		{names: "--streaming", group: "Endpoint", kind: optBool, path: "endpoint.streaming", redact: redact.Bool, help: "Stream responses; required to measure TTFT and inter-token latency."},
@@ -93,7 +94,7 @@ func options() []option {
 		{names: "--allow-dataset-wrap", negated: "--no-allow-dataset-wrap", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Agentic replay may reuse traces when concurrency exceeds the pool."},
 		{names: "--random-seed", group: "Input", kind: optNumber, path: "randomSeed", def: "random, recorded in the results", help: "Seed for all random choices of a run."},
 		{names: "--trace-session-sample-ratio", group: "Input", kind: optText, status: refused, help: "Keep this fraction of sessions."},
-		{names: "--config -f", group: "Input", kind: optFile, redact: redact.File, help: "Benchmark document in YAML or JSON; flags override it."},
+		{names: "--config -f", group: "Input", kind: optFile, redact: redact.File, help: "Benchmark document in YAML or JSON, or the folder of a run, which is repeated; flags override it."},
 		{names: "--ignore-unsupported", group: "Input", kind: optBool, path: "ignoreUnsupported", redact: redact.Bool, help: "Run without the features of AIPerf that aiperfd does not have and that only add files or destinations (server metrics, GPU telemetry, OpenTelemetry, MLflow, Weights & Biases, plots after the run), and name each in a warning. Flags that change the measurement are refused always."},
 		{names: "--fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send each conversation at the timestamp that the dataset has for it. The default for a trace with timestamps."},
 		{names: "--no-fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send a trace at the given concurrency or rate instead of at its timestamps; without a bound, once."},

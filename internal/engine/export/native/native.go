@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,11 +37,11 @@ type document struct {
 	Schema string `json:"schema"`
 	report
 	InputConfig json.RawMessage       `json:"input_config"`
-	Metrics     metrics               `json:"metrics"`
-	Warmup      metrics               `json:"warmup_metrics,omitzero"` // nil = no warm-up
+	Metrics     flatMetrics           `json:"metrics"`
+	Warmup      flatMetrics           `json:"warmup_metrics,omitzero"` // nil = no warm-up
 	Phases      []phase               `json:"phases"`
 	Definitions map[string]definition `json:"definitions"` // of all tags
-	Environment environment           `json:"environment"`
+	Environment Environment           `json:"environment"`
 }
 
 // report is a report without its methods.
@@ -50,8 +51,8 @@ type report export.Report
 type phase struct {
 	Stats stats `json:"stats"`
 	phaseReport
-	Metrics metrics `json:"metrics"`
-	Slices  []slice `json:"slices,omitempty"`
+	Metrics flatMetrics `json:"metrics"`
+	Slices  []slice     `json:"slices,omitempty"`
 }
 
 type phaseReport export.PhaseReport
@@ -72,8 +73,9 @@ type definition struct {
 	LargerIsBetter bool   `json:"larger_is_better"`
 }
 
-// environment describes the machine of the client.
-type environment struct {
+// Environment describes the machine of the client.
+type Environment struct {
+	Host  string `json:"host,omitempty"`
 	OS    string `json:"os"`
 	Arch  string `json:"arch"`
 	CPUs  int    `json:"cpus"`
@@ -88,16 +90,14 @@ func Write(w io.Writer, r *export.Report) error {
 		return err
 	}
 	d := document{
-		Schema: Schema, report: report(*r), InputConfig: input, Metrics: metrics(r.Results), Warmup: metrics(r.Warmup), Phases: []phase{},
-		Definitions: map[string]definition{}, Environment: environment{
-			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
-		},
+		Schema: Schema, report: report(*r), InputConfig: input, Metrics: flatMetrics(r.Results), Warmup: flatMetrics(r.Warmup), Phases: []phase{},
+		Definitions: map[string]definition{}, Environment: CurrentEnvironment(),
 	}
 	d.define(r.Results)
 	d.define(r.Warmup)
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: metrics(p.Results)}
+		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: flatMetrics(p.Results)}
 		d.define(p.Results)
 		for _, s := range p.Slices {
 			out.Slices = append(out.Slices, slice{s, metrics(s.Results)})
@@ -120,6 +120,25 @@ func (d *document) define(rs metric.Results) {
 			Header: def.Header, Unit: def.Unit, Doc: def.Doc, Group: string(def.Group), Origin: def.Origin,
 			LargerIsBetter: def.Flags&catalogue.LargerIsBetter != 0,
 		}
+	}
+}
+
+// ReadEnvironment reads on which machine a file was written.
+func ReadEnvironment(data []byte) (Environment, error) {
+	var d struct {
+		Environment Environment `json:"environment"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return d.Environment, fmt.Errorf("read result: %w", err)
+	}
+	return d.Environment, nil
+}
+
+// CurrentEnvironment describes this machine.
+func CurrentEnvironment() Environment {
+	host, _ := os.Hostname() // without a name, it is absent
+	return Environment{
+		Host: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
 	}
 }
 
