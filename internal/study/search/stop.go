@@ -39,18 +39,24 @@ func (s Stop) stopped(o *cell.Outcome) (why string, stopped bool) {
 	if len(o.Successful()) == 0 {
 		return sweep.Short(o.Values) + " failed", true
 	}
-	var trials []*cell.Trial
-	for i := range o.Trials {
-		if t := &o.Trials[i]; !t.Distorted() { // what the load generator measured of itself says nothing of the server
-			trials = append(trials, t)
-		}
-	}
 	for _, f := range s {
-		if r := read(f, trials); r.Observed != nil && f.Holds(*r.Observed) {
+		if r := read(f, undistorted(o, f.MetricTag)); r.Observed != nil && f.Holds(*r.Observed) {
 			return sweep.Short(o.Values) + " has " + r.sentence(), true
 		}
 	}
 	return "", false
+}
+
+// undistorted returns the trials in which a metric is that of the server: what the load
+// generator measured of itself does not count.
+func undistorted(o *cell.Outcome, tag string) []*cell.Trial {
+	var trials []*cell.Trial
+	for i := range o.Trials {
+		if t := &o.Trials[i]; !t.Distorted(tag) {
+			trials = append(trials, t)
+		}
+	}
+	return trials
 }
 
 // lighter reports whether a has less load than b, and otherwise the same values.

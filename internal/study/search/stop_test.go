@@ -24,7 +24,7 @@ func TestStop(t *testing.T) {
 	}
 	failed := cell.Outcome{Variation: at("8", 512), Trials: []cell.Trial{{Failure: "no request succeeded"}}}
 	distorted := measured(at("8", 512), 800)
-	distorted.Trials[0].Client = "invalid"
+	distorted.Trials[0].Metrics[0].Doubt = &cell.Doubt{Invalid: true}
 	stop := Stop{{MetricTag: "request_latency", Stat: "p99", Op: "gt", Threshold: 500}}
 	for _, tt := range []struct {
 		name string
