@@ -6,23 +6,27 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config/elsewhere"
+	"aiperfd/internal/engine/plan"
 )
 
-// TestElsewhere: the command line has every flag that the tables of other tools give as an
-// equivalent, and takes its values.
+// TestElsewhere: each equivalent that the tables of other tools give is a command line that
+// runs, if it has its files; and a remark names flags that exist.
 func TestElsewhere(t *testing.T) {
 	checked := 0
 	for _, tool := range elsewhere.Tools() {
 		for _, row := range tool.Rows {
-			for _, snippet := range append(elsewhere.Snippets(row.Ours), elsewhere.Snippets(row.Differs)...) {
+			for _, snippet := range elsewhere.Snippets(row.Ours) {
+				if strings.HasPrefix(snippet, "--") {
+					checked++
+					tryFlags(t, snippet, true)
+				}
+			}
+			for _, snippet := range elsewhere.Snippets(row.Differs) {
 				name, _, _ := strings.Cut(snippet, " ")
 				theirs := strings.Contains(row.Theirs, "`"+name+" ") && !strings.Contains(row.Ours, name) // a remark on them
-				if !strings.HasPrefix(snippet, "--") || theirs {
-					continue
-				}
-				checked++
-				if err := tryFlags(snippet); err != nil {
-					t.Errorf("%s: %s: %v", row.Theirs, snippet, err)
+				if strings.HasPrefix(snippet, "--") && !theirs {
+					checked++
+					tryFlags(t, snippet, false)
 				}
 			}
 		}
@@ -32,8 +36,9 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// tryFlags says why the parser does not take a command line.
-func tryFlags(snippet string) error {
+// tryFlags parses a command line and, if it is complete, loads its document.
+func tryFlags(t *testing.T, snippet string, complete bool) {
+	t.Helper()
 	quoted := regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 	args := quoted.FindAllString(snippet, -1)
 	for i := range args {
@@ -43,11 +48,24 @@ func tryFlags(snippet string) error {
 	}
 	if len(args) == 1 { // the name alone
 		args[0], _, _ = strings.Cut(args[0], "=")
-		_, _, ok := (&Flags{table: flagTable()}).find(args[0])
-		if ok {
-			return nil
+		if _, _, ok := (&Flags{table: flagTable()}).find(args[0]); !ok {
+			t.Errorf("there is no flag %s", args[0])
+		}
+		return
+	}
+	given, err := Parse(append([]string{"--streaming"}, args...), nil)
+	if err != nil {
+		t.Errorf("%s: %v", snippet, err)
+		return
+	}
+	if !complete {
+		return
+	}
+	given.Options.Choices = plan.Choices()
+	_, _, err = given.Document()
+	for line := range strings.Lines(errorText(err)) {
+		if !strings.Contains(line, "no such file") && !strings.Contains(line, "cannot be read") { // nobody has these files
+			t.Errorf("%s: %s", snippet, line)
 		}
 	}
-	_, err := Parse(args, nil)
-	return err
 }
