@@ -187,25 +187,43 @@ func TestParseServer(t *testing.T) {
 	}
 }
 
-// The beginning of an id is looked up on all pages; it must be that of one run.
+// The beginning of an id is looked up on all pages, a name by a search; either must be
+// that of one run. Runs of studies do not hide the study of the same name.
 func TestResolve(t *testing.T) {
+	const at = `"created_at":"2026-05-04T10:00:00Z"`
 	synctest.Test(t, func(t *testing.T) {
 		c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+			query := r.URL.Query()
 			switch {
 			case r.URL.Path == "/api/runs/latest":
 				fmt.Fprintf(w, `{"id":%q}`, runID)
-			case r.URL.Query().Get("include") != "children":
+			case query.Get("include") != "children":
 				t.Errorf("the query is %q", r.URL.RawQuery)
-			case r.URL.Query().Get("cursor") == "":
-				fmt.Fprint(w, `{"items":[{"id":"aa01","state":"running","name":"x"},{"id":"aa02","state":"failed"}],"next_cursor":"n","total":3}`)
+			case query.Get("q") == "r1":
+				fmt.Fprintf(w, `{"items":[{"id":"cc01","name":"r1"},{"id":"cc02","name":"R1 again"},{"id":"cc03","name":"r1","parent_id":"cc01"},{"id":"cc04","name":"x"}],"total":4}`)
+			case query.Get("q") == "night":
+				fmt.Fprintf(w, `{"items":[{"id":"dd01",%s,"state":"failed","name":"night"},{"id":"dd02",%[1]s,"state":"completed","name":"night"}],"total":2}`, at)
+			case query.Get("q") == "nigh":
+				fmt.Fprintf(w, `{"items":[{"id":"dd01",%s,"state":"failed","name":"night"}],"total":1}`, at)
+			case query.Get("q") == "latest":
+				fmt.Fprint(w, `{"items":[{"id":"ee01","name":"latest"}],"total":1}`)
+			case query.Has("q"):
+				fmt.Fprint(w, `{"items":[],"total":0}`)
+			case query.Get("cursor") == "":
+				fmt.Fprintf(w, `{"items":[{"id":"aa01",%s,"state":"running","name":"x"},{"id":"aa02",%[1]s,"state":"failed"}],"next_cursor":"n","total":3}`, at)
 			default:
-				fmt.Fprint(w, `{"items":[{"id":"bb03"}],"next_cursor":null,"total":3}`)
+				fmt.Fprint(w, `{"items":[{"id":"bb03","name":"beef"}],"next_cursor":null,"total":3}`)
 			}
 		})
 		for name, want := range map[string]string{
-			"latest": runID, runID: runID, "bb": "bb03", "aa02": "aa02",
-			"aa": "several runs begin with \"aa\":\n  aa01  running  x\n  aa02  failed", "cc": `no run begins with "cc"`,
-			"AA": `run "AA": must be an id, the beginning of one, current or latest`, "": `run "": must be an id, the beginning of one, current or latest`,
+			"latest": runID, runID: runID, "bb": "bb03", "aa02": "aa02", "beef": "bb03", "r1": "cc01", "name=r1": "cc01", "name=latest": "ee01",
+			"aa":    "several runs have the name \"aa\" or an id that begins with it:\n  aa01  2026-05-04 10:00:00Z  running  x\n  aa02  2026-05-04 10:00:00Z  failed",
+			"cc":    `no run has the name "cc" or an id that begins with it`,
+			"night": "2 runs have the name \"night\"; give an id:\n  dd01  2026-05-04 10:00:00Z  failed  night\n  dd02  2026-05-04 10:00:00Z  completed  night",
+			"nigh":  "no run has the name \"nigh\"; names that contain it:\n  dd01  2026-05-04 10:00:00Z  failed  night",
+			"AA":    `no run has the name "AA"; aiperfd ctl list shows ids and names`,
+			"":      `run "": must be an id, the beginning of one, a name, current or latest`,
+			"name=": `run "name=": must be an id, the beginning of one, a name, current or latest`,
 		} {
 			got, err := c.Resolve(t.Context(), name)
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -209,59 +208,4 @@ func decoded[T any](data json.RawMessage, err error) (*T, error) {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	return out, nil
-}
-
-// ErrNotID is the error of a name that no run can have.
-var ErrNotID = errors.New("must be an id, the beginning of one, current or latest")
-
-// maxSearched is the number of runs among which Resolve looks for a prefix.
-const maxSearched = 10_000
-
-// Ambiguous is the error of a prefix that several runs have.
-type Ambiguous struct {
-	Prefix string
-	Found  []*Run // at most 5
-}
-
-// Error implements error.
-func (e *Ambiguous) Error() string {
-	lines := []string{fmt.Sprintf("several runs begin with %q:", e.Prefix)}
-	for _, r := range e.Found {
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s  %s  %s", r.ID, r.State, r.Name), " "))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// idLength is the number of hexadecimal digits of an id.
-const idLength = 32
-
-// Resolve returns the id of a run: of the name current or latest, or of the only run
-// whose id begins with name. A whole id is returned as it is.
-func (c *Client) Resolve(ctx context.Context, name string) (string, error) {
-	switch {
-	case name == "current", name == "latest":
-		found, err := c.Run(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		return found.ID, nil
-	case name == "" || len(name) > idLength || strings.Trim(name, "0123456789abcdef") != "":
-		return "", fmt.Errorf("run %q: %w", name, ErrNotID)
-	case len(name) == idLength:
-		return name, nil
-	}
-	list, err := c.list(ctx, "/api/runs", url.Values{"include": {"children"}}, maxSearched, func(r *Run) bool { return strings.HasPrefix(r.ID, name) })
-	if err != nil {
-		return "", err
-	}
-	const most = 5
-	switch found := list.Items; {
-	case len(found) == 0 && list.Total > maxSearched:
-		return "", fmt.Errorf("none of the newest %d runs begins with %q; give the whole id", maxSearched, name)
-	case len(found) == 0:
-		return "", fmt.Errorf("no run begins with %q", name)
-	case len(found) > 1:
-		return "", &Ambiguous{name, found[:min(most, len(found))]}
-	}
-	return list.Items[0].ID, nil
 }

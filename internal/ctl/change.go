@@ -1,14 +1,20 @@
 package ctl
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/client"
 )
 
 const cancelLong = `Stop runs. A run that sends requests waits for those in flight within its grace
@@ -63,14 +69,27 @@ func cancelCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
+const deleteLong = `Delete runs with their files.
+
+current and latest name another run as soon as one starts or ends. For them, a
+question on the terminal shows which run it is; without a terminal, --yes has
+to be given.`
+
 func deleteCommand(g *globals) *cobra.Command {
-	var force bool
+	var force, yes bool
 	cmd := &cobra.Command{
 		Use:     "delete ID...",
 		Aliases: []string{"rm"},
 		Short:   "Delete runs with their files",
+		Long:    deleteLong,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: g.online(nil, func(ctx context.Context, s *session, args []string) error {
+			if !yes {
+				var err error
+				if args, err = confirmMoving(ctx, s, args); err != nil {
+					return err
+				}
+			}
 			return each(ctx, s, args, func(id string) error {
 				gone, err := s.Delete(ctx, id, force)
 				if err != nil {
@@ -85,9 +104,55 @@ func deleteCommand(g *globals) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also runs that have not ended: they are cancelled")
+	fs := cmd.Flags()
+	fs.BoolVar(&force, "force", false, "also runs that have not ended: they are cancelled")
+	fs.BoolVarP(&yes, "yes", "y", false, "delete current and latest without a question")
 	completeRuns(g, cmd, true)
 	return cmd
+}
+
+// confirmMoving asks for each of current and latest whether the run that it names now is to
+// be deleted, and returns the names with these replaced by ids.
+func confirmMoving(ctx context.Context, s *session, names []string) ([]string, error) {
+	names = slices.Clone(names)
+	for i, name := range names {
+		if !client.Moving(name) {
+			continue
+		}
+		r, err := s.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		about := join(", ", name+" is "+r.ID, r.Name, stateOf(r), strings.Join(r.Models, " "))
+		if r.EndedAt != nil {
+			about += fmt.Sprintf(", ended %s ago", age(time.Since(*r.EndedAt)))
+		}
+		if in, ok := s.cmd.InOrStdin().(*os.File); !ok || !terminal.IsTerminal(in) {
+			return nil, usageError("%s: give its id, or --yes to delete whatever run %s is", about, name)
+		}
+		if !confirmed(ctx, s, about+". Delete it? [y/N] ") {
+			return nil, &ExitError{exitFailed, errors.New("nothing was deleted")}
+		}
+		names[i] = r.ID
+	}
+	return names, nil
+}
+
+// confirmed asks a question and reports whether the answer is yes.
+func confirmed(ctx context.Context, s *session, question string) bool {
+	fmt.Fprint(s.err, question)
+	answer := make(chan string, 1) // one answer, also if nobody waits for it any more
+	go func() {
+		line, _ := bufio.NewReader(s.cmd.InOrStdin()).ReadString('\n') // without an answer, no
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes"
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // each does something to each run, and returns the errors of all. All ids are resolved
