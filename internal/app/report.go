@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/report"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
@@ -34,11 +35,66 @@ func Report(ctx context.Context, o ReportOptions) ([]byte, error) {
 	if len(ids) > compare.MaxRuns {
 		return nil, fmt.Errorf("%s: %d runs are too many to compare; name at most %d of their folders", strings.Join(o.Runs, ", "), len(ids), compare.MaxRuns)
 	}
+	if len(ids) > 1 {
+		if err := refuseStudies(ctx, folders, ids, o.DataDir != ""); err != nil {
+			return nil, err
+		}
+	}
 	a, err := newApp(options{store: folders, role: reading, log: zerolog.Nop(), version: o.Version})
 	if err != nil {
 		return nil, err
 	}
 	return a.server.Report(ctx, ids, o.Format)
+}
+
+// refuseStudies returns an error if one of several runs to compare is a study, which has no
+// results of its own. It names the runs of each study that can be compared: by their ids, or
+// by their folders.
+func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, byID bool) error {
+	const most = 10 // runs of a study that are named
+	var lines []string
+	for _, id := range ids {
+		r, err := folders.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if r.Kind() != run.KindSweep {
+			continue
+		}
+		cells, err := folders.List(ctx, run.Query{Parent: id, Sort: run.SortCreated, Limit: most})
+		if err != nil {
+			return err
+		}
+		name := func(r *run.Run) string {
+			if byID {
+				return r.ID
+			}
+			return shownPath(folders.Dir(r.ID))
+		}
+		lines = append(lines, fmt.Sprintf("%s is a study of %s:", name(r), terminal.Plural(int64(cells.Total), "run")))
+		for i := range cells.Runs {
+			lines = append(lines, "  "+name(&cells.Runs[i]))
+		}
+		if more := cells.Total - len(cells.Runs); more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more", more))
+		}
+	}
+	if lines == nil {
+		return nil
+	}
+	return errors.New("sweeps and repeated runs have no results of their own to compare; name runs of them instead\n" + strings.Join(lines, "\n"))
+}
+
+// shownPath returns a path relative to the working directory if it is below it.
+func shownPath(path string) string {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // openRuns opens the folders of runs. ids are the runs to report, those of the first

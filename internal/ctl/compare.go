@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
@@ -34,12 +35,9 @@ func compareCommand(g *globals) *cobra.Command {
 		Example: "  aiperfd ctl compare 0199f1c2b7c8 latest",
 		Args:    cobra.RangeArgs(2, compare.MaxRuns),
 		RunE: g.online([]string{formatJSON, formatYAML}, func(ctx context.Context, s *session, args []string) error {
-			ids := make([]string, len(args))
-			for i, name := range args {
-				var err error
-				if ids[i], err = s.Resolve(ctx, name); err != nil {
-					return err
-				}
+			ids, err := s.comparable(ctx, args)
+			if err != nil {
+				return err
 			}
 			data, err := s.Compare(ctx, ids)
 			if err != nil {
@@ -58,6 +56,39 @@ func compareCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "all metrics, statistics and differences")
 	completeRuns(g, cmd, true)
 	return cmd
+}
+
+// comparable returns the ids of runs to compare. The error names the runs of the studies
+// among them, because a study has no results of its own.
+func (s *session) comparable(ctx context.Context, names []string) ([]string, error) {
+	const most = 10 // runs of a study that are named
+	ids := make([]string, len(names))
+	var lines []string
+	for i, name := range names {
+		r, err := s.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = r.ID
+		if r.Kind != run.KindSweep || len(names) == 1 {
+			continue
+		}
+		cells, err := s.Children(ctx, r.ID, most)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("%s is a study of %s:", join(" ", r.ID, r.Name), terminal.Plural(int64(cells.Total), "run")))
+		for _, cell := range cells.Items {
+			lines = append(lines, "  "+join("  ", cell.ID, stateOf(cell), nameOf(cell)))
+		}
+		if more := cells.Total - len(cells.Items); more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more: aiperfd ctl list --parent %s", more, r.ID))
+		}
+	}
+	if lines != nil {
+		return nil, usageError("sweeps and repeated runs have no results of their own to compare; name runs of them instead\n%s", strings.Join(lines, "\n"))
+	}
+	return ids, nil
 }
 
 // mainStatistics are the statistics that a comparison shows by default, in order.

@@ -32,11 +32,9 @@ func reportCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return usageError("--format %w", err)
 			}
-			ids := make([]string, len(args))
-			for i, name := range args {
-				if ids[i], err = s.Resolve(ctx, name); err != nil {
-					return err
-				}
+			ids, err := s.comparable(ctx, args)
+			if err != nil {
+				return err
 			}
 			body, err := s.Report(ctx, ids, kind)
 			if err != nil {
