@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -93,19 +94,11 @@ func autoName(b *config.Benchmark, models []string) string {
 		model += "_multi"
 	}
 	load := ""
-	for _, p := range b.Phases {
-		if p.Kind != string(bench.Profiling) {
-			continue
+	for i := range b.Phases {
+		if b.Phases[i].Kind == string(bench.Profiling) {
+			load = loadName(&b.Phases[i])
+			break
 		}
-		var parts []string
-		if p.Concurrency != nil {
-			parts = append(parts, fmt.Sprintf("concurrency%d", *p.Concurrency))
-		}
-		if p.Rate != nil {
-			parts = append(parts, fmt.Sprintf("request_rate%v", *p.Rate))
-		}
-		load = strings.Join(parts, "-")
-		break
 	}
 	const most = 200 // bytes; file systems allow 255, the number that free adds included
 	rest := fmt.Sprintf("-openai-%s-%s", b.Endpoint.Type, load)
@@ -116,4 +109,29 @@ func autoName(b *config.Benchmark, models []string) string {
 		}
 		return r
 	}, model+rest)
+}
+
+// loadName returns AIPerf's name of the load of a phase. Loads without a name of AIPerf have
+// that of their type.
+func loadName(p *config.Phase) string {
+	switch {
+	case p.Type == config.FixedSchedule:
+		return config.FixedSchedule
+	case p.Users != nil && p.Rate != nil:
+		return fmt.Sprintf("user_centric-users%d-qps%v", *p.Users, *p.Rate)
+	}
+	var parts []string
+	if p.Concurrency != nil {
+		parts = append(parts, fmt.Sprintf("concurrency%d", *p.Concurrency))
+	}
+	if p.Rate != nil {
+		parts = append(parts, fmt.Sprintf("request_rate%v", *p.Rate))
+	}
+	if p.SessionRate != nil {
+		parts = append(parts, fmt.Sprintf("session_rate%v", *p.SessionRate))
+	}
+	if p.RateSeries != nil {
+		parts = append(parts, "rate_series")
+	}
+	return cmp.Or(strings.Join(parts, "-"), p.Type)
 }

@@ -23,3 +23,25 @@ func TestAutoName(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadName: every load gives a name to the folder.
+func TestLoadName(t *testing.T) {
+	two, rate := 2, 1.5
+	for _, tt := range []struct {
+		phase config.Phase
+		want  string
+	}{
+		{config.Phase{Type: "concurrency", Concurrency: &two}, "concurrency2"},
+		{config.Phase{Type: "poisson", Rate: &rate}, "request_rate1.5"},
+		{config.Phase{Type: "poisson", Rate: &rate, Concurrency: &two}, "concurrency2-request_rate1.5"},
+		{config.Phase{Type: "poisson", SessionRate: &rate}, "session_rate1.5"},
+		{config.Phase{Type: "poisson", RateSeries: &config.RateSeries{}}, "rate_series"},
+		{config.Phase{Type: config.UserCentric, Rate: &rate, Users: &two}, "user_centric-users2-qps1.5"},
+		{config.Phase{Type: config.FixedSchedule}, "fixed_schedule"},
+		{config.Phase{Type: config.FixedSchedule, Concurrency: &two}, "fixed_schedule"},
+	} {
+		if got := loadName(&tt.phase); got != tt.want {
+			t.Errorf("loadName(%+v) = %q, want %q", tt.phase, got, tt.want)
+		}
+	}
+}
