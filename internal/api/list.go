@@ -184,12 +184,16 @@ func parseStates(text string) ([]bench.State, error) {
 	return out, nil
 }
 
-// parseLabel reads name=value, name, !name or !name=value.
+// parseLabel reads name=value, name, !name or !name=value. A colon is most likely meant as
+// the equals sign, so a name with one needs a value.
 func parseLabel(text string) (run.LabelFilter, error) {
 	rest, not := strings.CutPrefix(text, "!")
 	name, value, exact := strings.Cut(rest, "=")
 	if name == "" {
 		return run.LabelFilter{}, fail(errParameter, "label %q has no name", text)
+	}
+	if before, after, colon := strings.Cut(name, ":"); colon && !exact {
+		return run.LabelFilter{}, fail(errParameter, "label must be name=value, name, !name or !name=value, not %q; did you mean %q?", text, before+"="+after)
 	}
 	return run.LabelFilter{Name: name, Value: value, AnyValue: !exact, Not: not}, nil
 }

@@ -236,7 +236,7 @@ func TestListParameters(t *testing.T) {
 	}
 	ts := newTestServer(t, nil)
 	for _, bad := range []string{
-		"state=done", "state=queued,", "label==x", "label=!", "created_after=yesterday", "sort=size", "limit=0", "limit=501", "limit=x",
+		"state=done", "state=queued,", "label==x", "label=!", "label=team:a", "label=!team:a", "created_after=yesterday", "sort=size", "limit=0", "limit=501", "limit=x",
 		"cursor=foreign", "page=2", "kind=trial", "include=all",
 	} {
 		if w := ts.do("GET", "/api/runs?"+bad, ""); w.Code != 400 || !strings.Contains(w.Body.String(), "bad-parameter") {
