@@ -30,7 +30,7 @@ func recordLine(n int, phase string, outcome Outcome, filler int) string {
 	if phase == "warm" {
 		kind = "warmup"
 	}
-	return fmt.Sprintf(`{"metadata":{"session_num":%d,"phase_name":%q,"phase_kind":%q,"was_cancelled":%v},"metrics":{"a":{"value":1,"unit":"ms"}},"trace_data":"%s","ours":{"epoch_ns":1%s}}`,
+	return fmt.Sprintf(`{"metadata":{"session_num":%d,"phase_name":%q,"phase_kind":%q,"was_cancelled":%v},"metrics":{"a":{"value":1,"unit":"ms"}},"trace_data":"%s","aiperfd":{"epoch_ns":1%s}}`,
 		n, phase, kind, outcome == Cancelled, strings.Repeat("z", filler), failure) + "\n"
 }
 

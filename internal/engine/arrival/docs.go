@@ -41,7 +41,7 @@ const otherDocs = `
 
 ## Requests of a ramp
 
-Records of requests that were sent before the end of the longest ramp of their phase carry ` + "`ramp: true`" + ` in the ` + "`ours`" + ` part of ` + "`profile_export.jsonl`" + `. They are in the metrics, as in AIPerf. With ` + "`excludeRamp`" + ` (` + "`--exclude-ramp`" + `) they are not, rates are computed from the end of the ramp, and the warning ` + "`ramp-excluded`" + ` states their number. Counters of requests and the verdict on the client include them.
+Records of requests that were sent before the end of the longest ramp of their phase carry ` + "`ramp: true`" + ` in the ` + "`aiperfd`" + ` member of ` + "`profile_export.jsonl`" + `. They are in the metrics, as in AIPerf. With ` + "`excludeRamp`" + ` (` + "`--exclude-ramp`" + `) they are not, rates are computed from the end of the ramp, and the warning ` + "`ramp-excluded`" + ` states their number. Counters of requests and the verdict on the client include them.
 
 ## Seamless phases
 

@@ -35,7 +35,7 @@ const processor = "record-processor-0"
 const recordBuffer = 64 << 10
 
 // RecordWriter appends one JSON line for each request: AIPerf's keys, and under
-// "ours" everything else that is needed to compute the metrics again. Exact
+// "aiperfd" everything else that is needed to compute the metrics again. Exact
 // secrets are taken out of every text. It writes whole lines only and keeps some
 // until Flush. It is not safe for concurrent use.
 type RecordWriter struct {
@@ -97,8 +97,8 @@ func (w *RecordWriter) line(b []byte, r *bench.Record) []byte {
 		b = w.text(b, "message", d.Message)
 		b = append(b, '}')
 	}
-	b = append(b, `,"ours":{`...)
-	b = w.ours(b, r)
+	b = append(b, `,"aiperfd":{`...)
+	b = w.ownMembers(b, r)
 	return append(b, "}}\n"...)
 }
 
@@ -130,7 +130,7 @@ func (w *RecordWriter) metadata(b []byte, r *bench.Record) []byte {
 	if r.Cancelled() && s.End != 0 {
 		b = w.wall(b, "cancellation_time_ns", s.End)
 	}
-	b = boolean(b, "context_overflow_skip", false) // no request of ours is skipped for that
+	b = boolean(b, "context_overflow_skip", false) // no request is skipped for that
 	line := bench.Lineage{Root: r.CorrelationID}
 	if r.Lineage != nil {
 		line = *r.Lineage

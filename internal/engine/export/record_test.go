@@ -91,7 +91,7 @@ func TestRecordLine(t *testing.T) {
 	if !strings.HasPrefix(got, head) {
 		t.Errorf("line begins\n%.700s\nwant\n%s", got, head)
 	}
-	const tail = `},"ours":{"epoch_ns":1767323045000000006,"model":"m","target":1,"turns":3,"status":200,` +
+	const tail = `},"aiperfd":{"epoch_ns":1767323045000000006,"model":"m","target":1,"turns":3,"status":200,` +
 		`"stamps":{"due":10000000,"permit":11000000,"start":12000000,"connected":12000001,"wrote":13000000,` +
 		`"first_byte":20000000,"headers":21000000,"first_body":21000001,"first_event":21000000,"end":50000000},` +
 		`"connection":{"reused":true,"blocked_ns":1,"retries":1,"wasted_ns":4,"held_ns":5,"reads":3,"sent_bytes":512,"received_bytes":1024},` +

@@ -73,10 +73,10 @@ func (in *recordReader) next() (*bench.Record, error) {
 		return nil, fmt.Errorf("line %d: %w", in.line, err)
 	}
 	if in.line == 1 {
-		in.epoch = l.Ours.Epoch
+		in.epoch = l.Own.Epoch
 	}
-	if l.Ours.Epoch == 0 || l.Ours.Epoch != in.epoch {
-		return nil, fmt.Errorf("line %d: epoch is %d, not that of the run, %d", in.line, l.Ours.Epoch, in.epoch)
+	if l.Own.Epoch == 0 || l.Own.Epoch != in.epoch {
+		return nil, fmt.Errorf("line %d: epoch is %d, not that of the run, %d", in.line, l.Own.Epoch, in.epoch)
 	}
 	return l.record(), nil
 }
@@ -85,12 +85,21 @@ func (in *recordReader) next() (*bench.Record, error) {
 // skipped as the writer places them: between the two other members.
 func (l *recordLine) decode(text []byte) error {
 	from := bytes.Index(text, []byte(`},"metrics":{`))
-	to := bytes.LastIndex(text, []byte(`},"ours":{`))
-	if from < 0 || to < from {
-		return json.Unmarshal(text, l)
+	to := bytes.LastIndex(text, []byte(`},"aiperfd":{`))
+	if to < 0 {
+		to = bytes.LastIndex(text, []byte(`},"ours":{`))
 	}
-	rest := append([]byte("{"), text[to+len("},"):]...)
-	return errors.Join(json.Unmarshal(append(text[:from+1:from+1], '}'), l), json.Unmarshal(rest, l))
+	var err error
+	if from < 0 || to < from {
+		err = json.Unmarshal(text, l)
+	} else {
+		rest := append([]byte("{"), text[to+len("},"):]...)
+		err = errors.Join(json.Unmarshal(append(text[:from+1:from+1], '}'), l), json.Unmarshal(rest, l))
+	}
+	if l.Earlier != nil {
+		l.Own, l.Earlier = *l.Earlier, nil
+	}
+	return err
 }
 
 // read returns the next line that ends in a newline.
@@ -122,36 +131,40 @@ type recordLine struct {
 		Depth          int    `json:"agent_depth"`
 		Root           string `json:"root_correlation_id"`
 	} `json:"metadata"`
-	Ours struct {
-		Epoch           int64              `json:"epoch_ns"`
-		Model           string             `json:"model"`
-		Target          int                `json:"target"`
-		Turns           int                `json:"turns"`
-		Status          int                `json:"status"`
-		Stamps          lineStamps         `json:"stamps"`
-		Connection      lineConnection     `json:"connection"`
-		Items           int                `json:"items"`
-		RequestedTokens bench.Tokens       `json:"requested_tokens"`
-		Images          int                `json:"images"`
-		Audio           time.Duration      `json:"audio_ns"`
-		Ramp            bool               `json:"ramp"`
-		AnswerAudio     time.Duration      `json:"answer_audio_ns"`
-		TokenSource     bench.TokenSource  `json:"token_source"`
-		Counts          lineCounts         `json:"counts"`
-		ClientCounts    lineCounts         `json:"client_counts"`
-		Usage           *lineUsage         `json:"usage"`
-		ServerTimes     lineTimes          `json:"server_times_ns"`
-		Speculation     *bench.Speculation `json:"speculation"`
-		Job             *lineJob           `json:"job"`
-		Streamed        bool               `json:"streamed"`
-		Chunks          [][6]int64         `json:"chunks"`
-		Choices         []lineChoice       `json:"choices"`
-		ResponseID      string             `json:"response_id"`
-		ResponseModel   string             `json:"response_model"`
-		Headers         map[string]string  `json:"response_headers"`
-		Warnings        map[string]int     `json:"warnings"`
-		Failure         *lineFailure       `json:"failure"`
-	} `json:"ours"`
+	Own     ownMembers  `json:"aiperfd"`
+	Earlier *ownMembers `json:"ours"` // the same, as version 0.1 named it
+}
+
+// ownMembers are what AIPerf's members do not hold.
+type ownMembers struct {
+	Epoch           int64              `json:"epoch_ns"`
+	Model           string             `json:"model"`
+	Target          int                `json:"target"`
+	Turns           int                `json:"turns"`
+	Status          int                `json:"status"`
+	Stamps          lineStamps         `json:"stamps"`
+	Connection      lineConnection     `json:"connection"`
+	Items           int                `json:"items"`
+	RequestedTokens bench.Tokens       `json:"requested_tokens"`
+	Images          int                `json:"images"`
+	Audio           time.Duration      `json:"audio_ns"`
+	Ramp            bool               `json:"ramp"`
+	AnswerAudio     time.Duration      `json:"answer_audio_ns"`
+	TokenSource     bench.TokenSource  `json:"token_source"`
+	Counts          lineCounts         `json:"counts"`
+	ClientCounts    lineCounts         `json:"client_counts"`
+	Usage           *lineUsage         `json:"usage"`
+	ServerTimes     lineTimes          `json:"server_times_ns"`
+	Speculation     *bench.Speculation `json:"speculation"`
+	Job             *lineJob           `json:"job"`
+	Streamed        bool               `json:"streamed"`
+	Chunks          [][6]int64         `json:"chunks"`
+	Choices         []lineChoice       `json:"choices"`
+	ResponseID      string             `json:"response_id"`
+	ResponseModel   string             `json:"response_model"`
+	Headers         map[string]string  `json:"response_headers"`
+	Warnings        map[string]int     `json:"warnings"`
+	Failure         *lineFailure       `json:"failure"`
 }
 
 type lineStamps struct {
@@ -228,7 +241,7 @@ type lineFailure struct {
 
 // record turns a line back into the record that it was.
 func (l *recordLine) record() *bench.Record {
-	m, o := &l.Metadata, &l.Ours
+	m, o := &l.Metadata, &l.Own
 	s, c := &o.Stamps, &o.Connection
 	r := &bench.Record{
 		Phase: m.Phase, SessionNum: m.SessionNum, Turn: m.Turn, Turns: o.Turns, RequestID: m.RequestID,

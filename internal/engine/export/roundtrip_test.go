@@ -171,3 +171,45 @@ func newSet(t *rapid.T, o metric.Options) *metric.Set {
 	}
 	return s
 }
+
+// TestEarlierName: what version 0.1 wrote under the name ours is read like what stands under
+// aiperfd now, wherever in the line it is.
+func TestEarlierName(t *testing.T) {
+	now := write(t, testOptions(), testRecord())
+	earlier := bytes.Replace(now, []byte(`},"aiperfd":{`), []byte(`},"ours":{`), 1)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(earlier, &members); err != nil || members["ours"] == nil {
+		t.Fatalf("%v: the line has no member ours", err)
+	}
+	sorted, err := json.Marshal(members) // metadata, metrics, ours
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted = append(bytes.Replace(sorted, []byte(`{"metadata"`), []byte(`{ "metadata"`), 1), '\n')
+	want := oneRecord(t, now)
+	for name, line := range map[string][]byte{"as it was written": earlier, "in another notation": sorted} {
+		if diff := cmp.Diff(want, oneRecord(t, line)); diff != "" {
+			t.Errorf("%s (-aiperfd +ours):\n%s", name, diff)
+		}
+	}
+}
+
+// oneRecord reads a file with one record.
+func oneRecord(t *testing.T, file []byte) *bench.Record {
+	t.Helper()
+	log, err := ReadRecords(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*bench.Record
+	for r, err := range log.Records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	if len(out) != 1 {
+		t.Fatalf("%d records, want 1", len(out))
+	}
+	return out[0]
+}

@@ -9,9 +9,9 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// ours appends what AIPerf's keys do not hold. What is zero or absent is left
+// ownMembers appends what AIPerf's keys do not hold. What is zero or absent is left
 // out. Stamps are offsets from the run's epoch in nanoseconds.
-func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
+func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 	a := &r.Answer
 	b = field(b, "epoch_ns", w.opts.Clock.UnixNano(0))
 	b = w.text(b, "model", r.Model)
