@@ -89,6 +89,45 @@ type Metrics struct {
 	Cache *verdict.Cache `json:"cache"`
 }
 
+// MainStats are the statistics of a metric in lists of runs, in its display unit.
+type MainStats struct {
+	Unit string   `json:"unit" example:"ms"`
+	Avg  *float64 `json:"avg,omitempty"`
+	P50  *float64 `json:"p50,omitempty"`
+	P90  *float64 `json:"p90,omitempty"`
+	P95  *float64 `json:"p95,omitempty"`
+	P99  *float64 `json:"p99,omitempty"`
+}
+
+// newMainStats returns the metrics that lists of runs show, never nil; s may be nil.
+func newMainStats(s *run.Snapshot) map[string]MainStats {
+	out := map[string]MainStats{}
+	if s == nil {
+		return out
+	}
+	for _, tag := range []string{
+		"request_throughput", "output_token_throughput", "goodput", "request_count", "error_request_count",
+		"time_to_first_token", "inter_token_latency", "request_latency",
+	} {
+		if res := s.Metrics.Find(tag); res != nil {
+			all := newStats(res)
+			out[tag] = MainStats{Unit: all.Unit, Avg: all.Avg, P50: all.P50, P90: all.P90, P95: all.P95, P99: all.P99}
+		}
+	}
+	return out
+}
+
+// newStatsByTag returns the metrics that users see by their tags.
+func newStatsByTag(rs metric.Results) map[string]Stats {
+	out := map[string]Stats{}
+	for i := range rs {
+		if res := &rs[i]; Shown(res) {
+			out[res.Def.Tag] = newStats(res)
+		}
+	}
+	return out
+}
+
 // NewMetrics returns the metrics of a run. Both arguments may be nil: no run, or
 // nothing measured yet.
 func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
@@ -102,11 +141,7 @@ func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 	}
 	m.SnapshotNS, m.Final, m.ElapsedSec = nanos(s.MetricsAt), s.Final, s.Elapsed.Seconds()
 	m.Saturation, m.Cache = s.Saturation, verdict.NewCache(s.Metrics)
-	for i := range s.Metrics {
-		if res := &s.Metrics[i]; Shown(res) {
-			m.Metrics[res.Def.Tag] = newStats(res)
-		}
-	}
+	m.Metrics = newStatsByTag(s.Metrics)
 	return m
 }
 

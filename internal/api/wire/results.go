@@ -13,6 +13,9 @@ import (
 type Results struct {
 	Status  ResultStatus     `json:"status" enums:"running,complete,cancelled,incomplete"`
 	Results *BenchmarkResult `json:"results"`
+	// Metrics has the statistics of the records of results by tag, as /api/metrics and the
+	// files have them; empty without results.
+	Metrics map[string]Stats `json:"metrics"`
 	State   bench.State      `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
 	Error   *run.Error       `json:"error"`
 	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
@@ -152,7 +155,7 @@ type ErrorDetails struct {
 
 // NewResults returns the results of a run; s may be nil.
 func NewResults(r *run.Run, s *run.Snapshot) Results {
-	out := Results{State: r.State, Error: r.Error}
+	out := Results{State: r.State, Error: r.Error, Metrics: map[string]Stats{}}
 	if s != nil {
 		out.Client, out.Stream, out.Saturation, out.Cache = reportOf(s.Client), s.Stream, s.Saturation, verdict.NewCache(s.Metrics)
 	}
@@ -175,6 +178,7 @@ func NewResults(r *run.Run, s *run.Snapshot) Results {
 		return out
 	}
 	out.Results = &BenchmarkResult{Results: NewProfileResults(r, s), Errors: []ErrorDetails{}}
+	out.Metrics = newStatsByTag(s.Metrics)
 	return out
 }
 

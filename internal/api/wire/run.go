@@ -67,22 +67,24 @@ type Run struct {
 	QueuePosition *int `json:"queue_position"` // 1 = the next to start; null when not queued
 	RunTimes
 	RunOrigin
-	RandomSeed  int64              `json:"random_seed"`
-	Models      []string           `json:"models"`
-	Targets     []string           `json:"targets"` // redacted
-	Endpoint    string             `json:"endpoint_type"`
-	Streaming   bool               `json:"streaming"`
-	Concurrency *int               `json:"concurrency"`
-	RequestRate *float64           `json:"request_rate"` // requests per second
-	Credentials run.Credentials    `json:"credentials"`
-	Progress    *RunProgress       `json:"progress"` // null before the first phase
-	Summary     *run.Summary       `json:"summary"`  // null until the run is terminal
-	Client      *run.ClientVerdict `json:"client"`   // null before the first profiling phase
-	Error       *run.Error         `json:"error"`
-	Warnings    []bench.Warning    `json:"warnings"`
-	Artifacts   Artifacts          `json:"artifacts"`
-	Links       *Links             `json:"links,omitempty"` // absent in lists
-	Revision    int64              `json:"revision"`
+	RandomSeed  int64           `json:"random_seed"`
+	Models      []string        `json:"models"`
+	Targets     []string        `json:"targets"` // redacted
+	Endpoint    string          `json:"endpoint_type"`
+	Streaming   bool            `json:"streaming"`
+	Concurrency *int            `json:"concurrency"`
+	RequestRate *float64        `json:"request_rate"` // requests per second
+	Credentials run.Credentials `json:"credentials"`
+	Progress    *RunProgress    `json:"progress"` // null before the first phase
+	Summary     *run.Summary    `json:"summary"`  // null until the run is terminal
+	// Metrics has the main metrics by tag, also while the run is active; the results have all.
+	Metrics   map[string]MainStats `json:"metrics"`
+	Client    *run.ClientVerdict   `json:"client"` // null before the first profiling phase
+	Error     *run.Error           `json:"error"`
+	Warnings  []bench.Warning      `json:"warnings"`
+	Artifacts Artifacts            `json:"artifacts"`
+	Links     *Links               `json:"links,omitempty"` // absent in lists
+	Revision  int64                `json:"revision"`
 }
 
 // RunState is how far a run has come, how it ended, and whether it is kept.
@@ -230,7 +232,7 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		RandomSeed: r.Seed,
 		Models:     list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
-		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
+		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Metrics: newMainStats(s), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}
 	if out.Labels == nil {

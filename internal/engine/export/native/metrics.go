@@ -36,6 +36,36 @@ func (m metrics) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// flatMetrics are metrics whose statistics are also beside the member stats, where the other
+// files and the API have them.
+type flatMetrics metrics
+
+// MarshalJSON implements json.Marshaler.
+func (m flatMetrics) MarshalJSON() ([]byte, error) {
+	var all map[string]json.RawMessage
+	data, err := metrics(m).MarshalJSON()
+	if err != nil || json.Unmarshal(data, &all) != nil {
+		return nil, err
+	}
+	b := []byte{'{'}
+	for i := range m {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		tag := m[i].Def.Tag
+		b = append(append(strconv.AppendQuote(b, tag), ':'), all[tag]...)
+		const name = `"stats":{`
+		stats := all[tag][bytes.LastIndex(all[tag], []byte(name))+len(name):]
+		if len(stats) > len("}}") {
+			b = append(append(b[:len(b)-1], ','), stats[:len(stats)-1]...)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *flatMetrics) UnmarshalJSON(data []byte) error { return (*metrics)(m).UnmarshalJSON(data) }
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *metrics) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))

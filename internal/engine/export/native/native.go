@@ -36,8 +36,8 @@ type document struct {
 	Schema string `json:"schema"`
 	report
 	InputConfig json.RawMessage       `json:"input_config"`
-	Metrics     metrics               `json:"metrics"`
-	Warmup      metrics               `json:"warmup_metrics,omitzero"` // nil = no warm-up
+	Metrics     flatMetrics           `json:"metrics"`
+	Warmup      flatMetrics           `json:"warmup_metrics,omitzero"` // nil = no warm-up
 	Phases      []phase               `json:"phases"`
 	Definitions map[string]definition `json:"definitions"` // of all tags
 	Environment environment           `json:"environment"`
@@ -50,8 +50,8 @@ type report export.Report
 type phase struct {
 	Stats stats `json:"stats"`
 	phaseReport
-	Metrics metrics `json:"metrics"`
-	Slices  []slice `json:"slices,omitempty"`
+	Metrics flatMetrics `json:"metrics"`
+	Slices  []slice     `json:"slices,omitempty"`
 }
 
 type phaseReport export.PhaseReport
@@ -88,7 +88,7 @@ func Write(w io.Writer, r *export.Report) error {
 		return err
 	}
 	d := document{
-		Schema: Schema, report: report(*r), InputConfig: input, Metrics: metrics(r.Results), Warmup: metrics(r.Warmup), Phases: []phase{},
+		Schema: Schema, report: report(*r), InputConfig: input, Metrics: flatMetrics(r.Results), Warmup: flatMetrics(r.Warmup), Phases: []phase{},
 		Definitions: map[string]definition{}, Environment: environment{
 			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
 		},
@@ -97,7 +97,7 @@ func Write(w io.Writer, r *export.Report) error {
 	d.define(r.Warmup)
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: metrics(p.Results)}
+		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: flatMetrics(p.Results)}
 		d.define(p.Results)
 		for _, s := range p.Slices {
 			out.Slices = append(out.Slices, slice{s, metrics(s.Results)})
