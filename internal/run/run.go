@@ -176,6 +176,9 @@ type Summary struct {
 	SLOs []slo.Result `json:"slo_results,omitempty"`
 	// ByURL has the numbers of each server, if there are several.
 	ByURL []URLSummary `json:"by_url,omitempty"`
+	// ByModel has the numbers of each model, LoRA adapters among them, if the document names
+	// several.
+	ByModel []ModelSummary `json:"by_model,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
@@ -192,9 +195,21 @@ type Window struct {
 	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
 }
 
-// URLSummary are the numbers of one of several servers; nil = the metric does not exist.
+// URLSummary are the numbers of one of several servers.
 type URLSummary struct {
-	URL                   string   `json:"url"` // redacted
+	URL string `json:"url"` // redacted
+	GroupSummary
+}
+
+// ModelSummary are the numbers of one of several models.
+type ModelSummary struct {
+	Model string `json:"model"` // other = those that the dataset names, and the document does not
+	GroupSummary
+}
+
+// GroupSummary are the numbers of some of the requests of a run; nil = the metric does not
+// exist.
+type GroupSummary struct {
 	Requests              int64    `json:"requests"`
 	Errors                int64    `json:"errors"`
 	RequestThroughput     *float64 `json:"request_throughput_per_sec"`

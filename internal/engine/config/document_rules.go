@@ -77,11 +77,11 @@ func (c documentRules) checkModels() {
 	}
 }
 
-// unweighted reports models without weights; no option gives them.
+// unweighted reports models without weights.
 func (c documentRules) unweighted(path string) {
 	const need = "weighted needs a weight for every model"
 	if c.flagFor != nil {
-		c.conflict(path+".strategy", need+", and no option gives weights; write models with weights into a file for --config")
+		c.conflict(path+".strategy", need+": --model-weights")
 		return
 	}
 	c.require(path+".items", "weight: the strategy "+need)

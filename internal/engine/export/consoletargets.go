@@ -12,7 +12,7 @@ type column struct {
 	stat      metric.Stat
 }
 
-// targetColumns are the columns of the table of servers, besides their URLs.
+// targetColumns are the columns of the tables of servers and models, besides their names.
 var targetColumns = [...]column{
 	{"Requests", "request_count", metric.Avg},
 	{"Errors", "error_request_count", metric.Avg},
@@ -35,14 +35,26 @@ var turnColumns = [...]column{
 	{"Latency p99 ms", "turn_latency", metric.P99},
 }
 
-// targetTable prints the results by server, and by turn.
+// targetTable prints the results by server, by model, and by turn.
 type targetTable struct{ *page }
 
-// print prints the results of each server, if there are several, and of each turn.
+// print prints the results of each server and of each model, if there are several, and of
+// each turn.
 func (p targetTable) print(r *Report) {
 	p.group(table{title: "aiperfd | Results by URL", head: []string{"URL"}}, targetColumns[:], r.ByTarget,
 		func(i int) string { return Printable(r.Targets[i]) })
+	names, models := r.models()
+	p.group(table{title: "aiperfd | Results by Model", head: []string{"Model"}}, targetColumns[:], models,
+		func(i int) string { return Printable(names[i]) })
 	p.group(table{title: "aiperfd | Results by Turn", head: []string{"Turn"}}, turnColumns[:], r.ByTurn, strconv.Itoa)
+}
+
+// models returns the names of the models that have results of their own, and these results.
+func (r *Report) models() (names []string, results []metric.Results) {
+	for _, m := range r.ByModel {
+		names, results = append(names, m.Name), append(results, m.Results)
+	}
+	return names, results
 }
 
 // group prints a table with a row for each group.

@@ -85,6 +85,50 @@ func TestResultsByURL(t *testing.T) {
 	}
 }
 
+// A run with several models has a table of models, and results by model in its summary.
+func TestResultsByModel(t *testing.T) {
+	r := withTargets(t)
+	r.ByModel = []metric.NamedResults{{Name: "base", Results: r.ByTarget[0]}, {Name: "sql-lora", Results: r.ByTarget[1]}}
+	r.ByTarget = nil
+	var screen strings.Builder
+	if err := Console(&screen, r, ConsoleOptions{Detail: Brief, ASCII: true, Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(screen.String(), "Results by Model\n")
+	var rows []string
+	for line := range strings.Lines(table) {
+		if line[0] == '|' {
+			rows = append(rows, strings.Join(strings.Fields(line), ""))
+		}
+		if len(rows) == 3 {
+			break
+		}
+	}
+	want := []string{
+		"|Model|Requests|Errors|Req/s|Outputtok/s|TTFTp50ms|TTFTp99ms|Latencyp50ms|Latencyp99ms|",
+		"|base|1,234|0|N/A|N/A|N/A|N/A|12.50|20.00|", "|sql-lora|0|3|N/A|N/A|N/A|N/A|N/A|N/A|",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Error(diff)
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		ByModel []struct {
+			Model   string
+			Metrics map[string]map[string]any
+		} `json:"results_by_model"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.ByModel) != 2 || file.ByModel[1].Model != "sql-lora" || file.ByModel[0].Metrics["request_latency"]["p50"] != 12.5 {
+		t.Errorf("results_by_model = %+v", file.ByModel)
+	}
+}
+
 // A run with conversations of several turns has a table of turns, and results by turn in
 // its summary.
 func TestResultsByTurn(t *testing.T) {

@@ -60,6 +60,10 @@ type Groups struct {
 	Targets  []string         `json:"targets"`             // redacted base URLs
 	ByTarget []metric.Results `json:"by_target,omitempty"` // one for each target; nil unless there are several
 	ByTurn   []metric.Results `json:"by_turn,omitempty"`   // from the first turn on; nil without conversations of several turns
+
+	// ByModel has the models that the document names, LoRA adapters among them, and the others
+	// together; nil unless the document names several.
+	ByModel []metric.NamedResults `json:"by_model,omitempty"`
 }
 
 // Identity says which run a report is about.

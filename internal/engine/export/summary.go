@@ -70,6 +70,8 @@ func writeJSON(w io.Writer, r *Report) error {
 	s.metrics(r.Results, first)
 	s.statistics(r.Results)
 	s.groups("results_by_url", r.ByTarget, func(i int) { s.text("url", r.Targets[i]) })
+	names, models := r.models()
+	s.groups("results_by_model", models, func(i int) { s.text("model", names[i]) })
 	s.groups("results_by_turn", r.ByTurn, func(i int) { s.value("turn", i) })
 	s.value("notes", append([]bench.Warning{}, r.Warnings...)) // never null
 	if r.Tokenizer != "" {

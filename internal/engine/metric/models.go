@@ -68,6 +68,34 @@ func ByModel(s *Set) (out []Model) {
 	return out
 }
 
+// NamedResults are the metrics of a group of records that has a name.
+type NamedResults struct {
+	Name    string  `json:"name"`
+	Results Results `json:"metrics"`
+}
+
+// ModelResults returns the metrics of finished phases together, for each of the models that
+// [ByModel] returns; nil with less than two models. Rates are divided by the windows of the
+// phases together.
+func ModelResults(parts ...Part) (out []NamedResults) {
+	all := grouped(parts, func(s *Set) (folds []*fold) {
+		for _, m := range s.models {
+			folds = append(folds, m.fold)
+		}
+		return folds
+	})
+	for i, rs := range all {
+		name := parts[0].Set.models[i].name
+		used := slices.ContainsFunc(parts, func(p Part) bool {
+			return slices.ContainsFunc(ByModel(p.Set), func(m Model) bool { return m.Name == name })
+		})
+		if used {
+			out = append(out, NamedResults{name, rs})
+		}
+	}
+	return out
+}
+
 // Counters returns a copy of the counters.
 func (m Model) Counters() catalogue.Counters { return cloned(&m.fold.tally.Counters) }
 

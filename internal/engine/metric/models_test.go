@@ -69,6 +69,21 @@ func TestByModel(t *testing.T) {
 		if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
+		got = nil
+		for _, m := range ModelResults(Part{Set: s, Window: time.Second}) {
+			count := func(tag string) int {
+				res := m.Results.Find(tag)
+				if res == nil {
+					return 0
+				}
+				n, _ := res.Get(Avg)
+				return int(n)
+			}
+			got = append(got, fmt.Sprintf("%s: %d of %d", m.Name, count("error_request_count"), count("request_count")))
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }
 

@@ -66,6 +66,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
 	rep.ByTarget = metric.ByTarget(profiling...)
 	rep.ByTurn = metric.ByTurn(profiling...)
+	rep.ByModel = metric.ModelResults(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = slo.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)

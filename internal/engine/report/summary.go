@@ -25,7 +25,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
-	s.SLOs, s.Windows, s.ByURL = rep.SLOs.Run, windowSummaries(rep), byURL(rep)
+	s.SLOs, s.Windows, s.ByURL, s.ByModel = rep.SLOs.Run, windowSummaries(rep), byURL(rep), byModel(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -69,20 +69,34 @@ func windowSummaries(rep *export.Report) []run.Window {
 func byURL(rep *export.Report) []run.URLSummary {
 	var out []run.URLSummary
 	for i, rs := range rep.ByTarget {
-		get := func(tag string, stat metric.Stat) *float64 { return valueOf(rs, tag, stat) }
-		s := run.URLSummary{
-			URL: rep.Targets[i], RequestThroughput: get("request_throughput", metric.Avg),
-			OutputTokenThroughput: get("output_token_throughput", metric.Avg),
-			TTFTP50:               get("time_to_first_token", metric.P50), TTFTP99: get("time_to_first_token", metric.P99),
-			LatencyP50: get("request_latency", metric.P50), LatencyP99: get("request_latency", metric.P99),
-		}
-		if n := get("request_count", metric.Avg); n != nil {
-			s.Requests = int64(*n)
-		}
-		if n := get("error_request_count", metric.Avg); n != nil {
-			s.Errors = int64(*n)
-		}
-		out = append(out, s)
+		out = append(out, run.URLSummary{URL: rep.Targets[i], GroupSummary: summarizeGroup(rs)})
 	}
 	return out
+}
+
+// byModel returns the numbers of each model; nil unless there are several.
+func byModel(rep *export.Report) []run.ModelSummary {
+	var out []run.ModelSummary
+	for _, m := range rep.ByModel {
+		out = append(out, run.ModelSummary{Model: m.Name, GroupSummary: summarizeGroup(m.Results)})
+	}
+	return out
+}
+
+// summarizeGroup picks the numbers of a group of requests.
+func summarizeGroup(rs metric.Results) run.GroupSummary {
+	get := func(tag string, stat metric.Stat) *float64 { return valueOf(rs, tag, stat) }
+	s := run.GroupSummary{
+		RequestThroughput:     get("request_throughput", metric.Avg),
+		OutputTokenThroughput: get("output_token_throughput", metric.Avg),
+		TTFTP50:               get("time_to_first_token", metric.P50), TTFTP99: get("time_to_first_token", metric.P99),
+		LatencyP50: get("request_latency", metric.P50), LatencyP99: get("request_latency", metric.P99),
+	}
+	if n := get("request_count", metric.Avg); n != nil {
+		s.Requests = int64(*n)
+	}
+	if n := get("error_request_count", metric.Avg); n != nil {
+		s.Errors = int64(*n)
+	}
+	return s
 }

@@ -105,6 +105,7 @@ func (b plainOptions) lay() {
 			b.option(occ)
 		}
 	}
+	b.weights()
 	b.sections()
 	b.fileDataset()
 	b.meanForSpread("dataset.prompts.isl", config.DefaultISL)
@@ -146,6 +147,7 @@ func (b plainOptions) option(occ *occurrence) {
 	switch path {
 	case "models.items":
 		b.models(occ)
+	case "models.weights": // after the models
 	case "endpoint.apiKey":
 		b.apiKey(occ)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
@@ -200,6 +202,36 @@ func (b plainOptions) models(occ *occurrence) {
 		names.Items[i] = named
 	}
 	b.set("models.items", occ, names)
+}
+
+// weights gives the models their weights, and selects by them unless a strategy is given.
+func (b plainOptions) weights() {
+	occ := b.flags.get("--model-weights")
+	if occ == nil {
+		return
+	}
+	weights, models := b.value(occ), b.find("models.items")
+	if weights == nil {
+		return
+	}
+	if models == nil || len(models.Items) != len(weights.Items) {
+		n := 0
+		if models != nil {
+			n = len(models.Items)
+		}
+		b.fail(occ, problem.CodeConflict, fmt.Sprintf("needs one weight per model (--model): the weights are %d, the models %d", len(weights.Items), n))
+		return
+	}
+	for i, weight := range weights.Items {
+		if tree.IsNumber(weight.Scalar) {
+			weight.Shape = tree.Number
+		}
+		weight.Place = b.place(occ, config.CanonicalPointer(fmt.Sprintf("benchmark.models.items.%d.weight", i)))
+		models.Items[i].Set("weight", weight)
+	}
+	if b.find("models.strategy") == nil {
+		b.set("models.strategy", occ, tree.TextNode("weighted"))
+	}
 }
 
 // apiKey takes the key itself, or the file that holds it. It overrides the key of

@@ -59,8 +59,11 @@ func TestUnsupportedChoices(t *testing.T) {
 		{"--endpoint-type solido_rag", "--endpoint-type solido_rag: not supported by aiperfd yet; use chat, "},
 		{"--endpoint-type rankings", `--endpoint-type rankings: unknown endpoint type; did you mean "nim_rankings"? It must be chat, `},
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
-		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
-			"and no option gives weights; write models with weights into a file for --config"},
+		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model: --model-weights"},
+		{"--model-weights 0.5,0.3,0.2", "--model-weights: needs one weight per model (--model): the weights are 3, the models 1"},
+		{"--model b --model-weights 0.5,0.3", "weights: must add up to 1, not 0.8"},
+		{"--model b --model-weights 0.5,x", "--model-weights x: must be a number"},
+		{"--model b --model-weights 0.5,0.5 --model-selection-strategy random", "--model-weights: weights need the strategy weighted"},
 		{"--optuna-sampler tpe", "--optuna-sampler: not supported by aiperfd yet"},
 		{"--cache-bust prefix", "--cache-bust prefix: must be none, system_prefix, "},
 		{"--cache-bust warmup_isolation_system", "--cache-bust: warmup_isolation_system needs a system message: set --system-prompt, --system-prompt-file or --shared-system-prompt-length"},
@@ -348,4 +351,12 @@ func load(t testing.TB, text string, o config.LoadOptions) (*config.Document, []
 		t.Fatalf("Load: %v\n%s", err, text)
 	}
 	return d, warnings
+}
+
+// TestModelWeights: weights select by them unless a strategy is given.
+func TestModelWeights(t *testing.T) {
+	models := mustFlags(t, "--model", "b", "--model-weights", "0.7,0.3").Benchmark.Models
+	if len(models.Items) != 2 || models.Strategy != "weighted" || *models.Items[0].Weight != 0.7 || *models.Items[1].Weight != 0.3 {
+		t.Errorf("models = %+v, want m at 0.7 and b at 0.3", models)
+	}
 }

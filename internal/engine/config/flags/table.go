@@ -9,7 +9,8 @@ import "aiperfd/internal/engine/redact"
 func options() []option {
 	return []option{
 		{names: "--model-names --model -m", group: "Endpoint", kind: optList, path: "models.items", def: "detected if the server serves only one", help: "Model name(s) to send; several are distributed by --model-selection-strategy."},
-		{names: "--model-selection-strategy", group: "Endpoint", kind: optText, path: "models.strategy", def: "round_robin", help: "How a session picks one of several models: round_robin, random or weighted (weights only in a document)."},
+		{names: "--model-selection-strategy", group: "Endpoint", kind: optText, path: "models.strategy", def: "round_robin", help: "How a session picks one of several models: round_robin, random or weighted."},
+		{names: "--model-weights", group: "Endpoint", kind: optList, path: "models.weights", help: "Shares of the sessions of the models, in the order of --model, together 1; selects the strategy weighted."},
 		{names: "--custom-endpoint --endpoint", group: "Endpoint", kind: optText, path: "endpoint.path", def: "path of the endpoint type", help: "Path for requests, instead of the default path of the endpoint type."},
 		{names: "--endpoint-type", group: "Endpoint", kind: optText, path: "endpoint.type", def: "chat", help: "API to benchmark, for example chat, completions, responses, embeddings or rerank."},
 		{names: "--streaming", group: "Endpoint", kind: optBool, path: "endpoint.streaming", redact: redact.Bool, help: "Stream responses; required to measure TTFT and inter-token latency."},
