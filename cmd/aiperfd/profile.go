@@ -65,12 +65,24 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		return exitError{exitUsage, problemList(err)}
 	}
 	given.Options.Choices = plan.Choices()
+	var repeat *app.Repeat
+	given.Folder = func(dir string) (document []byte, err error) {
+		repeat, document, err = app.OpenRepeat(dir)
+		return document, err
+	}
 	doc, problems, err := given.Document()
+	var missing error
+	if repeat != nil {
+		missing = repeat.MissingSecrets(doc, err)
+	}
 	if err == nil {
 		_, err = plan.Compile(doc)
 	}
 	if err != nil {
-		return exitError{exitUsage, problemList(given.Explain(err))}
+		err = problemList(given.Explain(err))
+	}
+	if err = errors.Join(err, missing); err != nil {
+		return exitError{exitUsage, err}
 	}
 	makeFolder := app.MakeFolder
 	if doc.Study() != nil {
@@ -81,7 +93,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		return exitError{exitUsage, err}
 	}
 	p := &app.Profile{
-		Document: doc, Folder: folder, Warnings: problems, Out: out, Version: version,
+		Document: doc, Folder: folder, Warnings: problems, Out: out, Version: version, Repeat: repeat,
 		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), given),
 	}
 	if strings.Contains(p.Command, redact.Placeholder) {

@@ -24,8 +24,8 @@ import (
 // requests in flight are aborted, so that a hung server does not delay the exit.
 const interruptPatience = time.Second
 
-// Profile is one benchmark in the foreground. All fields but Warnings are
-// required.
+// Profile is one benchmark in the foreground. All fields but Warnings and
+// Repeat are required.
 type Profile struct {
 	Document *config.Document
 	Folder   *Folder
@@ -33,6 +33,7 @@ type Profile struct {
 	Warnings []problem.Problem
 	Out      io.Writer // of the results; progress and log go to standard error
 	Version  string
+	Repeat   *Repeat // nil = the run repeats none
 }
 
 // Outcome is how a benchmark ended that did not succeed.

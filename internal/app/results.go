@@ -23,6 +23,7 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 			return err
 		}
 	}
+	p.printRepeat(r, results)
 	switch {
 	case r.State == bench.StateCancelled:
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
@@ -36,6 +37,16 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(r.Client.Reasons)}
 	}
 	return nil
+}
+
+// printRepeat says which run was repeated.
+func (p *Profile) printRepeat(r *run.Run, results *export.Report) {
+	if p.Repeat == nil {
+		return
+	}
+	for _, line := range p.Repeat.Lines(p.Version, r, results) {
+		fmt.Fprintln(p.Out, line)
+	}
 }
 
 // missed lists the objectives that are not met.

@@ -156,6 +156,7 @@ func (p *Profile) reportStudy(r *run.Run, results *studyexport.Report) error {
 			return err
 		}
 	}
+	p.printRepeat(r, nil)
 	switch {
 	case r.State == bench.StateCancelled:
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}

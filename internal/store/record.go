@@ -43,6 +43,10 @@ func writeRun(dir string, r *run.Run) error {
 // ReadFolder reads the copy of a run from its folder, whose name must be the run's id.
 func ReadFolder(dir string) (*run.Run, error) { return readRun(dir) }
 
+// ReadCopy reads the copy of a run from a folder of any name. Without one, the error is
+// fs.ErrNotExist.
+func ReadCopy(dir string) (*run.Run, error) { return readCopy(dir) }
+
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
 func readRun(dir string) (*run.Run, error) {
 	r, err := readCopy(dir)

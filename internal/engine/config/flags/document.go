@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func (f *Flags) newOverlay() (*overlay, error) {
 		b.draft = config.NewDraft(f.Options)
 		b.draft.FlagFor = flagFor
 	} else {
-		data, err := readFile(file.values[0], cmp.Or(max(f.Options.MaxBytes, 0), bound.Bytes))
+		data, err := f.readConfig(file.values[0])
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file.values[0], err)
 		}
@@ -78,6 +79,18 @@ func (f *Flags) newOverlay() (*overlay, error) {
 		b.benchmark = tree.ObjectNode()
 	}
 	return b, nil
+}
+
+// readConfig reads the document of --config: a file, or the folder of a run.
+func (f *Flags) readConfig(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() && f.Folder != nil {
+		data, err := f.Folder(name)
+		if err != nil {
+			err = errors.Join(errNoConfig, err)
+		}
+		return data, err
+	}
+	return readFile(name, cmp.Or(max(f.Options.MaxBytes, 0), bound.Bytes))
 }
 
 // readFile reads a whole file that must not be longer than most.

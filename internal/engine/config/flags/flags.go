@@ -84,6 +84,9 @@ func (o *occurrence) idle() bool {
 type Flags struct {
 	// options are used when the document is built; [Parse] sets LookupEnv.
 	Options config.LoadOptions
+	// Folder returns the document of the run whose folder --config names; nil = folders are
+	// not accepted.
+	Folder func(dir string) ([]byte, error)
 
 	typed  []*occurrence
 	report problem.Report

@@ -94,7 +94,7 @@ func options() []option {
 		{names: "--allow-dataset-wrap", negated: "--no-allow-dataset-wrap", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Agentic replay may reuse traces when concurrency exceeds the pool."},
 		{names: "--random-seed", group: "Input", kind: optNumber, path: "randomSeed", def: "random, recorded in the results", help: "Seed for all random choices of a run."},
 		{names: "--trace-session-sample-ratio", group: "Input", kind: optText, status: refused, help: "Keep this fraction of sessions."},
-		{names: "--config -f", group: "Input", kind: optFile, redact: redact.File, help: "Benchmark document in YAML or JSON; flags override it."},
+		{names: "--config -f", group: "Input", kind: optFile, redact: redact.File, help: "Benchmark document in YAML or JSON, or the folder of a run, which is repeated; flags override it."},
 		{names: "--fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send each conversation at the timestamp that the dataset has for it. The default for a trace with timestamps."},
 		{names: "--no-fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send a trace at the given concurrency or rate instead of at its timestamps; without a bound, once."},
 		{names: "--fixed-schedule-auto-offset", group: "Fixed Schedule", kind: optBool, path: "profiling.autoOffset", redact: redact.Bool, def: "true without --fixed-schedule-start-offset", help: "Start with the first timestamp; --fixed-schedule-auto-offset=false starts at 0."},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -40,7 +41,7 @@ type document struct {
 	Warmup      flatMetrics           `json:"warmup_metrics,omitzero"` // nil = no warm-up
 	Phases      []phase               `json:"phases"`
 	Definitions map[string]definition `json:"definitions"` // of all tags
-	Environment environment           `json:"environment"`
+	Environment Environment           `json:"environment"`
 }
 
 // report is a report without its methods.
@@ -72,8 +73,9 @@ type definition struct {
 	LargerIsBetter bool   `json:"larger_is_better"`
 }
 
-// environment describes the machine of the client.
-type environment struct {
+// Environment describes the machine of the client.
+type Environment struct {
+	Host  string `json:"host,omitempty"`
 	OS    string `json:"os"`
 	Arch  string `json:"arch"`
 	CPUs  int    `json:"cpus"`
@@ -89,9 +91,7 @@ func Write(w io.Writer, r *export.Report) error {
 	}
 	d := document{
 		Schema: Schema, report: report(*r), InputConfig: input, Metrics: flatMetrics(r.Results), Warmup: flatMetrics(r.Warmup), Phases: []phase{},
-		Definitions: map[string]definition{}, Environment: environment{
-			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
-		},
+		Definitions: map[string]definition{}, Environment: CurrentEnvironment(),
 	}
 	d.define(r.Results)
 	d.define(r.Warmup)
@@ -120,6 +120,25 @@ func (d *document) define(rs metric.Results) {
 			Header: def.Header, Unit: def.Unit, Doc: def.Doc, Group: string(def.Group), Origin: def.Origin,
 			LargerIsBetter: def.Flags&catalogue.LargerIsBetter != 0,
 		}
+	}
+}
+
+// ReadEnvironment reads on which machine a file was written.
+func ReadEnvironment(data []byte) (Environment, error) {
+	var d struct {
+		Environment Environment `json:"environment"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return d.Environment, fmt.Errorf("read result: %w", err)
+	}
+	return d.Environment, nil
+}
+
+// CurrentEnvironment describes this machine.
+func CurrentEnvironment() Environment {
+	host, _ := os.Hostname() // without a name, it is absent
+	return Environment{
+		Host: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
 	}
 }
 
