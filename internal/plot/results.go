@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 )
 
@@ -41,6 +42,7 @@ type result struct {
 	cell    string  // what tells it from the others of a sweep, as "concurrency 8"
 	load    float64 // concurrency, rate or users; 0 = unknown
 	invalid bool    // the client did not keep up, so its numbers are not those of the server
+	partial string  // what the record file has of the requests; empty = all
 }
 
 // metric holds the statistics of a metric: avg, p50, …
@@ -132,6 +134,10 @@ func readSummary(name string) (*result, error) {
 	var client struct{ Verdict string }
 	if raw := members["client"]; raw != nil && json.Unmarshal(raw, &client) == nil {
 		r.invalid = client.Verdict == "invalid"
+	}
+	var kept struct{ Kept, Requests int64 }
+	if raw := members["record_files"]; raw != nil && json.Unmarshal(raw, &kept) == nil {
+		r.partial = fmt.Sprintf("the record file has %d of %d requests", kept.Kept, kept.Requests)
 	}
 	r.describe(members["input_config"])
 	return r, nil
@@ -277,10 +283,10 @@ func (d *results) read() (string, error) {
 	lines := filepath.Join(d.runs[0].dir, recordsFile)
 	table := strings.TrimSuffix(lines, filepath.Ext(lines)) + columns.Extension
 	name := lines
-	f, err := os.Open(name)
+	f, err := export.OpenParts(os.Open, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		name = table
-		f, err = os.Open(name)
+		f, err = export.OpenParts(os.Open, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%w: there is neither %s nor %s; --export-level records writes them", errNoData, lines, filepath.Base(table))
@@ -292,12 +298,9 @@ func (d *results) read() (string, error) {
 	var first int64
 	split := &splitter{line: func(line []byte) error { return d.add(line, &first) }}
 	if name == table {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil {
-			err = columns.WriteLines(split, f, info.Size())
-		}
+		err = columns.WriteLines(split, f, f.Size())
 	} else {
-		_, err = io.Copy(split, f)
+		_, err = io.Copy(split, f.Reader())
 	}
 	if err == nil {
 		err = split.end()

@@ -55,7 +55,7 @@ var errStop = errors.New("study is stopping")
 func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *performance {
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
-		records: recordsName(doc.Benchmark.Artifacts.Prefix), found: make(map[position]*run.Run),
+		records: recordsName(&doc.Benchmark.Artifacts), found: make(map[position]*run.Run),
 	}
 	p.doc.Seed = parent.Seed
 	var more string

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
@@ -44,7 +45,12 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 	}
 	t.Metrics = metricsOf(snap.Metrics)
 	path := filepath.Join(p.opts.Store.Dir(r.ID), p.records)
-	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(path, p.sampled) })
+	kept := sync.OnceValue(func() map[string][]float64 {
+		if p.records == "" {
+			return nil
+		}
+		return readSamples(path, p.sampled)
+	})
 	t.Samples = func(tag string) ([]float64, bool) {
 		values, ok := kept()[tag]
 		return values, ok
@@ -107,12 +113,12 @@ const maxRecord = 64 << 20
 // requests of profiling phases that succeeded. What cannot be read is left out.
 func readSamples(path string, tags []string) map[string][]float64 {
 	out := make(map[string][]float64)
-	file, err := regular.Open(path)
+	file, err := export.OpenParts(regular.Open, path)
 	if err != nil {
 		return out // records were not kept
 	}
 	defer file.Close()
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(file.Reader())
 	lines.Buffer(nil, maxRecord)
 	for lines.Scan() {
 		var record struct {
@@ -140,12 +146,16 @@ func readSamples(path string, tags []string) map[string][]float64 {
 	return out
 }
 
-// recordsName returns the name of the record file of the cells of a study.
-func recordsName(prefix *string) string {
-	if prefix == nil {
+// recordsName returns the name of the record file of the cells of a study; empty = it does
+// not have all requests.
+func recordsName(a *config.Artifacts) string {
+	switch {
+	case a.KeepRecords != string(export.KeepAll):
+		return ""
+	case a.Prefix == nil:
 		return export.NamesFor("").Records
 	}
-	return export.NamesFor(*prefix).Records
+	return export.NamesFor(*a.Prefix).Records
 }
 
 // sampledTags returns the metrics to read, with one more.
