@@ -79,12 +79,12 @@ func (b *bed) targets(id string) map[int]int {
 	out := map[int]int{}
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		var l struct {
-			Ours struct{ Target int }
+			Own struct{ Target int } `json:"aiperfd"`
 		}
 		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
 			b.t.Fatal(err)
 		}
-		out[l.Ours.Target]++
+		out[l.Own.Target]++
 	}
 	return out
 }

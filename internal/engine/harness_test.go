@@ -211,10 +211,10 @@ type line struct {
 	}
 	Metrics map[string]struct{ Value json.RawMessage }
 	Error   *struct{ Type, Message string }
-	Ours    struct {
+	Own     struct {
 		Failure struct{ Class, Step string }
 		Chunks  [][6]int64
-	}
+	} `json:"aiperfd"`
 }
 
 func (l *line) metric(tag string) string {

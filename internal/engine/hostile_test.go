@@ -139,10 +139,10 @@ func TestHostileAnswers(t *testing.T) {
 					if rec.Error != nil {
 						got = rec.Error.Message[:min(len(rec.Error.Message), 200)]
 					}
-					if rec.Ours.Failure.Class != string(tt.class) || !strings.Contains(got, tt.message) {
-						t.Errorf("record: %s: %s, want %s: %s", rec.Ours.Failure.Class, got, tt.class, tt.message)
+					if rec.Own.Failure.Class != string(tt.class) || !strings.Contains(got, tt.message) {
+						t.Errorf("record: %s: %s, want %s: %s", rec.Own.Failure.Class, got, tt.class, tt.message)
 					}
-					if n := len(rec.Ours.Chunks); n > 100 {
+					if n := len(rec.Own.Chunks); n > 100 {
 						t.Errorf("the record has %d chunks: such answers fill the disk", n)
 					}
 				}

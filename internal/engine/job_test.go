@@ -183,7 +183,7 @@ func (b *bed) ends(id string) string {
 	var out strings.Builder
 	for _, l := range b.records(id) {
 		fmt.Fprintln(&out, strings.TrimSpace(fmt.Sprintf("%v %s %s",
-			time.Duration(l.Metadata.EndNs-l.Metadata.StartNs), l.Ours.Failure.Class, l.Ours.Failure.Step)))
+			time.Duration(l.Metadata.EndNs-l.Metadata.StartNs), l.Own.Failure.Class, l.Own.Failure.Step)))
 	}
 	return out.String()
 }
@@ -254,8 +254,8 @@ func TestJobIsTakenBack(t *testing.T) {
 					t.Errorf("%d calls of %s, want 2: %v", v.count(tt.call), tt.call, v.paths())
 				}
 				for _, l := range b.records(r.ID) {
-					if l.Ours.Failure.Class != tt.want {
-						t.Errorf("failure = %+v, want %s", l.Ours.Failure, tt.want)
+					if l.Own.Failure.Class != tt.want {
+						t.Errorf("failure = %+v, want %s", l.Own.Failure, tt.want)
 					}
 				}
 				b.stop()

@@ -47,6 +47,19 @@ benchmark:
 `, strings.ReplaceAll(dataset, "DIR", dir)))
 	b.stop()
 
+	// The record file has been continued in a second part.
+	records := filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Records)
+	text, err := os.ReadFile(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.IndexByte(text, '\n') + 1
+	for name, part := range map[string][]byte{records: text[:end], export.PartName(records, 2): text[end:]} {
+		if err := os.WriteFile(name, part, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
 	// The process died during the run, and what the document names has gone since.
 	left := *r
 	left.State, left.Summary, left.Error = bench.StateRunning, nil, nil

@@ -27,6 +27,10 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	if len(incomplete) > 0 {
 		x.warnings = append(x.warnings, warning)
 	}
+	kept := x.files.Kept()
+	if kept != nil {
+		x.warnings = append(x.warnings, kept.Warning())
+	}
 	x.closeSeries()
 	x.closeSamples()
 	x.work.Wait()
@@ -34,7 +38,7 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
-	o.Report.Layout.Incomplete = incomplete
+	o.Report.Layout.Incomplete, o.Report.Layout.Kept = incomplete, kept
 	failed, err := export.Write(dir, o.Report, x.secrets, native.Format())
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}

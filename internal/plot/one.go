@@ -50,6 +50,9 @@ func (d *results) title(what string, shown, of int) string {
 	} else if of > 0 {
 		about = append(about, fmt.Sprintf("%d requests", of))
 	}
+	if r.partial != "" && of > 0 {
+		about = append(about, r.partial)
+	}
 	if r.invalid {
 		about = append(about, "INVALID: the client did not keep up")
 	}
@@ -128,6 +131,9 @@ func quantile(sorted []float64, q float64) float64 {
 // throughput draws rates over time. The tokens of a request are spread evenly from its
 // first token to its end.
 func throughput(d *results) (*figure, error) {
+	if why := d.runs[0].partial; why != "" {
+		return nil, fmt.Errorf("%w: %s, and rates need all", errNoData, why)
+	}
 	requests, err := d.load()
 	if err != nil {
 		return nil, err

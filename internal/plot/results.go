@@ -51,6 +51,7 @@ type result struct {
 	cell    string  // what tells it from the others of a sweep, as "concurrency 8"
 	load    float64 // concurrency, rate or users; 0 = unknown
 	invalid bool    // the client did not keep up, so its numbers are not those of the server
+	partial string  // what the record file has of the requests; empty = all
 }
 
 // metric holds the statistics of a metric: avg, p50, …
@@ -162,6 +163,10 @@ func readSummary(name string) (*result, error) {
 	var client struct{ Verdict string }
 	if raw := members["client"]; raw != nil && json.Unmarshal(raw, &client) == nil {
 		r.invalid = client.Verdict == "invalid"
+	}
+	var kept struct{ Kept, Requests int64 }
+	if raw := members["record_files"]; raw != nil && json.Unmarshal(raw, &kept) == nil {
+		r.partial = fmt.Sprintf("the record file has %d of %d requests", kept.Kept, kept.Requests)
 	}
 	r.describe(members["input_config"])
 	return r, nil

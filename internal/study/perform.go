@@ -26,13 +26,15 @@ const repeats = "repeats"
 
 // performance is a study of this process.
 type performance struct {
-	opts      *Options
-	doc       *config.Study
-	planner   cell.Planner
-	files     engineexport.Names // of the cells
-	sampled   []string           // metrics that are read from them
-	cancelled chan struct{}
-	done      chan struct{} // closed when the study has ended, or the process stops
+	opts    *Options
+	doc     *config.Study
+	planner cell.Planner
+	files   engineexport.Names // of the cells
+	// allRecords reports whether the record files of the cells have all requests.
+	allRecords bool
+	sampled    []string // metrics that are read from them
+	cancelled  chan struct{}
+	done       chan struct{} // closed when the study has ended, or the process stops
 
 	save    sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu      sync.Mutex
@@ -63,6 +65,7 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *perform
 	p := &performance{
 		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
 		files: engineexport.NamesFor(prefix), found: make(map[position]*run.Run), skipped: make(map[int]string),
+		allRecords: doc.Benchmark.Artifacts.KeepRecords == string(engineexport.KeepAll),
 	}
 	p.doc.Seed = parent.Seed
 	var more string

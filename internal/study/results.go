@@ -47,7 +47,12 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		doubt(t.Metrics, r.Client.Reasons)
 	}
 	dir := p.opts.Store.Dir(r.ID)
-	kept := sync.OnceValue(func() map[string][]float64 { return readSamples(dir, p.files, p.sampled) })
+	kept := sync.OnceValue(func() map[string][]float64 {
+		if !p.allRecords {
+			return nil // a part of the requests is not representative
+		}
+		return readSamples(dir, p.files, p.sampled)
+	})
 	t.Samples = func(tag string) ([]float64, bool) {
 		values, ok := kept()[tag]
 		return values, ok

@@ -29,15 +29,12 @@ func Open(ctx context.Context, root *os.Root, r *run.Run, q *Query) (*Page, erro
 	if err := json.Unmarshal(r.Config, &config); err != nil {
 		return nil, fmt.Errorf("decode configuration: %w", err)
 	}
-	file, err := regular.OpenIn(root, export.NamesFor(config.Artifacts.Prefix).Records)
+	open := func(name string) (*os.File, error) { return regular.OpenIn(root, name) }
+	file, err := export.OpenParts(open, export.NamesFor(config.Artifacts.Prefix).Records)
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	page, err := Read(ctx, file, info.Size(), q, !r.State.Terminal())
+	page, err := Read(ctx, file, file.Size(), q, !r.State.Terminal())
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -265,6 +265,63 @@ func TestParseQuery(t *testing.T) {
 	}
 }
 
+// Pages go over the parts of a file, also if the run continues it in a next one meanwhile.
+func TestOpenParts(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, numbers ...int) {
+		t.Helper()
+		var text strings.Builder
+		for _, n := range numbers {
+			text.WriteString(recordLine(n, "main", Success, 0))
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	r := &run.Run{ID: "r", State: bench.StateRunning, Config: json.RawMessage(`{}`)}
+	q := &Query{Run: "r", Limit: 2}
+	read := func() (got []int) {
+		t.Helper()
+		page, err := Open(t.Context(), root, r, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.Close()
+		var out strings.Builder
+		if err := page.WriteLines(&out); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			var one struct {
+				Metadata struct {
+					N int `json:"session_num"`
+				}
+			}
+			if err := json.Unmarshal([]byte(line), &one); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, one.Metadata.N)
+		}
+		q.Cursor = page.Next
+		return got
+	}
+	write("profile_export.jsonl", 1, 2, 3)
+	first := read()
+	write("profile_export.part0002.jsonl", 4)
+	second := read()
+	write("profile_export.part0002.jsonl", 4, 5)
+	write("profile_export.part0003.jsonl", 6)
+	third := read()
+	if diff := cmp.Diff([][]int{{1, 2}, {3, 4}, {5, 6}}, [][]int{first, second, third}); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
 // The file is that of the configuration; the format that of the Accept header.
 func TestOpenAndServe(t *testing.T) {
 	dir := t.TempDir()

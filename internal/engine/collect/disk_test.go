@@ -38,7 +38,7 @@ func TestReserve(t *testing.T) {
 			alarms = append(alarms, text)
 		}}
 		path := filepath.Join(t.TempDir(), "records")
-		file, err := os.Create(path)
+		file, err := createParts(path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
@@ -37,6 +37,7 @@ type recordFile[T any] struct {
 	writer sync.WaitGroup
 	disk   *disk // nil = without limit
 	faults *Faults
+	most   int64 // bytes of a part; 0 = without limit
 	err    error // of the writer; read it after close
 }
 
@@ -67,13 +68,13 @@ func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], err
 
 // open creates the file and starts the writer, which appends by an encoder.
 func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], error)) error {
-	file, err := durable.Create(path, durable.Shared)
+	file, err := createParts(path, f.most)
 	if err != nil {
 		return err
 	}
-	out, err := encode(&whole{file: file})
+	out, err := encode(file)
 	if err != nil {
-		return errors.Join(err, file.Close())
+		return errors.Join(err, file.close())
 	}
 	f.in = make(chan T, 1024) // a second of a slow disk at a thousand requests per second
 	f.writer.Go(func() { f.err = f.append(file, out) })
@@ -115,7 +116,7 @@ func (f *recordFile[T]) close() error {
 
 // append writes lines until the channel is closed. After an error, and once the disk is
 // nearly full, it continues to receive, so that the run is not blocked.
-func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
+func (f *recordFile[T]) append(file *parts, out encoder[T]) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	var failure error
@@ -128,14 +129,14 @@ func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 		select {
 		case line, open := <-f.in:
 			if !open {
-				if err := out.end(); !f.disk.filled(file.Name(), err) {
+				if err := out.end(); !f.disk.filled(file.path, err) {
 					note(err)
 				}
-				note(errors.Join(file.Sync(), file.Close()))
+				note(file.close())
 				return failure
 			}
-			if failure == nil && !f.disk.stopped(file.Name()) {
-				if err := f.encode(out, line); !f.disk.filled(file.Name(), err) {
+			if failure == nil && !f.disk.stopped(file.path) {
+				if err := f.encode(out, line); !f.disk.filled(file.path, err) {
 					note(err)
 				}
 			}
@@ -143,7 +144,7 @@ func (f *recordFile[T]) append(file *os.File, out encoder[T]) error {
 				f.room.Release(f.weight(line))
 			}
 		case <-tick.C:
-			if err := out.flush(); !f.disk.filled(file.Name(), err) {
+			if err := out.flush(); !f.disk.filled(file.path, err) {
 				note(err)
 			}
 			f.disk.look()
@@ -222,6 +223,9 @@ type Files struct {
 	texts   outputFiles
 	values  valueFiles
 	disk    *disk
+
+	keep       export.RecordKeep
+	seen, kept atomic.Int64 // requests, if not all are kept
 }
 
 // FileOptions configure [OpenFiles].
@@ -238,13 +242,14 @@ type FileOptions struct {
 // OpenFiles starts the writers of the record files of the plan. The files must be
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
-	f := &Files{values: valueFiles{dir: o.Dir}}
+	f := &Files{values: valueFiles{dir: o.Dir}, keep: o.Plan.Files.Keep}
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
 	if o.Reserve > 0 {
 		f.disk = newDisk(o.Dir, o.Reserve, o.Alarm)
 	}
+	f.records.most, f.raws.most = o.Plan.Files.PartSize, o.Plan.Files.PartSize
 	f.records.disk, f.tables.disk, f.raws.disk, f.outputs.disk = f.disk, f.disk, f.disk, f.disk
 	f.records.faults, f.tables.faults, f.raws.faults, f.outputs.faults = o.Faults, o.Faults, o.Faults, o.Faults
 	removeStale(&o, names)
@@ -273,8 +278,13 @@ func OpenFiles(o FileOptions) (*Files, error) {
 }
 
 // removeStale removes the files of requests that an earlier run in the folder has left
-// and this one does not write, unless they are its dataset.
+// and this one does not write, unless they are its dataset, and all further parts of them.
 func removeStale(o *FileOptions, n export.Names) {
+	for _, name := range []string{n.Records, n.Raw} {
+		for part := 2; os.Remove(filepath.Join(o.Dir, export.PartName(name, part))) == nil; part++ {
+			continue // the first part that does not exist is the end
+		}
+	}
 	files, datasets := &o.Plan.Files, o.Plan.Document.Benchmark.Datasets
 	for name, written := range map[string]bool{n.Records: files.Records, n.Tables: files.Tables, n.Raw: files.Raw, n.Inputs: files.Inputs} {
 		path := filepath.Join(o.Dir, name)
@@ -315,14 +325,30 @@ func (f *Files) Release() { f.values.close() }
 
 // write writes a record. A file that cannot be written is reported once, by Close.
 func (f *Files) write(rec *bench.Record) {
+	f.outputs.write(rec)
+	if !f.keep.Everything() {
+		f.seen.Add(1)
+		if !f.keep.Admits(rec) {
+			return
+		}
+		f.kept.Add(1)
+	}
 	f.records.write(rec)
 	f.tables.write(rec)
-	f.outputs.write(rec)
+}
+
+// Kept returns what the files have, if they do not have all requests; else nil. It is called
+// after Close.
+func (f *Files) Kept() *export.KeptRecords {
+	if f.keep.Everything() {
+		return nil
+	}
+	return &export.KeptRecords{RecordKeep: f.keep, Kept: f.kept.Load(), Requests: f.seen.Load()}
 }
 
 // writeRaw writes a raw record, if there is one.
 func (f *Files) writeRaw(raw *export.Raw) {
-	if raw != nil {
+	if raw != nil && f.keep.Admits(raw.Record) {
 		f.raws.write(raw)
 	}
 }

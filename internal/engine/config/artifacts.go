@@ -9,18 +9,23 @@ import (
 
 // Artifacts selects the files of a run and their folder.
 type Artifacts struct {
-	Dir             string          `json:"dir" validate:"min=1"` // owned by the server in the daemon
-	Prefix          *string         `json:"prefix"`
-	Level           string          `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
-	RecordFormat    string          `json:"recordFormat" validate:"oneof=jsonl parquet both"`
-	ExportOutputs   bool            `json:"exportOutputsJson"`
-	ExportInputs    bool            `json:"exportInputs"`
-	Summary         bool            `json:"summary"` // as JSON; AIPerf's ["json"] is true
-	CSVPrecision    *int            `json:"csvPrecision" validate:"min=0,max=12"`
-	Overwrite       bool            `json:"overwrite"` // the folder that is named after the run
-	Trace           bool            `json:"trace"`     // needs level records or raw
-	ShowTraceTiming bool            `json:"showTraceTiming"`
-	UserFiles       []userfile.File `json:"userFiles,omitempty" validate:"max=100"`
+	Dir          string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Prefix       *string `json:"prefix"`
+	Level        string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	RecordFormat string  `json:"recordFormat" validate:"oneof=jsonl parquet both"`
+	// KeepRecords selects the requests of record files: all, sample (failures and a share of
+	// the others) or failures.
+	KeepRecords      string          `json:"keepRecords" validate:"oneof=all sample failures"`
+	RecordSampleRate *float64        `json:"recordSampleRate" validate:"gt=0,lte=1"` // of keepRecords sample; nil = 0.01
+	RecordFileSize   *int64          `json:"recordFileSize" validate:"gte=1000000"`  // bytes of a record file before the next one begins; nil = one file
+	ExportOutputs    bool            `json:"exportOutputsJson"`
+	ExportInputs     bool            `json:"exportInputs"`
+	Summary          bool            `json:"summary"` // as JSON; AIPerf's ["json"] is true
+	CSVPrecision     *int            `json:"csvPrecision" validate:"min=0,max=12"`
+	Overwrite        bool            `json:"overwrite"` // the folder that is named after the run
+	Trace            bool            `json:"trace"`     // needs level records or raw
+	ShowTraceTiming  bool            `json:"showTraceTiming"`
+	UserFiles        []userfile.File `json:"userFiles,omitempty" validate:"max=100"`
 	// SliceDuration is the length of time slices with metrics of their own; nil = none.
 	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
 }

@@ -37,7 +37,7 @@ func prefill(b *Benchmark) {
 		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
-	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", RecordFormat: "jsonl", Summary: true}
+	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true}
 	b.Tokenizer.Revision = defaultRevision
 	b.Logging.Level = defaultLogLevel
 	b.Client.Certify = "none"

@@ -118,9 +118,28 @@ func (c documentRules) checkPhases() {
 	}
 }
 
+// checkRecords checks what is kept of the records.
+func (c documentRules) checkRecords() {
+	const path = "benchmark.artifacts."
+	a := &c.doc.Benchmark.Artifacts
+	if a.RecordSampleRate != nil && a.KeepRecords != "sample" {
+		c.conflict(path+"recordSampleRate", "needs the value sample of keepRecords")
+	}
+	if a.KeepRecords != "all" && a.Level == "summary" {
+		c.conflict(path+"keepRecords", "selects records, and the export level summary writes none")
+	}
+	if a.RecordFileSize != nil && a.Level == "summary" {
+		c.conflict(path+"recordFileSize", "is the size of record files, and the export level summary writes none")
+	}
+	if a.RecordFileSize != nil && a.RecordFormat != "jsonl" {
+		c.conflict(path+"recordFileSize", "cannot be combined with recordFormat "+a.RecordFormat+": a Parquet file is one file")
+	}
+}
+
 func (c documentRules) checkArtifacts() {
 	c.checkUserFiles()
 	const path = "benchmark.artifacts"
+	c.checkRecords()
 	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
 		at := c.where(path + ".trace")
 		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))

@@ -155,6 +155,8 @@ func (c documentRules) checkStudy() {
 	d.MultiRun.Check(c.decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
 		c.conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
+	} else if conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.KeepRecords != "all" {
+		c.conflict("multiRun.convergence.mode", "needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
 	}
 }
 

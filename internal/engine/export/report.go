@@ -84,6 +84,8 @@ type Layout struct {
 
 	// Incomplete names the files that lack requests, because the disk was nearly full.
 	Incomplete []string `json:"incomplete,omitempty"`
+	// Kept is what the record files have; nil = all requests.
+	Kept *KeptRecords `json:"kept_records,omitempty"`
 }
 
 // SLOs are the objectives of a run.

@@ -74,6 +74,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	s.groups("results_by_model", models, func(i int) { s.text("model", names[i]) })
 	s.groups("results_by_turn", r.ByTurn, func(i int) { s.value("turn", i) })
 	s.value("notes", append([]bench.Warning{}, r.Warnings...)) // never null
+	if r.Layout.Kept != nil {
+		s.value("record_files", r.Layout.Kept)
+	}
 	if r.Tokenizer != "" {
 		s.value("token_counts", r.Tokenizer)
 	}

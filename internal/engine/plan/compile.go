@@ -93,6 +93,16 @@ func (c *compiler) measure(p *Plan) {
 		Outputs: c.b.Artifacts.ExportOutputs,
 		Trace:   c.b.Artifacts.Trace && c.b.Artifacts.Level != "summary",
 	}
+	p.Files.Keep = export.RecordKeep{Mode: export.KeepMode(c.b.Artifacts.KeepRecords)}
+	if p.Files.Keep.Mode == export.KeepSample {
+		p.Files.Keep.Rate = 0.01
+		if rate := c.b.Artifacts.RecordSampleRate; rate != nil {
+			p.Files.Keep.Rate = *rate
+		}
+	}
+	if size := c.b.Artifacts.RecordFileSize; size != nil {
+		p.Files.PartSize = *size
+	}
 	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {
 		p.Files.Layout.Prefix = *prefix

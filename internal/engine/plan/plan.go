@@ -101,6 +101,9 @@ type Files struct {
 	Inputs  bool // inputs.json
 	Outputs bool // outputs.json
 	Trace   bool // trace_data in the lines of Records
+
+	Keep     export.RecordKeep // which requests Records, Tables and Raw have
+	PartSize int64             // bytes after which Records and Raw are continued in a next file; 0 = never
 }
 
 // Phase is one period of load.

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -27,16 +28,15 @@ type Recovery struct {
 // The error is that of ctx if it ends before. Memory does not grow with the file: the
 // values are on disk, or within the budget of the metrics.
 func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Recovery) (*export.Report, []run.Phase, error) {
-	file, err := regular.Open(filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
+	if keep := m.Files.Keep; !keep.Everything() {
+		return nil, nil, fmt.Errorf("the record file does not have all requests (artifacts.keepRecords: %s)", keep.Mode)
+	}
+	file, err := export.OpenParts(regular.Open, filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	in := &watched{Reader: file, ctx: ctx, total: info.Size(), progress: o.Progress}
+	in := &watched{Reader: file.Reader(), ctx: ctx, total: file.Size(), progress: o.Progress}
 	log, err := export.ReadRecords(in)
 	if err != nil {
 		return nil, nil, err

@@ -58,6 +58,7 @@ const (
 
 	artifactOrder = "dir prefix summary records raw trace sliceDuration showTraceTiming userFiles autoPlot" +
 		" plotRequired exportOutputsJson"
+	artifactOwn    = "recordFormat keepRecords recordSampleRate recordFileSize exportInputs csvPrecision"
 	tokenizerOrder = "name revision trustRemoteCode applyChatTemplate"
 	runtimeOrder   = "ui workers recordProcessors serviceRunType communication apiPort apiHost datasetApiBaseUrl" +
 		" workersPerPod recordProcessorsPerPod workersMin statsInterval"
@@ -338,6 +339,7 @@ func artifactsView(a config.Artifacts) config.Object {
 			}
 		}
 	}
+	putOwn(&out, a, config.Artifacts{RecordFormat: "jsonl", KeepRecords: "all"}, artifactOwn)
 	return out
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"aiperfd/internal/engine/export"
@@ -16,17 +15,17 @@ import (
 // MaxLine bounds a line of a record file, in bytes.
 const MaxLine = 256 << 20
 
-// EachLine calls line with every line of the record file of a run, without its end; of a
-// Parquet file with the lines that the run would have written. A run that has both formats has
+// EachLine calls line with every line of the record file of a run, of all its parts,
+// without the end of the line; of a Parquet file with the lines that the run would have written. A run that has both formats has
 // the same records in both. It returns the name of the file; the error is fs.ErrNotExist if
 // there is neither. The slice is valid during the call only; an error of line ends the reading.
 func EachLine(dir string, names export.Names, line func([]byte) error) (name string, err error) {
 	name = filepath.Join(dir, names.Records)
-	f, err := regular.Open(name)
+	f, err := export.OpenParts(regular.Open, name)
 	table := errors.Is(err, fs.ErrNotExist)
 	if table {
 		name = filepath.Join(dir, names.Tables)
-		f, err = regular.Open(name)
+		f, err = export.OpenParts(regular.Open, name)
 	}
 	if err != nil {
 		return name, err
@@ -34,12 +33,9 @@ func EachLine(dir string, names export.Names, line func([]byte) error) (name str
 	defer f.Close()
 	split := &splitter{line: line}
 	if table {
-		var info os.FileInfo
-		if info, err = f.Stat(); err == nil {
-			err = WriteLines(split, f, info.Size())
-		}
+		err = WriteLines(split, f, f.Size())
 	} else {
-		_, err = io.Copy(split, f)
+		_, err = io.Copy(split, f.Reader())
 	}
 	if err == nil {
 		err = split.end()
