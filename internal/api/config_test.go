@@ -125,7 +125,7 @@ func TestValidateDefaults(t *testing.T) {
 	want := []config.Default{
 		{Pointer: "#/benchmark/datasets/0/type", Value: "synthetic", Reason: "no dataset is given"},
 		{Pointer: "#/benchmark/phases/0/name", Value: "profiling", Reason: "the kind of the phase"},
-		{Pointer: "#/benchmark/datasets/0/entries", Value: 100.0, Reason: "no number of sessions or requests is given"},
+		{Pointer: "#/benchmark/datasets/0/entries", Value: 23.0, Reason: "the rate times the duration, with room for chance"},
 		{Pointer: "#/benchmark/phases/0/type", Value: "poisson", Reason: "a rate is given"},
 		{Pointer: "#/benchmark/phases/0/gracePeriod", Value: 30.0, Reason: "the phase has a duration"},
 		{Pointer: "#/benchmark/runtime/ui", Value: "none", Reason: "none is given; without a terminal it is none"},
