@@ -23,7 +23,7 @@ import (
 const (
 	exitOK        = 0
 	exitFailed    = 1 // the run, or the program
-	exitUsage     = 2 // bad configuration or flags
+	exitUsage     = 2 // bad configuration, flags, dataset or tokenizer
 	exitSLO       = 3 // --slo: the run missed an objective
 	exitClient    = 4 // the client could not keep up: with --strict-client in a run, else in every run of a study
 	exitCancelled = app.ExitInterrupted

@@ -128,6 +128,8 @@ func withExitCode(err error) error {
 		return err
 	}
 	switch ended.Outcome {
+	case app.BadInput:
+		return exitError{exitUsage, err}
 	case app.Cancelled:
 		return exitError{exitCancelled, err}
 	case app.MissedSLO:

@@ -42,6 +42,7 @@ type Outcome string
 // The outcomes.
 const (
 	Failed        Outcome = "failed"
+	BadInput      Outcome = "bad input" // the dataset or the tokenizer cannot be used; nothing was measured
 	Cancelled     Outcome = "cancelled"
 	MissedSLO     Outcome = "missed objective" // of the run as a whole
 	InvalidClient Outcome = "invalid client"   // only if the document has client.strict

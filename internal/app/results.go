@@ -29,6 +29,8 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
 	case r.State != bench.StateCompleted && r.Error != nil && r.Error.Code == run.ExportFailed:
 		return &OutcomeError{Failed, fmt.Sprintf("the files in %s are missing or incomplete: %s", p.Folder.Path, r.Error.Message)}
+	case r.State != bench.StateCompleted && results == nil && r.Error != nil && (r.Error.Code == run.DatasetFailed || r.Error.Code == run.TokenizerFailed):
+		return &OutcomeError{BadInput, r.Error.Message}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
 	case results != nil && !slo.Passed(results.SLOs.Run):

@@ -65,7 +65,8 @@ type TokenOptions struct {
 }
 
 // OpenTokens finds the tokenizers of the run if they are needed. The built-in one
-// replaces a tokenizer that cannot be found, unless the user gave its path.
+// replaces a tokenizer that cannot be found, unless the user named it, it is not that of
+// the model, and a download would not help.
 func OpenTokens(ctx context.Context, o TokenOptions) (*Tokens, error) {
 	t := &o.Plan.Tokens
 	out := &Tokens{plan: *t, caps: o.Plan.Kind.Caps, noInput: !o.Plan.Kind.Caps.TokenizesInput}
@@ -174,6 +175,11 @@ func (x *tokenOpener) findTokenizer(ctx context.Context, name string) (*named, e
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	// Of org/name it is not known whether it exists, as long as nothing may be downloaded.
+	if maybe := !t.Fetch && strings.Contains(name, "/"); err != nil && !maybe && t.Explicit && !slices.Contains(x.Plan.Models.Names, name) {
+		missing := substitute{first: name, explicit: true, fetch: t.Fetch}
+		return nil, fmt.Errorf("%w; %s; without --tokenizer the built-in o200k_base counts", err, missing.advice())
 	}
 	if err != nil {
 		return standIn(err.Error(), false), nil

@@ -427,3 +427,19 @@ func TestProblemNamesItsFieldOnce(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A misspelled short form is answered with its name.
+func TestNearestShortForms(t *testing.T) {
+	const doc = `benchmark:
+  modle: m
+  endpoint: {ulr: "http://h"}
+  dataset: {isll: 5, cachebust: none}
+  profilng: {requests: 200}
+`
+	_, _, err := Load([]byte(doc), LoadOptions{Choices: someChoices()})
+	for wrong, meant := range map[string]string{"modle": "model", "ulr": "url", "isll": "isl", "cachebust": "cacheBust", "profilng": "profiling"} {
+		if want := fmt.Sprintf("unknown field %q; did you mean %q?", wrong, meant); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %q", err, want)
+		}
+	}
+}

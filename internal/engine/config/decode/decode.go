@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/redact"
@@ -165,7 +166,7 @@ func (d *Decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	for _, f := range known {
 		names = append(names, f.Name)
 	}
-	d.Unknown(m, names)
+	d.Unknown(m, append(names, shorthand.Names(path)...))
 }
 
 // unsupported accepts the value that switches f off and reports any other.

@@ -3,6 +3,7 @@ package shorthand
 
 import (
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
@@ -332,4 +333,18 @@ func within(name string, value *tree.Node) *tree.Node {
 	n := tree.ObjectNode(tree.Member{Place: value.Place, Name: name, Value: value})
 	n.Place = value.Place
 	return n
+}
+
+// Names returns the short names that a section may have beside those of its fields. The
+// path is that of the decoder, as benchmark.datasets.0.
+func Names(path string) []string {
+	switch {
+	case path == "benchmark":
+		return []string{"model", "dataset", "warmup", "profiling"}
+	case path == "benchmark.endpoint":
+		return []string{"url"}
+	case strings.HasPrefix(path, "benchmark.datasets.") && strings.Count(path, ".") == 2:
+		return []string{"isl", "osl", "cacheBust"}
+	}
+	return nil
 }

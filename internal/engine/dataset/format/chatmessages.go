@@ -31,7 +31,7 @@ func chatMessages() source.Format {
 		},
 		Needs: "a list of messages without a model",
 		Detect: func(h *source.Head) bool {
-			return h.Chat && hasMessages(h) && !h.HasAny("model")
+			return h.Chat && !h.Folder && hasMessages(h) && !h.HasAny("model")
 		},
 		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
 			return func(record file.Record) ([]source.Row, []string) {

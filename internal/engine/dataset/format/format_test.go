@@ -136,6 +136,9 @@ func TestRawPayloadFolder(t *testing.T) {
 		"in/a/x.jsonl": {Data: []byte(`{"messages":[ 3 ]}`)},
 		"in/.hidden":   {Data: []byte(`nothing`)},
 	}
+	if name, _, err := source.Detect(t.Context(), file.File{Path: "in", FS: folder}, source.Known{}, Formats()); err != nil || name != "raw_payload" {
+		t.Errorf("Detect of the folder = %q, %v", name, err)
+	}
 	got, _ := mustRead(t, "raw_payload", source.Options{File: file.File{Path: "in", FS: folder}})
 	same(t, []*bench.Conversation{
 		{ID: "a/x.jsonl", Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{{Payload: []byte(`{"messages":[ 3 ]}`)}}},

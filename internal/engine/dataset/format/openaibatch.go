@@ -39,7 +39,7 @@ func openAIBatch() source.Format {
 			"sent as they are.",
 		Fields: docs(table),
 		Needs:  "custom_id and body",
-		Detect: func(h *source.Head) bool { return h.HasAny("custom_id") && h.HasAny("body") },
+		Detect: func(h *source.Head) bool { return !h.Folder && h.HasAny("custom_id") && h.HasAny("body") },
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			d := newObject(table)
 			return func(record file.Record) ([]source.Row, []string) {

@@ -21,7 +21,7 @@ func rawPayload() source.Format {
 		Needs:  "a model with messages, prompt or input",
 		Detect: func(h *source.Head) bool {
 			if hasMessages(h) {
-				return !h.Chat || h.HasAny("model")
+				return !h.Chat || h.Folder || h.HasAny("model")
 			}
 			return h.HasAny("model") && h.HasAny("prompt", "input")
 		},
