@@ -517,7 +517,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+63 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+66 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
