@@ -102,52 +102,74 @@ func (p *parser) decoder(data json.RawMessage) (decoder, error) {
 	return nil, fmt.Errorf("unsupported type %q", kind)
 }
 
-// specialTokensToAdd counts the tokens that a post-processor adds to a single sequence.
-func specialTokensToAdd(data json.RawMessage) (int, error) {
+// framing is the special tokens that a post-processor puts around a single sequence.
+type framing struct{ before, after []int }
+
+// readFraming reads the framing of a post-processor, which may be absent.
+func readFraming(data json.RawMessage) (f framing, err error) {
 	if data == nil {
-		return 0, nil
+		return f, nil
 	}
 	var j struct {
 		Type       string            `json:"type"`
 		Processors []json.RawMessage `json:"processors"`
+		CLS        []any             `json:"cls"` // text and id
+		SEP        []any             `json:"sep"`
 		Single     []struct {
 			SpecialToken *struct {
 				ID string `json:"id"`
 			}
+			Sequence *struct{}
 		} `json:"single"`
 		SpecialTokens map[string]struct {
 			IDs []int `json:"ids"`
 		} `json:"special_tokens"`
 	}
 	if err := json.Unmarshal(data, &j); err != nil {
-		return 0, err
+		return f, err
 	}
-	total := 0
 	switch j.Type {
 	case "ByteLevel":
 	case "BertProcessing", "RobertaProcessing":
-		total = 2
+		f.before, err = marker(j.Type, "cls", j.CLS)
+		if err == nil {
+			f.after, err = marker(j.Type, "sep", j.SEP)
+		}
 	case "TemplateProcessing":
+		at := &f.before
 		for _, part := range j.Single {
 			if part.SpecialToken == nil {
+				if part.Sequence != nil {
+					at = &f.after
+				}
 				continue
 			}
 			tok, ok := j.SpecialTokens[part.SpecialToken.ID]
 			if !ok {
-				return 0, fmt.Errorf("TemplateProcessing: special token %q is not defined", part.SpecialToken.ID)
+				return f, fmt.Errorf("TemplateProcessing: special token %q is not defined", part.SpecialToken.ID)
 			}
-			total += len(tok.IDs)
+			*at = append(*at, tok.IDs...)
 		}
 	case "Sequence":
 		for _, item := range j.Processors {
-			n, err := specialTokensToAdd(item)
+			outer, err := readFraming(item)
 			if err != nil {
-				return 0, err
+				return f, err
 			}
-			total += n
+			f.before, f.after = append(outer.before, f.before...), append(f.after, outer.after...)
 		}
 	default:
-		return 0, fmt.Errorf("unsupported type %q", j.Type)
+		return f, fmt.Errorf("unsupported type %q", j.Type)
 	}
-	return total, nil
+	return f, err
+}
+
+// marker reads a special token of BERT's post-processors.
+func marker(processor, name string, pair []any) ([]int, error) {
+	if len(pair) == 2 {
+		if id, ok := pair[1].(float64); ok && id >= 0 {
+			return []int{int(id)}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %s must be a text and an id", processor, name)
 }

@@ -106,7 +106,7 @@ func (p *parser) pipeline(doc document, modelJSON map[string]json.RawMessage) (*
 	}
 	_, byteLevel := t.decoder.(byteLevelDec)
 	t.direct = byteLevel && p.rawBytes
-	if t.toAdd, err = specialTokensToAdd(doc.postProcessor); err != nil {
+	if t.framing, err = readFraming(doc.postProcessor); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
 	t.setAdded(doc.added)

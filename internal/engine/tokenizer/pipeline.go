@@ -21,7 +21,7 @@ type pipeline struct {
 	size    int               // largest id plus one
 	byAdded map[uint32]string // added tokens; they shadow the vocabulary
 	special map[uint32]bool   // ids that ordinary text does not produce
-	toAdd   int
+	framing framing
 
 	// alphabet is set if the vocabulary holds raw bytes that decoders expect as
 	// characters; plain are the ids that are stored as characters all the same.
@@ -35,10 +35,16 @@ type pipeline struct {
 
 var _ Tokenizer = (*pipeline)(nil)
 
-func (t *pipeline) Name() string            { return t.name }
-func (t *pipeline) Method() string          { return t.method }
-func (t *pipeline) VocabSize() int          { return t.size }
-func (t *pipeline) SpecialTokensToAdd() int { return t.toAdd }
+func (t *pipeline) Name() string   { return t.name }
+func (t *pipeline) Method() string { return t.method }
+func (t *pipeline) VocabSize() int { return t.size }
+
+// SpecialTokensToAdd implements [Tokenizer].
+func (t *pipeline) SpecialTokensToAdd() int { return len(t.framing.before) + len(t.framing.after) }
+
+// Framing returns the ids that the post-processor puts around a single sequence. Callers
+// do not change them.
+func (t *pipeline) Framing() (before, after []int) { return t.framing.before, t.framing.after }
 
 // Base implements [Tokenizer] with the numbers that Transformers and tiktoken have as
 // vocab_size and all_special_ids, if all special tokens are marked in tokenizer.json.

@@ -120,16 +120,23 @@ func (p *Prompt) addMedia(m *Model, data []byte) {
 	}
 }
 
+// AddsSpecialTokens reads add_special_tokens, which is true unless it is given.
+func AddsSpecialTokens(f *Fields) bool {
+	_, given := f.Get("add_special_tokens")
+	return !given || f.Boolean("add_special_tokens")
+}
+
 // CompletionPrompts reads a string, a list of strings, a list of token ids or a list of
-// such lists.
+// such lists. Texts get the special tokens of the tokenizer, as with vLLM.
 func CompletionPrompts(m *Model, f *Fields) []Prompt {
 	v, ok := f.Get("prompt")
 	if !ok {
 		f.Fail("prompt", "string or list")
 		return nil
 	}
+	special := AddsSpecialTokens(f)
 	if v.Type() == fastjson.TypeString {
-		return []Prompt{TextPrompt(m, v.GetStringBytes())}
+		return []Prompt{framedPrompt(m, v.GetStringBytes(), special)}
 	}
 	list, err := v.Array()
 	if err != nil || len(list) == 0 {
@@ -142,7 +149,7 @@ func CompletionPrompts(m *Model, f *Fields) []Prompt {
 	prompts := make([]Prompt, 0, len(list))
 	for _, e := range list {
 		if e.Type() == fastjson.TypeString {
-			prompts = append(prompts, TextPrompt(m, e.GetStringBytes()))
+			prompts = append(prompts, framedPrompt(m, e.GetStringBytes(), special))
 			continue
 		}
 		ids, err := e.Array()
@@ -161,6 +168,29 @@ func TextPrompt(m *Model, b []byte) Prompt {
 	var echo strings.Builder
 	ReadText(m, b, &p, &echo)
 	p.Echo = echo.String()
+	return p
+}
+
+// framedPrompt returns a prompt that consists of a text, with the special tokens of the
+// tokenizer around it if special is set.
+func framedPrompt(m *Model, b []byte, special bool) Prompt {
+	p := TextPrompt(m, b)
+	before, after := token.Framing(m.Options.Tokenizer)
+	if !special || len(before)+len(after) == 0 {
+		return p
+	}
+	p.Tokens += len(before) + len(after)
+	if m.Options.Accelerator != nil {
+		ids := make([]uint32, 0, p.Tokens)
+		for _, id := range before {
+			ids = append(ids, uint32(id))
+		}
+		ids = append(ids, p.ids...)
+		for _, id := range after {
+			ids = append(ids, uint32(id))
+		}
+		p.ids = ids
+	}
 	return p
 }
 

@@ -44,6 +44,22 @@ func (t codecTokenizer) Pieces(text string) []string {
 	return pieces
 }
 
+// framer is a Codec that knows the special tokens around a prompt, such as BOS.
+type framer interface {
+	Framing() (before, after []int)
+}
+
+// Framing returns the special tokens that a tokenizer puts around a prompt; most have
+// none. Callers do not change them.
+func Framing(t Tokenizer) (before, after []int) {
+	if own, ok := t.(codecTokenizer); ok {
+		if f, ok := own.codec.(framer); ok {
+			return f.Framing()
+		}
+	}
+	return nil, nil
+}
+
 // identifier is a Tokenizer with token ids.
 type identifier interface {
 	// identify returns one number for each token of text.

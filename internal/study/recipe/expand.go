@@ -51,13 +51,24 @@ func filter(metric, stat, op string, threshold float64) object {
 	return object{"metricTag": metric, "stat": stat, "op": op, "threshold": threshold}
 }
 
-// search makes the block a search over the concurrency.
-func (e *expansion) search(planner string, iterations int) {
-	lo, hi := e.bounds("concurrency", 1, 1000)
+// axis is a kind of load that a recipe varies.
+type axis struct {
+	name   string // the beginning of its options
+	path   string
+	metric string // what a Bayesian search maximizes
+}
+
+func concurrencyAxis() axis { return axis{"concurrency", concurrencyPath, "output_token_throughput"} }
+
+func rateAxis() axis { return axis{"rate", ratePath, "request_throughput"} }
+
+// search makes the block a search over a load.
+func (e *expansion) search(over axis, planner string, iterations int) {
+	lo, hi := e.bounds(over.name, 1, 1000)
 	e.sweep["type"] = sweep.Adaptive
 	e.sweep["planner"] = planner
-	e.sweep["searchSpace"] = []any{object{"path": concurrencyPath, "lo": lo, "hi": hi, "kind": "int", "prior": "log-uniform"}}
-	e.sweep["objectives"] = []any{object{"metric": "output_token_throughput", "stat": "avg", "direction": "maximize"}}
+	e.sweep["searchSpace"] = []any{object{"path": over.path, "lo": lo, "hi": hi, "kind": "int", "prior": "log-uniform"}}
+	e.sweep["objectives"] = []any{object{"metric": over.metric, "stat": "avg", "direction": "maximize"}}
 	e.sweep["maxIterations"] = e.whole(optIterations, iterations, 2)
 	if e.has(optSeed) {
 		e.sweep["randomSeed"] = e.whole(optSeed, 0, 0)
@@ -89,12 +100,12 @@ func (e *expansion) limit(option string) float64 {
 }
 
 func throughputUnderTTFT(e *expansion) {
-	e.search(sweep.Bayesian, 30)
+	e.search(concurrencyAxis(), sweep.Bayesian, 30)
 	e.limits(filter("time_to_first_token", "p95", "lt", e.limit(optTTFT)))
 }
 
 func throughputUnderITL(e *expansion) {
-	e.search(sweep.Bayesian, 30)
+	e.search(concurrencyAxis(), sweep.Bayesian, 30)
 	itl, ok := e.itl()
 	if !ok {
 		e.fail("", "the recipe max-throughput-itl-sla needs --itl-sla-ms")
@@ -102,30 +113,35 @@ func throughputUnderITL(e *expansion) {
 	e.limits(filter("inter_token_latency", "p95", "lt", itl))
 }
 
-// concurrencyUnderSLA is the only recipe that has several algorithms.
-func concurrencyUnderSLA(e *expansion) {
+func concurrencyUnderSLA(e *expansion) { e.underSLA(concurrencyAxis()) }
+
+func rateUnderSLA(e *expansion) { e.underSLA(rateAxis()) }
+
+// underSLA makes the block look for the highest load that keeps the limits, by one of
+// several algorithms.
+func (e *expansion) underSLA(over axis) {
 	e.limits(e.filters()...)
 	style := e.choice(optStyle, "smooth_isotonic", "monotonic", "bo", "optuna", "grid")
-	if style != "grid" && e.has(optConcurrencySteps) {
-		e.fail(optConcurrencySteps, "is for --search-style grid")
+	if steps := over.name + "-steps"; style != "grid" && e.has(steps) {
+		e.fail(steps, "is for --search-style grid")
 	}
 	switch style {
 	case "smooth_isotonic":
-		e.search(sweep.SmoothIsotonic, 30)
+		e.search(over, sweep.SmoothIsotonic, 30)
 	case "monotonic":
-		e.search(sweep.MonotonicSLA, 20)
+		e.search(over, sweep.MonotonicSLA, 20)
 	case "bo":
-		e.search(sweep.Bayesian, 30)
+		e.search(over, sweep.Bayesian, 30)
 	case "optuna":
-		e.search(sweep.Optuna, 30)
+		e.search(over, sweep.Optuna, 30)
 	case "grid":
 		for _, name := range []string{optIterations, optInitial, optSeed} {
 			if e.has(name) {
 				e.fail(name, "a grid has nothing to search for")
 			}
 		}
-		e.grid(map[string][]int{concurrencyPath: e.steps("concurrency", 1, 1000, 8)})
-		e.post(sweep.SLABreach, "sla_breach.json", object{"sweptParam": concurrencyPath, "slaFilters": e.sweep["slaFilters"]})
+		e.grid(map[string][]int{over.path: e.steps(over.name, 1, 1000, 8)})
+		e.post(sweep.SLABreach, "sla_breach.json", object{"sweptParam": over.path, "slaFilters": e.sweep["slaFilters"]})
 	}
 }
 
@@ -150,13 +166,13 @@ func (e *expansion) filters() []any {
 		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number(optErrors, 0.5, 1)))
 	}
 	if len(out) == 0 && !e.has(optFilters) {
-		e.fail("", "the recipe max-concurrency-under-sla needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla")
+		e.fail("", "the recipe "+e.sweep["recipeName"].(string)+" needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla")
 	}
 	return out
 }
 
 func goodputUnderSLO(e *expansion) {
-	e.search(sweep.Bayesian, 30)
+	e.search(concurrencyAxis(), sweep.Bayesian, 30)
 	itl, ok := e.itl()
 	if !ok {
 		e.fail("", "the recipe max-goodput-under-slo needs --itl-sla-ms")

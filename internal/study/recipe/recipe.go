@@ -14,6 +14,7 @@ import (
 // Paths that recipes vary.
 const (
 	concurrencyPath = "phases.profiling.concurrency"
+	ratePath        = "phases.profiling.rate"
 	islPath         = "datasets.main.prompts.isl.mean"
 	oslPath         = "datasets.main.prompts.osl.mean"
 )
@@ -31,6 +32,9 @@ const (
 	optConcurrencyMin    = "concurrency-min"
 	optConcurrencyMax    = "concurrency-max"
 	optConcurrencySteps  = "concurrency-steps"
+	optRateMin           = "rate-min"
+	optRateMax           = "rate-max"
+	optRateSteps         = "rate-steps"
 	optISLMin            = "isl-min"
 	optISLMax            = "isl-max"
 	optISLSteps          = "isl-steps"
@@ -55,6 +59,8 @@ type Recipe struct {
 	// Streaming means that the recipe measures what only streams have. Some recipes
 	// need it for some limits only.
 	Streaming bool
+	// Rate means that the recipe varies the rate of an open loop.
+	Rate bool
 	// Uses are the options that change the recipe; the others are refused with it.
 	Uses   []string
 	expand func(*expansion)
@@ -66,21 +72,23 @@ func Recipes() []Recipe {
 	concurrency := []string{optConcurrencyMin, optConcurrencyMax}
 	adaptive := []string{optIterations, optInitial, optSeed, optFilters}
 	return []Recipe{
-		{"max-throughput-ttft-sla", "the highest output throughput at which the 95th percentile of the TTFT is below --ttft-sla-ms", true,
+		{"max-throughput-ttft-sla", "the highest output throughput at which the 95th percentile of the TTFT is below --ttft-sla-ms", true, false,
 			slices.Concat([]string{optTTFT}, concurrency, adaptive), throughputUnderTTFT},
-		{"max-throughput-itl-sla", "the highest output throughput at which the 95th percentile of the inter-token latency is below --itl-sla-ms", true,
+		{"max-throughput-itl-sla", "the highest output throughput at which the 95th percentile of the inter-token latency is below --itl-sla-ms", true, false,
 			slices.Concat([]string{optITL, optTPOT}, concurrency, adaptive), throughputUnderITL},
-		{"max-concurrency-under-sla", "the highest concurrency that keeps all given limits", false,
+		{"max-concurrency-under-sla", "the highest concurrency that keeps all given limits", false, false,
 			slices.Concat(limits, concurrency, []string{optStyle, optConcurrencySteps}, adaptive), concurrencyUnderSLA},
-		{"max-goodput-under-slo", "the highest goodput at which enough requests keep all of --ttft-sla-ms, --itl-sla-ms and --e2e-sla-ms", true,
+		{"max-rate-under-sla", "the highest rate of requests, in an open loop, that keeps all given limits", false, true,
+			slices.Concat(limits, []string{optRateMin, optRateMax, optStyle, optRateSteps}, adaptive), rateUnderSLA},
+		{"max-goodput-under-slo", "the highest goodput at which enough requests keep all of --ttft-sla-ms, --itl-sla-ms and --e2e-sla-ms", true, false,
 			slices.Concat([]string{optTTFT, optITL, optTPOT, optE2E, optAttainment}, concurrency, adaptive), goodputUnderSLO},
-		{"concurrency-ramp", "the concurrency from which the latency is worse than that of the lowest ones by --degradation-threshold", false,
+		{"concurrency-ramp", "the concurrency from which the latency is worse than that of the lowest ones by --degradation-threshold", false, false,
 			slices.Concat(concurrency, []string{optConcurrencySteps, optDegradation, optDegradationMetric, optDegradationStat, optFilters}), concurrencyRamp},
-		{"prefill-ttft-curve", "the TTFT by prompt length at concurrency 1", true,
+		{"prefill-ttft-curve", "the TTFT by prompt length at concurrency 1", true, false,
 			[]string{optISLMin, optISLMax, optISLSteps, optFilters}, prefillCurve},
-		{"decode-itl-curve", "the inter-token latency by concurrency and output length", true,
+		{"decode-itl-curve", "the inter-token latency by concurrency and output length", true, false,
 			slices.Concat(concurrency, []string{optConcurrencySteps, optOSLMin, optOSLMax, optOSLSteps, optFilters}), decodeSurface},
-		{"pareto-sweep", "TTFT against output throughput for several pairs of lengths and concurrencies", true,
+		{"pareto-sweep", "TTFT against output throughput for several pairs of lengths and concurrencies", true, false,
 			[]string{optPairs, optConcurrency, optFilters}, paretoSweep},
 	}
 }

@@ -41,6 +41,8 @@ func TestExpand(t *testing.T) {
 		"max-concurrency-under-sla e2e-sla-ms=100 search-style=bo search-initial-points=3",
 		"max-concurrency-under-sla e2e-sla-ms=100 search-style=optuna",
 		"max-concurrency-under-sla e2e-sla-ms=100 search-style=grid concurrency-max=100 concurrency-steps=5",
+		"max-rate-under-sla ttft-sla-ms=200 rate-min=2 rate-max=64",
+		"max-rate-under-sla e2e-sla-ms=100 search-style=grid rate-max=100 rate-steps=5",
 		"max-goodput-under-slo ttft-sla-ms=500 itl-sla-ms=15 e2e-sla-ms=2000 slo-attainment-fraction=0.9",
 		"concurrency-ramp",
 		"concurrency-ramp concurrency-max=8 degradation-threshold=0.5 degradation-metric-tag=time_to_first_token degradation-stat=p95",
@@ -86,6 +88,9 @@ func TestProblems(t *testing.T) {
 			`ttft-sla-ms: must be a number greater than 0, not "-1"`},
 		"max-throughput-itl-sla itl-sla-ms=5 tpot-sla-ms=6": {"tpot-sla-ms: is another name of --itl-sla-ms; the two have different values"},
 		"max-concurrency-under-sla":                         {": the recipe max-concurrency-under-sla needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla"},
+		"max-rate-under-sla concurrency-max=9 rate-steps=4": {"concurrency-max: the recipe max-rate-under-sla does not use it",
+			": the recipe max-rate-under-sla needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla",
+			"rate-steps: is for --search-style grid"},
 		"max-concurrency-under-sla error-rate-sla=1 search-style=best concurrency-min=9 concurrency-max=9 search-initial-points=4": {
 			`error-rate-sla: must be a number greater than 0 and less than 1, not "1"`,
 			`search-style: must be one of smooth_isotonic, monotonic, bo, optuna, grid, not "best"`,

@@ -45,7 +45,8 @@ func (p Precision) width() float64 {
 }
 
 // The least numbers of requests of a session that stays busy: with 30, those that start
-// together make up 3 % of a probe.
+// together make up 3 % of a probe. Of an open loop they are the least numbers of seconds,
+// in which a queue that grows has the time to show.
 const (
 	perSession      = 30
 	perSessionFirst = 20
@@ -78,13 +79,13 @@ type Sizing struct {
 
 // Requests returns the number of requests that a variation needs.
 func (s Sizing) Requests(values []cell.Assignment) int {
-	return int(max(s.Precision.requests(), perSession*s.concurrency(values)))
+	return int(max(s.Precision.requests(), perSession*s.load(values)))
 }
 
 // First returns the number of requests for a first look at a variation, which decides only
 // if the verdict is clear.
 func (s Sizing) First(values []cell.Assignment, filters []Filter) int {
-	n := max(firstLook, perSessionFirst*s.concurrency(values))
+	n := max(firstLook, perSessionFirst*s.load(values))
 	for _, f := range filters {
 		if q, ok := quantile(f.Stat); ok {
 			n = max(n, math.Ceil(firstBeyond/min(q, 1-q)-1e-9))
@@ -93,16 +94,30 @@ func (s Sizing) First(values []cell.Assignment, filters []Filter) int {
 	return min(int(n), s.Requests(values))
 }
 
+// load returns the concurrency of a variation, or the rate if that is more.
+func (s Sizing) load(values []cell.Assignment) float64 {
+	rate, _ := assigned(values, "rate")
+	return max(s.concurrency(values), rate)
+}
+
 func (s Sizing) concurrency(values []cell.Assignment) float64 {
+	if x, ok := assigned(values, "concurrency"); ok {
+		return max(x, 1)
+	}
+	return math.Max(float64(s.Concurrency), 1)
+}
+
+// assigned returns the value of the field of a phase that a variation assigns.
+func assigned(values []cell.Assignment, field string) (float64, bool) {
 	v := cell.Variation{Values: values}
 	for _, a := range values {
-		if a.Path == "concurrency" || strings.HasSuffix(a.Path, ".concurrency") {
+		if a.Path == field || strings.HasSuffix(a.Path, "."+field) {
 			if x, ok := number(&v, a.Path); ok {
-				return max(x, 1)
+				return x, true
 			}
 		}
 	}
-	return math.Max(float64(s.Concurrency), 1)
+	return 0, false
 }
 
 // Settings returns the assignments that make a variation with these values last long

@@ -535,7 +535,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+68 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+71 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

@@ -65,16 +65,13 @@ func (b searchOptions) preset(occ *occurrence) {
 			b.fail(other, problem.CodeConflict, "conflicts with "+occ.spelling+", which defines the search")
 		}
 	}
-	all := recipe.Recipes()
-	i := slices.IndexFunc(all, func(r recipe.Recipe) bool {
-		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
-	})
-	if i < 0 {
+	chosen, ok := presetOf(occ)
+	if !ok {
 		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipe.Names()))
 		return
 	}
 	streaming := b.find("endpoint.streaming")
-	e, problems := all[i].Expand(b.recipeOptions(all[i]), streaming != nil && streaming.Scalar != "false")
+	e, problems := chosen.Expand(b.recipeOptions(chosen), streaming != nil && streaming.Scalar != "false")
 	for _, p := range problems {
 		at := occ
 		if p.Option != "" {
@@ -93,6 +90,21 @@ func (b searchOptions) preset(occ *occurrence) {
 		}
 	}
 	b.sweep(occ, e.Sweep)
+}
+
+// presetOf returns the recipe that an option names; ok = false if it names none, or is nil.
+func presetOf(occ *occurrence) (r recipe.Recipe, ok bool) {
+	if occ == nil {
+		return r, false
+	}
+	all := recipe.Recipes()
+	i := slices.IndexFunc(all, func(r recipe.Recipe) bool {
+		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
+	})
+	if i < 0 {
+		return r, false
+	}
+	return all[i], true
 }
 
 // recipeOptions returns the values of the options of recipes by their names without
@@ -252,7 +264,7 @@ func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
 		}
 		path := studyOptions(b).varied(typed.option.path)
 		taken := typed.option.names == "--concurrency" && len(items(block.Get("runs"))) > 0 ||
-			typed.option.names == "--request-rate" // makes the phase an open loop
+			typed.option.names == "--request-rate" && b.flags.get("--search-recipe") == nil // makes the phase an open loop
 		if !taken && (paths[path] || paths[strings.TrimPrefix(path, "phases.profiling.")]) {
 			b.fail(typed, problem.CodeConflict, "conflicts with "+occ.spelling+", which varies "+slices.Sorted(maps.Keys(paths))[0])
 			b.swept = slices.DeleteFunc(b.swept, func(s *occurrence) bool { return s == typed })

@@ -19,6 +19,8 @@ func TestRecipes(t *testing.T) {
 		"max-throughput-itl-sla --tpot-sla-ms 30 + --tpot-sla-ms=20",
 		"max-concurrency-under-sla --e2e-sla-ms 3000 + --e2e-sla-ms=2 --ttft-sla-ms=200 --itl-sla-ms=20 --tpot-sla-ms=20 --error-rate-sla=0.01 --search-style=monotonic --search-style=bo --search-style=optuna --search-style=grid",
 		"max-concurrency-under-sla --e2e-sla-ms 3000 --search-style grid + --concurrency-steps=4 --concurrency-max=8",
+		"max-rate-under-sla --ttft-sla-ms 200 + --rate-min=2 --rate-max=64 --search-style=grid --search-max-iterations=7",
+		"max-rate-under-sla --ttft-sla-ms 200 --search-style grid + --rate-steps=4",
 		"max-goodput-under-slo --ttft-sla-ms 500 --itl-sla-ms 15 --e2e-sla-ms 2000 + --slo-attainment-fraction=0.9 --concurrency-max=9",
 		"concurrency-ramp + --concurrency-steps=4 --degradation-threshold=0.5 --degradation-metric-tag=time_to_first_token --degradation-stat=p95",
 		"prefill-ttft-curve + --isl-min=64 --isl-max=512 --isl-steps=3",
@@ -114,6 +116,16 @@ func TestAutoRequests(t *testing.T) {
 			t.Errorf("%d requests of %d conversations, want %d", got, d.Benchmark.Datasets[0].Entries, want)
 		}
 	}
+	rates := mustFlags(t, "--search-recipe", "max-rate-under-sla", "--e2e-sla-ms", "5", "--concurrency", "64").Study()
+	for i, want := range []int64{1920, 30_000} { // 30 per concurrent session, or 30 s
+		d, _, err := rates.Cell(&rates.Search.Corners()[i], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := d.Benchmark.Phases[0]; *p.Requests != want || p.Type != "poisson" || *p.Rate != []float64{1, 1000}[i] || *p.Concurrency != 64 {
+			t.Errorf("%d requests of type %s at rate %v and concurrency %d, want %d", *p.Requests, p.Type, *p.Rate, *p.Concurrency, want)
+		}
+	}
 	ramp := mustFlags(t, "--search-recipe", "concurrency-ramp", "--concurrency-max", "100", "--concurrency-steps", "2").Study()
 	d, _, err := ramp.Cell(&ramp.Variations[1], 0)
 	if err != nil {
@@ -133,13 +145,14 @@ func TestSearchProblems(t *testing.T) {
 		{"--search-planner bayesian", "--search-planner: needs a sweep, for example --concurrency 1,2,4, or --search-recipe"},
 		{"--search-sla request_latency:p99:lt:5", "--search-sla: needs a sweep or a search, for example --concurrency 1,2,4, or --search-recipe"},
 		{"--search-sla request_latency:lt:5 --concurrency 1,2", `--search-sla: must be metric:statistic:operator:threshold, for example time_to_first_token:p95:lt:200, not "request_latency:lt:5"`},
-		{"--search-recipe best", "--search-recipe: must be one of max-throughput-ttft-sla, max-throughput-itl-sla, max-concurrency-under-sla, max-goodput-under-slo, concurrency-ramp, prefill-ttft-curve, decode-itl-curve, pareto-sweep, not best"},
+		{"--search-recipe best", "--search-recipe: must be one of max-throughput-ttft-sla, max-throughput-itl-sla, max-concurrency-under-sla, max-rate-under-sla, max-goodput-under-slo, concurrency-ramp, prefill-ttft-curve, decode-itl-curve, pareto-sweep, not best"},
 		{"--search-recipe concurrency-ramp --search-metric goodput --ttft-sla-ms 5", "--search-metric: conflicts with --search-recipe, which defines the search\n--ttft-sla-ms: the recipe concurrency-ramp does not use it"},
 		{"--search-recipe max-throughput-ttft-sla --ttft-sla-ms 5", "--search-recipe: the recipe max-throughput-ttft-sla measures tokens as they arrive and needs --streaming"},
 		{"--search-recipe concurrency-ramp --concurrency 4", "--concurrency: conflicts with --search-recipe, which varies phases.profiling.concurrency"},
 		{"--search-recipe concurrency-ramp --concurrency 4,5", "--concurrency: conflicts with --search-recipe, which varies phases.profiling.concurrency"},
 		{"--search-recipe concurrency-ramp --isl 4,5", "--isl: a list of values conflicts with --search-recipe"},
 		{"--search-recipe concurrency-ramp --search-max-iterations 5", "--search-max-iterations: the recipe concurrency-ramp does not use it"},
+		{"--search-recipe max-rate-under-sla --e2e-sla-ms 5 --request-rate 4", "--request-rate: conflicts with --search-recipe, which varies phases.profiling.rate"},
 		{"--streaming --search-recipe max-goodput-under-slo --ttft-sla-ms 5 --itl-sla-ms 5 --e2e-sla-ms 5 --goodput ttft:5", "--goodput: conflicts with --search-recipe, which sets the objectives itself"},
 		{"--search-space concurrency:1,8:int", "objectives is required"},
 		{"--search-space concurrency:10,1:int --search-max-iterations 5 --search-metric goodput --search-direction maximize", "--search-space: the lower end 10 must be less than the upper end 1"},

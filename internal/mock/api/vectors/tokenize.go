@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,12 +10,16 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/token"
 )
 
 // tokenized is a request for tokens, with its answer.
 type tokenized struct {
 	texts []string
-	ids   [][]int // of each text
+	ids   [][]int // of each text, with the special tokens
+	// before and after are the special tokens around each text.
+	before, after []int
+
 	tei   bool
 	strs  bool // the answer repeats the text of each token
 	batch bool // several texts were given
@@ -28,9 +33,11 @@ func NewTokenize() api.Protocol {
 
 func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
 	in := tokenized{strs: f.Boolean("return_token_strs")}
+	special := api.AddsSpecialTokens(f)
 	switch f.OneOf("messages", "inputs") {
 	case "messages":
 		in.texts, _ = api.Inputs(m, f)
+		special = f.Boolean("add_special_tokens") // the chat template adds its own
 	case "inputs":
 		in.texts, in.batch = f.Texts("inputs")
 		in.tei = true
@@ -40,10 +47,17 @@ func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
 	if f.Err != nil {
 		return in, nil
 	}
-	for _, text := range in.texts {
-		in.ids = append(in.ids, m.Vocabulary.Encode(text))
+	prompts := m.Read(in.texts)
+	for i, text := range in.texts {
+		ids := m.Vocabulary.Encode(text)
+		if special {
+			in.before, in.after = token.Framing(m.Options.Tokenizer)
+			ids = slices.Concat(in.before, ids, in.after)
+			prompts[i].Tokens = len(ids)
+		}
+		in.ids = append(in.ids, ids)
 	}
-	return in, m.Read(in.texts)
+	return in, prompts
 }
 
 func appendTokenized(dst []byte, x *api.Answer, in tokenized) []byte {
@@ -104,6 +118,10 @@ func (in *tokenized) appendTEI(dst []byte, m *api.Model) []byte {
 			piece := m.Vocabulary.Piece(id)
 			dst = fmt.Appendf(dst, `{"id":%d,"text":`, id)
 			dst = jsonappend.String(dst, piece)
+			if k < len(in.before) || k >= len(ids)-len(in.after) {
+				dst = append(dst, `,"special":true,"start":null,"stop":null}`...)
+				continue
+			}
 			dst = fmt.Appendf(dst, `,"special":false,"start":%d,"stop":%d}`, at, at+len(piece))
 			at += len(piece)
 		}
