@@ -101,7 +101,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
 	}
 	if poolOnly(given) {
-		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeShortRun, Detail: poolNote})
+		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodePoolOnly, Detail: poolNote})
 	}
 	return withExitCode(p.Run(ctx))
 }

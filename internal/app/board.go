@@ -142,13 +142,17 @@ func (b *board) series(ctx context.Context, r *run.Run, out *dashboard.Snapshot)
 		return err
 	}
 	from, tens := dashboard.SeriesFrom(out.Elapsed)
+	to, tensTo := dashboard.SeriesTo(out.Elapsed)
 	for _, part := range []struct {
 		to **wire.Timeseries
 		q  series.Query
 	}{
-		{to: &out.Seconds, q: series.Query{Metrics: metrics, Step: 1, From: from}},
-		{to: &out.Tens, q: series.Query{Metrics: metrics, Step: dashboard.Window, From: tens}},
+		{to: &out.Seconds, q: series.Query{Metrics: metrics, Step: 1, From: from, To: to}},
+		{to: &out.Tens, q: series.Query{Metrics: metrics, Step: dashboard.Window, From: tens, To: tensTo}},
 	} {
+		if part.q.To == 0 {
+			continue
+		}
 		s, err := b.history.Series(ctx, r.ID, part.q)
 		if err != nil {
 			return err

@@ -112,9 +112,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	cells.from = a.engine
 	stopped := make(chan error, 1) // one value, so that the goroutine never blocks
 	go func() { stopped <- a.run(ctx) }()
-	for _, w := range o.warnings {
-		o.log.Warn().Msg(w.Detail)
-	}
+	o.warn(func(w bench.Warning) bool { return o.Document.Study() != nil || w.Code != problem.CodeShortRun })
 	for _, d := range o.Document.Defaulted() {
 		o.log.Debug().Stringer("default", d).Send()
 	}
@@ -122,6 +120,9 @@ func (o *oneShot) run(ctx context.Context) error {
 	if err == nil {
 		if rt.APIPort == nil { // else clients may still read from the folder
 			o.Folder.rename(&o.Document.Benchmark, ended.Models)
+		}
+		if ended.Study == nil && ended.Summary != nil && ended.Summary.Requests > 0 { // else there are no percentiles
+			o.warn(func(w bench.Warning) bool { return w.Code == problem.CodeShortRun })
 		}
 		if ended.Study != nil {
 			err = o.reportStudy(ended, a.studies.Report(ended.ID))
@@ -133,6 +134,15 @@ func (o *oneShot) run(ctx context.Context) error {
 	}
 	cancel()
 	return errors.Join(err, <-stopped)
+}
+
+// warn logs the warnings about the document that are due.
+func (o *oneShot) warn(due func(bench.Warning) bool) {
+	for _, w := range o.warnings {
+		if due(w) {
+			o.log.Warn().Msg(w.Detail)
+		}
+	}
 }
 
 // listen opens the port of the API, if the run has one. Other machines may only read,

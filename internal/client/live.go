@@ -25,10 +25,10 @@ func (l Live) Errors(ctx context.Context) (*wire.Errors, error) {
 	return decoded[wire.Errors](l.Client.get(ctx, runPath(l.ID, "/errors"), nil))
 }
 
-// Timeseries returns time series of metrics from a second of the run on, with points of
+// Timeseries returns time series of metrics between two seconds of the run, with points of
 // step seconds.
-func (l Live) Timeseries(ctx context.Context, metrics []string, step, from int64) (*wire.Timeseries, error) {
+func (l Live) Timeseries(ctx context.Context, metrics []string, step, from, to int64) (*wire.Timeseries, error) {
 	return decoded[wire.Timeseries](l.Client.get(ctx, runPath(l.ID, "/timeseries"), url.Values{
-		"metric": {strings.Join(metrics, ",")}, "step": {strconv.FormatInt(step, 10) + "s"}, "from": {strconv.FormatInt(from, 10)},
+		"metric": {strings.Join(metrics, ",")}, "step": {strconv.FormatInt(step, 10) + "s"}, "from": {strconv.FormatInt(from, 10)}, "to": {strconv.FormatInt(to, 10)},
 	}))
 }

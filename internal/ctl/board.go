@@ -78,8 +78,12 @@ func (w *watcher) measured(ctx context.Context, out *dashboard.Snapshot) error {
 	}
 	out.Errors = *e
 	from, tens := dashboard.SeriesFrom(out.Elapsed)
-	if out.Seconds, err = live.Timeseries(ctx, dashboard.Series(), 1, from); err == nil {
-		out.Tens, err = live.Timeseries(ctx, dashboard.Series(), dashboard.Window, tens)
+	to, tensTo := dashboard.SeriesTo(out.Elapsed)
+	if to > 0 {
+		out.Seconds, err = live.Timeseries(ctx, dashboard.Series(), 1, from, to)
+	}
+	if err == nil && tensTo > 0 {
+		out.Tens, err = live.Timeseries(ctx, dashboard.Series(), dashboard.Window, tens, tensTo)
 	}
 	return err
 }

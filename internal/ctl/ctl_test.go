@@ -13,8 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/client"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Where server and token come from: flags, then variables, then the context, whose token
@@ -209,5 +213,28 @@ models/0       m  null
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
+	}
+}
+
+// TestGetFields: what is said of a run is broken between words, and said once.
+func TestGetFields(t *testing.T) {
+	const reason = "the load generator was short of CPU: its timers fired late, off by up to 59 ms (limit 1.0 ms): time_to_first_token"
+	r := &client.Run{Run: wire.Run{
+		ID: "01a2", Client: &run.ClientVerdict{Verdict: verdict.Invalid, Reasons: []verdict.Reason{{Level: verdict.Invalid, Message: reason}}},
+		Summary:  &run.Summary{Requests: 3},
+		Warnings: []bench.Warning{{Code: "client-invalid", Detail: reason}, {Code: "http2", Detail: "another"}},
+	}}
+	var out bytes.Buffer
+	if err := printFields(&out, 60, describe(r, time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for line := range strings.Lines(text) {
+		if len(line) > 61 {
+			t.Errorf("a line of %d columns: %s", len(line)-1, line)
+		}
+	}
+	if flat := strings.Join(strings.Fields(text), " "); strings.Count(flat, reason) != 1 || !strings.Contains(flat, "Warning http2: another") {
+		t.Errorf("the reason is not there once, between words:\n%s", text)
 	}
 }

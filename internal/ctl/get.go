@@ -50,7 +50,7 @@ func printRun(s *session, r *client.Run) error {
 		_, err := fmt.Fprintln(s.out, r.ID)
 		return err
 	}
-	return printFields(s.out, describe(r, time.Now()))
+	return printFields(s.out, widthOf(s.cmd), describe(r, time.Now()))
 }
 
 // describe returns what people want to know of a run.
@@ -90,6 +90,9 @@ func describe(r *client.Run, now time.Time) []field {
 	}
 	out = append(out, summaryFields(r)...)
 	for _, w := range r.Warnings {
+		if r.Client != nil && strings.Contains(verdict.Why(r.Client.Reasons), w.Detail) {
+			continue // the field Client has it
+		}
 		out = append(out, field{"Warning", w.Code + ": " + w.Detail})
 	}
 	if r.Artifacts.Ready {

@@ -160,15 +160,20 @@ func lines(grid [][]string, columns []column, shown, widths []int, width int) st
 // field is a line of a description.
 type field struct{ name, value string }
 
-// printFields prints the fields that have a value, aligned.
-func printFields(w io.Writer, fields []field) error {
+// printFields prints the fields that have a value, aligned, in at most columns columns
+// (0 = no limit).
+func printFields(w io.Writer, columns int, fields []field) error {
 	fields = slices.DeleteFunc(fields, func(f field) bool { return f.value == "" })
 	width := 0
 	for _, f := range fields {
 		width = max(width, len(f.name))
 	}
 	for _, f := range fields {
-		value := strings.ReplaceAll(f.value, "\n", "\n"+strings.Repeat(" ", width+gap))
+		value := f.value
+		if room := columns - width - gap; columns > 0 && room > 0 {
+			value = export.Wrap(value, room)
+		}
+		value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", width+gap))
 		if _, err := fmt.Fprintf(w, "%-*s%s\n", width+gap, f.name, value); err != nil {
 			return err
 		}

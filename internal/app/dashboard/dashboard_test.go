@@ -93,6 +93,22 @@ func troubled() Snapshot {
 	return s
 }
 
+// draining is a run without a name whose last responses take longer than its phase.
+func draining() Snapshot {
+	s := running()
+	s.Run.Name = ""
+	p := &s.Phases[1]
+	p.ExpectedDuration, p.State, p.RequestsETA = new(60.0), "draining", nil
+	return s
+}
+
+// exporting is a run that has ended and writes its files.
+func exporting() Snapshot {
+	s := running()
+	s.Run.State = bench.StateExporting
+	return s
+}
+
 // sweep is a study with two cells that have ended.
 func sweep() Snapshot {
 	s := running()
@@ -131,6 +147,10 @@ func TestScreens(t *testing.T) {
 		{"troubled_wide", view{width: 160, height: 45, snapshot: troubled(), log: logOf("12:00:00 WRN one")}},
 		{"lost", view{width: 80, height: 12, leaves: true, note: "connection lost", snapshot: running()}},
 		{"stopping", view{width: 80, height: 12, interrupted: 1, snapshot: running()}},
+		{"draining", view{width: 80, height: 24, snapshot: draining()}},
+		{"running_120x40", view{width: 120, height: 40, snapshot: running()}},
+		{"exporting", view{width: 80, height: 12, snapshot: exporting()}},
+		{"log_empty", view{width: 80, height: 6, page: logLines, snapshot: running()}},
 		{"errors", view{width: 80, height: 8, page: errorList, snapshot: troubled()}},
 		{"log", view{width: 80, height: 6, page: logLines, snapshot: running(), log: logOf("a", "b", "c", "d", "e")}},
 		{"help", view{width: 80, height: 24, page: help, snapshot: running()}},

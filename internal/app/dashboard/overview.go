@@ -193,8 +193,9 @@ func (v *view) phase(p *wire.Phase) string {
 		if p.RequestsEndNS != nil {
 			end = *p.RequestsEndNS
 		}
-		text += "  " + terminal.Clock(time.Duration(end-*p.StartNS))
-		if p.ExpectedDuration != nil {
+		took := time.Duration(end - *p.StartNS)
+		text += "  " + terminal.Clock(took)
+		if p.ExpectedDuration != nil && took <= seconds(*p.ExpectedDuration) { // the last responses take longer
 			text += " of " + terminal.Clock(seconds(*p.ExpectedDuration))
 		}
 	}
@@ -208,14 +209,22 @@ func (v *view) phase(p *wire.Phase) string {
 	return v.bar(p.PhaseName, done, text)
 }
 
-// now returns the value of the last 10 s; while there is none, that of the last second.
-func (v *view) now(metric, statistic string) *float64 {
-	for _, t := range []*wire.Timeseries{v.snapshot.Tens, v.snapshot.Seconds} {
-		if x, ok := latest(t, metric, statistic); ok {
-			return &x
-		}
+// recent returns the newest value of a series: that of the last ten seconds that are over,
+// before there are any that of the last second.
+func (v *view) recent(metric, statistic string) *float64 {
+	t, _ := v.recentSeries()
+	if x, ok := latest(t, metric, statistic); ok {
+		return &x
 	}
 	return nil
+}
+
+// recentSeries returns the time series of recent values, and the seconds of its points.
+func (v *view) recentSeries() (t *wire.Timeseries, span int) {
+	if s := v.snapshot.Tens; s != nil && len(column(s, "in_flight", "avg")) > 0 {
+		return s, Window
+	}
+	return v.snapshot.Seconds, 1
 }
 
 // figure formats a number; nil is a dash.
@@ -243,41 +252,46 @@ func (v *view) rates(width int, curves bool) []string {
 		}
 		return line
 	}
-	var offered, waiting, lag string
+	var offered, inFlight, lag string
+	_, span := v.recentSeries()
 	if s.Load != nil && s.Load.OfferedRate != nil {
 		offered = export.Figure(*s.Load.OfferedRate) + " offered"
 	}
-	var inFlight *float64
 	if p := s.phase(); p != nil {
-		inFlight = new(float64(p.InFlight))
+		inFlight = fmt.Sprintf("%d now", p.InFlight)
 		if p.Arrivals != nil && p.Arrivals.Waiting > 0 {
-			waiting = fmt.Sprintf("%d waiting", p.Arrivals.Waiting)
+			inFlight += fmt.Sprintf(", %d waiting", p.Arrivals.Waiting)
 		}
 	}
-	if x := v.now("schedule_lag", "p99"); x != nil {
+	if x := v.recent("schedule_lag", "p99"); x != nil {
 		lag = "schedule lag " + figure(x) + " ms"
 	}
 	client := "client CPU %"
 	return []string{
-		v.heading(pad("Rates", label)+fmt.Sprintf("%*s%*s", number, "last 10 s", number, "whole run"), width),
-		row("requests/s", v.now("requests_completed", "rate"), s.Metrics["request_throughput"].Avg, offered, "requests_completed", "rate"),
-		row("output tokens/s", v.now("output_tokens", "rate"), s.Metrics["output_token_throughput"].Avg, "", "output_tokens", "rate"),
-		row("in flight", inFlight, nil, waiting, "in_flight", "avg"),
-		row(client, v.now("client_cpu", "avg"), nil, lag, "client_cpu", "avg"),
+		v.heading(pad("Rates", label)+fmt.Sprintf("%*s%*s", number, fmt.Sprintf("last %d s", span), number, "whole run"), width),
+		row("requests/s", v.recent("requests_completed", "rate"), s.Metrics["request_throughput"].Avg, offered, "requests_completed", "rate"),
+		row("output tokens/s", v.recent("output_tokens", "rate"), s.Metrics["output_token_throughput"].Avg, "", "output_tokens", "rate"),
+		row("in flight", v.recent("in_flight", "avg"), s.Metrics["effective_concurrency"].Avg, inFlight, "in_flight", "avg"),
+		row(client, v.recent("client_cpu", "avg"), nil, lag, "client_cpu", "avg"),
 	}
 }
 
 // latencies shows the table of latencies.
 func (v *view) latencies(width int) []string {
-	const label, number, both = 16, 9, 72
+	label, number := 16, 9
+	const both, narrow = 59, 72
+	if width < narrow {
+		label, number = 11, 8
+	}
 	recent := func(tag string) []*float64 {
-		return []*float64{v.now(tag, "p50"), v.now(tag, "p90"), v.now(tag, "p99")}
+		return []*float64{v.recent(tag, "p50"), v.recent(tag, "p90"), v.recent(tag, "p99")}
 	}
 	whole := func(tag string) []*float64 {
 		m := v.snapshot.Metrics[tag]
 		return []*float64{m.P50, m.P90, m.P99}
 	}
-	title, head, values := "Latency, ms", []string{"10s p50", "10s p90", "10s p99"}, recent
+	_, span := v.recentSeries()
+	title, head, values := "Latency, ms", []string{fmt.Sprintf("%ds p50", span), fmt.Sprintf("%ds p90", span), fmt.Sprintf("%ds p99", span)}, recent
 	switch {
 	case v.whole:
 		title, head = "Whole run, ms", []string{"avg", "p50", "p90", "p95", "p99", "max"}
@@ -320,6 +334,7 @@ func (v *view) charts(width, lines int) []string {
 		{"in flight", "in_flight", "avg"},
 	}
 	const most = 8 // lines of a curve
+	_, span := v.recentSeries()
 	var out []string
 	for i, c := range charts {
 		height := min(most, (lines-len(out))/(len(charts)-i)-1)
@@ -333,7 +348,7 @@ func (v *view) charts(width, lines int) []string {
 				top = x
 			}
 		}
-		out = append(out, v.heading(fmt.Sprintf("%s  now %s, highest %s", c.title, figure(v.now(c.metric, c.statistic)), export.Figure(top)), width))
+		out = append(out, v.heading(fmt.Sprintf("%s  last %d s %s, highest second %s", c.title, span, figure(v.recent(c.metric, c.statistic)), export.Figure(top)), width))
 		for _, line := range graph(values, width, height, v.ascii) {
 			out = append(out, colored(lipgloss.Cyan, line))
 		}
@@ -357,9 +372,12 @@ func (v *view) faults(width, most int) []string {
 // objectives shows how far the objectives are met.
 func (v *view) objectives(width int) []string {
 	const prefix = "slo_attainment."
-	var parts []string
+	var out []string
+	add := func(value, text string) {
+		out = append(out, ansi.Truncate(fmt.Sprintf("%11s  %s", value, text), width, v.ellipsis()))
+	}
 	if g := v.snapshot.Metrics["goodput"].Avg; g != nil {
-		parts = append(parts, "goodput "+export.Figure(*g)+"/s")
+		add(export.Figure(*g)+"/s", "goodput: requests that met all of them")
 	}
 	var tags []string
 	for tag := range v.snapshot.Metrics {
@@ -370,13 +388,13 @@ func (v *view) objectives(width int) []string {
 	slices.Sort(tags)
 	for _, tag := range tags {
 		if m := v.snapshot.Metrics[tag]; m.Avg != nil {
-			parts = append(parts, strings.TrimPrefix(tag, prefix)+" met by "+export.Figure(100**m.Avg)+" %")
+			add(export.Figure(100**m.Avg)+" %", "met "+strings.TrimPrefix(tag, prefix))
 		}
 	}
-	if len(parts) == 0 {
+	if len(out) == 0 {
 		return nil
 	}
-	return []string{v.heading("Objectives", width), ansi.Truncate(strings.Join(parts, "   "), width, v.ellipsis())}
+	return append([]string{v.heading("Objectives of each request", width)}, out...)
 }
 
 // warnings shows the first warnings of the run.

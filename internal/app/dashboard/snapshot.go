@@ -38,6 +38,13 @@ func SeriesFrom(elapsed time.Duration) (seconds, tens int64) {
 	return max(0, now-Span), max(0, now-2*Window) / Window * Window
 }
 
+// SeriesTo returns where they end: no later than the other numbers of the snapshot, so that
+// the last seconds are not newer than the whole run. 0 = there is no point yet.
+func SeriesTo(elapsed time.Duration) (seconds, tens int64) {
+	now := int64(elapsed.Seconds())
+	return now, now / Window * Window
+}
+
 // Series returns the names of the metrics of both time series.
 func Series() []string {
 	return []string{

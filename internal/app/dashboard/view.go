@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"strings"
@@ -98,6 +99,9 @@ func (v *view) heading(title string, width int) string {
 	if v.ascii {
 		rule = "-"
 	}
+	if lipgloss.Width(title)+1 >= width {
+		return bold(title)
+	}
 	return bold(title) + " " + faint(strings.Repeat(rule, max(0, width-lipgloss.Width(title)-1)))
 }
 
@@ -125,11 +129,12 @@ func (v *view) header() []string {
 	if s.Study != nil && s.Study.Name != "" {
 		name = s.Study.Name
 	}
-	if name == "" {
-		name = r.ID
+	named := name != ""
+	if !named {
+		name = cmp.Or(strings.Join(r.Models, ", "), r.ID)
 	}
 	right := v.state(state) + "  " + terminal.Clock(s.Elapsed)
-	if p := s.phase(); p != nil && p.RequestsETA != nil && r.State == bench.StateRunning {
+	if p := s.phase(); p != nil && p.RequestsETA != nil && *p.RequestsETA > 0 && r.State == bench.StateRunning {
 		right += faint(" left ") + terminal.Clock(seconds(*p.RequestsETA))
 	}
 	first := v.spread(bold(plain(name)), right, v.width)
@@ -137,9 +142,9 @@ func (v *view) header() []string {
 	if v.height < least {
 		return []string{first}
 	}
-	what := strings.Join(r.Models, ", ")
-	if r.Endpoint != "" {
-		what += "  " + r.Endpoint
+	what := r.Endpoint
+	if named {
+		what = strings.TrimSpace(strings.Join(r.Models, ", ") + "  " + r.Endpoint)
 	}
 	if r.Streaming {
 		what += ", streaming"
@@ -175,9 +180,12 @@ func (v *view) footer() string {
 	case v.interrupted > 1:
 		quit = "exit at once"
 	}
-	keys := []string{"q " + quit, "? help", "w whole run", "e errors", "l log"}
+	keys := []string{"? help", "w whole run", "e errors", "l log"}
 	if v.page != overview {
-		keys = append(keys[:1], "esc back")
+		keys = []string{"esc back"}
+	}
+	if r := v.snapshot.Run; v.leaves || r == nil || r.State != bench.StateExporting && !r.State.Terminal() {
+		keys = append([]string{"q " + quit}, keys...)
 	}
 	return faint(strings.Join(keys, "   "))
 }
@@ -197,7 +205,7 @@ func (v *view) help() []string {
 		"  ?, Esc     this help, back",
 		"",
 		bold("Numbers"),
-		"  Rates are of the last 10 s and of the whole run, latencies are in ms.",
+		"  Rates are of the last 10 s that are over and of the whole run; latencies are in ms.",
 		"  Curves have one column per second, the newest on the right, from 0 up.",
 		"  TTFT: time to first token. ITL: time between tokens. p99: 99 % are faster.",
 		"  A line that begins with ! says why numbers cannot be trusted.",
@@ -256,5 +264,8 @@ func errorLine(g *wire.ErrorGroup) string {
 // logTail returns the last lines of the log.
 func (v *view) logTail(room int) []string {
 	lines, _ := v.log.all()
+	if len(lines) == 0 && v.page == logLines {
+		return []string{"no log lines yet"}
+	}
 	return lines[max(0, len(lines)-room):]
 }

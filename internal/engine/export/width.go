@@ -24,6 +24,10 @@ func truncate(s string, width int, tail string) string { return cells().Truncate
 // Fit makes text of any origin one line of at most width columns.
 func Fit(text string, width int) string { return truncate(Printable(text), width, "...") }
 
+// Wrap makes text of any origin lines of at most width columns, broken between words; its
+// own lines stay apart.
+func Wrap(text string, width int) string { return wrap(PrintableLines(text), width) }
+
 // withoutStyle removes ANSI renditions ("\x1b[…m").
 func withoutStyle(s string) string {
 	for {

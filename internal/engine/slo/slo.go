@@ -70,12 +70,16 @@ func Parse(text string, short map[string]string) (Objective, error) {
 		for _, d := range catalogue.Defs() {
 			tags = append(tags, d.Tag)
 		}
-		return Objective{}, fmt.Errorf("%q is not a metric%s", name, suggest.DidYouMean(name, tags))
+		return Objective{}, fmt.Errorf("%q is not a metric%s", name, suggestion(name, tags))
+	}
+	scalar := (def.Kind == catalogue.Aggregate || def.Kind == catalogue.Derived) && !strings.HasPrefix(o.Tag, "adj_")
+	if m[1] == "" && !scalar {
+		o.Text = fmt.Sprintf("avg(%s) %s %s%s", name, o.Op, m[5], m[6])
 	}
 	if o.Stat, ok = metric.ParseStat(cmp.Or(m[1], metric.Avg.String())); !ok {
 		return Objective{}, fmt.Errorf("%q is not a statistic, use one of %s", m[1], strings.Join(metric.StatNames(), ", "))
 	}
-	if scalar := def.Kind == catalogue.Aggregate || def.Kind == catalogue.Derived; scalar && o.Stat != metric.Avg && !strings.HasPrefix(o.Tag, "adj_") {
+	if scalar && o.Stat != metric.Avg {
 		return Objective{}, fmt.Errorf("%s has one value, not a distribution: write %s %s %s", o.Tag, o.Tag, o.Op, m[5]+m[6])
 	}
 	number, err := strconv.ParseFloat(m[5], 64)
@@ -88,6 +92,21 @@ func Parse(text string, short map[string]string) (Objective, error) {
 	}
 	o.Limit = number * factor
 	return o, nil
+}
+
+// suggestion returns the metrics that a wrong name probably means: those of the headline
+// that contain it, or else the nearest one.
+func suggestion(name string, tags []string) string {
+	var usual []string
+	for _, tag := range []string{"request_throughput", "output_token_throughput", "request_latency", "request_error_rate"} {
+		if len(name) > 3 && strings.Contains(tag, strings.ToLower(name)) {
+			usual = append(usual, strconv.Quote(tag))
+		}
+	}
+	if len(usual) > 0 {
+		return "; did you mean " + strings.Join(usual, " or ") + "?"
+	}
+	return suggest.DidYouMean(name, tags)
 }
 
 // convert returns the factor from a unit to that of a metric.

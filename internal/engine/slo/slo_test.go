@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]Objective{
 		"p99(time_to_first_token) < 500ms": {Tag: "time_to_first_token", Stat: metric.P99, Op: Less, Limit: 500},
 		" p99_9( TTFT )<=0.5 s":            {Text: "p99_9( TTFT )<=0.5 s", Tag: "time_to_first_token", Stat: metric.P999, Op: LessEqual, Limit: 500},
+		"ttft < 5":                         {Text: "avg(ttft) < 5", Tag: "time_to_first_token", Stat: metric.Avg, Op: Less, Limit: 5},
 		"request_error_rate < 1%":          {Tag: "request_error_rate", Stat: metric.Avg, Op: Less, Limit: 1},
 		"request_throughput ≥ 12.5":        {Tag: "request_throughput", Stat: metric.Avg, Op: GreaterEqual, Limit: 12.5},
 		"max(adj_request_latency)>1min":    {Tag: "adj_request_latency", Stat: metric.Max, Op: Greater, Limit: 60000},
@@ -33,6 +34,7 @@ func TestParse(t *testing.T) {
 		"":                          `"" is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms`,
 		"p99(ttft) = 5":             `"p99(ttft) = 5" is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms`,
 		"p99(time_to_frst_token)<5": `"time_to_frst_token" is not a metric; did you mean "time_to_first_token"?`,
+		"throughput > 1":            `"throughput" is not a metric; did you mean "request_throughput" or "output_token_throughput"?`,
 		"p98(ttft) < 5":             `"p98" is not a statistic, use one of `,
 		"p99(goodput) > 5":          `goodput has one value, not a distribution: write goodput > 5`,
 		"p99(ttft) < 1.2.3":         `"1.2.3" is not a number`,

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -192,5 +193,5 @@ func (s *Stream) withhold(reason string, tags ...string) {
 	for _, tag := range tags {
 		s.Withheld[tag] = Withheld{Reason: reason}
 	}
-	s.Message += "; per-token percentiles are withheld because they would measure that and not the model"
+	s.Message += "; the percentiles of " + strings.Join(tags, ", ") + " are withheld because they would measure that and not the model"
 }

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +178,9 @@ func TestStreams(t *testing.T) {
 				t.Errorf("class %s with %d buffered, want %s with %d (%+v)", s.Class, s.Buffered, tt.class, tt.buffered, s)
 			}
 			w, ok := s.Withheld["inter_chunk_latency"]
+			if named := strings.Contains(s.Message, "the percentiles of inter_chunk_latency, time_to_second_token"); named != tt.withheld {
+				t.Errorf("the message does not name what is withheld: %s", s.Message)
+			}
 			if ok != tt.withheld || (ok && w.Reason == "") {
 				t.Errorf("withheld: %v, want %v", s.Withheld, tt.withheld)
 			}

@@ -29,13 +29,10 @@ func table(rows [][]string) []byte {
 	return out.Bytes()
 }
 
-// decimals formats a number; not a number is empty.
+// decimals formats a number; what is none, or infinite, is empty.
 func decimals(v float64, digits int) string {
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return ""
-	case math.IsInf(v, 1):
-		return "inf"
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }

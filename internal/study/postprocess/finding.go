@@ -27,17 +27,29 @@ func Findings(p *sweep.PostProcess, done []cell.Outcome) []string {
 	return nil
 }
 
+// leastForKnee is the number of values from which on there is a sentence about the knee: two
+// make the baseline, and two show what comes after it.
+const leastForKnee = 4
+
 func finding(p *sweep.PostProcess, found object) string {
 	name := sweep.Name(p.Params.SweptParam)
 	switch p.Handler {
 	case sweep.DegradationKnee:
 		metric := p.Params.MetricTag + " " + p.Params.Stat
 		share := fmt.Sprintf("%.4g %%", 100*p.Params.ThresholdPct)
+		all := found["all_points"].([]object)
+		if len(all) < leastForKnee {
+			return fmt.Sprintf("Not enough values for a knee: %s was measured at %d of %s; %d are needed, two of them for the baseline", metric, len(all), name, leastForKnee)
+		}
+		if found["knee_"+name] == all[1][name] {
+			return fmt.Sprintf("No knee: %s differs by more than %s between the two lowest values of %s (%.4g and %.4g), which are the baseline; send more requests, or repeat the runs (--num-profile-runs)",
+				metric, share, name, all[0][p.Params.Stat], all[1][p.Params.Stat])
+		}
 		if at, is := found["knee_"+name], found["knee_"+p.Params.Stat]; at != nil {
 			return fmt.Sprintf("Knee: from %s %v on, %s is more than %s above its baseline (%.4g, baseline %.4g)",
 				name, at, metric, share, is, found["baseline_"+p.Params.Stat])
 		}
-		return fmt.Sprintf("No knee: %s stays within %s of its baseline", metric, share)
+		return fmt.Sprintf("No knee up to %s %v, the largest value measured: %s stays within %s of its baseline", name, all[len(all)-1][name], metric, share)
 	case sweep.SLABreach:
 		holds, breaks := found["max_passing_"+name], found["first_failing_"+name]
 		switch {

@@ -76,6 +76,28 @@ func TestDistorted(t *testing.T) {
 	}
 }
 
+// The sentence about a knee says no more than the values do.
+func TestKneeFindings(t *testing.T) {
+	p := sweep.PostProcess{Handler: sweep.DegradationKnee, Params: sweep.PostParams{SweptParam: concurrency, MetricTag: "request_latency", Stat: "p99", ThresholdPct: 0.2}}
+	for _, tt := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{10, 10, 11}, "Not enough values for a knee: request_latency p99 was measured at 3 of concurrency; 4 are needed, two of them for the baseline"},
+		{[]float64{10, 10, 11, 11}, "No knee up to concurrency 8, the largest value measured: request_latency p99 stays within 20 % of its baseline"},
+		{[]float64{10, 10, 11, 40}, "Knee: from concurrency 8 on, request_latency p99 is more than 20 % above its baseline (40, baseline 10)"},
+		{[]float64{19.5, 33, 20, 21}, "No knee: request_latency p99 differs by more than 20 % between the two lowest values of concurrency (19.5 and 33), which are the baseline; send more requests, or repeat the runs (--num-profile-runs)"},
+	} {
+		var done []cell.Outcome
+		for i, v := range tt.values {
+			done = append(done, outcome(at(concurrency, 1<<i), stats{"request_latency/p99": v}))
+		}
+		if got := Findings(&p, done); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%v: %q, want %q", tt.values, got, tt.want)
+		}
+	}
+}
+
 // Every handler gives AIPerf's file; the values are computed by hand.
 func TestContent(t *testing.T) {
 	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 100}}

@@ -39,6 +39,7 @@ const (
 	CodeExposed     = "exposed-secret"   // warning: other users of the machine can see it
 	CodeNoEffect    = "no-effect"        // warning: AIPerf's field or flag that means nothing here
 	CodeShortRun    = "short-run"        // warning: too few requests for some statistics
+	CodePoolOnly    = "pool-only"        // warning: the number of prompts is given, that of requests is not
 )
 
 // Problem is one thing that is wrong with a document or a command line, or

@@ -17,7 +17,7 @@ func curveRows() []Row {
 			Def: Def{
 				Tag: "effective_decode_throughput", Header: "Effective Decode Throughput",
 				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap.",
+				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap. Its maximum is that of an instant: between two events that arrived some microseconds apart it is a hundred thousand tokens per second; `max_100ms` is what the server sustained.",
 			},
 			unit: inTPS, Curve: timeline.DecodeRate,
 		},
