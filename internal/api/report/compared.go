@@ -83,7 +83,7 @@ func (c *content) deltas(names []string) table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.More = "better, worse and different: the 95 % confidence intervals of both runs have no value in common. ~: they overlap. Without a word: at least one value has no interval."
+	t.More = fmt.Sprintf("better, worse and different: the 95 %% confidence intervals of both runs have no value in common. ~: they overlap. =: the values differ by at most %g %%. Without a word: at least one value has no interval, or the load generator distorted it.", 100*compare.MinEffect)
 	return t
 }
 
@@ -105,7 +105,9 @@ func delta(v *compare.Value) string {
 		return out + " " + string(*v.Verdict)
 	case compare.Overlap:
 		return out + " ~"
-	case compare.Equal, compare.Unknown:
+	case compare.Equal:
+		return out + " ="
+	case compare.Unknown:
 	}
 	return out
 }
