@@ -50,8 +50,8 @@ func (d *results) title(what string, shown, of int) string {
 	} else if of > 0 {
 		about = append(about, fmt.Sprintf("%d requests", of))
 	}
-	if r.invalid {
-		about = append(about, "INVALID: the client did not keep up")
+	if warning := r.warning(); warning != "" {
+		about = append(about, warning)
 	}
 	return strings.Join(about, " · ")
 }
