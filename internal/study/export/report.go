@@ -86,27 +86,30 @@ func (r *Report) aggregated(outcomes []cell.Outcome) []aggregate.Cell {
 }
 
 // Compare compares the rows by the numbers that decide in the study.
-func (r *Report) Compare() aggregate.Comparison { return aggregate.Compare(r.Rows(), r.judged()) }
+func (r *Report) Compare() aggregate.Comparison {
+	return aggregate.Compare(r.Rows(), r.objectives(), r.Study.Sweep != nil && len(r.Study.Sweep.SLAFilters) > 0)
+}
 
-// judged returns the metrics of conditions and objectives.
-func (r *Report) judged() []string {
-	var tags []string
+// objectives returns the metrics that the study optimizes, or repeats runs for.
+func (r *Report) objectives() []string {
 	switch s := r.Study; {
 	case s.Search != nil:
-		return s.Search.Options.Judged()
-	case s.Sweep != nil:
-		for _, f := range s.Sweep.SLAFilters {
-			tags = append(tags, f.MetricTag)
-		}
-	case s.MultiRun.Convergence != nil:
-		tags = append(tags, s.MultiRun.Convergence.Metric)
+		return s.Search.Options.Optimized()
+	case s.Sweep == nil && s.MultiRun.Convergence != nil:
+		return []string{s.MultiRun.Convergence.Metric}
 	}
-	return tags
+	return nil
 }
 
 // Used returns the metrics that decide whether a run of the study counts.
 func (r *Report) Used() []string {
-	if tags := r.judged(); len(tags) > 0 {
+	tags := r.objectives()
+	if r.Study.Sweep != nil {
+		for _, f := range r.Study.Sweep.SLAFilters {
+			tags = append(tags, f.MetricTag)
+		}
+	}
+	if len(tags) > 0 {
 		return tags
 	}
 	best := r.Compare()
