@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/postprocess"
+	"aiperfd/internal/study/search"
 )
 
 // Report is everything that is known about a study that has ended, or was cancelled.
@@ -45,8 +46,8 @@ func (r *Report) Cells() []aggregate.Cell {
 }
 
 // Rows returns the aggregated values, in the order in which they were first measured: the
-// probes of one value are one row. What a search says of its boundary decides what is feasible
-// there.
+// probes of one value are one row. What a boundary search says of its boundary decides what is
+// feasible there.
 func (r *Report) Rows() []aggregate.Cell {
 	if r.rows != nil {
 		return r.rows
@@ -61,8 +62,8 @@ func (r *Report) Rows() []aggregate.Cell {
 		merged = append(merged, o)
 	}
 	r.rows = r.aggregated(merged)
-	if r.Study.Search != nil {
-		found := r.Study.Search.Summarize(r.Outcomes).Boundary
+	if s := r.Study.Search; s != nil && s.Options.Algorithm != search.Bayesian { // an optimization judges each value by itself
+		found := s.Summarize(r.Outcomes).Boundary
 		for i := range r.rows {
 			edge, beyond := found.Place(&r.rows[i].Variation)
 			if r.rows[i].Beyond = beyond; edge { // its probes may differ in what they keep
