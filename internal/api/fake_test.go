@@ -262,7 +262,7 @@ func testMetrics() metric.Results {
 	}
 	count := metric.Result{Def: &catalogue.Def{Tag: "request_count", Header: "Request Count", Unit: "requests", Flags: catalogue.LargerIsBetter}}
 	count.Set(metric.Avg, 500)
-	rate := metric.Result{Def: &catalogue.Def{Tag: "request_throughput", Header: "Request Throughput", Unit: "requests/sec", Flags: catalogue.LargerIsBetter}}
+	rate := metric.Result{Def: &catalogue.Def{Tag: "request_throughput", Better: catalogue.Higher, Header: "Request Throughput", Unit: "requests/sec", Flags: catalogue.LargerIsBetter}}
 	rate.Set(metric.Avg, 11.87)
 	secret := metric.Result{Def: &catalogue.Def{Tag: "internal_thing", Header: "Internal", Unit: "ms", Flags: catalogue.Internal}}
 	secret.Set(metric.Avg, 1)

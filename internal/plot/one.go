@@ -53,8 +53,8 @@ func (d *results) title(what string, shown, of int) string {
 	if r.partial != "" && of > 0 {
 		about = append(about, r.partial)
 	}
-	if r.invalid {
-		about = append(about, "INVALID: the client did not keep up")
+	if warning := r.warning(); warning != "" {
+		about = append(about, warning)
 	}
 	return strings.Join(about, " · ")
 }

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/verdict"
 )
 
 // writeRun writes the files of a run in which request i takes latency + i milliseconds.
@@ -237,6 +238,29 @@ func TestSeveralRuns(t *testing.T) {
 	}
 	if got := strings.Join(out.Skipped, " "); got != "ttft_vs_throughput" {
 		t.Errorf("left out: %q, want ttft_vs_throughput", got)
+	}
+}
+
+// A run counts for what the load generator did not distort in it.
+func TestDistortedNumbers(t *testing.T) {
+	r := &result{}
+	r.client.Verdict = verdict.OK
+	r.client.Reasons = []verdict.Reason{
+		{Level: verdict.Invalid, Concerns: []string{"inter_chunk_latency"}}, {Level: verdict.Suspect, Concerns: []string{"time_to_first_token"}},
+	}
+	if r.distorted("request_latency", tokens, "time_to_first_token") || !r.distorted(tokens, "inter_chunk_latency") {
+		t.Error("the verdict is not that of the number")
+	}
+	if got := r.warning(); got != "INVALID: inter_chunk_latency" {
+		t.Errorf("warning %q", got)
+	}
+	sound := &result{metrics: map[string]metric{}}
+	d := &results{runs: []*result{r, sound}}
+	if c := d.cells("inter_chunk_latency")[0]; len(c.runs) != 1 || c.invalid {
+		t.Errorf("%d runs of the distorted number, invalid %v", len(c.runs), c.invalid)
+	}
+	if c := d.cells(tokens)[0]; len(c.runs) != 2 || c.invalid {
+		t.Errorf("%d runs of another, invalid %v", len(c.runs), c.invalid)
 	}
 }
 

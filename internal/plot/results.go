@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
+	"aiperfd/internal/engine/verdict"
 )
 
 // The files that are read besides those of [export.Names].
@@ -50,8 +51,37 @@ type result struct {
 	model   string
 	cell    string  // what tells it from the others of a sweep, as "concurrency 8"
 	load    float64 // concurrency, rate or users; 0 = unknown
-	invalid bool    // the client did not keep up, so its numbers are not those of the server
 	partial string  // what the record file has of the requests; empty = all
+	client  struct {
+		Verdict verdict.Level
+		Reasons []verdict.Reason
+	}
+}
+
+// distorted reports whether the load generator made one of these metrics wrong, so that the
+// value is not that of the server. A verdict without reasons is about all of them.
+func (r *result) distorted(tags ...string) bool {
+	if len(r.client.Reasons) == 0 {
+		return r.client.Verdict == verdict.Invalid
+	}
+	return slices.ContainsFunc(tags, func(tag string) bool { return verdict.Of(r.client.Reasons, tag) == verdict.Invalid })
+}
+
+// warning says which numbers the load generator made wrong; empty = none.
+func (r *result) warning() string {
+	if len(r.client.Reasons) == 0 && r.client.Verdict == verdict.Invalid {
+		return "INVALID: the client did not keep up"
+	}
+	var numbers []string
+	for _, reason := range r.client.Reasons {
+		if reason.Level == verdict.Invalid {
+			numbers = append(numbers, reason.Concerns...)
+		}
+	}
+	if len(numbers) == 0 {
+		return ""
+	}
+	return "INVALID: " + strings.Join(numbers, ", ")
 }
 
 // metric holds the statistics of a metric: avg, p50, …
@@ -160,9 +190,8 @@ func readSummary(name string) (*result, error) {
 			r.metrics[tag] = m
 		}
 	}
-	var client struct{ Verdict string }
-	if raw := members["client"]; raw != nil && json.Unmarshal(raw, &client) == nil {
-		r.invalid = client.Verdict == "invalid"
+	if raw := members["client"]; raw != nil {
+		_ = json.Unmarshal(raw, &r.client) // what cannot be read is unknown
 	}
 	var kept struct{ Kept, Requests int64 }
 	if raw := members["record_files"]; raw != nil && json.Unmarshal(raw, &kept) == nil {

@@ -26,11 +26,11 @@ type cell struct {
 	model, name string
 	load        float64
 	runs        []*result
-	invalid     bool // the client did not keep up in one of them
+	invalid     bool // the load generator distorted what is drawn in all of them
 }
 
-// cells groups the runs by model and cell, in the order of the load.
-func (d *results) cells() []*cell {
+// cells groups the runs by model and cell, in the order of the load, to draw some metrics.
+func (d *results) cells(tags ...string) []*cell {
 	var all []*cell
 	for _, r := range d.runs {
 		i := slices.IndexFunc(all, func(c *cell) bool { return c.model == r.model && c.name == r.cell })
@@ -41,7 +41,7 @@ func (d *results) cells() []*cell {
 		all[i].runs = append(all[i].runs, r)
 	}
 	for _, c := range all {
-		sound := slices.DeleteFunc(slices.Clone(c.runs), func(r *result) bool { return r.invalid })
+		sound := slices.DeleteFunc(slices.Clone(c.runs), func(r *result) bool { return r.distorted(tags...) })
 		if c.invalid = len(sound) == 0; !c.invalid {
 			c.runs = sound // as in the comparison of a sweep
 		}
@@ -84,7 +84,7 @@ type axis struct {
 
 const (
 	tokens  = "output_token_throughput"
-	notKept = "client did not keep up"
+	notKept = "distorted by the client"
 )
 
 // pareto returns a plot of the output token throughput against another statistic.
@@ -92,7 +92,7 @@ func pareto(title string, x axis) func(*results) (*figure, error) {
 	return func(d *results) (*figure, error) {
 		valid := series{name: "run", style: marks}
 		bad := series{name: notKept, colour: 4, style: hollow}
-		for _, c := range d.cells() {
+		for _, c := range d.cells(x.tag, tokens) {
 			a, okA := c.span(x.tag, x.stat)
 			b, okB := c.span(tokens, "avg")
 			if !okA || !okB {
@@ -164,7 +164,7 @@ func percentiles(what, tag string) func(*results) (*figure, error) {
 		byName := map[string]int{}
 		models := d.models()
 		bad := series{name: notKept + ", p50", colour: 4, style: hollow}
-		for _, c := range d.cells() {
+		for _, c := range d.cells("request_throughput", tag) {
 			x, ok := c.span("request_throughput", "avg")
 			if !ok {
 				continue
@@ -217,7 +217,7 @@ func (d *results) models() int {
 func byLoad(d *results) (*figure, error) {
 	requests, output := series{style: joined}, series{colour: 2, style: joined}
 	badRequests, badOutput := series{colour: 4, style: hollow}, series{name: notKept, colour: 4, style: hollow}
-	for _, c := range d.cells() {
+	for _, c := range d.cells("request_throughput", tokens) {
 		if c.load == 0 {
 			continue
 		}

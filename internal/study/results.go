@@ -114,6 +114,7 @@ func doubt(metrics []cell.Metric, reasons []verdict.Reason) {
 		if r := verdict.Affects(reasons, metrics[i].Tag); r != nil {
 			d := cell.Doubt{Invalid: r.Level == verdict.Invalid, Times: r.Value / r.Limit, Remedy: r.Remedy}
 			d.Number, d.Off, d.Cause = r.Short()
+			d.Side = verdict.Side(metrics[i].Tag)
 			metrics[i].Doubt = &d
 		}
 	}

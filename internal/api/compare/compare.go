@@ -2,9 +2,9 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"aiperfd/internal/api/wire"
@@ -81,9 +81,9 @@ type Direction string
 
 // The directions.
 const (
-	Higher    Direction = "higher"
-	Lower     Direction = "lower"
-	Undefined Direction = "none"
+	Higher    = Direction(catalogue.Higher)
+	Lower     = Direction(catalogue.Lower)
+	Undefined = Direction(catalogue.Neither)
 )
 
 // Statistic is one statistic of a metric.
@@ -113,9 +113,14 @@ const (
 	Worse     Verdict = "worse"
 	Different Verdict = "different" // of a metric without a direction
 	Overlap   Verdict = "overlap"   // the intervals have values in common
-	Equal     Verdict = "equal"     // the values are the same
-	Unknown   Verdict = "unknown"   // one of the two has no interval
+	Equal     Verdict = "equal"     // the values differ by less than [MinEffect]
+	Unknown   Verdict = "unknown"   // one of the two has no interval, or the load generator distorted it
 )
+
+// MinEffect is the smallest difference that is one, as a share of the value of the baseline:
+// the tolerance of the verdict on the load generator for rates. Long runs have intervals that
+// are narrower than the errors of the clock.
+const MinEffect = 0.01
 
 // statistics are those that are compared.
 func statistics() []metric.Stat {
@@ -226,27 +231,9 @@ func definitions(runs []Input) []*catalogue.Def {
 	return out
 }
 
-// direction returns the direction of improvement of a metric. Sizes have none, because the
-// load determines them, and neither have concurrencies and ratios such as that of reused
-// connections.
-func direction(def *catalogue.Def) Direction {
-	oneOf := func(text string, parts ...string) bool {
-		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
-	}
-	switch unit, _, _ := strings.Cut(def.Unit, "/"); {
-	case oneOf(def.Tag, "error", "dropped_arrival", "late_request", "unfinished"):
-		return Lower
-	case oneOf(def.Tag, "goodput", "throughput"):
-		return Higher
-	case slices.Contains([]string{"tokens", "KB", "images", "items", "count"}, def.Unit):
-		return Undefined
-	case def.Flags&catalogue.LargerIsBetter != 0:
-		return Higher
-	case slices.Contains([]string{"ms", "ns", "sec"}, unit):
-		return Lower
-	}
-	return Undefined
-}
+// direction returns the direction of improvement of a metric; a metric that the catalogue does
+// not know has none.
+func direction(def *catalogue.Def) Direction { return cmp.Or(Direction(def.Better), Undefined) }
 
 // statistic compares one statistic. ok is false if no run has it.
 func statistic(runs []Input, baseline int, tag string, better Direction, s metric.Stat) (row Statistic, ok bool) {
@@ -265,8 +252,22 @@ func statistic(runs []Input, baseline int, tag string, better Direction, s metri
 		v.Delta = finite(*v.Value - *base.Value)
 		v.Percent = finite(100 * (*v.Value - *base.Value) / math.Abs(*base.Value))
 		v.Verdict = new(judge(base, v, better))
+		if distorted(&runs[i], tag) || distorted(&runs[baseline], tag) {
+			v.Verdict = new(Unknown)
+		}
 	}
 	return row, ok
+}
+
+// distorted reports whether the load generator made a metric of a run wrong.
+func distorted(in *Input, tag string) bool {
+	switch {
+	case in.Run.Client != nil:
+		return verdict.Of(in.Run.Client.Reasons, tag) == verdict.Invalid
+	case in.Snapshot != nil && in.Snapshot.Client != nil:
+		return verdict.Of(in.Snapshot.Client.Reasons, tag) == verdict.Invalid
+	}
+	return false
 }
 
 // valueOf returns a statistic of one run.
@@ -291,7 +292,7 @@ func valueOf(in *Input, tag string, s metric.Stat) Value {
 // judge compares a value with that of the baseline; both exist.
 func judge(base, v *Value, better Direction) Verdict {
 	switch {
-	case *v.Value == *base.Value:
+	case math.Abs(*v.Value-*base.Value) <= MinEffect*math.Abs(*base.Value):
 		return Equal
 	case v.Interval == nil || base.Interval == nil:
 		return Unknown

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestNew(t *testing.T) {
 max(time_to_first_token) lower: a=40 b=20 -20 -50% unknown; c=60 20 50% unknown; d=41 1 2.5% unknown;
 avg(output_sequence_length) none: a=5[5 5] b=6[6 6] 1 20% different; c=- d=-
 avg(request_throughput) higher: a=10 b=12.5 2.5 25% unknown; c=0 -10 -100% unknown; d=10 0 0% equal;
-avg(unheard_of) lower: a=- b=- c=1 d=-
+avg(unheard_of) none: a=- b=- c=1 d=-
 `
 	if diff := cmp.Diff(want, table(c)); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
@@ -147,6 +148,28 @@ func TestRunsWithoutResults(t *testing.T) {
 		if v.Delta != nil || v.Verdict != nil {
 			t.Errorf("%s is compared with a run without results", v.Run)
 		}
+	}
+}
+
+// A difference below the tolerance is none, however narrow the intervals are, and a number that
+// the load generator distorted in one of the runs is not judged.
+func TestSmallAndDistortedDifferences(t *testing.T) {
+	distorted := input(t, "d", `{}`, ttft(10, 9.99, 10.01))
+	distorted.Run.Client = &run.ClientVerdict{Reasons: []verdict.Reason{{Level: verdict.Invalid, Concerns: []string{"time_to_first_token"}}}}
+	other := input(t, "e", `{}`, ttft(10, 9.99, 10.01))
+	other.Run.Client = &run.ClientVerdict{Verdict: verdict.Invalid, Reasons: []verdict.Reason{{Level: verdict.Invalid, Concerns: []string{"inter_chunk_latency"}}}}
+	c, err := New([]Input{
+		input(t, "a", `{}`, ttft(5, 4.999, 5.001)), input(t, "b", `{}`, ttft(5.005, 5.004, 5.006)), input(t, "c", `{}`, ttft(5.06, 5.059, 5.061)), distorted, other,
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Verdict
+	for _, v := range c.Metrics[0].Statistics[0].Values[1:] {
+		got = append(got, *v.Verdict)
+	}
+	if want := []Verdict{Equal, Worse, Unknown, Worse}; !slices.Equal(got, want) {
+		t.Errorf("verdicts %v, want %v", got, want)
 	}
 }
 
@@ -219,7 +242,9 @@ func TestDirection(t *testing.T) {
 	for tag, want := range map[string]Direction{
 		"request_latency": Lower, "normalized_latency": Lower, "benchmark_duration": Lower, "request_error_rate": Lower,
 		"error_request_count": Lower, "late_request_count": Lower, "request_throughput": Higher, "goodput": Higher,
-		"output_sequence_length": Undefined, "effective_concurrency": Undefined, "http_req_connection_reused": Undefined, "error_isl": Lower,
+		"output_sequence_length": Undefined, "effective_concurrency": Undefined, "http_req_connection_reused": Undefined, "error_isl": Undefined,
+		"good_request_count": Higher, "request_count": Undefined, "wasted_output_tokens": Lower, "slo_attainment.request_latency": Higher,
+		"adj_request_latency": Lower, "corrected_time_to_first_token": Lower, "audio_duration": Undefined,
 	} {
 		def, ok := catalogue.Lookup(tag)
 		if !ok {

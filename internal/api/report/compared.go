@@ -83,7 +83,8 @@ func (c *content) deltas(names []string) table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.More = "better, worse and different: the 95 % confidence intervals do not overlap. ~: they overlap. No mark: no interval available."
+	t.More = fmt.Sprintf("better, worse and different: the 95 %% confidence intervals do not overlap. ~: they overlap. "+
+		"=: the values differ by at most %g %%. No mark: no interval available, or the load generator distorted a value.", 100*compare.MinEffect)
 	return t
 }
 
@@ -105,7 +106,9 @@ func delta(v *compare.Value) string {
 		return out + " " + string(*v.Verdict)
 	case compare.Overlap:
 		return out + " ~"
-	case compare.Equal, compare.Unknown:
+	case compare.Equal:
+		return out + " ="
+	case compare.Unknown:
 	}
 	return out
 }

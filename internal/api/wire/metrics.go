@@ -214,7 +214,7 @@ func newStats(r *metric.Result) Stats {
 		P50: get(metric.P50), P75: get(metric.P75), P90: get(metric.P90), P95: get(metric.P95),
 		P99: get(metric.P99), Min: get(metric.Min), Max: get(metric.Max), Std: get(metric.Std),
 		Count: Observations(r), Sum: get(metric.Sum),
-		HigherIsBetter: r.Def.Flags&catalogue.LargerIsBetter != 0, Confidence: newConfidence(r.Confidence),
+		HigherIsBetter: r.Def.Better == catalogue.Higher, Confidence: newConfidence(r.Confidence),
 	}
 	return out
 }

@@ -285,7 +285,11 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	}
 	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
-		add("x %d of %d variations count for nothing: the load generator distorted the numbers that decide.", len(best.Excluded), len(cells))
+		what := "the numbers that decide, so that they count for nothing."
+		if r.Study.Search != nil {
+			what = "what the search looks at: they cannot be the best, and limits that break there may be the client's."
+		}
+		add("x In %d of %d variations the load generator distorted %s", len(best.Excluded), len(cells), what)
 	}
 	if failed := failures(cells); failed > 0 {
 		add("%s failed.", Plural(int64(failed), "run"))

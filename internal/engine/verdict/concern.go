@@ -68,6 +68,22 @@ func Affects(reasons []Reason, tag string) *Reason {
 	return out
 }
 
+// Side returns on which side the client's errors are: 1 = the values of the metric are too large,
+// -1 = too small, 0 = either. A late client makes every number worse, except gaps: of the two
+// around a late event, one is too long and the other too short.
+func Side(tag string) int {
+	def, ok := catalogue.Lookup(tag)
+	switch {
+	case !ok || slices.Contains(sources(tag), chunkGap):
+		return 0
+	case def.Better == catalogue.Lower:
+		return 1
+	case def.Better == catalogue.Higher:
+		return -1
+	}
+	return 0
+}
+
 // Of returns how accurate a metric is: the level of the worst reason that concerns it.
 func Of(reasons []Reason, tag string) Level {
 	if r := Affects(reasons, tag); r != nil {

@@ -272,6 +272,13 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%s is %s, want %s", tag, got, want)
 		}
 	}
+	for tag, want := range map[string]int{
+		"time_to_first_token": 1, "request_throughput": -1, "prefill_throughput_per_user": -1, "inter_chunk_latency": 0, "time_to_second_token": 0, "unheard_of": 0,
+	} {
+		if got := Side(tag); got != want {
+			t.Errorf("side of %s = %d, want %d", tag, got, want)
+		}
+	}
 	earlier := []Reason{{Code: "tick-lag", Level: Invalid, Concerns: []string{"inter_chunk_latency"}, Message: "as it was"}}
 	if got := Sentences(earlier); len(got) != 1 || got[0] != "as it was" {
 		t.Errorf("of an earlier version: %q", got)

@@ -110,6 +110,13 @@ func distortedCells(at int, tags []string, filters []sweep.Filter, points ...[2]
 
 func TestCompare(t *testing.T) {
 	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 25}}
+	// A latency that is too large and keeps its limit keeps it; one that may be too small may not.
+	kept := distortedCells(1, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40})
+	kept[1].Trials[0].Metric("request_latency").Doubt.Side = 1
+	kept[1] = NewCell(kept[1].Outcome, limit, 0.95, 1)
+	broken := distortedCells(2, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40}, [2]float64{40, 50})
+	broken[2].Trials[0].Metric("request_latency").Doubt.Side = 1
+	broken[2] = NewCell(broken[2].Outcome, limit, 0.95, 1)
 	points := [][2]float64{{10, 10}, {20, 20}, {19, 30}, {30, 40}, {30, 50}}
 	const rate, latency = "request_throughput", "request_latency"
 	failed := cells(nil, points...)
@@ -127,15 +134,13 @@ func TestCompare(t *testing.T) {
 		{"one run each", cells(nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{0, 1, 3}}},
 		{"a condition", cells(limit, points...), Comparison{BestThroughput: 1, BestLatency: 0, Pareto: []int{0, 1}, Infeasible: []int{2, 3, 4}}},
 		{"nothing is feasible", cells(limit, points[2:]...), Comparison{BestThroughput: 1, BestLatency: 0, Infeasible: []int{0, 1, 2}}},
+		{"a distorted latency keeps its limit", kept, Comparison{BestThroughput: 1, BestLatency: 0, Pareto: []int{0}, Infeasible: []int{2}}},
+		{"a distorted latency breaks its limit", broken, Comparison{BestThroughput: 1, BestLatency: 0, Pareto: []int{0, 1}, Excluded: []int{2}, Infeasible: []int{3}}},
 		{"both numbers of the fastest are distorted", distortedCells(3, []string{rate, latency}, nil, points...), Comparison{BestThroughput: 4, BestLatency: 0, Pareto: []int{0, 1, 4}, Excluded: []int{3}}},
 		{"the first failed", failed, Comparison{BestThroughput: 3, BestLatency: 1, Pareto: []int{1, 3}}},
 		{"none", nil, Comparison{BestThroughput: -1, BestLatency: -1}},
 	} {
-		var judged []string
-		if len(c.want.Infeasible) > 0 {
-			judged = []string{latency}
-		}
-		got := Compare(c.cells, judged)
+		got := Compare(c.cells, nil, len(c.want.Infeasible) > 0)
 		c.want.LatencyTag = "time_to_first_token"
 		if len(c.cells) > 0 {
 			c.want.LatencyTag = "request_latency"

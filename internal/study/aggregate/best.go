@@ -30,11 +30,12 @@ type Comparison struct {
 	Infeasible []int
 }
 
-// Compare compares the cells of a sweep. judged are the metrics of its conditions and, of a
-// search, its objectives: a cell in which one of them is distorted counts for nothing. Without
-// any, a cell counts for nothing if both its throughput and its latency are. Otherwise a cell
-// is left out only of what a distorted number would decide.
-func Compare(cells []Cell, judged []string) Comparison {
+// Compare compares the cells of a sweep. objectives are the metrics that a search optimizes. A
+// cell counts for nothing if the load generator distorted one of them, or leaves a condition
+// open; without objectives and conditions (conditioned) if it distorted both throughput and
+// latency. Otherwise a cell is left out only of what a distorted number would decide.
+func Compare(cells []Cell, objectives []string, conditioned bool) Comparison {
+	free := len(objectives) == 0 && !conditioned
 	out := Comparison{BestThroughput: -1, BestLatency: -1, LatencyTag: firstTokenTag}
 	var candidates, feasible []int
 	for i := range cells {
@@ -47,7 +48,7 @@ func Compare(cells []Cell, judged []string) Comparison {
 		switch {
 		case len(c.Good) == 0:
 			continue
-		case c.Invalid(judged...), len(judged) == 0 && c.Invalid(ThroughputTag) && c.Invalid(out.LatencyTag):
+		case len(c.Unsure) > 0, c.Invalid(objectives...), free && c.Invalid(ThroughputTag) && c.Invalid(out.LatencyTag):
 			out.Excluded = append(out.Excluded, i)
 			continue
 		}

@@ -24,6 +24,7 @@ type Cell struct {
 	Statistics []Statistic    // in the order of Key; empty if no trial is a result
 	Pooled     []Pooled       // in the order of the metrics
 	Broken     []sweep.Filter // the conditions that are not satisfied
+	Unsure     []sweep.Filter // the conditions that the load generator leaves open: it distorted their metrics
 	// Beyond means that a search found the values above its boundary, whatever its conditions
 	// are here.
 	Beyond bool
@@ -63,8 +64,13 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 		c.Statistics = append(c.Statistics, *s)
 	}
 	for _, f := range filters {
-		if !c.satisfies(f) {
+		holds := c.satisfies(f)
+		if !holds {
 			c.Broken = append(c.Broken, f)
+		}
+		open := func(t cell.Trial) bool { return t.Unsure(f.MetricTag, f.Op, holds) }
+		if c.Invalid(f.MetricTag) && slices.ContainsFunc(c.Good, open) {
+			c.Unsure = append(c.Unsure, f)
 		}
 	}
 	c.Pooled = c.pool(level, seed)

@@ -53,6 +53,8 @@ type Doubt struct {
 	Times   float64 `json:"times"`   // the error as a multiple of its tolerance
 	Cause   string  `json:"cause"`   // short of CPU: other processes used 1.89 of the 2 cores
 	Remedy  string  `json:"remedy"`
+	// Side is 1 if the values are too large, -1 if they are too small, 0 if they may be either.
+	Side int `json:"side"`
 }
 
 // Trial is one performed run of a variation.
@@ -76,6 +78,23 @@ func (t *Trial) Distorted(tags ...string) bool {
 		m := t.Metric(tag)
 		return m != nil && m.Doubt != nil && m.Doubt.Invalid
 	})
+}
+
+// Unsure reports whether the load generator leaves open if a metric satisfies a condition. holds
+// is whether the measured value does: a latency that is too large and still below its limit is
+// below it without the distortion, too.
+func (t *Trial) Unsure(tag, op string, holds bool) bool {
+	if !t.Distorted(tag) {
+		return false
+	}
+	side := t.Metric(tag).Doubt.Side
+	switch op {
+	case "lt", "le":
+		return !holds || side <= 0
+	case "gt", "ge":
+		return !holds || side >= 0
+	}
+	return true
 }
 
 // Stat returns one statistic of one metric, in the metric's display unit.

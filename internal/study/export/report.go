@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/postprocess"
+	"aiperfd/internal/study/search"
 )
 
 // Report is everything that is known about a study that has ended, or was cancelled.
@@ -52,8 +53,8 @@ func (r *Report) Cells() []aggregate.Cell {
 }
 
 // Rows returns the aggregated values, in the order in which they were first measured: the
-// probes of one value are one row. What a search says of its boundary decides what is feasible
-// there.
+// probes of one value are one row. What a boundary search says of its boundary decides what is
+// feasible there.
 func (r *Report) Rows() []aggregate.Cell {
 	if r.rows != nil {
 		return r.rows
@@ -68,8 +69,8 @@ func (r *Report) Rows() []aggregate.Cell {
 		merged = append(merged, o)
 	}
 	r.rows = r.aggregated(merged)
-	if r.Study.Search != nil {
-		found := r.Study.Search.Summarize(r.Outcomes).Boundary
+	if s := r.Study.Search; s != nil && s.Options.Algorithm != search.Bayesian { // an optimization judges each value by itself
+		found := s.Summarize(r.Outcomes).Boundary
 		for i := range r.rows {
 			edge, beyond := found.Place(&r.rows[i].Variation)
 			if r.rows[i].Beyond = beyond; edge { // its probes may differ in what they keep
@@ -93,27 +94,30 @@ func (r *Report) aggregated(outcomes []cell.Outcome) []aggregate.Cell {
 }
 
 // Compare compares the rows by the numbers that decide in the study.
-func (r *Report) Compare() aggregate.Comparison { return aggregate.Compare(r.Rows(), r.judged()) }
+func (r *Report) Compare() aggregate.Comparison {
+	return aggregate.Compare(r.Rows(), r.objectives(), r.Study.Sweep != nil && len(r.Study.Sweep.SLAFilters) > 0)
+}
 
-// judged returns the metrics of conditions and objectives.
-func (r *Report) judged() []string {
-	var tags []string
+// objectives returns the metrics that the study optimizes, or repeats runs for.
+func (r *Report) objectives() []string {
 	switch s := r.Study; {
 	case s.Search != nil:
-		return s.Search.Options.Judged()
-	case s.Sweep != nil:
-		for _, f := range s.Sweep.SLAFilters {
-			tags = append(tags, f.MetricTag)
-		}
-	case s.MultiRun.Convergence != nil:
-		tags = append(tags, s.MultiRun.Convergence.Metric)
+		return s.Search.Options.Optimized()
+	case s.Sweep == nil && s.MultiRun.Convergence != nil:
+		return []string{s.MultiRun.Convergence.Metric}
 	}
-	return tags
+	return nil
 }
 
 // Used returns the metrics that decide whether a run of the study counts.
 func (r *Report) Used() []string {
-	if tags := r.judged(); len(tags) > 0 {
+	tags := r.objectives()
+	if r.Study.Sweep != nil {
+		for _, f := range r.Study.Sweep.SLAFilters {
+			tags = append(tags, f.MetricTag)
+		}
+	}
+	if len(tags) > 0 {
 		return tags
 	}
 	best := r.Compare()

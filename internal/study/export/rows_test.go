@@ -59,6 +59,14 @@ func TestRowsOfASearch(t *testing.T) {
 	if found := r.Study.Search.Findings(r.Outcomes)[0]; !strings.HasPrefix(found, "concurrency 16 is the highest value that keeps all limits; 17 ") {
 		t.Errorf("found: %s", found)
 	}
+	// An optimization knows no boundary: a value above one that breaks the limit may keep it.
+	o := r.Study.Search.Options
+	o.Algorithm, o.Objectives, o.Initial = search.Bayesian, []search.Objective{{Metric: "request_throughput", Stat: "avg", Maximize: true}}, 1
+	optimum := searched([2]float64{3, 120}, [2]float64{8, 40})
+	optimum.Study.Search = &search.Search{Planner: search.New(o), Options: o}
+	if best := optimum.Compare(); optimum.rows[0].Feasible() || !optimum.rows[1].Feasible() || best.BestThroughput != 1 {
+		t.Errorf("an optimization: %+v", best)
+	}
 	if len(r.Cells()) != len(r.Outcomes) {
 		t.Errorf("%d cells of %d probes", len(r.Cells()), len(r.Outcomes))
 	}

@@ -23,7 +23,7 @@ type Iteration struct {
 	Objectives    []*float64 // in the order of the options; nil = not measured
 	Verdict       Verdict
 	NonMonotonic  bool // contradicts the boundary
-	ClientLimited bool // the load generator distorted an objective or a limited metric in a trial
+	ClientLimited bool // the load generator distorted an objective in a trial, or leaves a limit open
 }
 
 // Boundary is where the values of a dimension begin to break a limit.
@@ -58,29 +58,41 @@ func (o *Options) summary(done []cell.Outcome, reason string) Summary {
 		for _, objective := range o.Objectives {
 			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
 		}
-		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return t.Distorted(o.Judged()...) })
+		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return o.limited(&t) })
 		s.Iterations = append(s.Iterations, it)
 	}
 	s.Best = o.best(s.Iterations)
 	return s
 }
 
-// Judged returns the metrics by which the search judges a probe: its objectives and those with
-// limits.
-func (o *Options) Judged() []string {
+// Optimized returns the metrics that the search optimizes. The boundary searches only record
+// their objectives.
+func (o *Options) Optimized() []string {
+	if o.Algorithm != Bayesian {
+		return nil
+	}
+	return o.objectives()
+}
+
+func (o *Options) objectives() []string {
 	var out []string
 	for _, objective := range o.Objectives {
 		out = append(out, objective.Metric)
 	}
+	return out
+}
+
+// limited reports whether the load generator distorted what the search optimizes, or leaves a
+// limit open.
+func (o *Options) limited(t *cell.Trial) bool {
 	filters := slices.Clone(o.Filters)
-	for _, t := range o.Tiers {
-		filters = append(filters, t.Filters...)
+	for _, tier := range o.Tiers {
+		filters = append(filters, tier.Filters...)
 	}
-	for _, f := range filters {
-		out = append(out, f.MetricTag)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return t.Distorted(o.Optimized()...) || slices.ContainsFunc(filters, func(f Filter) bool {
+		v, ok := statistic(t, f.MetricTag, f.Stat)
+		return t.Unsure(f.MetricTag, f.Op, ok && f.Holds(v))
+	})
 }
 
 func pointers(trials []cell.Trial) []*cell.Trial {
@@ -100,7 +112,8 @@ func (o *Options) best(all []Iteration) []int {
 	var pool []int
 	for _, wanted := range []bool{true, false} {
 		for i, it := range all {
-			if it.measured() && !it.ClientLimited && it.Verdict.Pass == wanted {
+			distorted := slices.ContainsFunc(it.Outcome.Trials, func(t cell.Trial) bool { return t.Distorted(o.objectives()...) })
+			if it.measured() && !it.ClientLimited && !distorted && it.Verdict.Pass == wanted {
 				pool = append(pool, i)
 			}
 		}

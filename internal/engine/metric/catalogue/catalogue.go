@@ -155,7 +155,7 @@ func adjusted(r Row) Row {
 	}
 	return Row{
 		Def: Def{
-			Tag: "adj_" + r.Tag, Header: r.Header + " (error-adjusted)", Unit: r.Unit, Kind: Derived,
+			Tag: "adj_" + r.Tag, Better: r.Better, Header: r.Header + " (error-adjusted)", Unit: r.Unit, Kind: Derived,
 			Group: r.Group, Flags: r.Flags &^ IncludesFailed, Origin: origin,
 			Doc: "The values of " + r.Tag + " and one +Inf for each error; percentiles by nearest rank. Only with at least one error.",
 		},
@@ -169,7 +169,7 @@ func adjusted(r Row) Row {
 func bounded(r Row) Row {
 	return Row{
 		Def: Def{
-			Tag: "lower_bound_" + r.Tag, Header: r.Header + " (lower bound)", Short: ">=" + strings.TrimPrefix(r.Short, "Req "), Unit: r.Unit, Kind: Derived,
+			Tag: "lower_bound_" + r.Tag, Better: r.Better, Header: r.Header + " (lower bound)", Short: ">=" + strings.TrimPrefix(r.Short, "Req "), Unit: r.Unit, Kind: Derived,
 			Flags: r.Flags &^ IncludesFailed, Origin: Ours,
 			Doc: "The values of " + r.Tag + " and, for each request that the end of the grace period cut, the least that it can be. Only with at least one such request.",
 		},
@@ -212,7 +212,7 @@ func Lookup(tag string) (*Def, bool) {
 // Attainment defines the share of requests that meet an objective on a metric.
 func Attainment(base *Def) *Def {
 	return &Def{
-		Tag: attainmentPrefix + base.Tag, Header: base.Header + " (SLO attainment)", Unit: inRatio.name,
+		Tag: attainmentPrefix + base.Tag, Better: Higher, Header: base.Header + " (SLO attainment)", Unit: inRatio.name,
 		Kind: Derived, Flags: GoodputOnly | LargerIsBetter, Origin: Ours,
 		Doc: "Share of the successes and errors that meet the objective on " + base.Tag + " alone.",
 	}

@@ -97,7 +97,7 @@ func TestRegistry(t *testing.T) {
 		if !ok {
 			continue
 		}
-		got.Doc = ""
+		got.Doc, got.Better = "", "" // they are ours
 		if diff := cmp.Diff(m.def(t), got); diff != "" {
 			t.Errorf("%s (-registry +ours):\n%s", m.Tag, diff)
 		}
@@ -179,6 +179,24 @@ func TestApplies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Every metric says in which direction it improves, or that it does in neither.
+func TestDirections(t *testing.T) {
+	for _, d := range Defs() {
+		if !slices.Contains([]Direction{Lower, Higher, Neither}, d.Better) {
+			t.Errorf("%s: direction %q", d.Tag, d.Better)
+		}
+		if errors := strings.Contains(d.Tag, "error_request") || strings.Contains(d.Tag, "_latency"); errors && d.Better != Lower {
+			t.Errorf("%s improves when it is %s", d.Tag, d.Better)
+		}
+		if d.Better == Higher && d.Flags&ErrorOnly != 0 {
+			t.Errorf("%s counts errors and improves when it is higher", d.Tag)
+		}
+	}
+	if d := Attainment(&Rows()[0].Def); d.Better != Higher {
+		t.Errorf("%s: direction %q", d.Tag, d.Better)
 	}
 }
 

@@ -7,7 +7,7 @@ func curveRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "effective_concurrency", Header: "Effective Concurrency",
+				Tag: "effective_concurrency", Better: Neither, Header: "Effective Concurrency",
 				Group: GroupEffective, Order: 10,
 				Doc: "Requests in flight, including failed ones.",
 			},
@@ -15,7 +15,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_decode_throughput", Header: "Effective Decode Throughput",
+				Tag: "effective_decode_throughput", Better: Higher, Header: "Effective Decode Throughput",
 				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap. Its maximum is that of an instant: between two events that arrived some microseconds apart it is a hundred thousand tokens per second; `max_100ms` is what the server sustained.",
 			},
@@ -23,7 +23,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_prefill_throughput", Header: "Effective Prefill Throughput",
+				Tag: "effective_prefill_throughput", Better: Higher, Header: "Effective Prefill Throughput",
 				Group: GroupEffective, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Sum of ISL / time_to_first_token over the requests that are waiting for their first token.",
 			},
@@ -31,7 +31,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_decode_concurrency", Header: "Effective Decode Concurrency",
+				Tag: "effective_decode_concurrency", Better: Neither, Header: "Effective Decode Concurrency",
 				Group: GroupEffective, Order: 40, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their first token and their end.",
 			},
@@ -39,7 +39,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_prefill_concurrency", Header: "Effective Prefill Concurrency",
+				Tag: "effective_prefill_concurrency", Better: Neither, Header: "Effective Prefill Concurrency",
 				Group: GroupEffective, Order: 50, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their start and their first token.",
 			},
@@ -47,7 +47,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_total_throughput", Header: "Effective Total Throughput",
+				Tag: "effective_total_throughput", Better: Higher, Header: "Effective Total Throughput",
 				Group: GroupEffective, Order: 60, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput plus, for each request that is being decoded, (OSL - 1) spread evenly from its first token to its end.",
 			},
@@ -55,7 +55,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_decode_throughput_per_user", Header: "Effective Decode Throughput Per User",
+				Tag: "effective_decode_throughput_per_user", Better: Higher, Header: "Effective Decode Throughput Per User",
 				Group: GroupEffective, Order: 70, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Decode throughput / decode concurrency; 0 if nothing is being decoded.",
 			},
@@ -63,7 +63,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_prefill_throughput_per_user", Header: "Effective Prefill Throughput Per User",
+				Tag: "effective_prefill_throughput_per_user", Better: Higher, Header: "Effective Prefill Throughput Per User",
 				Group: GroupEffective, Order: 80, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput / prefill concurrency; 0 if nothing is being prefilled.",
 			},
@@ -71,7 +71,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "tokens_in_flight", Header: "Tokens In Flight",
+				Tag: "tokens_in_flight", Better: Neither, Header: "Tokens In Flight",
 				Group: GroupEffective, Order: 90, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Prompt tokens of the requests in flight plus the output tokens received so far.",
 			},
@@ -79,7 +79,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "active_decode_throughput", Header: "Active Decode Throughput",
+				Tag: "active_decode_throughput", Better: Higher, Header: "Active Decode Throughput",
 				Group: GroupActive, Order: 10, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput over the time in which at least one request is being decoded.",
 			},
@@ -87,7 +87,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "active_prefill_throughput", Header: "Active Prefill Throughput",
+				Tag: "active_prefill_throughput", Better: Higher, Header: "Active Prefill Throughput",
 				Group: GroupActive, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput over the time in which at least one request is being prefilled.",
 			},
@@ -95,7 +95,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "active_decode_throughput_per_user", Header: "Active Decode Throughput Per User",
+				Tag: "active_decode_throughput_per_user", Better: Higher, Header: "Active Decode Throughput Per User",
 				Group: GroupActive, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput_per_user over the time in which at least one request is being decoded.",
 			},
@@ -103,7 +103,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "active_prefill_throughput_per_user", Header: "Active Prefill Throughput Per User",
+				Tag: "active_prefill_throughput_per_user", Better: Higher, Header: "Active Prefill Throughput Per User",
 				Group: GroupActive, Order: 40, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput_per_user over the time in which at least one request is being prefilled.",
 			},
@@ -111,7 +111,7 @@ func curveRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "active_total_throughput", Header: "Active Total Throughput",
+				Tag: "active_total_throughput", Better: Higher, Header: "Active Total Throughput",
 				Group: GroupActive, Order: 50, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_total_throughput over the time in which requests are in flight.",
 			},

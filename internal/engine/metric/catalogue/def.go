@@ -4,10 +4,11 @@ package catalogue
 
 // Def is one row of the catalogue.
 type Def struct {
-	Tag    string // AIPerf's name, unique
-	Header string // for tables and Prometheus help
-	Short  string // for live panels
-	Unit   string // display unit, as files print it: ms, tokens, requests/sec …
+	Tag    string    // AIPerf's name, unique
+	Better Direction // in which the metric improves
+	Header string    // for tables and Prometheus help
+	Short  string    // for live panels
+	Unit   string    // display unit, as files print it: ms, tokens, requests/sec …
 	Kind   Kind
 	Group  Group
 	Order  int // sort key in its console group; 0 = exported but not in a table unless Group is set
@@ -15,6 +16,18 @@ type Def struct {
 	Origin string // "aiperf" or "aiperfd"
 	Doc    string // definition, one or two sentences, for docs/metrics.md
 }
+
+// Direction is the direction in which a metric improves.
+type Direction string
+
+// The directions. Sizes and counts that the load determines have none, neither have
+// concurrencies and shares that are neither good nor bad. It is not [LargerIsBetter], which is
+// AIPerf's and decides in which direction a threshold of an objective holds.
+const (
+	Lower   Direction = "lower"
+	Higher  Direction = "higher"
+	Neither Direction = "none"
+)
 
 // Kind is how a metric is computed.
 type Kind uint8

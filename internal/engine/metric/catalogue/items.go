@@ -7,7 +7,7 @@ func itemRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "item_count", Header: "Items per Request", Short: "Items", Origin: Ours,
+				Tag: "item_count", Better: Neither, Header: "Items per Request", Short: "Items", Origin: Ours,
 				Group: GroupDefault, Order: 920, Flags: ProducesItemsOnly | LargerIsBetter,
 				Doc: "Vectors and scores in the response.",
 			},
@@ -20,7 +20,7 @@ func itemRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "item_throughput", Header: "Item Throughput", Short: "Items/sec", Origin: Ours,
+				Tag: "item_throughput", Better: Higher, Header: "Item Throughput", Short: "Items/sec", Origin: Ours,
 				Group: GroupDefault, Order: 910, Flags: ProducesItemsOnly | LargerIsBetter,
 				Doc: "Sum of item_count / W.",
 			},

@@ -10,7 +10,7 @@ func jobRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "video_inference_time", Header: "Video Inference Time", Short: "Inference Time",
+				Tag: "video_inference_time", Better: Lower, Header: "Video Inference Time", Short: "Inference Time",
 				Group: GroupDefault, Order: 310, Flags: ProducesVideoOnly,
 				Doc: "Time to generate a video, reported by the server (inference_time_s).",
 			},
@@ -18,7 +18,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "video_peak_memory", Header: "Video Peak Memory", Short: "Peak Memory",
+				Tag: "video_peak_memory", Better: Lower, Header: "Video Peak Memory", Short: "Peak Memory",
 				Group: GroupDefault, Order: 311, Flags: ProducesVideoOnly,
 				Doc: "Peak memory used for a video, reported by the server (peak_memory_mb).",
 			},
@@ -26,7 +26,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "video_download_time", Header: "Video Download Time", Short: "Download", Origin: Ours,
+				Tag: "video_download_time", Better: Lower, Header: "Video Download Time", Short: "Download", Origin: Ours,
 				Flags: ProducesVideoOnly,
 				Doc:   "From the response that reports the video as finished to the last byte of its content. Not part of request_latency.",
 			},
@@ -34,7 +34,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "job_queue_time", Header: "Job Queue Time", Short: "Queue", Origin: Ours,
+				Tag: "job_queue_time", Better: Lower, Header: "Job Queue Time", Short: "Queue", Origin: Ours,
 				Flags: JobsOnly,
 				Doc:   "From the start of the request to the first response that reports the job as started; as exact as the polling interval.",
 			},
@@ -42,7 +42,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "job_delay_time", Header: "Job Delay Time", Short: "Delay", Origin: Ours,
+				Tag: "job_delay_time", Better: Lower, Header: "Job Delay Time", Short: "Delay", Origin: Ours,
 				Flags: JobsOnly,
 				Doc:   "Waiting time of a job including cold start, reported by the server (Runpod's delayTime).",
 			},
@@ -50,7 +50,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "job_execution_time", Header: "Job Execution Time", Short: "Execution", Origin: Ours,
+				Tag: "job_execution_time", Better: Lower, Header: "Job Execution Time", Short: "Execution", Origin: Ours,
 				Flags: JobsOnly,
 				Doc:   "Execution time of a job, reported by the server (Runpod's executionTime).",
 			},
@@ -58,7 +58,7 @@ func jobRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "job_polls", Header: "Polls per Job", Short: "Polls", Origin: Ours,
+				Tag: "job_polls", Better: Neither, Header: "Polls per Job", Short: "Polls", Origin: Ours,
 				Flags: JobsOnly,
 				Doc:   "Polls until a job finished.",
 			},

@@ -11,7 +11,7 @@ func latencyRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "time_to_first_token", Header: "Time to First Token", Short: "TTFT",
+				Tag: "time_to_first_token", Better: Lower, Header: "Time to First Token", Short: "TTFT",
 				Group: GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
@@ -20,7 +20,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "time_to_second_token", Header: "Time to Second Token", Short: "TTST",
+				Tag: "time_to_second_token", Better: Lower, Header: "Time to Second Token", Short: "TTST",
 				Group: GroupDefault, Order: 200, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Second content event minus the first. It counts events, not tokens.",
 			},
@@ -28,7 +28,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "time_to_first_output_token", Header: "Time to First Output Token", Short: "TTFO",
+				Tag: "time_to_first_output_token", Better: Lower, Header: "Time to First Output Token", Short: "TTFO",
 				Group: GroupDefault, Order: 210, Flags: StreamingOnly | ProducesTokensOnly | SupportsReasoning,
 				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token if there is no reasoning.",
 			},
@@ -37,7 +37,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "request_latency", Header: "Request Latency", Short: "Req Latency",
+				Tag: "request_latency", Better: Lower, Header: "Request Latency", Short: "Req Latency",
 				Group: GroupDefault, Order: 300, Flags: IncludesFailed,
 				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
 			},
@@ -46,7 +46,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "decode_duration", Header: "Decode Duration", Short: "Decode Duration",
+				Tag: "decode_duration", Better: Lower, Header: "Decode Duration", Short: "Decode Duration",
 				Group: GroupDefault, Order: 350, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "Last content event minus the first.",
 			},
@@ -54,7 +54,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "inter_token_latency", Header: "Inter Token Latency", Short: "ITL",
+				Tag: "inter_token_latency", Better: Lower, Header: "Inter Token Latency", Short: "ITL",
 				Group: GroupDefault, Order: 400, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "decode_duration / (OSL - 1), for OSL of 2 or more. With token counts on every event, the tokens of the first one are subtracted instead of 1.",
 			},
@@ -62,7 +62,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "inter_chunk_latency", Header: "Inter Chunk Latency", Short: "ICL",
+				Tag: "inter_chunk_latency", Better: Lower, Header: "Inter Chunk Latency", Short: "ICL",
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
 			},
@@ -71,7 +71,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "stream_setup_latency", Header: "Stream Setup Latency",
+				Tag: "stream_setup_latency", Better: Lower, Header: "Stream Setup Latency",
 				Group: GroupDefault, Flags: StreamingOnly | Experimental,
 				Doc: "Response head minus the start of the request.",
 			},
@@ -80,7 +80,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "stream_prefill_latency", Header: "Stream Prefill Latency",
+				Tag: "stream_prefill_latency", Better: Lower, Header: "Stream Prefill Latency",
 				Group: GroupDefault, Flags: StreamingOnly | ProducesTokensOnly | Experimental,
 				Doc: "time_to_first_token minus stream_setup_latency.",
 			},
@@ -88,7 +88,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "time_to_first_event", Header: "Time to First Event", Short: "TTFE", Origin: Ours,
+				Tag: "time_to_first_event", Better: Lower, Header: "Time to First Event", Short: "TTFE", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "First data event of any kind, for example one with only a role, minus the start of the request.",
 			},
@@ -97,7 +97,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "inter_token_stall", Header: "Inter Token Stall", Short: "Stall", Origin: Ours,
+				Tag: "inter_token_stall", Better: Lower, Header: "Inter Token Stall", Short: "Stall", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "The longest gap between two content events of a request.",
 			},
@@ -106,7 +106,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "icl_same_read_fraction", Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: Ours,
+				Tag: "icl_same_read_fraction", Better: Neither, Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Share of a request's gaps whose two events arrived in one read of the socket: such gaps are zero because of batching on the network path, not because of the model.",
 			},
@@ -114,7 +114,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "normalized_latency", Header: "Normalized Latency", Short: "Norm Latency", Origin: Ours,
+				Tag: "normalized_latency", Better: Lower, Header: "Normalized Latency", Short: "Norm Latency", Origin: Ours,
 				Flags: ProducesTokensOnly,
 				Doc:   "request_latency / OSL.",
 			},
@@ -122,7 +122,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "stream_end_latency", Header: "Stream End Latency", Short: "Stream End", Origin: Ours,
+				Tag: "stream_end_latency", Better: Lower, Header: "Stream End Latency", Short: "Stream End", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "End of the body (after usage and end marker) minus the start of the request.",
 			},
@@ -131,7 +131,7 @@ func latencyRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "stream_tail_latency", Header: "Stream Tail Latency", Short: "Stream Tail", Origin: Ours,
+				Tag: "stream_tail_latency", Better: Lower, Header: "Stream Tail Latency", Short: "Stream Tail", Origin: Ours,
 				Flags: StreamingOnly,
 				Doc:   "End of the body minus the last content event: the time that request_latency does not include.",
 			},

@@ -7,7 +7,7 @@ func lengthRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "output_sequence_length", Header: "Output Sequence Length", Short: "OSL",
+				Tag: "output_sequence_length", Better: Neither, Header: "Output Sequence Length", Short: "OSL",
 				Group: GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "OSL: output tokens, including reasoning.",
 			},
@@ -15,7 +15,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "input_sequence_length", Header: "Input Sequence Length", Short: "ISL",
+				Tag: "input_sequence_length", Better: Neither, Header: "Input Sequence Length", Short: "ISL",
 				Group: GroupDefault, Order: 700, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "ISL: tokens of the prompt.",
 			},
@@ -23,7 +23,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "output_token_count", Header: "Output Token Count", Short: "Output Tokens",
+				Tag: "output_token_count", Better: Neither, Header: "Output Token Count", Short: "Output Tokens",
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Output tokens including tool calls, excluding reasoning; 0 is treated as unknown.",
 			},
@@ -31,7 +31,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "reasoning_token_count", Header: "Reasoning Token Count", Short: "Reasoning Tokens",
+				Tag: "reasoning_token_count", Better: Neither, Header: "Reasoning Token Count", Short: "Reasoning Tokens",
 				Flags: ProducesTokensOnly | LargerIsBetter | SupportsReasoning,
 				Doc:   "Reasoning tokens.",
 			},
@@ -39,7 +39,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_isl", Header: "Total Input Sequence Length", Short: "Total ISL",
+				Tag: "total_isl", Better: Neither, Header: "Total Input Sequence Length", Short: "Total ISL",
 				Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc:   "Sum of ISL over successful requests.",
 			},
@@ -47,7 +47,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_osl", Header: "Total Output Sequence Length", Short: "Total OSL",
+				Tag: "total_osl", Better: Neither, Header: "Total Output Sequence Length", Short: "Total OSL",
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of OSL over successful requests.",
 			},
@@ -55,7 +55,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_output_tokens", Header: "Total Output Tokens", Short: "Total Output",
+				Tag: "total_output_tokens", Better: Neither, Header: "Total Output Tokens", Short: "Total Output",
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of output_token_count.",
 			},
@@ -63,7 +63,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_reasoning_tokens", Header: "Total Reasoning Tokens", Short: "Total Reasoning",
+				Tag: "total_reasoning_tokens", Better: Neither, Header: "Total Reasoning Tokens", Short: "Total Reasoning",
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "Sum of reasoning_token_count.",
 			},
@@ -71,7 +71,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "requested_osl", Header: "Requested OSL", Short: "Req OSL",
+				Tag: "requested_osl", Better: Neither, Header: "Requested OSL", Short: "Req OSL",
 				Flags: ProducesTokensOnly | Internal,
 				Doc:   "Requested output tokens.",
 			},
@@ -79,7 +79,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "osl_mismatch_diff_pct", Header: "OSL Mismatch Diff %", Short: "OSL Diff",
+				Tag: "osl_mismatch_diff_pct", Better: Neither, Header: "OSL Mismatch Diff %", Short: "OSL Diff",
 				Flags: ProducesTokensOnly | DisabledOnAccuracy,
 				Doc:   "100 \u00b7 (OSL - requested) / requested, signed.",
 			},
@@ -87,7 +87,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "osl_mismatch_count", Header: "OSL Mismatch Count", Short: "OSL Mismatches", Kind: Aggregate,
+				Tag: "osl_mismatch_count", Better: Lower, Header: "OSL Mismatch Count", Short: "OSL Mismatches", Kind: Aggregate,
 				Flags: ProducesTokensOnly | NoIndividualRecords | DisabledOnAccuracy,
 				Doc:   "Requests whose OSL differs from the requested one by more than 5 % or 50 tokens, whichever is less.",
 			},
@@ -97,7 +97,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "thinking_efficiency", Header: "Thinking Efficiency",
+				Tag: "thinking_efficiency", Better: Neither, Header: "Thinking Efficiency",
 				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
 				Doc: "Reasoning tokens / output tokens.",
 			},
@@ -105,7 +105,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "overall_thinking_efficiency", Header: "Overall Thinking Efficiency", Short: "Overall Eff.",
+				Tag: "overall_thinking_efficiency", Better: Neither, Header: "Overall Thinking Efficiency", Short: "Overall Eff.",
 				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
 				Doc: "total_reasoning_tokens / total_output_tokens.",
 			},
@@ -113,7 +113,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "first_chunk_tokens", Header: "First Chunk Tokens", Short: "First Chunk", Origin: Ours,
+				Tag: "first_chunk_tokens", Better: Neither, Header: "First Chunk Tokens", Short: "First Chunk", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Tokens in the first content event, as reported by the server. If above 1, ITL and ICL differ.",
 			},
@@ -121,7 +121,7 @@ func lengthRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "tokens_per_chunk", Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: Ours,
+				Tag: "tokens_per_chunk", Better: Neither, Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Tokens in each content event, if the server reports them.",
 			},

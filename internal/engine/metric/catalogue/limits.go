@@ -11,7 +11,7 @@ func limitRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "closed_loop_efficiency", Header: "Closed Loop Efficiency", Short: "Efficiency", Kind: Aggregate, Origin: Ours,
+				Tag: "closed_loop_efficiency", Better: Higher, Header: "Closed Loop Efficiency", Short: "Efficiency", Kind: Aggregate, Origin: Ours,
 				Flags: ClosedLoopOnly | LargerIsBetter | NoIndividualRecords,
 				Doc: "Share of the time of the slots in which they had a request in flight, over all attempts; think times and prefill_wait are not time of a slot. " +
 					"It is X\u00b7R/C of the slots in use (throughput, mean latency, concurrency): the rest is spent by the load generator.",
@@ -22,7 +22,7 @@ func limitRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "prefill_wait", Header: "Prefill Wait", Short: "Prefill Wait", Origin: Ours,
+				Tag: "prefill_wait", Better: Lower, Header: "Prefill Wait", Short: "Prefill Wait", Origin: Ours,
 				Group: GroupDefault, Flags: PrefillOnly,
 				Doc: "Time that the request waited because too many others had no content yet (prefill concurrency), for every attempt. Part of schedule_lag.",
 			},

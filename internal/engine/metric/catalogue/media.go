@@ -12,7 +12,7 @@ func mediaRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "rtfx", Header: "Inverse Real-Time Factor (RTFx)", Short: "RTFx",
+				Tag: "rtfx", Better: Higher, Header: "Inverse Real-Time Factor (RTFx)", Short: "RTFx",
 				Group: GroupDefault, Order: 850, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "audio_duration / request_latency, both in seconds.",
 			},
@@ -20,7 +20,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "image_throughput", Header: "Image Throughput", Short: "Image Throughput",
+				Tag: "image_throughput", Better: Higher, Header: "Image Throughput", Short: "Image Throughput",
 				Group: GroupDefault, Order: 860, Flags: SupportsImageOnly,
 				Doc: "num_images / request_latency in seconds.",
 			},
@@ -28,7 +28,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "image_latency", Header: "Image Latency", Short: "Image Latency",
+				Tag: "image_latency", Better: Lower, Header: "Image Latency", Short: "Image Latency",
 				Group: GroupDefault, Order: 861, Flags: SupportsImageOnly,
 				Doc: "request_latency / num_images.",
 			},
@@ -36,7 +36,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "audio_duration", Header: "Audio Duration", Short: "Audio Dur",
+				Tag: "audio_duration", Better: Neither, Header: "Audio Duration", Short: "Audio Dur",
 				Order: 870, Flags: SupportsAudioOnly,
 				Doc: "Duration of the audio in the request, from the headers of its files; without audio in the request, that of the response.",
 			},
@@ -44,7 +44,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "num_images", Header: "Number of Images", Short: "Num Images",
+				Tag: "num_images", Better: Neither, Header: "Number of Images", Short: "Num Images",
 				Flags: SupportsImageOnly,
 				Doc:   "Images in the request, including its history; 0 is treated as unknown.",
 			},
@@ -52,7 +52,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "time_to_first_image", Header: "Time to First Image", Short: "TTFI", Origin: Ours,
+				Tag: "time_to_first_image", Better: Lower, Header: "Time to First Image", Short: "TTFI", Origin: Ours,
 				Group: GroupDefault, Order: 105, Flags: StreamingOnly | ProducesImagesOnly,
 				Doc: "First image, or preview of one, minus the start of the request.",
 			},
@@ -60,7 +60,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "generated_images", Header: "Generated Images", Short: "Gen Images", Origin: Ours,
+				Tag: "generated_images", Better: Neither, Header: "Generated Images", Short: "Gen Images", Origin: Ours,
 				Group: GroupDefault, Order: 862, Flags: ProducesImagesOnly | LargerIsBetter,
 				Doc: "Finished images in the response.",
 			},
@@ -68,7 +68,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "generated_image_latency", Header: "Generated Image Latency", Short: "Gen Image Latency", Origin: Ours,
+				Tag: "generated_image_latency", Better: Lower, Header: "Generated Image Latency", Short: "Gen Image Latency", Origin: Ours,
 				Group: GroupDefault, Order: 863, Flags: ProducesImagesOnly,
 				Doc: "request_latency / generated_images.",
 			},
@@ -76,7 +76,7 @@ func mediaRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "generated_image_throughput", Header: "Generated Image Throughput", Short: "Gen Images/sec", Origin: Ours,
+				Tag: "generated_image_throughput", Better: Higher, Header: "Generated Image Throughput", Short: "Gen Images/sec", Origin: Ours,
 				Group: GroupDefault, Order: 864, Flags: ProducesImagesOnly | LargerIsBetter,
 				Doc: "Sum of generated_images / W.",
 			},

@@ -11,7 +11,7 @@ func rateRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "error_isl", Header: "Error Input Sequence Length", Short: "Error ISL",
+				Tag: "error_isl", Better: Neither, Header: "Error Input Sequence Length", Short: "Error ISL",
 				Order: 700, Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc: "ISL of failed requests.",
 			},
@@ -19,7 +19,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_error_isl", Header: "Total Error Input Sequence Length", Short: "Total Error ISL",
+				Tag: "total_error_isl", Better: Neither, Header: "Total Error Input Sequence Length", Short: "Total Error ISL",
 				Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc:   "Sum of error_isl.",
 			},
@@ -27,7 +27,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "output_token_throughput", Header: "Output Token Throughput", Short: "Output TPS",
+				Tag: "output_token_throughput", Better: Higher, Header: "Output Token Throughput", Short: "Output TPS",
 				Group: GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "total_osl / W, where W is the phase window.",
 			},
@@ -35,7 +35,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "input_token_throughput", Header: "Input Token Throughput", Short: "Input TPS",
+				Tag: "input_token_throughput", Better: Higher, Header: "Input Token Throughput", Short: "Input TPS",
 				Group: GroupDefault, Order: 805, Flags: LargerIsBetter,
 				Doc: "total_isl / W.",
 			},
@@ -43,7 +43,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_token_throughput", Header: "Total Token Throughput", Short: "Total TPS",
+				Tag: "total_token_throughput", Better: Higher, Header: "Total Token Throughput", Short: "Total TPS",
 				Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc:   "(total_isl + total_osl) / W.",
 			},
@@ -53,7 +53,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "request_throughput", Header: "Request Throughput", Short: "Req/sec",
+				Tag: "request_throughput", Better: Higher, Header: "Request Throughput", Short: "Req/sec",
 				Group: GroupDefault, Order: 900, Flags: LargerIsBetter,
 				Doc: "request_count / W.",
 			},
@@ -61,7 +61,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "goodput", Header: "Goodput", Short: "Goodput",
+				Tag: "goodput", Better: Higher, Header: "Goodput", Short: "Goodput",
 				Group: GroupDefault, Order: 1000, Flags: GoodputOnly,
 				Doc: "good_request_count / W.",
 			},
@@ -69,7 +69,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "output_token_goodput", Header: "Output Token Goodput", Short: "Goodput TPS", Origin: Ours,
+				Tag: "output_token_goodput", Better: Higher, Header: "Output Token Goodput", Short: "Goodput TPS", Origin: Ours,
 				Flags: ProducesTokensOnly | GoodputOnly | LargerIsBetter,
 				Doc:   "OSL of the requests that meet all objectives / W.",
 			},
@@ -77,7 +77,7 @@ func rateRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "benchmark_duration", Header: "Benchmark Duration", Short: "Duration",
+				Tag: "benchmark_duration", Better: Lower, Header: "Benchmark Duration", Short: "Duration",
 				Doc: "Last content event minus the first start, over successful requests. Rates are divided by W, not by this.",
 			},
 			unit: inSeconds, Total: func(t *Totals) float64 { return positive((t.LastContent - t.FirstStart).Seconds()) },
@@ -90,28 +90,28 @@ func flowRows() []Row {
 	rows := []Row{
 		{
 			Def: Def{
-				Tag: "requests_started", Header: "Requests Started", Short: "Started", Flags: LargerIsBetter,
+				Tag: "requests_started", Better: Neither, Header: "Requests Started", Short: "Started", Flags: LargerIsBetter,
 				Doc: "Requests of every outcome that started in the window.",
 			},
 			unit: inRequests, Total: func(t *Totals) float64 { return t.Flow.Started },
 		},
 		{
 			Def: Def{
-				Tag: "requests_ended", Header: "Requests Ended", Short: "Ended", Flags: LargerIsBetter,
+				Tag: "requests_ended", Better: Neither, Header: "Requests Ended", Short: "Ended", Flags: LargerIsBetter,
 				Doc: "Requests of every outcome that ended in the window.",
 			},
 			unit: inRequests, Total: func(t *Totals) float64 { return t.Flow.Ended },
 		},
 		{
 			Def: Def{
-				Tag: "tokens_received", Header: "Tokens Received", Short: "Received", Flags: ProducesTokensOnly | LargerIsBetter,
+				Tag: "tokens_received", Better: Neither, Header: "Tokens Received", Short: "Received", Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Output tokens of successful requests that arrived in the window. The first content event of a request counts as one token; the others share the rest of its OSL equally.",
 			},
 			unit: inTokens, Total: func(t *Totals) float64 { return t.Flow.Output },
 		},
 		{
 			Def: Def{
-				Tag: "output_tokens_per_second_arrival", Header: "Output Tokens per Second by Arrival", Short: "Arrival TPS", Flags: ProducesTokensOnly | LargerIsBetter,
+				Tag: "output_tokens_per_second_arrival", Better: Higher, Header: "Output Tokens per Second by Arrival", Short: "Arrival TPS", Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "tokens_received / length of the window.",
 			},
 			unit: inTPS, Total: func(t *Totals) float64 { return t.Flow.Output / t.Window },
@@ -136,7 +136,7 @@ func outcomeRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "completed_request_count", Header: "Completed Requests (Success + Error)", Short: "Completed",
+				Tag: "completed_request_count", Better: Neither, Header: "Completed Requests (Success + Error)", Short: "Completed",
 				Group: GroupDefault, Order: 1075, Flags: NoIndividualRecords,
 				Doc: "request_count + error_request_count.",
 			},
@@ -144,7 +144,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "request_error_rate", Header: "Request Error Rate", Short: "Err %",
+				Tag: "request_error_rate", Better: Lower, Header: "Request Error Rate", Short: "Err %",
 				Group: GroupDefault, Order: 1080, Flags: NoIndividualRecords,
 				Doc: "100 \u00b7 errors / (successes + errors).",
 			},
@@ -152,7 +152,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "request_count", Header: "Request Count", Short: "Requests", Kind: Aggregate,
+				Tag: "request_count", Better: Neither, Header: "Request Count", Short: "Requests", Kind: Aggregate,
 				Group: GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
 				Doc: "Successful requests: no failure, at least one content event, and a latency above 0.",
 			},
@@ -160,7 +160,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "unfinished_at_end", Header: "Unfinished at End", Short: "Unfinished", Kind: Aggregate, Origin: Ours,
+				Tag: "unfinished_at_end", Better: Lower, Header: "Unfinished at End", Short: "Unfinished", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: NoIndividualRecords,
 				Doc: "Requests that were still running when the grace period ended. Absent if there were none.",
 			},
@@ -168,7 +168,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "error_request_count", Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
+				Tag: "error_request_count", Better: Lower, Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Failed requests, excluding cancelled ones. Absent if there were none.",
 			},
@@ -176,7 +176,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "context_overflow_count", Header: "Context Overflow Count", Short: "Ctx Overflow", Kind: Aggregate,
+				Tag: "context_overflow_count", Better: Lower, Header: "Context Overflow Count", Short: "Ctx Overflow", Kind: Aggregate,
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Requests rejected because the prompt exceeds the context length of the model.",
 			},
@@ -184,7 +184,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "good_request_count", Header: "Good Request Count", Kind: Aggregate,
+				Tag: "good_request_count", Better: Higher, Header: "Good Request Count", Kind: Aggregate,
 				Flags: GoodputOnly,
 				Doc:   "Successful requests that meet all objectives.",
 			},
@@ -192,7 +192,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "good_request_fraction", Header: "GoodRequestFraction", Short: "GoodReqFrac",
+				Tag: "good_request_fraction", Better: Higher, Header: "GoodRequestFraction", Short: "GoodReqFrac",
 				Flags: LargerIsBetter | GoodputOnly,
 				Doc:   "good_request_count / (successes + errors).",
 			},
@@ -200,7 +200,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "cancelled_request_count", Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: Ours,
+				Tag: "cancelled_request_count", Better: Lower, Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: NoIndividualRecords,
 				Doc: "Requests cancelled by the benchmark: neither successes nor errors. Absent if there were none.",
 			},
@@ -208,7 +208,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "cancelled_by_test_count", Header: "Requests Cancelled by Test", Short: "Cancelled by Test", Kind: Aggregate, Origin: Ours,
+				Tag: "cancelled_by_test_count", Better: Neither, Header: "Requests Cancelled by Test", Short: "Cancelled by Test", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: NoIndividualRecords,
 				Doc: "Requests that the cancellation test of the run has ended: neither successes nor errors, and not in cancelled_request_count. Absent if there were none.",
 			},
@@ -216,7 +216,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: Ours,
+				Tag: "wasted_output_tokens", Better: Lower, Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: Ours,
 				Flags: ProducesTokensOnly | NoIndividualRecords,
 				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
@@ -226,7 +226,7 @@ func outcomeRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "skipped_turns", Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: Ours,
+				Tag: "skipped_turns", Better: Lower, Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: Ours,
 				Flags: NoIndividualRecords,
 				Doc:   "Turns that were not sent because an earlier turn of their session failed. Absent if there were none.",
 			},

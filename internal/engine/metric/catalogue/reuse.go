@@ -22,21 +22,21 @@ func reuseRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "unique_prompt_ratio", Header: "Unique Prompts per Request", Short: "Unique Prompts", Origin: Ours, Flags: NoIndividualRecords,
+				Tag: "unique_prompt_ratio", Better: Neither, Header: "Unique Prompts per Request", Short: "Unique Prompts", Origin: Ours, Flags: NoIndividualRecords,
 				Doc: "Requests whose prompt no earlier request of the run had / requests. 1 = no prompt was repeated.",
 			},
 			unit: inRatio, Total: func(t *Totals) float64 { return t.Reuse.Unique / positive(t.Reuse.Requests) },
 		},
 		{
 			Def: Def{
-				Tag: "repeated_input_pct", Header: "Repeated Input %", Short: "Repeated Input", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
+				Tag: "repeated_input_pct", Better: Neither, Header: "Repeated Input %", Short: "Repeated Input", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "100 \u00b7 input of the requests whose whole prompt had been sent before / all input; in tokens, or in bytes of request bodies if tokens are not counted.",
 			},
 			unit: inPercent, Total: func(t *Totals) float64 { return 100 * (1 - t.Reuse.UniqueInput/positive(t.Reuse.Input)) },
 		},
 		{
 			Def: Def{
-				Tag: "first_turn_cache_read_pct", Header: "First Turn Cache Read %", Short: "First Turn Cache Read", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
+				Tag: "first_turn_cache_read_pct", Better: Neither, Header: "First Turn Cache Read %", Short: "First Turn Cache Read", Origin: Ours, Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "overall_usage_prompt_cache_read_pct of the first turns of conversations. Later turns find their own history in a prefix cache.",
 			},
 			unit: inPercent, Total: func(t *Totals) float64 {
@@ -45,7 +45,7 @@ func reuseRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "theoretical_prefix_cache_hit", Header: "Theoretical Prefix Cache Hit", Short: "Theoretical Cache Hit", Flags: NoIndividualRecords | TokenizesInputOnly,
+				Tag: "theoretical_prefix_cache_hit", Better: Neither, Header: "Theoretical Prefix Cache Hit", Short: "Theoretical Cache Hit", Flags: NoIndividualRecords | TokenizesInputOnly,
 				Doc: "100 \u00b7 hits / blocks, for traces with hash ids and a prefix cache of unlimited size: a block is a hit if an earlier request had it after the same blocks. `count` is the number of blocks, `sum` that of hits.",
 			},
 			unit: inPercent, Total: func(t *Totals) float64 { return 100 * t.Reuse.Hits / positive(t.Reuse.Blocks) },

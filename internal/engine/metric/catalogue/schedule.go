@@ -30,7 +30,7 @@ func corrected(r Row) Row {
 	each := r.Each
 	c := Row{
 		Def: Def{
-			Tag: "corrected_" + r.Tag, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: Ours,
+			Tag: "corrected_" + r.Tag, Better: r.Better, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: Ours,
 			Flags: r.Flags | OpenLoopOnly,
 			Doc:   strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1),
 		},
@@ -57,7 +57,7 @@ func lagRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "credit_to_start_latency", Header: "Credit-to-Start Latency",
+				Tag: "credit_to_start_latency", Better: Lower, Header: "Credit-to-Start Latency",
 				Flags: NoIndividualRecords,
 				Doc:   "Start of the request minus the time at which it was allowed to start, for every attempt.",
 			},
@@ -65,7 +65,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "effective_latency", Header: "Effective Latency (CO-aware)",
+				Tag: "effective_latency", Better: Lower, Header: "Effective Latency (CO-aware)",
 				Group: GroupEffective, Order: 100, Flags: NoIndividualRecords | IncludesFailed,
 				Doc: "End of the body minus the time at which the request was allowed to start, for successful requests. It does not include waiting for a free slot; see corrected_e2e_latency.",
 			},
@@ -73,7 +73,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "schedule_lag", Header: "Schedule Lag", Short: "Sched Lag", Origin: Ours,
+				Tag: "schedule_lag", Better: Lower, Header: "Schedule Lag", Short: "Sched Lag", Origin: Ours,
 				Group: GroupDefault,
 				Doc:   "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
 			},
@@ -81,7 +81,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "corrected_normalized_latency", Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: Ours,
+				Tag: "corrected_normalized_latency", Better: Lower, Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: Ours,
 				Flags: ProducesTokensOnly | OpenLoopOnly,
 				Doc:   "corrected_request_latency / OSL.",
 			},
@@ -91,7 +91,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "late_request_count", Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: Ours,
+				Tag: "late_request_count", Better: Lower, Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
 				Doc: "Requests, of every outcome, that started more than 1 ms after they were due.",
 			},
@@ -99,7 +99,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: Ours,
+				Tag: "dropped_arrival_count", Better: Lower, Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: Ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
 				Doc: "Arrivals that were due and never sent: they found no free slot with saturation `drop`, or were still waiting for one when the phase ended. They are in no latency. Only in final results; absent if a run was restored from its record file.",
 			},
@@ -107,7 +107,7 @@ func lagRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "corrected_e2e_latency", Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: Ours,
+				Tag: "corrected_e2e_latency", Better: Lower, Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: Ours,
 				Group: GroupEffective, Order: 130, Flags: OpenLoopOnly | IncludesFailed,
 				Doc: "End of the body minus the time at which the request was due.",
 			},
@@ -128,7 +128,7 @@ const ReplayOffset = "replay_send_schedule_offset"
 func replayRows() []Row {
 	rows := []Row{{
 		Def: Def{
-			Tag: ReplayOffset, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
+			Tag: ReplayOffset, Better: Lower, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
 			Doc: "Start of the request minus the time at which the dataset's timestamp was due, for successful requests whose turn has a timestamp.",
 		},
 		unit: inNS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Scheduled) },
@@ -136,7 +136,7 @@ func replayRows() []Row {
 	for _, p := range []int{50, 90, 99} {
 		rows = append(rows, Row{
 			Def: Def{
-				Tag: fmt.Sprintf("replay_sched_lag_p%d", p), Header: fmt.Sprintf("Replay Schedule Lag p%d", p), Short: fmt.Sprintf("Sched Lag p%d", p),
+				Tag: fmt.Sprintf("replay_sched_lag_p%d", p), Better: Lower, Header: fmt.Sprintf("Replay Schedule Lag p%d", p), Short: fmt.Sprintf("Sched Lag p%d", p),
 				Flags: ReplayOnly, Doc: fmt.Sprintf("Percentile %d of %s minus its minimum.", p, ReplayOffset),
 			},
 			unit: inMS, Lag: func(quantile func(float64) float64) float64 { return quantile(float64(p) / 100) },
@@ -144,7 +144,7 @@ func replayRows() []Row {
 	}
 	return append(rows, Row{
 		Def: Def{
-			Tag: "replay_sched_degraded", Header: "Replay Schedule Degraded", Short: "Sched Degraded", Flags: ReplayOnly,
+			Tag: "replay_sched_degraded", Better: Lower, Header: "Replay Schedule Degraded", Short: "Sched Degraded", Flags: ReplayOnly,
 			Doc: "1 if replay_sched_lag_p99 is above 500 ms, else 0.",
 		},
 		unit: inCount, Lag: func(quantile func(float64) float64) float64 { return float64(b2i(quantile(0.99) > DegradedAfter)) },
@@ -156,7 +156,7 @@ func throughputRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "output_token_throughput_per_user", Header: "Output Token Throughput Per User", Short: "Output TPS/User",
+				Tag: "output_token_throughput_per_user", Better: Higher, Header: "Output Token Throughput Per User", Short: "Output TPS/User",
 				Group: GroupDefault, Order: 500, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "1 / inter_token_latency.",
 			},
@@ -164,7 +164,7 @@ func throughputRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "e2e_output_token_throughput", Header: "E2E Output Token Throughput", Short: "E2E Output TPS/User",
+				Tag: "e2e_output_token_throughput", Better: Higher, Header: "E2E Output Token Throughput", Short: "E2E Output TPS/User",
 				Group: GroupDefault, Order: 510, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "OSL / request_latency.",
 			},
@@ -172,7 +172,7 @@ func throughputRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "prefill_throughput_per_user", Header: "Prefill Throughput Per User", Short: "Prefill TPS/User",
+				Tag: "prefill_throughput_per_user", Better: Higher, Header: "Prefill Throughput Per User", Short: "Prefill TPS/User",
 				Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter | TokenizesInputOnly,
 				Doc:   "ISL / time_to_first_token.",
 			},

@@ -5,7 +5,7 @@ func sessionRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "session_latency", Header: "Session Latency", Short: "Session Latency", Origin: Ours,
+				Tag: "session_latency", Better: Lower, Header: "Session Latency", Short: "Session Latency", Origin: Ours,
 				Group: GroupDefault, Order: 310, Flags: NoIndividualRecords,
 				Doc: "From the start of the first turn of a conversation to the end of the body of the last one, with the delays between them.",
 			},
@@ -13,7 +13,7 @@ func sessionRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "session_turns", Header: "Session Turns", Short: "Session Turns", Origin: Ours,
+				Tag: "session_turns", Better: Neither, Header: "Session Turns", Short: "Session Turns", Origin: Ours,
 				Group: GroupDefault, Order: 320, Flags: NoIndividualRecords,
 				Doc: "Turns of a conversation.",
 			},
@@ -21,14 +21,14 @@ func sessionRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "turn_latency", Header: "Turn Latency", Short: "Turn Latency", Origin: Ours, Flags: NoIndividualRecords,
+				Tag: "turn_latency", Better: Lower, Header: "Turn Latency", Short: "Turn Latency", Origin: Ours, Flags: NoIndividualRecords,
 				Doc: "request_latency of a turn, whether or not the conversation was completed.",
 			},
 			unit: inMS, Each: func(v *View) float64 { return present(v.Record.Turns > 1, v.Last) },
 		},
 		{
 			Def: Def{
-				Tag: "cache_hit_ratio", Header: "Cache Hit Ratio", Short: "Cache Hits", Origin: Ours, Flags: NoIndividualRecords | LargerIsBetter,
+				Tag: "cache_hit_ratio", Better: Higher, Header: "Cache Hit Ratio", Short: "Cache Hits", Origin: Ours, Flags: NoIndividualRecords | LargerIsBetter,
 				Doc: "Prompt tokens of a turn that the server read from its cache / its prompt tokens, by the server's count.",
 			},
 			unit: inRatio,

@@ -7,7 +7,7 @@ func speculationRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "spec_decode_acceptance_length", Header: "Acceptance Length", Short: "Acceptance Length",
+				Tag: "spec_decode_acceptance_length", Better: Higher, Header: "Acceptance Length", Short: "Acceptance Length",
 				Group: GroupSpeculation, Order: 5000, Flags: LargerIsBetter,
 				Doc: "1 + accepted draft tokens / steps of a request: tokens per step, with the one that the model itself adds.",
 			},
@@ -15,7 +15,7 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "spec_decode_token_weighted_acceptance_length", Header: "Token-Weighted Acceptance Length", Short: "Token-Wtd Accept Len",
+				Tag: "spec_decode_token_weighted_acceptance_length", Better: Higher, Header: "Token-Weighted Acceptance Length", Short: "Token-Wtd Accept Len",
 				Group: GroupSpeculation, Order: 5010, Flags: LargerIsBetter,
 				Doc: "1 + accepted draft tokens / steps, both summed over all requests.",
 			},
@@ -23,7 +23,7 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "spec_decode_draft_acceptance_rate", Header: "Draft Acceptance Rate", Short: "Draft Accept Rate",
+				Tag: "spec_decode_draft_acceptance_rate", Better: Higher, Header: "Draft Acceptance Rate", Short: "Draft Accept Rate",
 				Group: GroupSpeculation, Order: 5020, Flags: LargerIsBetter,
 				Doc: "100 \u00b7 accepted / draft tokens of a request.",
 			},
@@ -31,7 +31,7 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "spec_decode_overall_draft_acceptance_rate", Header: "Overall Draft Acceptance Rate", Short: "Overall Draft Accept Rate",
+				Tag: "spec_decode_overall_draft_acceptance_rate", Better: Higher, Header: "Overall Draft Acceptance Rate", Short: "Overall Draft Accept Rate",
 				Group: GroupSpeculation, Order: 5025, Flags: LargerIsBetter,
 				Doc: "100 \u00b7 accepted / draft tokens, both summed over all requests.",
 			},
@@ -39,7 +39,7 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "spec_decode_accepted_per_verified", Header: "Accepted per Verified", Short: "Accepted / Verified",
+				Tag: "spec_decode_accepted_per_verified", Better: Higher, Header: "Accepted per Verified", Short: "Accepted / Verified",
 				Group: GroupSpeculation, Order: 5030, Flags: LargerIsBetter,
 				Doc: "(accepted + steps) / (draft tokens + steps) of a request: the share of the verified tokens that were kept.",
 			},
@@ -47,7 +47,7 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: speculationSteps, Header: "Spec Decode Steps", Short: "Spec Decode Steps",
+				Tag: speculationSteps, Better: Neither, Header: "Spec Decode Steps", Short: "Spec Decode Steps",
 				Group: GroupSpeculation, Order: 5040,
 				Doc: "Verification steps of a request.",
 			},
@@ -55,35 +55,35 @@ func speculationRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: acceptedDrafts, Header: "Accepted Draft Tokens", Short: "Accepted Draft", Order: 5050,
+				Tag: acceptedDrafts, Better: Neither, Header: "Accepted Draft Tokens", Short: "Accepted Draft", Order: 5050,
 				Doc: "Accepted draft tokens of a request.",
 			},
 			unit: inTokens, Each: func(v *View) float64 { return speculation(v).accepted },
 		},
 		{
 			Def: Def{
-				Tag: drafts, Header: "Draft Tokens", Short: "Draft Tokens", Order: 5060,
+				Tag: drafts, Better: Neither, Header: "Draft Tokens", Short: "Draft Tokens", Order: 5060,
 				Doc: "Draft tokens of a request.",
 			},
 			unit: inTokens, Each: func(v *View) float64 { return speculation(v).drafted },
 		},
 		{
 			Def: Def{
-				Tag: "total_spec_decode_steps", Header: "Total Spec Decode Steps", Short: "Total Spec Decode Steps", Order: 5140,
+				Tag: "total_spec_decode_steps", Better: Neither, Header: "Total Spec Decode Steps", Short: "Total Spec Decode Steps", Order: 5140,
 				Doc: "Sum of spec_decode_steps.",
 			},
 			unit: inCount, Total: sumOf(speculationSteps),
 		},
 		{
 			Def: Def{
-				Tag: "total_accepted_draft_tokens", Header: "Total Accepted Draft Tokens", Short: "Total Accepted Draft", Order: 5150,
+				Tag: "total_accepted_draft_tokens", Better: Neither, Header: "Total Accepted Draft Tokens", Short: "Total Accepted Draft", Order: 5150,
 				Doc: "Sum of spec_decode_accepted_draft_tokens.",
 			},
 			unit: inTokens, Total: sumOf(acceptedDrafts),
 		},
 		{
 			Def: Def{
-				Tag: "total_draft_tokens", Header: "Total Draft Tokens", Short: "Total Draft", Order: 5160,
+				Tag: "total_draft_tokens", Better: Neither, Header: "Total Draft Tokens", Short: "Total Draft", Order: 5160,
 				Doc: "Sum of spec_decode_draft_tokens.",
 			},
 			unit: inTokens, Total: sumOf(drafts),

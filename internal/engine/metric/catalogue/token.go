@@ -22,21 +22,21 @@ func tokenRows() []Row {
 	rows := []Row{
 		{
 			Def: Def{
-				Tag: "inter_token_latency_delivered", Header: "Inter Token Latency as Delivered", Short: "Delivered ITL",
+				Tag: "inter_token_latency_delivered", Better: Lower, Header: "Inter Token Latency as Delivered", Short: "Delivered ITL",
 				Doc: "decode_duration / (OSL - tokens of the first content event): the time per token that was waited for.",
 			},
 			unit: inMS, Each: deliveredITL,
 		},
 		{
 			Def: Def{
-				Tag: "inter_token_gap", Header: "Inter Token Gap", Short: "Token Gap",
+				Tag: "inter_token_gap", Better: Lower, Header: "Inter Token Gap", Short: "Token Gap",
 				Doc: "Gap between two content events / tokens of the second one, once for each of these tokens. Only if the server reports the tokens of every event.",
 			},
 			unit: inMS, List: tokenGaps,
 		},
 		{
 			Def: Def{
-				Tag: "token_deadline_lateness", Header: "Token Deadline Lateness", Short: "Lateness",
+				Tag: "token_deadline_lateness", Better: Lower, Header: "Token Deadline Lateness", Short: "Lateness",
 				Flags: DeadlineOnly,
 				Doc:   "The largest difference between the time of a token and its deadline, over all tokens of a request; negative if all were early.",
 			},
@@ -46,7 +46,7 @@ func tokenRows() []Row {
 	for _, n := range nthTokens {
 		rows = append(rows, Row{
 			Def: Def{
-				Tag: fmt.Sprintf("time_to_token_%d", n), Header: fmt.Sprintf("Time to Token %d", n), Short: fmt.Sprintf("TT%dT", n),
+				Tag: fmt.Sprintf("time_to_token_%d", n), Better: Lower, Header: fmt.Sprintf("Time to Token %d", n), Short: fmt.Sprintf("TT%dT", n),
 				Doc: fmt.Sprintf("From the start of the request to the content event that brings token %d.", n),
 			},
 			unit: inMS, Each: func(v *View) float64 { return v.timeToToken(float64(n)) },

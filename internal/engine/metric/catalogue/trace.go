@@ -7,7 +7,7 @@ func traceRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "http_req_blocked", Header: "HTTP Blocked", Short: "Blocked",
+				Tag: "http_req_blocked", Better: Lower, Header: "HTTP Blocked", Short: "Blocked",
 				Order: 2000, Flags: HTTPTraceOnly,
 				Doc: "Wait for a free connection.",
 			},
@@ -15,7 +15,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_dns_lookup", Header: "HTTP DNS Lookup", Short: "DNS",
+				Tag: "http_req_dns_lookup", Better: Lower, Header: "HTTP DNS Lookup", Short: "DNS",
 				Order: 2010, Flags: HTTPTraceOnly,
 				Doc: "Name resolution; 0 if none was needed.",
 			},
@@ -23,7 +23,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_connecting", Header: "HTTP Connecting", Short: "Connecting",
+				Tag: "http_req_connecting", Better: Lower, Header: "HTTP Connecting", Short: "Connecting",
 				Order: 2020, Flags: HTTPTraceOnly,
 				Doc: "TCP and TLS handshakes; 0 on a reused connection.",
 			},
@@ -31,7 +31,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: Ours,
+				Tag: "http_req_tls", Better: Lower, Header: "HTTP TLS Handshake", Short: "TLS", Origin: Ours,
 				Order: 2025, Flags: HTTPTraceOnly,
 				Doc: "TLS handshake only; 0 on a reused or plain connection.",
 			},
@@ -39,7 +39,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_sending", Header: "HTTP Sending", Short: "Sending",
+				Tag: "http_req_sending", Better: Lower, Header: "HTTP Sending", Short: "Sending",
 				Order: 2030, Flags: HTTPTraceOnly,
 				Doc: "From having a connection to the request being written.",
 			},
@@ -47,7 +47,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_waiting", Header: "HTTP Waiting (TTFB)", Short: "TTFB",
+				Tag: "http_req_waiting", Better: Lower, Header: "HTTP Waiting (TTFB)", Short: "TTFB",
 				Order: 2040, Flags: HTTPTraceOnly,
 				Doc: "Request written to first byte of the response body.",
 			},
@@ -55,7 +55,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_ttfb", Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: Ours,
+				Tag: "http_req_ttfb", Better: Lower, Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: Ours,
 				Order: 2042, Flags: HTTPTraceOnly,
 				Doc: "Request written to first byte of the response head.",
 			},
@@ -63,7 +63,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "ttft_wire", Header: "Time to First Token on the Wire", Short: "Wire TTFT", Origin: Ours,
+				Tag: "ttft_wire", Better: Lower, Header: "Time to First Token on the Wire", Short: "Wire TTFT", Origin: Ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "First content event minus the time at which the whole request was written: time_to_first_token without connecting and sending.",
 			},
@@ -71,14 +71,14 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "time_to_headers", Header: "Time to Response Head", Short: "Head", Origin: Ours,
+				Tag: "time_to_headers", Better: Lower, Header: "Time to Response Head", Short: "Head", Origin: Ours,
 				Doc: "From the start of the request to the response head.",
 			},
 			unit: inMS, Each: func(v *View) float64 { return v.afterStart(v.Record.Stamps.Headers) },
 		},
 		{
 			Def: Def{
-				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: Ours,
+				Tag: "http_req_header", Better: Lower, Header: "HTTP Response Head to Body", Short: "Head to body", Origin: Ours,
 				Order: 2044, Flags: HTTPTraceOnly,
 				Doc: "First byte of the response head to first byte of the body.",
 			},
@@ -86,7 +86,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_receiving", Header: "HTTP Receiving", Short: "Receiving",
+				Tag: "http_req_receiving", Better: Lower, Header: "HTTP Receiving", Short: "Receiving",
 				Order: 2050, Flags: HTTPTraceOnly,
 				Doc: "First byte of the response body to its end.",
 			},
@@ -94,7 +94,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_connection_reused", Header: "HTTP Connection Reused", Short: "Conn Reused",
+				Tag: "http_req_connection_reused", Better: Neither, Header: "HTTP Connection Reused", Short: "Conn Reused",
 				Order: 2060, Flags: HTTPTraceOnly,
 				Doc: "1 if the connection had served an earlier request, else 0.",
 			},
@@ -102,7 +102,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_data_sent", Header: "HTTP Data Sent", Short: "Sent",
+				Tag: "http_req_data_sent", Better: Neither, Header: "HTTP Data Sent", Short: "Sent",
 				Order: 2070, Flags: HTTPTraceOnly,
 				Doc: "Bytes of the request body.",
 			},
@@ -110,7 +110,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_chunks_sent", Header: "HTTP Chunks Sent", Short: "Chunks Sent",
+				Tag: "http_req_chunks_sent", Better: Neither, Header: "HTTP Chunks Sent", Short: "Chunks Sent",
 				Order: 2080, Flags: HTTPTraceOnly,
 				Doc: "Writes that sent the request. Absent with HTTP/2.",
 			},
@@ -118,7 +118,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_data_received", Header: "HTTP Data Received", Short: "Received",
+				Tag: "http_req_data_received", Better: Neither, Header: "HTTP Data Received", Short: "Received",
 				Order: 2090, Flags: HTTPTraceOnly,
 				Doc: "Bytes of the response body as received.",
 			},
@@ -126,7 +126,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_chunks_received", Header: "HTTP Chunks Received", Short: "Chunks Recv",
+				Tag: "http_req_chunks_received", Better: Neither, Header: "HTTP Chunks Received", Short: "Chunks Recv",
 				Order: 2100, Flags: HTTPTraceOnly,
 				Doc: "Reads that returned bytes of the response.",
 			},
@@ -134,7 +134,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_connection_overhead", Header: "HTTP Connection Overhead", Short: "Conn Overhead",
+				Tag: "http_req_connection_overhead", Better: Lower, Header: "HTTP Connection Overhead", Short: "Conn Overhead",
 				Order: 2110, Flags: HTTPTraceOnly,
 				Doc: "Blocked + name resolution + connecting.",
 			},
@@ -142,7 +142,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_duration", Header: "HTTP Duration (excl. conn)", Short: "Dur (excl)",
+				Tag: "http_req_duration", Better: Lower, Header: "HTTP Duration (excl. conn)", Short: "Dur (excl)",
 				Order: 2120, Flags: HTTPTraceOnly,
 				Doc: "Sending + waiting + receiving.",
 			},
@@ -150,7 +150,7 @@ func traceRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "http_req_total", Header: "HTTP Total Time", Short: "Total",
+				Tag: "http_req_total", Better: Lower, Header: "HTTP Total Time", Short: "Total",
 				Order: 2130, Flags: HTTPTraceOnly,
 				Doc: "Blocked + name resolution + connecting + sending + waiting + receiving; the phases do not overlap.",
 			},

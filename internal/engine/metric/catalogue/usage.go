@@ -11,7 +11,7 @@ func usageRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "usage_prompt_tokens", Header: "Usage Prompt Tokens", Short: "Usage Prompt",
+				Tag: "usage_prompt_tokens", Better: Neither, Header: "Usage Prompt Tokens", Short: "Usage Prompt",
 				Group: GroupUsage, Order: 1000, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "Prompt tokens reported by the server, including cached ones.",
 			},
@@ -19,7 +19,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_cache_read_tokens", Header: "Usage Prompt Cache Read Tokens", Short: "Usage Prompt Cache Read",
+				Tag: "usage_prompt_cache_read_tokens", Better: Neither, Header: "Usage Prompt Cache Read Tokens", Short: "Usage Prompt Cache Read",
 				Group: GroupUsage, Order: 1010, Flags: LargerIsBetter,
 				Doc: "Prompt tokens that the server read from its cache.",
 			},
@@ -27,7 +27,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_cache_write_tokens", Header: "Usage Prompt Cache Write Tokens", Short: "Usage Prompt Cache Write",
+				Tag: "usage_prompt_cache_write_tokens", Better: Neither, Header: "Usage Prompt Cache Write Tokens", Short: "Usage Prompt Cache Write",
 				Group: GroupUsage, Order: 1015,
 				Doc: "Prompt tokens that the server wrote to its cache.",
 			},
@@ -35,7 +35,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_cache_miss_tokens", Header: "Usage Prompt Cache Miss Tokens", Short: "Usage Prompt Cache Miss",
+				Tag: "usage_prompt_cache_miss_tokens", Better: Neither, Header: "Usage Prompt Cache Miss Tokens", Short: "Usage Prompt Cache Miss",
 				Group: GroupUsage, Order: 1017,
 				Doc: "Prompt tokens that the server reports as not cached.",
 			},
@@ -43,7 +43,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_audio_tokens", Header: "Usage Prompt Audio Tokens", Short: "Usage Prompt Audio",
+				Tag: "usage_prompt_audio_tokens", Better: Neither, Header: "Usage Prompt Audio Tokens", Short: "Usage Prompt Audio",
 				Group: GroupUsage, Order: 1020, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Audio tokens of the prompt, reported by the server.",
 			},
@@ -51,7 +51,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_audio_seconds", Header: "Usage Prompt Audio Seconds", Short: "Usage Prompt Audio Sec",
+				Tag: "usage_prompt_audio_seconds", Better: Neither, Header: "Usage Prompt Audio Seconds", Short: "Usage Prompt Audio Sec",
 				Group: GroupUsage, Order: 1040, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Seconds of audio in the prompt, if the server reports them.",
 			},
@@ -59,7 +59,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_image_tokens", Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: Ours,
+				Tag: "usage_prompt_image_tokens", Better: Neither, Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: Ours,
 				Group: GroupUsage, Order: 1050, Flags: LargerIsBetter | SupportsImageOnly,
 				Doc: "Image tokens of the prompt, reported by the server.",
 			},
@@ -67,7 +67,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_completion_tokens", Header: "Usage Completion Tokens", Short: "Usage Completion",
+				Tag: "usage_completion_tokens", Better: Neither, Header: "Usage Completion Tokens", Short: "Usage Completion",
 				Group: GroupUsage, Order: 1100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Output tokens reported by the server, including reasoning.",
 			},
@@ -75,7 +75,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_reasoning_tokens", Header: "Usage Reasoning Tokens", Short: "Usage Reasoning",
+				Tag: "usage_reasoning_tokens", Better: Neither, Header: "Usage Reasoning Tokens", Short: "Usage Reasoning",
 				Group: GroupUsage, Order: 1110, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Reasoning tokens reported by the server.",
 			},
@@ -83,7 +83,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_completion_audio_tokens", Header: "Usage Completion Audio Tokens", Short: "Usage Completion Audio",
+				Tag: "usage_completion_audio_tokens", Better: Neither, Header: "Usage Completion Audio Tokens", Short: "Usage Completion Audio",
 				Group: GroupUsage, Order: 1120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
 				Doc: "Audio tokens of the output, reported by the server.",
 			},
@@ -91,7 +91,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_accepted_prediction_tokens", Header: "Usage Accepted Prediction Tokens", Short: "Usage Accepted Pred",
+				Tag: "usage_accepted_prediction_tokens", Better: Neither, Header: "Usage Accepted Prediction Tokens", Short: "Usage Accepted Pred",
 				Group: GroupUsage, Order: 1130, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Tokens of a predicted output that the server accepted.",
 			},
@@ -99,7 +99,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_rejected_prediction_tokens", Header: "Usage Rejected Prediction Tokens", Short: "Usage Rejected Pred",
+				Tag: "usage_rejected_prediction_tokens", Better: Neither, Header: "Usage Rejected Prediction Tokens", Short: "Usage Rejected Pred",
 				Group: GroupUsage, Order: 1140, Flags: ProducesTokensOnly,
 				Doc: "Tokens of a predicted output that the server rejected.",
 			},
@@ -107,7 +107,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_total_tokens", Header: "Usage Total Tokens", Short: "Usage Total",
+				Tag: "usage_total_tokens", Better: Neither, Header: "Usage Total Tokens", Short: "Usage Total",
 				Group: GroupUsage, Order: 1200, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Prompt and output tokens reported by the server.",
 			},
@@ -115,7 +115,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_prompt_tokens_diff_pct", Header: "Usage Prompt Diff %", Short: "Prompt Diff",
+				Tag: "usage_prompt_tokens_diff_pct", Better: Neither, Header: "Usage Prompt Diff %", Short: "Prompt Diff",
 				Flags: TokenizesInputOnly | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the prompt.",
 			},
@@ -123,7 +123,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_completion_tokens_diff_pct", Header: "Usage Completion Diff %", Short: "Completion Diff",
+				Tag: "usage_completion_tokens_diff_pct", Better: Neither, Header: "Usage Completion Diff %", Short: "Completion Diff",
 				Flags: ProducesTokensOnly | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the output, for the first 1,000 responses and one in eight after them.",
 			},
@@ -131,7 +131,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_reasoning_tokens_diff_pct", Header: "Usage Reasoning Diff %", Short: "Reasoning Diff",
+				Tag: "usage_reasoning_tokens_diff_pct", Better: Neither, Header: "Usage Reasoning Diff %", Short: "Reasoning Diff",
 				Flags: ProducesTokensOnly | SupportsReasoning | UsageDiffOnly,
 				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, for the same responses.",
 			},
@@ -139,7 +139,7 @@ func usageRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "usage_discrepancy_count", Header: "Usage Discrepancy Count", Short: "Discrepancies", Kind: Aggregate,
+				Tag: "usage_discrepancy_count", Better: Lower, Header: "Usage Discrepancy Count", Short: "Discrepancies", Kind: Aggregate,
 				Flags: NoIndividualRecords | UsageDiffOnly,
 				Doc:   "Requests in which one of these differences exceeds 10 %.",
 			},
@@ -153,7 +153,7 @@ func usageTotalRows() []Row {
 	return []Row{
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_tokens", Header: "Total Usage Prompt Tokens", Short: "Total Usage Prompt",
+				Tag: "total_usage_prompt_tokens", Better: Neither, Header: "Total Usage Prompt Tokens", Short: "Total Usage Prompt",
 				Group: GroupUsage, Order: 2000, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "Sum of usage_prompt_tokens.",
 			},
@@ -161,7 +161,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_cache_read_tokens", Header: "Total Usage Prompt Cache Read Tokens", Short: "Total Usage Prompt Cache Read",
+				Tag: "total_usage_prompt_cache_read_tokens", Better: Neither, Header: "Total Usage Prompt Cache Read Tokens", Short: "Total Usage Prompt Cache Read",
 				Group: GroupUsage, Order: 2010, Flags: LargerIsBetter,
 				Doc: "Sum of usage_prompt_cache_read_tokens.",
 			},
@@ -169,7 +169,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "overall_usage_prompt_cache_read_pct", Header: "Overall Usage Prompt Cache Read %", Short: "Overall Cache Read %",
+				Tag: "overall_usage_prompt_cache_read_pct", Better: Higher, Header: "Overall Usage Prompt Cache Read %", Short: "Overall Cache Read %",
 				Group: GroupUsage, Order: 2012, Flags: LargerIsBetter,
 				Doc: "100 \u00b7 cache reads / prompt tokens, both summed.",
 			},
@@ -179,7 +179,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_cache_write_tokens", Header: "Total Usage Prompt Cache Write Tokens", Short: "Total Usage Prompt Cache Write",
+				Tag: "total_usage_prompt_cache_write_tokens", Better: Neither, Header: "Total Usage Prompt Cache Write Tokens", Short: "Total Usage Prompt Cache Write",
 				Group: GroupUsage, Order: 2015,
 				Doc: "Sum of usage_prompt_cache_write_tokens.",
 			},
@@ -187,7 +187,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_cache_miss_tokens", Header: "Total Usage Prompt Cache Miss Tokens", Short: "Total Usage Prompt Cache Miss",
+				Tag: "total_usage_prompt_cache_miss_tokens", Better: Neither, Header: "Total Usage Prompt Cache Miss Tokens", Short: "Total Usage Prompt Cache Miss",
 				Group: GroupUsage, Order: 2017,
 				Doc: "Sum of usage_prompt_cache_miss_tokens.",
 			},
@@ -195,7 +195,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_audio_tokens", Header: "Total Usage Prompt Audio Tokens", Short: "Total Usage Prompt Audio",
+				Tag: "total_usage_prompt_audio_tokens", Better: Neither, Header: "Total Usage Prompt Audio Tokens", Short: "Total Usage Prompt Audio",
 				Group: GroupUsage, Order: 2020, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_prompt_audio_tokens.",
 			},
@@ -203,7 +203,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_prompt_audio_seconds", Header: "Total Usage Prompt Audio Seconds", Short: "Total Usage Prompt Audio Sec",
+				Tag: "total_usage_prompt_audio_seconds", Better: Neither, Header: "Total Usage Prompt Audio Seconds", Short: "Total Usage Prompt Audio Sec",
 				Group: GroupUsage, Order: 2040, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_prompt_audio_seconds.",
 			},
@@ -211,7 +211,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_completion_tokens", Header: "Total Usage Completion Tokens", Short: "Total Usage Completion",
+				Tag: "total_usage_completion_tokens", Better: Neither, Header: "Total Usage Completion Tokens", Short: "Total Usage Completion",
 				Group: GroupUsage, Order: 2100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_completion_tokens.",
 			},
@@ -219,7 +219,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_reasoning_tokens", Header: "Total Usage Reasoning Tokens", Short: "Total Usage Reasoning",
+				Tag: "total_usage_reasoning_tokens", Better: Neither, Header: "Total Usage Reasoning Tokens", Short: "Total Usage Reasoning",
 				Group: GroupUsage, Order: 2110, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_reasoning_tokens.",
 			},
@@ -227,7 +227,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_completion_audio_tokens", Header: "Total Usage Completion Audio Tokens", Short: "Total Usage Comp Audio",
+				Tag: "total_usage_completion_audio_tokens", Better: Neither, Header: "Total Usage Completion Audio Tokens", Short: "Total Usage Comp Audio",
 				Group: GroupUsage, Order: 2120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
 				Doc: "Sum of usage_completion_audio_tokens.",
 			},
@@ -235,7 +235,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_accepted_prediction_tokens", Header: "Total Usage Accepted Prediction Tokens", Short: "Total Usage Accepted Pred",
+				Tag: "total_usage_accepted_prediction_tokens", Better: Neither, Header: "Total Usage Accepted Prediction Tokens", Short: "Total Usage Accepted Pred",
 				Group: GroupUsage, Order: 2130, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_accepted_prediction_tokens.",
 			},
@@ -243,7 +243,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_rejected_prediction_tokens", Header: "Total Usage Rejected Prediction Tokens", Short: "Total Usage Rejected Pred",
+				Tag: "total_usage_rejected_prediction_tokens", Better: Neither, Header: "Total Usage Rejected Prediction Tokens", Short: "Total Usage Rejected Pred",
 				Group: GroupUsage, Order: 2140, Flags: ProducesTokensOnly,
 				Doc: "Sum of usage_rejected_prediction_tokens.",
 			},
@@ -251,7 +251,7 @@ func usageTotalRows() []Row {
 		},
 		{
 			Def: Def{
-				Tag: "total_usage_total_tokens", Header: "Total Usage Total Tokens", Short: "Total Usage Total",
+				Tag: "total_usage_total_tokens", Better: Neither, Header: "Total Usage Total Tokens", Short: "Total Usage Total",
 				Group: GroupUsage, Order: 2200, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_total_tokens.",
 			},
