@@ -22,9 +22,9 @@ values in which their configurations differ. The changes are those from the
 first run.
 
 better and worse mean that the 95 % confidence intervals do not overlap; ~ means
-that they overlap, = that the values differ by at most 1 %. Throughputs and percentiles of
-small samples have no interval. Intervals describe the variation within a run,
-not the variation between runs.`
+that they overlap, = that the values differ by at most 1 %. Throughputs and
+percentiles of small samples have no interval. Intervals describe the variation
+within a run, not the variation between runs.`
 
 func compareCommand(g *globals) *cobra.Command {
 	var all bool
