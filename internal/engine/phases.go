@@ -126,26 +126,28 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 	}
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
 		Run: x.records, Phase: p, Set: set, Observers: observers,
-		Publish: func(events ...run.EventType) {
+		Shot: func(events ...run.EventType) (publish func()) {
 			if a.load.Overdue() < phasePatience { // else this loop runs, but not that of the load
 				a.alive.beat()
 			}
 			snap := x.shot(a)
-			for _, e := range events {
-				x.announce(e, snap, p.Index)
+			return func() {
+				for _, e := range events {
+					x.announce(e, snap, p.Index)
+				}
 			}
 		},
 	})
 	a.load = load.NewPhase(x.work, p, a.recorder)
 	x.cancel.enter(a.load)
-	x.records.Recording.Lock()
-	defer x.records.Recording.Unlock()
-	if err := x.files.Keep(set); err != nil {
-		x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
-	}
-	a.load.Begin(earlier...)
-	x.begun = append(x.begun, a)
-	a.recorder.Begin(a.load) //nolint:contextcheck // a record waits for the disk even if ctx has ended
+	x.records.Publish(func() func() {
+		if err := x.files.Keep(set); err != nil {
+			x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
+		}
+		a.load.Begin(earlier...)
+		x.begun = append(x.begun, a)
+		return a.recorder.Begin(a.load) //nolint:contextcheck // a record waits for the disk even if ctx has ended
+	})
 	return a
 }
 
@@ -154,8 +156,15 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 func (x performance) finish(a *activePhase) {
 	x.cancel.leave(a.load)
 	x.system.watchdog.forget(a.alive)
-	x.records.Recording.Lock()
-	defer x.records.Recording.Unlock()
+	x.records.Publish(func() func() {
+		x.keep(a)
+		snap := x.shot(a)
+		return func() { x.announce(run.EventPhaseComplete, snap, a.plan.Index) }
+	})
+}
+
+// keep keeps the measurements of a phase, with Recording held.
+func (x performance) keep(a *activePhase) {
 	l := a.recorder.Live()
 	l.Stats.End = a.load.End()
 	x.warnings = append(x.warnings, a.load.Warnings()...)
@@ -167,7 +176,6 @@ func (x performance) finish(a *activePhase) {
 		x.cancel.stopPhases()
 	case bench.PhaseCompleted, bench.PhaseGraceTimeout, bench.PhaseCancelled:
 	}
-	x.announce(run.EventPhaseComplete, x.shot(a), a.plan.Index)
 }
 
 // measured returns what was measured of a phase.

@@ -4,6 +4,10 @@
 //
 //	go run ./scripts/hostile -addr 127.0.0.1:9097 -for 1h -seed 1 -pid PID -max-rss 1024
 //
+// With -dialects it submits runs of every endpoint type to the daemon, against a server on
+// loopback whose responses are well formed and absurd, and fails as well if a run ends by an
+// error of aiperfd or a response of the API is a 5xx.
+//
 // It submits runs, cancels and deletes them, so the daemon must be one for this purpose. It
 // fails if /healthz does not answer 200 within a second, if the process ends, or if it
 // takes more memory than allowed.
@@ -36,6 +40,8 @@ type options struct {
 	seed   uint64
 	writes int // clients that submit documents
 	noise  int // clients that are no HTTP clients, at a time
+	// dialects asks for runs of every endpoint type against absurd responses, and nothing else.
+	dialects bool
 }
 
 func main() {
@@ -48,6 +54,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the documents and of the clients")
 	flag.IntVar(&o.writes, "writers", 8, "`clients` that submit and check documents")
 	flag.IntVar(&o.noise, "noise", 40, "`clients` that send half requests, slow bodies, frames and the like")
+	flag.BoolVar(&o.dialects, "dialects", false, "run every endpoint type against a server whose responses are well formed and absurd, and nothing else")
 	flag.Parse()
 	if err := attack(o, *length); err != nil {
 		log.Fatal("hostile: ", err)
@@ -68,18 +75,12 @@ func attack(o options, length time.Duration) error {
 	defer ln.Close()
 	c := &counts{n: make(map[string]int)}
 	var all sync.WaitGroup
-	server := &target{rand: rand.New(rand.NewPCG(o.seed, 1)), counts: c}
-	all.Go(func() { server.serve(ctx, ln) })
-	for i := range o.writes {
-		w, err := newWriter(o, uint64(i), "http://"+ln.Addr().String(), c)
-		if err != nil {
-			return err
-		}
-		all.Go(func() { w.run(ctx) })
+	start := startAll
+	if o.dialects {
+		start = startDialects
 	}
-	for i := range o.noise {
-		n := &noise{addr: o.addr, rand: rand.New(rand.NewPCG(o.seed, uint64(1000+i))), counts: c}
-		all.Go(func() { n.run(ctx) })
+	if err := start(ctx, &all, o, ln, c); err != nil {
+		return err
 	}
 	p := &probe{addr: o.addr, pid: o.pid, maxRSS: o.maxRSS, counts: c}
 	var fault error
@@ -92,11 +93,29 @@ func attack(o options, length time.Duration) error {
 	log.Print(p)
 	for _, name := range slices.Sorted(maps.Keys(c.n)) {
 		log.Printf("%10d %s", c.n[name], name)
-		if strings.HasSuffix(name, " 500") {
+		if strings.HasSuffix(name, " 500") || strings.HasPrefix(name, wrong) {
 			fault = errors.Join(fault, fmt.Errorf("%s: %d times", name, c.n[name]))
 		}
 	}
 	return fault
+}
+
+// startAll starts the bad server, the writers and the bad clients.
+func startAll(ctx context.Context, all *sync.WaitGroup, o options, ln net.Listener, c *counts) error {
+	server := &target{rand: rand.New(rand.NewPCG(o.seed, 1)), counts: c}
+	for i := range o.writes {
+		w, err := newWriter(o, uint64(i), "http://"+ln.Addr().String(), c)
+		if err != nil {
+			return err
+		}
+		all.Go(func() { w.run(ctx) })
+	}
+	all.Go(func() { server.serve(ctx, ln) })
+	for i := range o.noise {
+		n := &noise{addr: o.addr, rand: rand.New(rand.NewPCG(o.seed, uint64(1000+i))), counts: c}
+		all.Go(func() { n.run(ctx) })
+	}
+	return nil
 }
 
 // counts counts what happened, by name.

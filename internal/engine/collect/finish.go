@@ -32,12 +32,28 @@ type Run struct {
 	// Forced reports whether the run was cancelled by force; nil = it cannot be.
 	Forced func() bool
 
-	Recording sync.Mutex // held by a recorder while it measures and publishes: what it calls sees all recorders at rest
+	Recording  sync.Mutex // held by a recorder while it measures: what it calls sees all recorders at rest
+	publishing sync.Mutex // held while a snapshot is taken and published; locked before Recording
 
 	Mismatched atomic.Int64           // answers with a count_mismatch
 	Malformed  atomic.Int64           // answers with a malformed_event
 	Impossible atomic.Int64           // answers with an impossible_token_count
 	malformed  atomic.Pointer[string] // the first such event; nil = there was none
+}
+
+// Publish calls take while all recorders are at rest, and what it returns after that: they
+// measure while a snapshot is published. Snapshots are published in the order in which they
+// were taken.
+func (r *Run) Publish(take func() (publish func())) {
+	r.publishing.Lock()
+	defer r.publishing.Unlock()
+	r.atRest(take)()
+}
+
+func (r *Run) atRest(take func() (publish func())) func() {
+	r.Recording.Lock()
+	defer r.Recording.Unlock()
+	return take()
 }
 
 // MalformedEvent returns the first event of a stream that could not be read, clipped and

@@ -81,9 +81,9 @@ type RecorderOptions struct {
 	Phase     *plan.Phase
 	Set       *metric.Set
 	Observers []Observer
-	// Publish publishes the state of the phase, once for each event, with Run.Recording
-	// held. It must not block.
-	Publish func(events ...run.EventType)
+	// Shot takes a snapshot of the phase, with Run.Recording held, and returns what publishes
+	// it, once for each event, without the lock. Neither may block.
+	Shot func(events ...run.EventType) (publish func())
 }
 
 // recordCounts are the live counters of records.
@@ -117,9 +117,9 @@ func finishRoom(p *plan.Phase) int {
 	return min(max(2*p.Concurrency, least), most)
 }
 
-// Begin announces the phase and starts recording. It is called before the first request,
-// with Run.Recording held.
-func (r *Recorder) Begin(p Load) {
+// Begin starts recording and returns what announces the phase. It is called before the
+// first request, by the function of [Run.Publish].
+func (r *Recorder) Begin(p Load) (publish func()) {
 	r.load = p
 	if r.Phase.Kind == bench.Profiling {
 		r.Set.SliceFrom(p.Start())
@@ -128,8 +128,8 @@ func (r *Recorder) Begin(p Load) {
 	for _, o := range r.Observers {
 		o.Begin(p)
 	}
-	r.Publish(run.EventPhaseStart)
 	r.recording.Go(r.loop)
+	return r.Shot(run.EventPhaseStart)
 }
 
 // Finished implements load.Sink.
@@ -232,11 +232,14 @@ func (r *Recorder) Stats() bench.PhaseStats {
 	return s
 }
 
-// publish publishes the current state. It computes the metrics of the phase at most
-// once per second, and at its end.
+// publish publishes the current state.
 func (r *Recorder) publish(last bool) {
-	r.Run.Recording.Lock()
-	defer r.Run.Recording.Unlock()
+	r.Run.Publish(func() func() { return r.look(last) })
+}
+
+// look takes a snapshot of the current state. It computes the metrics of the phase at most
+// once per second, and at its end.
+func (r *Recorder) look(last bool) (publish func()) {
 	l := Look{Stats: r.Stats(), Last: last}
 	now := l.Stats.LastUpdate
 	l.Fresh = r.Phase.Kind == bench.Profiling && (last || now-r.computed >= metricsEvery)
@@ -257,7 +260,7 @@ func (r *Recorder) publish(last bool) {
 	if l.Fresh {
 		events = append(events, run.EventMetrics)
 	}
-	r.Publish(events...)
+	return r.Shot(events...)
 }
 
 // Live returns the measurements of the phase so far. Before Close, only the recorder's

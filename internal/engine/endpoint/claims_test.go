@@ -91,6 +91,21 @@ func TestImpossibleMessages(t *testing.T) {
 	}
 }
 
+// TestAudioSeconds: lengths that no audio has are not reported.
+func TestAudioSeconds(t *testing.T) {
+	for _, tt := range []struct {
+		seconds string
+		want    float64 // < 0 = not reported
+	}{{"2.5", 2.5}, {"-1", -1}, {"1e999", -1}, {"1e300", -1}} {
+		a := answer.Decode(openai.Grammar())(wholeBody(`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],
+			"usage":{"prompt_tokens":1,"prompt_audio_seconds":`+tt.seconds+`}}`), false)
+		got := a.Usage.AudioSeconds
+		if (got == nil) != (tt.want < 0) || got != nil && *got != tt.want {
+			t.Errorf("%s seconds: %v, want %v", tt.seconds, got, tt.want)
+		}
+	}
+}
+
 func counts(u *bench.Usage) string {
 	var out []string
 	for _, n := range []*bench.Tokens{u.Input, u.Output, u.Reasoning} {

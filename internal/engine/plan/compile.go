@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -113,6 +114,15 @@ func (c *compiler) problem(pointer, code, format string, args ...any) {
 	c.problems = append(c.problems, problem.Problem{
 		Pointer: "#/benchmark/" + pointer, Code: code, Detail: fmt.Sprintf(format, args...),
 	})
+}
+
+// choice returns the position of a name; an empty one is the first.
+func (c *compiler) choice(pointer, name string, names []string) int {
+	i := slices.Index(names, cmp.Or(name, names[0]))
+	if i < 0 {
+		c.problem(pointer, "bad-enum", "must be one of %s, not %q", strings.Join(names, ", "), name)
+	}
+	return max(0, i)
 }
 
 func (c *compiler) endpoint(p *Plan) {
@@ -267,7 +277,7 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
 	ph.Seamless = d.Seamless
-	ph.Backlog.Saturation = Saturation(max(0, slices.Index(Saturations(), d.Saturation)))
+	ph.Backlog.Saturation = Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation, Saturations()))
 	if d.SaturationLimit != nil {
 		ph.Backlog.Limit = *d.SaturationLimit
 	}
@@ -336,7 +346,7 @@ func (c *compiler) sessions(p *Plan) {
 		return // it is reported
 	}
 	d := &c.b.Datasets[0]
-	p.Sessions = Sessions{OnTurnError: TurnError(max(0, slices.Index(TurnErrors(), d.OnTurnError))), FailFast: d.DAGFailFast}
+	p.Sessions = Sessions{OnTurnError: TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError, TurnErrors())), FailFast: d.DAGFailFast}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup
 	}

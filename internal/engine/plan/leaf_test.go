@@ -446,6 +446,21 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 	}
 }
 
+// TestUnknownNames: a policy that is none is a problem, and not the first one.
+func TestUnknownNames(t *testing.T) {
+	d := load(t)
+	d.Benchmark.Phases[0].Saturation, d.Benchmark.Datasets[0].OnTurnError = "ignore", "give_up"
+	_, err := Compile(d)
+	for _, want := range []string{
+		`benchmark/phases/0/saturation: must be one of queue, drop, abort, not "ignore"`,
+		`benchmark/datasets/0/onTurnError: must be one of end_session, continue, retry_turn, not "give_up"`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
 func load(t *testing.T) *config.Document {
 	t.Helper()
 	d, _, err := config.Load([]byte(baseDocument), config.LoadOptions{Choices: Choices()})

@@ -294,7 +294,8 @@ func (s *seconds) field(key string, v *fastjson.Value) {
 	default:
 		return
 	}
-	if n, err := v.Float64(); err == nil && (s.rank == 0 || s.rank > rank) {
+	const most = 1e9 // 30 years; 1e999 is infinite
+	if n, err := v.Float64(); err == nil && n >= 0 && n <= most && (s.rank == 0 || s.rank > rank) {
 		s.n, s.rank = n, rank
 	}
 }

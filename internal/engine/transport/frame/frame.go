@@ -29,6 +29,7 @@ const (
 	MaxInflated  = 64 << 20  // decompressed bytes, 64 MiB; requests never ask for compression
 	MaxErrorBody = 1 << 20   // stored bytes of an error or HTML body, 1 MiB
 	MaxEvents    = 1 << 20   // events of a response
+	MaxEmpty     = 4 << 20   // lines in a row of a stream of which nothing is kept
 	MaxDrain     = 64 << 10  // bytes to read after [Framer.Done], 64 KiB
 )
 

@@ -29,6 +29,11 @@ func TestLimits(t *testing.T) {
 		{"a document", document, func(f *Framer) { f.limit = 100 }, "", "1234567890", "event_too_large/body_size", 0},
 		{"events", stream, func(f *Framer) { f.maxEvents = 7 }, "", "data: 1\n\n", "event_too_large/event_count", 7},
 		{"lines", lines, func(f *Framer) { f.maxEvents = 7 }, "", "{}\n", "event_too_large/event_count", 7},
+		{"blank lines", stream, func(f *Framer) { f.maxEmpty = 15 }, "data: 1\n\n", "\n", "event_too_large/empty_lines", 1},
+		{"events without data", stream, func(f *Framer) { f.maxEmpty = 15 }, "data: 1\n\n", "data:\n\n", "event_too_large/empty_lines", 1},
+		{"comments", stream, func(f *Framer) { f.maxEmpty = 15 }, "data: 1\n\n", ": 1\n", "event_too_large/empty_lines", 1},
+		{"comments between events", stream, func(f *Framer) { f.maxEmpty = 2 }, "", ": 1\n\ndata: 1\n\n", "", 20},
+		{"events after the end", stream, func(f *Framer) { f.maxEmpty = 15 }, "data: [DONE]\n\n", "data: 1\n\n", "event_too_large/empty_lines", 0},
 		{"comments are not kept", stream, func(f *Framer) { f.limit, f.maxEvent = 100, 100 }, "data: 1\n\n", ": 1234567890\n", "", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

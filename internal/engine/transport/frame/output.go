@@ -22,6 +22,7 @@ type output struct {
 	limit     int // maximum size of all events, or of the document, in bytes
 	maxEvent  int // MaxEvent and MaxEvents; smaller in tests
 	maxEvents int
+	maxEmpty  int // MaxEmpty; smaller in tests
 
 	status     int // of the response, for failures
 	framing    bench.Framing
@@ -42,7 +43,7 @@ type output struct {
 // begin prepares an output that was freed for the next response.
 func (o *output) begin(status int) {
 	*o = output{
-		limit: MaxKept, maxEvent: MaxEvent, maxEvents: MaxEvents,
+		limit: MaxKept, maxEvent: MaxEvent, maxEvents: MaxEvents, maxEmpty: MaxEmpty,
 		status: status, arena: o.arena, resp: bench.Response{Events: o.resp.Events},
 	}
 }

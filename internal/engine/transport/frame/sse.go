@@ -32,6 +32,7 @@ type sse struct {
 	at      time.Duration // when the last line of the pending event ended
 	read    int32         // number of that read
 	names   []string      // known event names, to allocate each once
+	empty   int           // lines since the last event of which nothing is kept
 }
 
 var _ splitter = (*sse)(nil)
@@ -114,7 +115,7 @@ func (s *sse) match(b []byte) int {
 	}
 	events.AppendMatch(s.lastAt, s.reads, data)
 	s.total += n + len(s.name)
-	s.name, s.comment = "", s.comment[:0]
+	s.name, s.comment, s.empty = "", s.comment[:0], 0
 	return end + size
 }
 
@@ -201,6 +202,7 @@ func (s *sse) handleLine(line []byte) {
 		s.arena = extend(s.arena, value)
 		s.at, s.read = s.lastAt, s.reads
 	case "":
+		s.skip()
 		if room := maxComment - len(s.comment); room > 0 {
 			if len(s.comment) > 0 {
 				s.comment = append(s.comment, '\n')
@@ -208,15 +210,26 @@ func (s *sse) handleLine(line []byte) {
 			s.comment = append(s.comment, value[:min(len(value), room)]...)
 		}
 	case "event":
+		s.skip()
 		s.name = s.intern(value)
 		s.at, s.read = s.lastAt, s.reads
 	case "id", "retry": // only used to reconnect
+		s.skip()
 		s.at, s.read = s.lastAt, s.reads
 	default:
+		s.skip()
 		s.unknown = s.unknown || hadData
 	}
 	if hadData {
 		s.tail = extend(append(s.tail, '\n'), line)
+	}
+}
+
+// skip counts a line of which nothing is kept. Without a bound, a server could send such
+// lines until the request timeout.
+func (s *sse) skip() {
+	if s.empty++; s.empty > s.maxEmpty {
+		s.giveUp("empty_lines", fmt.Sprintf("more than %d lines in a row without data", s.maxEmpty))
 	}
 }
 
@@ -256,7 +269,10 @@ func (s *sse) dispatch(at time.Duration, read int32) {
 		keep = true
 	}
 	if keep {
+		s.empty = 0
 		s.emit(at, read)
+	} else {
+		s.skip()
 	}
 	s.arena = s.arena[:0]
 	s.hasData, s.unknown, s.name = false, false, ""
