@@ -339,3 +339,16 @@ func TestDocumentHasMetrics(t *testing.T) {
 		}
 	}
 }
+
+// A store that cannot be read is logged once per minute, however many requests find that.
+func TestRarely(t *testing.T) {
+	var r rarely
+	now, lines := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC), ""
+	for range 150 {
+		lines += map[bool]string{true: "x", false: "."}[r.due(now)]
+		now = now.Add(time.Second)
+	}
+	if want := "x" + strings.Repeat(".", 59) + "x" + strings.Repeat(".", 59) + "x" + strings.Repeat(".", 29); lines != want {
+		t.Errorf("lines %s", lines)
+	}
+}

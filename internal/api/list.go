@@ -32,7 +32,7 @@ const maxPage = 500
 //	@Param		model			query		string		false	"Model name"
 //	@Param		target			query		string		false	"Target URL"
 //	@Param		q				query		string		false	"Text in the name or the notes"
-//	@Param		kind			query		string		false	"run or sweep"
+//	@Param		kind			query		string		false	"Only runs, or only sweeps"	Enums(run,sweep)
 //	@Param		parent_id		query		string		false	"Id of a study: its cells"
 //	@Param		include			query		string		false	"children: list the cells of studies, too"
 //	@Param		created_after	query		string		false	"RFC 3339 time"	format(date-time)

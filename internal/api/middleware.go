@@ -207,19 +207,28 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 
 // named reports whether the Host header of a request is a name of this server.
 func (s *Server) named(r *http.Request) bool {
-	host := hostname(r.Host)
-	return access.Loopback(host) || host == strings.ToLower(s.Bind) ||
-		slices.ContainsFunc(s.AllowedHosts, func(name string) bool { return strings.ToLower(name) == host })
+	host, ok := hostname(r.Host)
+	return ok && (access.Loopback(host) || host == strings.ToLower(s.Bind) ||
+		slices.ContainsFunc(s.AllowedHosts, func(name string) bool { return strings.ToLower(name) == host }))
 }
 
-// hostname returns the host of a Host header, without port and brackets, in lower
-// case.
-func hostname(hostport string) string {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+// hostname returns the host of a Host header (RFC 9110, section 7.2), without port and
+// brackets, in lower case. ok is false if the header has another form.
+func hostname(hostport string) (host string, ok bool) {
+	host, port, _ := strings.Cut(hostport, ":")
+	if inside, found := strings.CutPrefix(hostport, "["); found {
+		var rest string
+		if host, rest, ok = strings.Cut(inside, "]"); !ok || !strings.Contains(host, ":") || net.ParseIP(host) == nil {
+			return "", false
+		}
+		if port, found = strings.CutPrefix(rest, ":"); !found && rest != "" {
+			return "", false
+		}
 	}
-	return strings.ToLower(host)
+	if strings.ContainsFunc(port, func(c rune) bool { return c < '0' || c > '9' }) || strings.ContainsAny(host, "[]") {
+		return "", false
+	}
+	return strings.ToLower(host), host != ""
 }
 
 // checkOrigin rejects requests with side effects from pages of other sites, and answers

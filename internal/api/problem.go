@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"time"
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/intake"
@@ -147,7 +148,8 @@ func problemOf(err error) problemRow {
 // writeProblem responds with the problem of an error.
 func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	row := problemOf(err)
-	if row.status == http.StatusInternalServerError && r.Context().Err() == nil { // otherwise the client has left
+	internal := row.status == http.StatusInternalServerError || errors.Is(row.err, run.ErrStore) && out.storeFaults.due(time.Now())
+	if internal && r.Context().Err() == nil { // otherwise the client has left
 		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
 	}
 	p := wire.Problem{

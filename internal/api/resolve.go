@@ -45,8 +45,10 @@ func activeStates() []bench.State {
 // and there is no run. It sets the headers that identify the run.
 func (b *base) run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
 	name := chi.URLParam(r, "id")
-	if name == "" {
-		name = r.URL.Query().Get("run")
+	if query := r.URL.Query(); name == "" && query.Has("run") {
+		if name = query.Get("run"); name == "" { // of a script whose variable is empty
+			return nil, fail(errParameter, "run is empty; give the id of a run, current or latest, or leave it out")
+		}
 	}
 	found, err := b.find(r.Context(), name)
 	if err != nil || found == nil {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -24,7 +26,20 @@ const (
 )
 
 // responder writes responses. It is safe for concurrent use.
-type responder struct{ log zerolog.Logger }
+type responder struct {
+	log         zerolog.Logger
+	storeFaults rarely
+}
+
+// rarely bounds lines of the log that requests cause while something is broken. Safe for
+// concurrent use.
+type rarely struct{ next atomic.Int64 } // in nanoseconds of Unix time
+
+// due reports whether a line is due: the first one, and then at most one per minute.
+func (r *rarely) due(now time.Time) bool {
+	next := r.next.Load()
+	return now.UnixNano() >= next && r.next.CompareAndSwap(next, now.Add(time.Minute).UnixNano())
+}
 
 // writeJSON answers with JSON that must not be cached.
 func (out *responder) writeJSON(w http.ResponseWriter, status int, v any) error {

@@ -374,6 +374,45 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
+// TestRestoreSchema: a database with more or less than the tables and indexes of aiperfd is
+// refused; that of an earlier version is not.
+func TestRestoreSchema(t *testing.T) {
+	for name, test := range map[string]struct{ statement, want string }{
+		"trigger":     {"CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM labels; END", `has a trigger "t" that aiperfd does not make`},
+		"view":        {"CREATE VIEW v AS SELECT * FROM runs", `has a view "v"`},
+		"table":       {"CREATE TABLE more (x)", `has a table "more"`},
+		"other table": {"ALTER TABLE labels ADD COLUMN more TEXT", `has a table "labels"`},
+		"no table":    {"DROP TABLE idempotency_keys", "tables and indexes"},
+		"as it is":    {"SELECT 1", ""},
+	} {
+		_, dir := fill(t, newRun(1, bench.StateCompleted))
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, archive.Database))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.ExecContext(t.Context(), test.statement)
+		if err = errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "b.tar.gz")
+		if _, err := Create(t.Context(), dir, path, "test"); err != nil {
+			t.Fatal(err)
+		}
+		for what, try := range map[string]func() error{
+			"verify": func() error { _, err := Verify(t.Context(), path); return err },
+			"restore": func() error {
+				_, err := Restore(t.Context(), path, filepath.Join(t.TempDir(), "x"), Unlimited())
+				return err
+			},
+		} {
+			err := try()
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%s of a backup with %s: %v, want %q", what, name, err, test.want)
+			}
+		}
+	}
+}
+
 // broken writes a backup whose index and folders do not agree.
 func broken(t *testing.T, dir string, change func(*store.Index) error, folders bool) string {
 	t.Helper()

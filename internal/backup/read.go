@@ -131,6 +131,9 @@ func compare(ctx context.Context, path string, c *contents) error {
 		return err
 	}
 	err = index.Check(ctx)
+	if err == nil {
+		err = index.CheckSchema(ctx)
+	}
 	var rows []string
 	if err == nil {
 		rows, err = index.IDs(ctx)

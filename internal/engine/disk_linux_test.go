@@ -112,44 +112,47 @@ func TestRecoverFullDisk(t *testing.T) {
 				t.Skipf("mount tmpfs: %v; this test needs a process that may mount", err)
 			}
 			defer unix.Unmount(disk, unix.MNT_DETACH)
-			synctest.Test(t, func(t *testing.T) { recoverFullDisk(t, disk, free) })
+			recoverFullDisk(t, disk, free)
 		})
 	}
 }
 
 func recoverFullDisk(t *testing.T, disk string, free int64) {
-	mem, left := crashed(t)
-	if err := os.CopyFS(disk, os.DirFS(mem.dir)); err != nil {
-		t.Fatal(err)
-	}
-	mem.dir = disk
-	queued := *left
-	queued.ID, queued.State, queued.StartedAt = strings.Repeat("f", 32), bench.StateQueued, nil
-	if err := mem.Put(t.Context(), &queued); err != nil {
-		t.Fatal(err)
-	}
-	leave(t, disk, free)
-	e, end := start(t, engine.Options{Store: mem})
-	time.Sleep(time.Hour)
-	r, err := e.Get(t.Context(), left.ID)
-	if err != nil || r.State != bench.StateExporting || !strings.Contains(r.StateReason, "the disk is full") {
-		t.Errorf("on the full disk the run is %s (%s), %v", r.State, r.StateReason, err)
-	}
-	if r, err := e.Get(t.Context(), queued.ID); err != nil || r.State != bench.StateQueued {
-		t.Errorf("the queued run is %s, %v", r.State, err)
-	}
-	end() // which changes nothing
-	e, _ = start(t, engine.Options{Store: mem})
-	time.Sleep(time.Minute)
-	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
-		t.Fatal(err)
-	}
-	r, err = e.Wait(t.Context(), left.ID)
-	if err != nil || r.State != bench.StateFailed || r.Summary == nil || r.Summary.Requests != 7 ||
-		slices.ContainsFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "no-partial-results" }) {
-		t.Errorf("with space the run is %s, summary %+v, warnings %+v, %v; want 7 requests", r.State, r.Summary, r.Warnings, err)
-	}
-	if r, err := e.Wait(t.Context(), queued.ID); err != nil || r.StartedAt == nil {
-		t.Errorf("the queued run is %s, %v; want it performed", r.State, err)
-	}
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		mem, left := crashed(t)
+		if err := os.CopyFS(disk, os.DirFS(mem.dir)); err != nil {
+			t.Fatal(err)
+		}
+		mem.dir = disk
+		queued := *left
+		queued.ID, queued.State, queued.StartedAt = strings.Repeat("f", 32), bench.StateQueued, nil
+		if err := mem.Put(t.Context(), &queued); err != nil {
+			t.Fatal(err)
+		}
+		leave(t, disk, free)
+		e, end := start(t, engine.Options{Store: mem})
+		time.Sleep(time.Hour)
+		r, err := e.Get(t.Context(), left.ID)
+		if err != nil || r.State != bench.StateExporting || !strings.Contains(r.StateReason, "the disk is full") {
+			t.Errorf("on the full disk the run is %s (%s), %v", r.State, r.StateReason, err)
+		}
+		if r, err := e.Get(t.Context(), queued.ID); err != nil || r.State != bench.StateQueued {
+			t.Errorf("the queued run is %s, %v", r.State, err)
+		}
+		end() // which changes nothing
+		e, _ = start(t, engine.Options{Store: mem})
+		time.Sleep(time.Minute)
+		if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
+			t.Fatal(err)
+		}
+		r, err = e.Wait(t.Context(), left.ID)
+		if err != nil || r.State != bench.StateFailed || r.Summary == nil || r.Summary.Requests != 7 ||
+			slices.ContainsFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "no-partial-results" }) {
+			t.Errorf("with space the run is %s, summary %+v, warnings %+v, %v; want 7 requests", r.State, r.Summary, r.Warnings, err)
+		}
+		if r, err := e.Wait(t.Context(), queued.ID); err != nil || r.StartedAt == nil {
+			t.Errorf("the queued run is %s, %v; want it performed", r.State, err)
+		}
+	})
 }

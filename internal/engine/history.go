@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/semaphore"
@@ -55,14 +56,20 @@ func (h *History) Distributions(ctx context.Context, id string, q series.Distrib
 }
 
 // Samples returns the requests of a run that are kept for a closer look, also while it is
-// active; there are none before the first phase, and for a run that had none.
+// active; there are none before the first phase, and for a run that had none. Those of a
+// damaged file are empty and say so.
 func (h *History) Samples(id string) (*samples.Samples, error) {
 	if j := h.engine.job(id); j != nil {
 		if recorder := j.exec.observed.samples.Load(); recorder != nil {
 			return recorder.Samples(), nil
 		}
 	}
-	return samples.Read(h.engine.opts.Store.Dir(id))
+	s, err := samples.Read(h.engine.opts.Store.Dir(id))
+	if errors.Is(err, samples.ErrDamaged) { // which no later request mends
+		h.engine.opts.Log.Warn().Err(err).Str("run", id).Msg("the samples of the run are left out")
+		return &samples.Samples{Damaged: true}, nil
+	}
+	return s, err
 }
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never

@@ -60,12 +60,17 @@ func (j *job) unstored() bool {
 	return j.lost && j.run.State.Terminal()
 }
 
-// warn logs an error of the store that does not stop the run.
+// warn logs an error of the store that does not stop the run. While the store fails, only
+// the first one is an error of the log: what could not be stored is tried again and again.
 func (j *job) warn(err error) {
-	if err != nil {
-		j.opts.Log.Error().Err(err).Str("run", j.id).Msg("store run")
-		j.health.store(err)
+	if err == nil {
+		return
 	}
+	level := zerolog.DebugLevel
+	if j.health.store(err) {
+		level = zerolog.ErrorLevel
+	}
+	j.opts.Log.WithLevel(level).Err(err).Str("run", j.id).Msg("store run")
 }
 
 // change applies a change to a run, stores it and publishes it, even if ctx has ended.

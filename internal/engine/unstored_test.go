@@ -1,16 +1,23 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -70,6 +77,56 @@ func TestEndedRunsStayEnded(t *testing.T) {
 			if r, err := store.Get(t.Context(), id); err != nil || r.State != bench.StateFailed {
 				t.Errorf("stored run %s is %+v, %v; want it failed", id, r, err)
 			}
+		}
+	})
+}
+
+// fillingStore passes its first check and fails the others.
+type fillingStore struct {
+	*fullStore
+	checked atomic.Bool
+}
+
+func (s *fillingStore) Ping(context.Context) error {
+	if s.checked.Swap(true) {
+		return errors.New("no space left on device")
+	}
+	return nil
+}
+
+// TestStoreFaultsLogged: a store that refuses the ends of runs again and again is one error
+// in the log.
+func TestStoreFaultsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := &fillingStore{fullStore: &fullStore{memStore: &memStore{dir: t.TempDir(), runs: map[string]run.Run{}}}}
+		full.full.Store(true)
+		var log bytes.Buffer
+		e, err := engine.New(engine.Options{
+			Store: full, MaxRuns: 3, Log: zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel),
+			Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { _ = e.Run(ctx) })
+		for _, host := range []string{"http://a", "http://b", "http://c"} {
+			document := strings.Replace(smallRun, "http://mock", host, 1)
+			d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Submit(t.Context(), run.Submission{Document: d, Via: "api"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(50 * time.Second)
+		cancel()
+		group.Wait()
+		if n := strings.Count(log.String(), `"level":"error"`); n != 1 {
+			t.Errorf("%d errors in the log, want 1:\n%s", n, &log)
 		}
 	})
 }

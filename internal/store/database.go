@@ -178,13 +178,9 @@ func damaged(err error) bool {
 // migrate updates the schema. A database of a newer version is an error and is not
 // changed.
 func migrate(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
+	p, err := provider(db)
 	if err != nil {
 		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
 	}
 	current, target, err := p.GetVersions(ctx)
 	if err != nil {
@@ -197,6 +193,19 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("migrate database: %w", err)
 	}
 	return nil
+}
+
+// provider returns the migrations of a database.
+func provider(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return p, nil
 }
 
 // insert inserts a run or replaces it.

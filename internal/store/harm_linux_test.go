@@ -62,6 +62,19 @@ func pings(t *testing.T, s *Store, want string) {
 	}
 }
 
+// A new data folder cannot be made on a full disk, and the error says what is missing.
+func TestNewFolderOnFullDisk(t *testing.T) {
+	disk := tmpfs(t, "size=1m")
+	fill(t, filepath.Join(disk, "filler"))
+	s, err := Open(t.Context(), filepath.Join(disk, "data"))
+	if err == nil {
+		t.Fatal("a data folder was made on a full disk", s.Close())
+	}
+	if want := "the disk is full, and a new data folder needs some"; !strings.Contains(err.Error(), want) {
+		t.Errorf("Open = %v, want %q", err, want)
+	}
+}
+
 func TestDiskFull(t *testing.T) {
 	disk := tmpfs(t, "size=4m")
 	dir := filepath.Join(disk, "data")

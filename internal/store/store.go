@@ -68,6 +68,9 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	}
 	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), metrics: newMetrics(dir)}
 	if err := s.open(ctx); err != nil {
+		if full(err) {
+			err = fmt.Errorf("the disk is full, and a new data folder needs some 100 KiB; free space, or choose another --data-dir: %w", err)
+		}
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}
 	return s, nil

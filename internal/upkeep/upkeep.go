@@ -3,6 +3,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,10 @@ type Disk interface {
 // every is the time between two applications of the rules.
 const every = time.Minute
 
+// agedAtOnce is how many runs are deleted at a time because of their age or their own time.
+// A system clock that jumps makes all runs old at once.
+const agedAtOnce = 20
+
 // pageSize is how many runs are considered at a time.
 const pageSize = 100
 
@@ -75,6 +80,8 @@ type Upkeep struct {
 	deleted atomic.Int64
 	failed  atomic.Int64     // deletions and lists
 	sizes   map[string]int64 // of terminal runs, by id; bytes. It belongs to Run
+	aged    int              // runs that may still be deleted for their age this time. It belongs to Run
+	behind  bool             // there were more of them last time. It belongs to Run
 }
 
 // New returns an upkeep. It deletes nothing until [Upkeep.Run].
@@ -125,9 +132,18 @@ func candidates() run.Query {
 
 // apply deletes what the rules do not keep.
 func (u *Upkeep) apply(ctx context.Context) error {
-	if err := u.expire(ctx); err != nil {
-		return err
+	u.aged = agedAtOnce
+	err := cmp.Or(u.expire(ctx), u.exceed(ctx))
+	behind := u.aged == 0
+	if behind && !u.behind {
+		u.Log.Warn().Int("deleted", agedAtOnce).Msg("more runs than usual are too old; they are deleted slowly, in case the system clock is wrong")
 	}
+	u.behind = behind
+	return err
+}
+
+// exceed deletes the runs that the rules do not keep.
+func (u *Upkeep) exceed(ctx context.Context) error {
 	bytes, err := u.measure(ctx)
 	if err != nil {
 		return err
@@ -141,7 +157,11 @@ func (u *Upkeep) apply(ctx context.Context) error {
 		left, before := page.Total, u.deleted.Load()
 		for i := range page.Runs {
 			r := &page.Runs[i]
-			if !u.exceeded(left, bytes, r) {
+			switch {
+			case u.exceeded(left, bytes):
+			case u.tooOld(r) && u.aged > 0:
+				u.aged--
+			default:
 				return nil
 			}
 			if err := u.delete(ctx, r); err != nil {
@@ -167,6 +187,10 @@ func (u *Upkeep) expire(ctx context.Context) error {
 		}
 		before := u.deleted.Load()
 		for i := range page.Runs {
+			if u.aged == 0 {
+				return nil
+			}
+			u.aged--
 			if err := u.delete(ctx, &page.Runs[i]); err != nil {
 				return err
 			}
@@ -178,11 +202,14 @@ func (u *Upkeep) expire(ctx context.Context) error {
 	}
 }
 
-// exceeded reports whether the oldest run is to be deleted.
-func (u *Upkeep) exceeded(runs int, bytes int64, oldest *run.Run) bool {
-	return u.Rules.MaxRuns > 0 && runs > u.Rules.MaxRuns ||
-		u.Rules.MaxBytes > 0 && bytes > u.Rules.MaxBytes ||
-		u.Rules.MaxAge > 0 && oldest.EndedAt != nil && time.Since(*oldest.EndedAt) > u.Rules.MaxAge
+// exceeded reports whether there are too many runs, or too many bytes of them.
+func (u *Upkeep) exceeded(runs int, bytes int64) bool {
+	return u.Rules.MaxRuns > 0 && runs > u.Rules.MaxRuns || u.Rules.MaxBytes > 0 && bytes > u.Rules.MaxBytes
+}
+
+// tooOld reports whether a run ended too long ago.
+func (u *Upkeep) tooOld(r *run.Run) bool {
+	return u.Rules.MaxAge > 0 && r.EndedAt != nil && time.Since(*r.EndedAt) > u.Rules.MaxAge
 }
 
 func (u *Upkeep) delete(ctx context.Context, r *run.Run) error {

@@ -189,6 +189,37 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
+// A clock that jumps does not delete everything at once, and the log says why runs are
+// deleted slowly, once.
+func TestClockJump(t *testing.T) {
+	for name, rules := range map[string]Rules{"age": {MaxAge: time.Hour}, "own time": {}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, rules)
+			var log bytes.Buffer
+			b.Log = zerolog.New(&log)
+			for n := range 3*agedAtOnce - 5 {
+				b.put(t, 60*24*3650+n, 1, func(r *run.Run) {
+					if rules.MaxAge == 0 {
+						r.TTL = time.Hour
+					}
+				})
+			}
+			b.put(t, 1, 1, nil)
+			for i, want := range []int{2*agedAtOnce - 4, agedAtOnce - 4, 1} {
+				if err := b.apply(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := len(b.left(t)); got != want {
+					t.Errorf("%d runs after %d minutes, want %d", got, i, want)
+				}
+			}
+			if n := strings.Count(log.String(), "in case the system clock is wrong"); n != 1 {
+				t.Errorf("%d warnings, want 1:\n%s", n, &log)
+			}
+		})
+	}
+}
+
 // The rules are applied every minute. An error does not end that.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -72,19 +72,21 @@ func complete(doc *openapi3.T, examples string) error {
 	return nil
 }
 
-// nonEmpty describes what parameters have in common: none is empty but the two that AIPerf's
-// routes and the probes take without a value, and those that are headers have patterns.
+// nonEmpty describes what parameters have in common: none is empty but the one that the
+// probes take without a value, and some have patterns.
 func nonEmpty(op *openapi3.Operation) {
 	patterns := map[string]string{
 		"If-Match":        `^\s*(\*|(W/)?"[\x21\x23-\x7e]*"(\s*,\s*(W/)?"[\x21\x23-\x7e]*")*)\s*$`,
 		"Idempotency-Key": `^[\x21-\x7e]{1,255}$`,
+		"ids":             `^[^,]+(,[^,]+){1,9}$`,
+		"step":            `^([1-9][0-9]{0,3}s|[1-9][0-9]{0,2}m|([1-9]|1[0-9]|2[0-4])h)$`,
 	}
 	for _, p := range op.Parameters {
 		schema := p.Value.Schema.Value
 		if schema.Type.Is("array") {
 			schema = schema.Items.Value
 		}
-		if p.Value.Name == "run" || p.Value.Name == "verbose" {
+		if p.Value.Name == "verbose" {
 			p.Value.AllowEmptyValue = true
 			continue
 		}

@@ -15,6 +15,7 @@ type Samples struct {
 	StartTime *time.Time `json:"start_time"` // of the first phase, from which seconds count; null before it
 	Slowest   Slowest    `json:"slowest"`
 	Sample    Sample     `json:"sample"`
+	Damaged   bool       `json:"damaged,omitempty"` // the file of the samples cannot be decoded, so that there are none
 }
 
 // Slowest are the slowest requests, the slowest first.
@@ -86,7 +87,7 @@ func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64
 // NewSamples returns the samples of a run.
 func NewSamples(r *run.Run, s *samples.Samples) *Samples {
 	out := &Samples{
-		RunID: r.ID, State: string(r.State), StartTime: known(s.Start),
+		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), Damaged: s.Damaged,
 		Slowest: Slowest{slowRequests(r, s.Latency), slowRequests(r, s.FirstToken)},
 	}
 	column := func(value func(p *samples.Point) float64) Column {

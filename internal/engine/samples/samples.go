@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -40,7 +41,12 @@ type Samples struct {
 	// Latency are the slowest requests by latency, the slowest first; a failed request has
 	// the time until it failed. FirstToken are those whose first token took longest.
 	Latency, FirstToken []*Request
+	// Damaged says that the file cannot be decoded, so that nothing else is known.
+	Damaged bool
 }
+
+// ErrDamaged is the error of a file that cannot be decoded, or has what no run can have.
+var ErrDamaged = errors.New("the file is damaged")
 
 // Point is one request of the uniform sample.
 type Point struct {
@@ -84,6 +90,7 @@ const NoTime = time.Duration(math.MinInt64)
 const maxFile = 8 << 20
 
 // Read returns the samples of a run from its folder; those of a run that has none are empty.
+// The error is [ErrDamaged] if the file can be read, but not decoded.
 func Read(dir string) (*Samples, error) {
 	file, err := regular.Open(filepath.Join(dir, File))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,10 +101,27 @@ func Read(dir string) (*Samples, error) {
 	}
 	defer file.Close()
 	s := new(Samples)
-	if err := gob.NewDecoder(io.LimitReader(file, maxFile)).Decode(s); err != nil {
-		return nil, fmt.Errorf("read samples: %w", err)
+	err = gob.NewDecoder(io.LimitReader(file, maxFile)).Decode(s)
+	if fault, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("read samples: %w", fault)
+	}
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read samples: %w: %w", ErrDamaged, err)
 	}
 	return s, nil
+}
+
+// check reports requests that no run can have.
+func (s *Samples) check() error {
+	for _, q := range slices.Concat(s.Latency, s.FirstToken) {
+		if q.Target < 0 || math.IsNaN(q.Latency) || math.IsInf(q.Latency, 0) {
+			return fmt.Errorf("request %q has target %d and latency %v", q.ID, q.Target, q.Latency)
+		}
+	}
+	return nil
 }
 
 // newRequest describes a record.

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -227,8 +228,46 @@ func TestFaults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, File), []byte("no samples"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir); err == nil {
-		t.Error("a file of something else is no error")
+	if _, err := Read(dir); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a file of something else is %v, want it damaged", err)
+	}
+}
+
+// TestDamage flips bits everywhere in a file: whatever that makes of it is an error or can
+// be shown.
+func TestDamage(t *testing.T) {
+	r, dir := recorder(t)
+	for i := range time.Duration(3) {
+		r.Observe(answered(i*ms, 5*ms, ms/2), "p")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for i := range data {
+		for _, flip := range []byte{0x01, 0x80, 0xff} {
+			other := slices.Clone(data)
+			other[i] ^= flip
+			if err := os.WriteFile(filepath.Join(dir, File), other, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Read(dir)
+			switch {
+			case errors.Is(err, ErrDamaged):
+				damaged++
+			case err != nil:
+				t.Errorf("byte %d: %v, want it damaged", i, err)
+			case s.check() != nil:
+				t.Errorf("byte %d: %v", i, s.check())
+			}
+		}
+	}
+	if damaged == 0 {
+		t.Error("no damage was found")
 	}
 }
 

@@ -173,7 +173,7 @@ func whole(tokens float64) int64 {
 	if math.IsNaN(tokens) {
 		return 0
 	}
-	return int64(tokens)
+	return int64(min(tokens, maxCount))
 }
 
 // Look samples the state of a phase that has begun. It is called a few times per second,

@@ -2,6 +2,7 @@ package series
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -361,5 +362,36 @@ func BenchmarkObserve(b *testing.B) {
 			}
 			closed(b, r)
 		})
+	}
+}
+
+// TestHugeCounts: numbers of tokens that no integer holds are the largest one, in new files
+// and in those of earlier versions, in which they overflowed.
+func TestHugeCounts(t *testing.T) {
+	for _, claimed := range []bench.Tokens{1 << 53, 1 << 61, 1 << 62, math.MaxInt64} {
+		r, dir := recorder(t)
+		for i := range time.Duration(6) {
+			rec := answered(time.Second+i*time.Millisecond, time.Millisecond)
+			rec.OutputTokens = &claimed
+			r.Observe(rec, false)
+		}
+		r.Look(0, load(3*time.Second, 6), true)
+		closed(t, r)
+		s := read(t, dir, selected(t, 1, "output_tokens"))
+		total := 0.0
+		for _, n := range s.Values[0]["count"] {
+			if !math.IsNaN(n) {
+				total += n
+			}
+		}
+		if want := min(6*float64(claimed), maxCount); math.Abs(total-want) > 1e-9*want {
+			t.Errorf("6 times %d tokens are %v, want %v", claimed, total, want)
+		}
+	}
+	var w window
+	overflown := uint64(1<<63 + 5)
+	section := binary.AppendUvarint(nil, overflown)
+	if err := w.mergeSection(section, &Metric{Kind: Rate, at: outputTokens}); err != nil || w.counts[outputTokens] != maxCount {
+		t.Errorf("a count of %d is %d, %v; want %d", overflown, w.counts[outputTokens], err, int64(maxCount))
 	}
 }

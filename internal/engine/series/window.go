@@ -62,9 +62,13 @@ func (l *level) join(o level) {
 	l.n, l.sum, l.max = l.n+o.n, l.sum+o.sum, max(l.max, o.max)
 }
 
-// count adds to a count.
+// maxCount is the largest count: a server may claim any number of tokens. Two of them do
+// not overflow.
+const maxCount = math.MaxInt64 / 2
+
+// count adds to a count, up to maxCount.
 func (w *window) count(rate int, n int64) {
-	w.counts[rate] += n
+	w.counts[rate] = min(maxCount, w.counts[rate]+min(maxCount, n))
 	w.seen[rate] = true
 }
 
@@ -159,13 +163,13 @@ func (w *window) mergeSection(b []byte, m *Metric) error {
 		return w.values[m.at].MergeBinary(b)
 	case Rate:
 		v, n := binary.Uvarint(b)
-		if n <= 0 || v > math.MaxInt64/2 {
+		if n <= 0 {
 			return errDamaged
 		}
-		w.count(m.at, int64(v))
+		w.count(m.at, int64(min(v, maxCount))) // earlier versions wrote larger ones
 	case Level:
 		v, n := binary.Uvarint(b)
-		if n <= 0 || v > math.MaxInt64/2 || len(b) != n+16 {
+		if n <= 0 || v > maxCount || len(b) != n+16 {
 			return errDamaged
 		}
 		float := func(at int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[at:])) }
@@ -178,7 +182,7 @@ func (w *window) mergeSection(b []byte, m *Metric) error {
 			}
 			class := bench.Class(b[n : n+int(size)])
 			count, m := binary.Uvarint(b[n+int(size):])
-			if m <= 0 || count > math.MaxInt64/2 {
+			if m <= 0 || count > maxCount {
 				return errDamaged
 			}
 			w.fail(class, int64(count))

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pressly/goose/v3"
+)
+
+// object is a table, an index, a view or a trigger of a database.
+type object struct{ kind, name, statement string }
+
+// objects returns what a database consists of, in order, without what SQLite makes itself.
+// The table of versions has no statement: it depends on the program that made it.
+func objects(ctx context.Context, db *sql.DB) (out []object, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT type, name, iif(name = ?, '', coalesce(sql, '')) FROM sqlite_master
+		WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type, name`, goose.DefaultTablename)
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var o object
+		if err := rows.Scan(&o.kind, &o.name, &o.statement); err != nil {
+			return nil, fmt.Errorf("read schema: %w", err)
+		}
+		out = append(out, o)
+	}
+	return out, rows.Err()
+}
+
+// CheckSchema checks that the database consists of what this program, or the earlier version
+// that has written it, makes: a trigger or a view of somebody else would work in the name of
+// the daemon.
+func (x *Index) CheckSchema(ctx context.Context) (err error) {
+	var version int64
+	const newest = "SELECT coalesce(max(version_id), 0) FROM " + goose.DefaultTablename
+	if err := x.db.QueryRowContext(ctx, newest).Scan(&version); err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	fresh, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fresh.Close()) }()
+	fresh.SetMaxOpenConns(1)
+	p, err := provider(fresh)
+	if err != nil {
+		return err
+	}
+	if _, err := p.UpTo(ctx, version); err != nil {
+		return fmt.Errorf("make schema %d: %w", version, err)
+	}
+	want, err := objects(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	got, err := objects(ctx, x.db)
+	if err != nil {
+		return err
+	}
+	for _, o := range got {
+		if !slices.Contains(want, o) {
+			return fmt.Errorf("the database has a %s %q that aiperfd does not make, or has another one in place of its own", o.kind, o.name)
+		}
+	}
+	if len(got) < len(want) {
+		return fmt.Errorf("the database has %d tables and indexes, and schema %d has %d", len(got), version, len(want))
+	}
+	return nil
+}
