@@ -80,7 +80,7 @@ func starred(values []float64, q float64) (star bool, size, effective float64) {
 	if size > n {
 		size = n
 	}
-	return size*min(q, 1-q) < 5*(1-1e-9) && sorted[0] != sorted[len(sorted)-1], size, effective
+	return size*min(q, 1-q) < 5*(1-1e-9), size, effective
 }
 
 func (o *observed) latencyLines() []string {

@@ -24,7 +24,7 @@ type Confidence struct {
 	// consecutive requests are correlated.
 	Effective float64
 	// Unsupported are the percentiles that the sample is too small for, ascending:
-	// fewer than five effective values lie beyond. None if all values are equal.
+	// fewer than five effective values lie beyond. None of lengths and counts that are all equal.
 	Unsupported []Stat
 
 	intervals [len(intervalStats)]Interval
@@ -180,11 +180,12 @@ func meanInterval(res *Result, effective float64, freedom int) Interval {
 
 // unsupported lists the percentiles of a result with too few effective values
 // beyond. Those that are not monitored take the size of the nearest that is; nil
-// stands for a sample of one. Values that are all equal are no sample of times, which
-// differ by nanoseconds, but something that was asked for, such as a length.
+// stands for a sample of one. Lengths and counts that are all equal are no sample, but what
+// was asked for.
 func unsupported(res *Result, sizes *[len(monitored)]float64) []Stat {
 	var out []Stat
-	if least, _ := res.Get(Min); sizes != nil && least == res.values[Max] {
+	least, _ := res.Get(Min)
+	if asked := res.Def.Unit == "tokens" || res.Def.Unit == "count"; asked && sizes != nil && least == res.values[Max] {
 		return nil
 	}
 	for _, p := range percentiles {

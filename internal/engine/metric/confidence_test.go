@@ -183,10 +183,8 @@ func TestConfidenceOfFew(t *testing.T) {
 		{"ten", every(10, 1e-6), 10, []Stat{P1, P5, P10, P25, P75, P90, P95, P99}, []Stat{Avg, P50}},
 		{"hundred", every(100, 1e-6), 100, []Stat{P1, P99}, []Stat{Avg, P50, P90, P95}},
 		{"thousand", every(1000, 1e-6), 1000, []Stat{P999}, []Stat{Avg, P50, P90, P95, P99}},
-		{"five equal", every(5, 0), 5, nil, []Stat{Avg}},
-		{"hundred equal", every(100, 0), 100, nil, []Stat{Avg, P50, P90, P95}},
 		{"five hundred equal", every(500, 0), 500, nil, []Stat{Avg, P50, P90, P95, P99}},
-		{"thousand equal", every(1000, 0), 1000, nil, []Stat{Avg, P50, P90, P95, P99}},
+		{"thousand equal", every(1000, 0), 1000, []Stat{P999}, []Stat{Avg, P50, P90, P95, P99}},
 	} {
 		res := resultOf(latencySeries(t, test.values))
 		c := res.Confidence
@@ -211,6 +209,11 @@ func TestConfidenceOfFew(t *testing.T) {
 		if diff := cmp.Diff(test.intervals, has); diff != "" {
 			t.Errorf("%s: intervals (-want +got):\n%s", test.name, diff)
 		}
+	}
+	lengths := *resultOf(latencySeries(t, every(5, 0)))
+	lengths.Def = &catalogue.Def{Unit: "tokens"}
+	if got := unsupported(&lengths, &[len(monitored)]float64{5, 5, 5, 5}); got != nil {
+		t.Errorf("of five lengths that were asked for, %v are not supported", got)
 	}
 	var none *Confidence
 	if _, ok := none.Interval(P50); ok || !none.Supported(P99) {
