@@ -99,7 +99,7 @@ func TestWriteOneFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(failed) != 1 || !strings.HasPrefix(failed[0], "csv: rename: ") || strings.Contains(failed[0], dir) {
+	if len(failed) != 1 || !strings.HasPrefix(failed[0].Error(), "csv: rename: ") || strings.Contains(failed[0].Error(), dir) {
 		t.Errorf("failed = %q, want the cause of csv without a path", failed)
 	}
 	want := everyFormat(n)
