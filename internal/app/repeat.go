@@ -110,7 +110,8 @@ func (r *Repeat) readResults(dir string) {
 // some. err is the error of loading the document.
 func (r *Repeat) MissingSecrets(d *config.Document, err error) error {
 	var invalid *problem.Invalid
-	hidden := errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted })
+	hidden := errors.As(err, &invalid) &&
+		slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted })
 	had := r.Run.Credentials
 	if !hidden && (err != nil || !had.APIKey || d.Benchmark.Endpoint.APIKey.Reveal() != "") {
 		return nil
