@@ -73,7 +73,12 @@ func (c documentRules) checkModels() {
 	case given < len(m.Items):
 		c.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
-		c.Fail(c.where(path+".items"), problem.CodeOutOfRange, "weights: must add up to 1, not %s", value.FormatNumber(sum))
+		name, at := "weights", c.where(path+".items")
+		if c.flagFor != nil {
+			name, at = "--model-weights", c.where(path+".items.0.weight")
+		}
+		rounded := math.Round(1e6*sum) / 1e6 // or 0.7 and 0.2 are 0.8999999999999999
+		c.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, value.FormatNumber(rounded))
 	}
 }
 
