@@ -190,7 +190,7 @@ function Row({ run }: { run: Run }): JSX.Element {
     <tr class={on ? "chosen" : ""}>
       <td><input type="checkbox" checked={on} disabled={full} aria-label={"Compare " + name} onChange={(e) => choose(run.id, e.currentTarget.checked)} /></td>
       <td class="text">
-        <a href={link("runs/" + run.id)}>{name}</a>{run.kind === "sweep" && <span class="tag">sweep</span>}{run.pinned && <span class="tag" title="Kept by the rules of retention">pinned</span>}
+        <a href={link("runs/" + run.id)}>{name}</a>{run.kind === "sweep" && <span class="tag">sweep</span>}{run.pinned && <span class="tag" title="Retention rules do not delete this run">pinned</span>}
         <span class="sub">{Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}</span>
       </td>
       <td class="text"><StatePill run={run} /> <VerdictPill verdict={run.verdict} /><span class="sub">{run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}</span></td>
