@@ -81,7 +81,7 @@ func printAnalysis(out io.Writer, r *analysis.Report) error {
 	fmt.Fprintf(out, "%s of %s, %s", terminal.Plural(r.Requests, "request"), r.Format, terminal.Plural(r.Sessions.Count, "session"))
 	fmt.Fprintf(out, " of %.2f requests on average and %d at most\n", r.Sessions.MeanTurns, r.Sessions.MaxTurns)
 	if !r.Sessions.Exact {
-		fmt.Fprintln(out, "There are more sessions; these were told apart.")
+		fmt.Fprintln(out, "There are more sessions; only this number was tracked.")
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(out, "%s with problems left out; aiperfd validate lists them\n", terminal.Plural(int64(r.Skipped), "record"))

@@ -36,7 +36,7 @@ errors are, over if they are not. With few streams responses are shortened, so
 that there are enough of them.
 
 The server competes with the client for the same processors: with a server on
-another machine the client performs better than this.`
+another machine, the client is more accurate.`
 
 // certifyFlags are the flags of certify.
 type certifyFlags struct {

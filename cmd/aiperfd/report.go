@@ -62,6 +62,6 @@ func newReportCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&format, "format", "", "html or md (default: by the name of the output, else html)")
 	fs.StringVarP(&output, "output", "o", "", "write to this `file`; - is standard output (default report.html for html, standard output for md)")
-	fs.StringVar(&o.DataDir, "data-dir", "", "data `directory` of the daemon that performed the runs")
+	fs.StringVar(&o.DataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks")
 	return cmd
 }

@@ -100,7 +100,7 @@ func matched(r *http.Request, found *run.Run) error {
 // pause stops the queue.
 //
 //	@Summary		Pause the queue
-//	@Description	No run starts until the queue is resumed, also after a restart of the service. Active runs go on, and runs can still be submitted.
+//	@Description	No run starts until the queue is resumed, also after a restart of the service. Active runs continue, and runs can still be submitted.
 //	@Tags			service
 //	@Success		200	{object}	wire.Queue
 //	@Failure		503	{object}	wire.Problem

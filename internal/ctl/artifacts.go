@@ -65,7 +65,7 @@ func artifactsCommand(g *globals) *cobra.Command {
 		}),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&dir, "dir", "d", "", "download to this `folder`; it is made if it does not exist")
+	fs.StringVarP(&dir, "dir", "d", "", "download to this `folder`; it is created if it does not exist")
 	fs.StringArrayVar(&globs, "file", nil, "only files with this name or `pattern`, such as '*.json' or 'phases/*/*' (repeatable)")
 	fs.BoolVar(&replace, "force", false, "replace files in the folder that differ")
 	completeRuns(g, cmd, false)

@@ -162,7 +162,7 @@ func contextSetCommand(g *globals) *cobra.Command {
 	var env, command string
 	cmd := &cobra.Command{
 		Use:               "set NAME",
-		Short:             "Make or change a context",
+		Short:             "Create or change a context",
 		Long:              contextSetLong,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContexts,

@@ -35,7 +35,7 @@ func logsCommand(g *globals) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&level, "level", "", "the lowest `level` to print: debug, info, warn or error")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the run has ended")
 	completeRuns(g, cmd, false)
 	return cmd
 }

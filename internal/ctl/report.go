@@ -23,7 +23,7 @@ func reportCommand(g *globals) *cobra.Command {
 	var format, file string
 	cmd := &cobra.Command{
 		Use:     "report ID...",
-		Short:   "Make an HTML page or a Markdown summary of runs",
+		Short:   "Write an HTML page or a Markdown summary of runs",
 		Long:    reportLong,
 		Example: "  aiperfd ctl report latest --file run.html\n  aiperfd ctl report 0199f1c2b7c8 latest --format md",
 		Args:    cobra.RangeArgs(1, compare.MaxRuns),

@@ -369,7 +369,8 @@ func TestHints(t *testing.T) {
 		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
 		{"path", "404 page not found", "the server has no such path: check --url, --endpoint-type and --custom-endpoint", 404},
 		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
-		{"page", "<html><title>Log in</title></html>", "the server answered text/html: Log in; check --url: is it that of a gateway or of a login page?", 200},
+		{"page", "<html><title>Log in</title></html>", "the server answered text/html: Log in; check --url: it may lead to a gateway or a login page", 200},
+		{"rate limit", `{"error":"slow down"}`, "send fewer requests: lower --concurrency or --request-rate", 429},
 		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func (f *Folders) add(path string) error {
 	case torn != nil:
 		return torn
 	}
-	return fmt.Errorf("%s: there is no run in it or below it; the folder of a run that this version of aiperfd has performed has a file %s", path, runFile)
+	return fmt.Errorf("%s contains no run; the folder of a run of this version of aiperfd has a file %s", path, runFile)
 }
 
 // Roots returns the ids of the runs that are not part of a study, the oldest first.

@@ -64,7 +64,7 @@ func TestFoldersWithout(t *testing.T) {
 	}
 	empty := t.TempDir()
 	_, err := OpenFolders([]string{empty, filepath.Join(top, "missing"), torn})
-	for _, want := range []string{empty + ": there is no run in it", "missing: there is no such folder", "torn/.run.json: decode run"} {
+	for _, want := range []string{empty + " contains no run", "missing: there is no such folder", "torn/.run.json: decode run"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want it to contain %q", err, want)
 		}

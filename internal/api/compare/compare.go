@@ -46,8 +46,8 @@ type Run struct {
 	Version   string      `json:"aiperfd_version"`
 	Seed      int64       `json:"random_seed"`
 	Models    []string    `json:"models"`
-	// Results tells final results from those of a run that goes on, which are changing and
-	// have no intervals, and from none.
+	// Results is final, live (of an active run: they are changing and have no intervals) or
+	// none.
 	Results Results `json:"results" enums:"final,live,none"`
 	Reason  *string `json:"reason" example:"The run has not started"` // why there are no results
 	// Verdict is whether the run met its objectives; null without objectives.

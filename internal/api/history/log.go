@@ -32,7 +32,7 @@ func LogParameters() []string { return []string{"follow", "level", "after"} }
 // Log serves the log of a run.
 //
 //	@Summary		Get the log of a run
-//	@Description	One JSON object per line: seq, time, level, message and fields. The newest lines up to 1 MiB are kept. With follow=true the response ends with the run, after an hour at most; an empty line every 15 s keeps the connection open. To go on after a disconnect, pass the seq of the last line as after.
+//	@Description	One JSON object per line: seq, time, level, message and fields. The newest lines up to 1 MiB are kept. With follow=true the response ends with the run, after an hour at most; an empty line every 15 s keeps the connection open. To continue after a disconnect, pass the seq of the last line as after.
 //	@Tags			runs
 //	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			follow	query		boolean	false	"Send further lines until the run ends"

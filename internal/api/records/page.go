@@ -54,7 +54,7 @@ func (p *Page) Close() error {
 // is incomplete, and the connection must be closed so that the client notices.
 //
 //	@Summary		Get the records of a run
-//	@Description	Lines of the record file, one for each request, in the order of their ends. A page has at most 8 MiB and can have fewer lines than limit, or none, although there are more. The run may be going on: its last page then has a cursor for what follows.
+//	@Description	Lines of the record file, one for each request, in the order of their ends. A page has at most 8 MiB and can have fewer lines than limit, or none, although there are more. If the run is active, its last page has a cursor for the lines that follow.
 //	@Tags			runs
 //	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			limit	query		integer	false	"Maximum number of lines"	minimum(1)	maximum(1000)	default(100)

@@ -15,7 +15,7 @@ const distortedMark = "!"
 // The effects of a doubt, in the order of their notes.
 const (
 	distorted = iota // in all runs of a variation
-	leftOut          // in some of them, which do not count
+	leftOut          // in some of them, which are excluded
 	possible
 	effects
 )
@@ -100,9 +100,9 @@ func (f *finding) note(effect int) string {
 	text := fmt.Sprintf("%s%s (%s)", worst, f.worst.Off, f.worst.Cause)
 	switch effect {
 	case distorted:
-		return fmt.Sprintf("%s %s does not count at %s: %s.", distortedMark, f.number, where, text)
+		return fmt.Sprintf("%s %s invalid at %s: %s.", distortedMark, f.number, where, text)
 	case leftOut:
-		return fmt.Sprintf("%s of %s does not count beside sound runs at %s: %s.", f.number, Plural(int64(f.runs), "run"), where, text)
+		return fmt.Sprintf("%s: %s excluded at %s: %s.", f.number, Plural(int64(f.runs), "run"), where, text)
 	}
 	return fmt.Sprintf("%s at %s: %s.", f.number, where, text)
 }

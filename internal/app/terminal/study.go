@@ -281,15 +281,16 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		add("* Pareto set: no other variation has both more requests per second and a lower latency.")
 	}
 	if len(best.Infeasible) > 0 {
-		add("- %d of %d variations break an SLA filter.", len(best.Infeasible), len(cells))
+		add("- %d of %d variations violate an SLA filter.", len(best.Infeasible), len(cells))
 	}
 	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
-		what := "the numbers that decide, so that they count for nothing."
+		format := "x excluded: load generator verdict invalid for the numbers that decide (%d of %d variations)."
 		if r.Study.Search != nil {
-			what = "what the search looks at: they cannot be the best, and limits that break there may be the client's."
+			format = "x load generator verdict invalid for a number that the search uses (%d of %d variations): " +
+				"these cannot be best, and the load generator may have caused the violations of limits there."
 		}
-		add("x In %d of %d variations the load generator distorted %s", len(best.Excluded), len(cells), what)
+		add(format, len(best.Excluded), len(cells))
 	}
 	if failed := failures(cells); failed > 0 {
 		add("%s failed.", Plural(int64(failed), "run"))
@@ -302,7 +303,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
 		add("± is half the width of the %s %% confidence interval over the runs%s.", export.Figure(100*r.Study.MultiRun.ConfidenceLevel), few(n))
 		if ratio := largestSpread(cells); ratio > 2 {
-			add("Runs differ by up to %s times what their own intervals say: the interval of a single run is too narrow.", export.Figure(ratio))
+			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", export.Figure(ratio))
 		}
 	}
 	add("Files: %s", o.Folder)

@@ -96,7 +96,7 @@ With ` + "`rate`" + `, each request takes an arrival: the first turn of a conver
 A phase of type ` + "`user_centric`" + ` (` + "`--user-centric-rate`" + `, ` + "`--num-users`" + `) has N users who together send q requests per second. Formulas and names are those of AIPerf 0.13:
 
 - **Turns.** Each user holds one conversation. Its turns are g = N/q seconds apart: the next one is due g after the previous one was due, but not before the response. Delays of the dataset do not apply.
-- **Start.** The phase starts as if it had lasted for long. With L = max(1, round(mean number of turns) - 1), user i of 0 … N-1 has the age a = (N-i)·L and L - ⌊a/N⌋ turns left; a user with none is replaced by a new one with order 0. The order of the others is N - (a mod N), or if N and L have a common divisor, N - (i·step mod N) with the smallest step from 2 on that has no divisor in common with N. The first turn of a user is due order/q seconds after the start. The mean is taken from the first 256 conversations.
+- **Start.** The phase starts in a steady state. With L = max(1, round(mean number of turns) - 1), user i of 0 … N-1 has the age a = (N-i)·L and L - ⌊a/N⌋ turns left; a user with none is replaced by a new one with order 0. The order of the others is N - (a mod N), or if N and L have a common divisor, N - (i·step mod N) with the smallest step from 2 on that has no divisor in common with N. The first turn of a user is due order/q seconds after the start. The mean is taken from the first 256 conversations.
 - **Replacement.** With ` + "`userReplacement: scheduled`" + `, the successor of a user is due (number of turns)·g after its first turn, whether the user has finished or not: slow responses raise the number of users, and the result has the warning ` + "`users-overlap`" + `. With ` + "`on-completion`" + `, the successor starts when the user has finished, at the earliest g after its last turn was due, so that there are always N users.
 - **IDs** of sessions are unique, also across runs; AIPerf's are 1, 2, 3 … in every run.
 - **Bounds.** ` + "`requests`" + ` and ` + "`sessions`" + ` must be at least N. Conversations need at least two turns on average.
@@ -105,7 +105,7 @@ A phase of type ` + "`user_centric`" + ` (` + "`--user-centric-rate`" + `, ` + "
 
 ## When no slot is free
 
-With ` + "`concurrency`" + `, an arrival may find no free slot. ` + "`saturation`" + ` (` + "`--saturation`" + `) decides what becomes of it:
+With ` + "`concurrency`" + `, an arrival may find no free slot. ` + "`saturation`" + ` (` + "`--saturation`" + `) sets what happens to it:
 
 - ` + "`queue`" + ` (default): it waits and keeps its due time. ` + "`schedule_lag`" + ` and the latencies from the due time include the wait. Arrivals that were due before the duration ended are sent after it, as slots become free, until the grace period ends; those of a warm-up are not. AIPerf 0.13 drops such arrivals and does not count them.
 - ` + "`drop`" + `: it is not sent. A conversation of a fixed schedule is left out.

@@ -243,7 +243,7 @@ type Prompts struct {
 	BatchSize int          `json:"batchSize" validate:"gte=1,lte=10000"` // texts per request; default 1
 	CacheBust CacheBust    `json:"cacheBust"`
 	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
-	// SequenceDistribution draws both lengths of a turn together, in place of ISL and
+	// SequenceDistribution draws both lengths of a turn together, instead of ISL and
 	// OSL; the probabilities add up to 99 to 101.
 	SequenceDistribution []LengthPair `json:"sequenceDistribution" validate:"min=1"`
 	// RandomRangeRatio draws lengths uniformly from a range around the means of ISL
@@ -294,7 +294,7 @@ type Phase struct {
 	GracePeriod            *Seconds      `json:"gracePeriod" form:"infinite" validate:"gte=0"`             // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
 	Concurrency            *int          `json:"concurrency" validate:"gte=1"`                             // ≥ 1; closed loop: default 1; rates: nil = without limit
 	Rate                   *float64      `json:"rate" validate:"gt=0"`                                     // requests per second, > 0; rate types and user_centric
-	SessionRate            *float64      `json:"sessionRate" validate:"gt=0"`                              // new conversations per second, > 0; rate types, in place of rate
+	SessionRate            *float64      `json:"sessionRate" validate:"gt=0"`                              // new conversations per second, > 0; rate types, instead of rate
 	Users                  *int          `json:"users" validate:"gte=1,lte=1000000"`                       // user_centric: users at a time
 	UserReplacement        string        `json:"userReplacement" validate:"oneof=scheduled on-completion"` // user_centric: when a user is replaced; scheduled
 	Saturation             string        `json:"saturation" validate:"oneof=queue drop abort"`             // what becomes of an arrival that finds no free slot; queue
@@ -310,7 +310,7 @@ type Phase struct {
 	PrefillConcurrency *int        `json:"prefillConcurrency" validate:"gte=1"` // requests at a time without a first token; nil = without limit
 	PrefillRamp        *Ramp       `json:"prefillRamp"`                         // of the prefill concurrency, from 1; nil = none
 	RateRamp           *Ramp       `json:"rateRamp"`                            // to the rate, or to the first one of the series; nil = none
-	RateSeries         *RateSeries `json:"rateSeries"`                          // in place of a rate; it begins after the ramp
+	RateSeries         *RateSeries `json:"rateSeries"`                          // instead of a rate; it begins after the ramp
 	Seamless           bool        `json:"seamless"`                            // the phase starts when the one before has sent everything, without waiting for answers
 	ExcludeRamp        bool        `json:"excludeRamp,omitempty"`               // requests of ramps do not enter the metrics
 }

@@ -71,9 +71,9 @@ func Kinds() []Kind {
 		Name: "public",
 		Doc: "Public datasets by name (`--public-dataset`, `dataset`), or any dataset of the Hugging Face hub with files of the " +
 			"containers above as `hf:ORG/NAME`, whose columns are found as in the format `columns`. They are read from the " +
-			"Hugging Face cache; nothing is downloaded without `--allow-download`. A path (`--input-file`) is a local copy, " +
-			"which is read instead. Rows without a prompt are left out, and images after the first. Audio keeps its encoding; " +
-			"WAV and FLAC of more than 30 s are left out. The result has the commit of the dataset.",
+			"Hugging Face cache; nothing is downloaded without `--allow-download`. With a path (`--input-file`), a local copy " +
+			"is read instead. Rows without a prompt are skipped, and only the first image of a row is used. Audio keeps its encoding; " +
+			"WAV and FLAC of more than 30 s are skipped. The result records the commit of the dataset.",
 		Fields: public.Docs(),
 		Open: func(ctx context.Context, o Options) (source.Source, error) {
 			return public.Open(ctx, o.Options, o.Public)

@@ -12,14 +12,14 @@ import (
 // strategies as Markdown.
 func WriteDocs(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("Lengths are in tokens of the run's tokenizer; [tokenizers.md](tokenizers.md) says how it is found.\n\n")
-	b.WriteString("A file has the format of `--custom-dataset-type` (`format` of a dataset). Without it, a member `type` of the first record " +
-		"that is the name of a format decides, or the names of columns that you give (`--prompt-column`); otherwise exactly one format must " +
-		"recognise the record, and the error says how the file can be read. " +
+	b.WriteString("Lengths are in tokens of the run's tokenizer; [tokenizers.md](tokenizers.md) describes how it is found.\n\n")
+	b.WriteString("`--custom-dataset-type` (`format` of a dataset) names the format of a file. Without it, the format is detected: by a member `type` of the " +
+		"first record with the name of a format, by the columns that you name (`--prompt-column`), or by the members of the first record. " +
+		"If the format stays unclear, the error names the ways to read the file. " +
 		"A named pipe is read once, while it is written, and needs the format. Files may be packed with gzip or zstd and may begin with a " +
 		"byte order mark. Each format has examples in `examples/data`.\n\n" +
-		"Of files up to 4 MiB and of inline records, all problems are reported before the first request; of larger files, a record " +
-		"with a problem ends the run when it is read. `--skip-bad-lines N` (`skipBadLines`) skips and counts up to N of them. " +
+		"In files up to 4 MiB and inline records, all problems are reported before the first request; in larger files, an invalid " +
+		"record ends the run when it is read. `--skip-bad-lines N` (`skipBadLines`) skips and counts up to N of them. " +
 		"`aiperfd validate [FORMAT] FILE` checks a whole file without sending anything.\n\n")
 	for _, k := range Kinds() {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", k.Name, k.Doc)

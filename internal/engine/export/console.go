@@ -266,7 +266,7 @@ func (p *page) command(line string) {
 	}
 	p.line(breakCommand("CLI Command: "+Printable(line), p.width))
 	if strings.Contains(line, redact.Placeholder) {
-		p.line(wrap("To run it again, put the secrets in place of "+redact.Placeholder+
+		p.line(wrap("To repeat the run, replace "+redact.Placeholder+" with the secrets"+
 			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.width))
 	}
 }

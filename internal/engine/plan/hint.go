@@ -30,13 +30,15 @@ func (p *Plan) check(class bench.Class, message string) string {
 		return "no API key was sent: set --api-key or OPENAI_API_KEY"
 	case class == bench.NotFound && !strings.Contains(low, "model"):
 		if other := p.otherType(); other != "" {
-			return fmt.Sprintf("the URL is that of %s: --endpoint-type %s?", other, other)
+			return fmt.Sprintf("the URL is for %s; use --endpoint-type %s", other, other)
 		}
 		return "the server has no such path: check --url, --endpoint-type and --custom-endpoint"
 	case class == bench.NotFound:
 		return "check --model" + p.modelList()
 	case class == bench.UnexpectedContent:
-		return "check --url: is it that of a gateway or of a login page?"
+		return "check --url: it may lead to a gateway or a login page"
+	case class == bench.RateLimited:
+		return "send fewer requests: lower --concurrency or --request-rate"
 	case class == bench.BadRequest && (strings.Contains(low, "request to an https server") || strings.Contains(low, "request was sent to https port")):
 		return "the port speaks TLS: use https://"
 	}

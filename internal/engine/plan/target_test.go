@@ -59,9 +59,9 @@ func TestProviders(t *testing.T) {
 // TestHintOfURL: what to check after a 404 depends on the URL.
 func TestHintOfURL(t *testing.T) {
 	for _, tt := range []struct{ base, kind, message, want string }{
-		{"http://h/v1/embeddings", "chat", "nothing here", "the URL is that of embeddings: --endpoint-type embeddings?"},
-		{"http://h/v1/chat/completions", "completions", "nothing here", "the URL is that of chat: --endpoint-type chat?"},
-		{"http://h/api/v3/responses?a=1", "chat", "nothing here", "the URL is that of responses: --endpoint-type responses?"},
+		{"http://h/v1/embeddings", "chat", "nothing here", "the URL is for embeddings; use --endpoint-type embeddings"},
+		{"http://h/v1/chat/completions", "completions", "nothing here", "the URL is for chat; use --endpoint-type chat"},
+		{"http://h/api/v3/responses?a=1", "chat", "nothing here", "the URL is for responses; use --endpoint-type responses"},
 		{"http://h/v1/chat/completions", "chat", "nothing here", "the server has no such path: check --url, --endpoint-type and --custom-endpoint"},
 		{"http://h/v1/embeddings", "nim_embeddings", "nothing here", "the server has no such path: check --url, --endpoint-type and --custom-endpoint"},
 		{"http://h/v1beta/openai", "chat", "no such model", "check --model; the server lists its models at /v1beta/openai/models"},

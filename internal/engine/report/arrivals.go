@@ -53,7 +53,7 @@ func usersOverlap(_ *Input, m *Measured) []bench.Warning {
 	if u == nil || most <= int64(u.Count) {
 		return nil
 	}
-	return warn("users-overlap", "phase %s: up to %d users at the same time in place of %d: responses took longer than the %s between the turns of a user",
+	return warn("users-overlap", "phase %s: up to %d users at the same time instead of %d: responses took longer than the %s between the turns of a user",
 		m.Plan.Name, most, u.Count, seconds(u.Gap))
 }
 

@@ -56,7 +56,7 @@ func TestRowsOfASearch(t *testing.T) {
 	if v := r.rows[best.BestThroughput].Values[0].Value; v != 16.0 {
 		t.Errorf("best throughput at %v, want 16", v)
 	}
-	if found := r.Study.Search.Findings(r.Outcomes)[0]; !strings.HasPrefix(found, "concurrency 16 is the highest value that keeps all limits; 17 ") {
+	if found := r.Study.Search.Findings(r.Outcomes)[0]; !strings.HasPrefix(found, "Highest concurrency within the limits: 16 (") {
 		t.Errorf("found: %s", found)
 	}
 	// An optimization knows no boundary: a value above one that breaks the limit may keep it.

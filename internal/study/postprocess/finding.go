@@ -54,11 +54,11 @@ func finding(p *sweep.PostProcess, found object) string {
 		holds, breaks := found["max_passing_"+name], found["first_failing_"+name]
 		switch {
 		case breaks == nil:
-			return fmt.Sprintf("The SLA filters hold up to %s %v, the largest value measured", name, holds)
+			return fmt.Sprintf("SLA filters met up to %s %v, the largest value measured", name, holds)
 		case holds == nil:
-			return fmt.Sprintf("The SLA filters hold at no value of %s", name)
+			return fmt.Sprintf("SLA filters met at no value of %s", name)
 		}
-		return fmt.Sprintf("The SLA filters hold up to %s %v and are first broken at %v", name, holds, breaks)
+		return fmt.Sprintf("SLA filters met up to %s %v, first violated at %v", name, holds, breaks)
 	}
 	return ""
 }

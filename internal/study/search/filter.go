@@ -31,6 +31,7 @@ type Reading struct {
 	// expected beyond it.
 	Unsupported bool
 
+	unit   string  // of the value, as ms; empty if it was not measured
 	spread float64 // standard deviation over the trials; 0 for one
 	trials int
 }
@@ -101,6 +102,7 @@ func read(f Filter, trials []*cell.Trial) Reading {
 			return r
 		}
 		values = append(values, x)
+		r.unit = t.Metric(f.MetricTag).Unit
 		r.Unsupported = r.Unsupported || !Supported(t, f.MetricTag, f.Stat)
 	}
 	if r.trials = len(values); r.trials == 0 {

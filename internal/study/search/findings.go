@@ -26,20 +26,20 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 		add("%s", sum.Boundary.sentence(sum.Reason))
 	}
 	if sum.Reason == string(exhausted) {
-		add("The search ended because its budget of %d values was spent.", s.Options.Iterations)
+		add("The search ended after %d values, its maximum.", s.Options.Iterations)
 	}
 	tooShort := 0
 	for i := range sum.Iterations {
 		it := &sum.Iterations[i]
 		if it.ClientLimited && sum.Boundary != nil && sum.Boundary.Fail != nil && sum.Boundary.Fail.Iteration == it.Outcome.Index {
-			add("The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.")
+			add("Load generator verdict invalid for the probe that violates a limit: the boundary may be that of the load generator, not of the server.")
 		}
 		if slices.ContainsFunc(it.Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
 			tooShort++
 		}
 	}
 	if tooShort > 0 {
-		add("%d of %d probes had too few requests for a percentile that has a limit.", tooShort, len(done))
+		add("%d of %d probes had too few requests for a percentile with a limit.", tooShort, len(done))
 	}
 	return out
 }
@@ -50,35 +50,47 @@ func (b *Boundary) sentence(reason string) string {
 		return "nothing was measured."
 	}
 	name := sweep.Name(b.Path)
-	broken := ""
+	violated := ""
 	if b.Fail != nil && b.Fail.Breach != nil {
-		broken = " breaks " + b.Fail.Breach.sentence()
+		violated = fmt.Sprintf("at %v: %s", b.Fail.Value, b.Fail.Breach.violation())
 	} else if b.Fail != nil {
-		broken = " does not keep the limits"
+		violated = fmt.Sprintf("%v is not", b.Fail.Value)
 	}
 	switch {
 	case b.Pass == nil:
-		return fmt.Sprintf("No value keeps all limits: %s %v%s.", name, b.Fail.Value, broken)
+		return fmt.Sprintf("No measured %s is within the limits (%s).", name, violated)
 	case b.Fail == nil && strings.HasSuffix(reason, string(noFailure)):
-		return fmt.Sprintf("%s %v, the highest value, keeps all limits.", name, b.Pass.Value)
+		return fmt.Sprintf("Highest %s within the limits: %v, the largest value of the search.", name, b.Pass.Value)
 	case b.Fail == nil:
-		return fmt.Sprintf("%s %v keeps all limits; no value was found that does not.", name, b.Pass.Value)
+		return fmt.Sprintf("Highest %s within the limits: %v, the largest value measured.", name, b.Pass.Value)
 	}
-	text := fmt.Sprintf("%s %v is the highest value that keeps all limits; %v%s.", name, b.Pass.Value, b.Fail.Value, broken)
+	text := fmt.Sprintf("Highest %s within the limits: %v (%s).", name, b.Pass.Value, violated)
 	if b.Interval != nil {
-		text += fmt.Sprintf(" 95 %% interval of the boundary: %s to %s.", short(b.Interval[0]), short(b.Interval[1]))
+		text += fmt.Sprintf(" 95 %% confidence interval of the boundary: %s to %s.", short(b.Interval[0]), short(b.Interval[1]))
 	}
 	return text
 }
 
-// sentence describes a limit and what was measured.
+// violation describes a limit and what was measured.
+func (r *Reading) violation() string {
+	return fmt.Sprintf("%s %s %s, limit %s", r.MetricTag, r.Stat, r.observed(), r.condition())
+}
+
+// sentence describes a condition and what was measured.
 func (r *Reading) sentence() string {
+	return fmt.Sprintf("%s %s %s (%s)", r.MetricTag, r.Stat, r.condition(), r.observed())
+}
+
+func (r *Reading) condition() string {
 	op := map[string]string{"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[r.Op]
-	text := fmt.Sprintf("%s %s %s %s", r.MetricTag, r.Stat, op, short(r.Threshold))
+	return strings.TrimSpace(op + " " + short(r.Threshold) + " " + r.unit)
+}
+
+func (r *Reading) observed() string {
 	if r.Observed == nil {
-		return text + " (not measured)"
+		return "not measured"
 	}
-	return text + " (" + short(*r.Observed) + ")"
+	return strings.TrimSpace(short(*r.Observed) + " " + r.unit)
 }
 
 // short returns a number with four digits.
@@ -103,7 +115,7 @@ func (s *Search) optimum(sum *Summary) []string {
 		}
 		text := "Best: " + strings.Join(values, ", ") + " with " + strings.Join(results, ", ")
 		if !it.Verdict.Pass {
-			text += "; no probe keeps all limits"
+			text += "; no probe is within all limits"
 		}
 		out = append(out, text+".")
 	}

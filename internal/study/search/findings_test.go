@@ -35,24 +35,24 @@ func TestFindings(t *testing.T) {
 		want    []string
 	}{
 		{"boundary", boundaryOptions(Isotonic, 64, 100), exact.measure, []string{
-			"concurrency 29 is the highest value that keeps all limits; 30 breaks time_to_first_token p95 < 100 (101). 95 % interval of the boundary: 29 to 30."}},
+			"Highest concurrency within the limits: 29 (at 30: time_to_first_token p95 101 ms, limit < 100 ms). 95 % confidence interval of the boundary: 29 to 30."}},
 		{"no pass", boundaryOptions(Isotonic, 64, 1), exact.measure, []string{
-			"No value keeps all limits: concurrency 1 breaks time_to_first_token p95 < 1 (21.54)."}},
-		{"no failure", boundaryOptions(Monotonic, 64, 1e6), exact.measure, []string{"concurrency 64, the highest value, keeps all limits."}},
+			"No measured concurrency is within the limits (at 1: time_to_first_token p95 21.54 ms, limit < 1 ms)."}},
+		{"no failure", boundaryOptions(Monotonic, 64, 1e6), exact.measure, []string{"Highest concurrency within the limits: 64, the largest value of the search."}},
 		{"budget", spent, exact.measure, []string{
-			"concurrency 4 keeps all limits; no value was found that does not.", "The search ended because its budget of 3 values was spent."}},
+			"Highest concurrency within the limits: 4, the largest value measured.", "The search ended after 3 values, its maximum."}},
 		{"distorted and short", boundaryOptions(Monotonic, 64, 21), distorted, []string{
-			"No value keeps all limits: concurrency 1 breaks time_to_first_token p95 < 21 (21.54).",
-			"The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.",
-			"2 of 2 probes had too few requests for a percentile that has a limit."}},
+			"No measured concurrency is within the limits (at 1: time_to_first_token p95 21.54 ms, limit < 21 ms).",
+			"Load generator verdict invalid for the probe that violates a limit: the boundary may be that of the load generator, not of the server.",
+			"2 of 2 probes had too few requests for a percentile with a limit."}},
 		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
 			o := queueing(1, 0).measure(v, p)
 			o.Trials[0].Metrics = append(o.Trials[0].Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
 			return o
-		}, []string{"concurrency 64, the highest value, keeps all limits."}},
+		}, []string{"Highest concurrency within the limits: 64, the largest value of the search."}},
 		{"tiers", tiers, exact.measure, []string{
-			"gold: concurrency 14 is the highest value that keeps all limits; 15 breaks time_to_first_token p95 <= 50 (51.5).",
-			"any: concurrency 60, the highest value, keeps all limits."}},
+			"gold: Highest concurrency within the limits: 14 (at 15: time_to_first_token p95 51.5 ms, limit <= 50 ms).",
+			"any: Highest concurrency within the limits: 60, the largest value of the search."}},
 	} {
 		if got := find(c.options, c.measure); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%q\nwant\n%q", c.name, got, c.want)
@@ -61,7 +61,7 @@ func TestFindings(t *testing.T) {
 	best := boundaryOptions(Bayesian, 64, 1)
 	best.Iterations = 6
 	want := []string{
-		"Best: concurrency 51 with output_token_throughput avg 5514; no probe keeps all limits.", "The search ended because its budget of 6 values was spent."}
+		"Best: concurrency 51 with output_token_throughput avg 5514; no probe is within all limits.", "The search ended after 6 values, its maximum."}
 	if got := find(best, exact.measure); !slices.Equal(got, want) {
 		t.Errorf("optimum: %q, want %q", got, want)
 	}

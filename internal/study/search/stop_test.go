@@ -18,7 +18,7 @@ func TestStop(t *testing.T) {
 	measured := func(v cell.Variation, p99 ...float64) cell.Outcome {
 		o := cell.Outcome{Variation: v}
 		for _, x := range p99 {
-			o.Trials = append(o.Trials, cell.Trial{Metrics: []cell.Metric{{Tag: "request_latency", Stats: map[string]float64{"p99": x}}}})
+			o.Trials = append(o.Trials, cell.Trial{Metrics: []cell.Metric{{Tag: "request_latency", Unit: "ms", Stats: map[string]float64{"p99": x}}}})
 		}
 		return o
 	}
@@ -35,8 +35,8 @@ func TestStop(t *testing.T) {
 		{"nothing is done", nil, at("16", 512), ""},
 		{"not begun", []cell.Outcome{measured(at("8", 512))}, at("16", 512), ""},
 		{"below", []cell.Outcome{measured(at("8", 512), 499)}, at("16", 512), ""},
-		{"above", []cell.Outcome{measured(at("4", 512), 100), measured(at("8", 512), 800)}, at("16", 512), "concurrency 8, isl 512 has request_latency p99 > 500 (800)"},
-		{"numbers, not texts", []cell.Outcome{measured(at("8", 512), 800)}, at("128", 512), "concurrency 8, isl 512 has request_latency p99 > 500 (800)"},
+		{"above", []cell.Outcome{measured(at("4", 512), 100), measured(at("8", 512), 800)}, at("16", 512), "concurrency 8, isl 512 has request_latency p99 > 500 ms (800 ms)"},
+		{"numbers, not texts", []cell.Outcome{measured(at("8", 512), 800)}, at("128", 512), "concurrency 8, isl 512 has request_latency p99 > 500 ms (800 ms)"},
 		{"less load", []cell.Outcome{measured(at("8", 512), 800)}, at("4", 512), ""},
 		{"the same load", []cell.Outcome{measured(at("8", 512), 800)}, at("8", 512), ""},
 		{"another prompt length", []cell.Outcome{measured(at("8", 512), 800)}, at("16", 1024), ""},

@@ -45,7 +45,7 @@ function Line({ values }: { values: number[] }): JSX.Element {
   const top = Math.max(...values, 1e-9);
   const at = values.map((v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`);
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Completed requests per second over the time of the run">
+    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Completed requests per second during the run">
       <polyline points={`0,${height} ${at.join(" ")} ${width},${height}`} class="area" />
       <polyline points={at.join(" ")} />
     </svg>

@@ -114,7 +114,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
         </table>
       </div>
       <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : "Show all metrics"}</button>
-      <p class="muted">Colored: the 95 % confidence intervals of the two runs do not overlap. Point at a value to see its interval. Two runs differ for many reasons; repeat them (<code>multiRun</code>) before you decide by a few percent.</p>
+      <p class="muted">Colored: the 95 % confidence intervals of the two runs do not overlap. Hover over a value to see its interval. Runs differ for many reasons; repeat them (<code>multiRun</code>) before you act on a difference of a few percent.</p>
     </Card>
   );
 }

@@ -62,7 +62,7 @@ ${head(t)}${dataset}  phases:
 `,
   },
   {
-    name: "sweep", title: "Sweep of the concurrency",
+    name: "sweep", title: "Concurrency sweep",
     text: (t) => `# One run for each concurrency: throughput against latency.
 ${head(t)}${dataset}  phases:
     - name: profiling
@@ -76,7 +76,7 @@ sweep:
 `,
   },
   {
-    name: "conversations", title: "Conversations of several turns",
+    name: "conversations", title: "Multi-turn conversations",
     text: (t) => `# Each session sends its turns one after the other, with all turns before.
 ${head(t)}  dataset:
     type: synthetic

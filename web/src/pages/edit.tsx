@@ -27,7 +27,7 @@ export function Edit({ store, run, close }: { store: RunStore; run: Run; close: 
       <label>Name<input value={name} maxLength={128} onInput={(e) => setName(e.currentTarget.value)} /></label>
       <label>Labels, one key=value per line<textarea rows={3} value={labels} onInput={(e) => setLabels(e.currentTarget.value)} /></label>
       <label>Notes<textarea rows={3} value={notes} maxLength={4096} onInput={(e) => setNotes(e.currentTarget.value)} /></label>
-      <label class="check"><input type="checkbox" checked={pinned} onChange={(e) => setPinned(e.currentTarget.checked)} />Keep the run, whatever the rules of retention say</label>
+      <label class="check"><input type="checkbox" checked={pinned} onChange={(e) => setPinned(e.currentTarget.checked)} />Keep the run regardless of retention rules</label>
       <ErrorText error={error} />
       <p class="row"><button class="primary">Save</button><button type="button" onClick={close}>Cancel</button></p>
     </form>

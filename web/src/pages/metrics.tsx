@@ -84,7 +84,7 @@ function Notes({ tags, metrics, withheld }: { tags: string[]; metrics: Record<st
     <>
       {[...reasons].map((reason) => <p class="muted">Withheld: {reason}.</p>)}
       {unsure && <p class="muted">* {few}.</p>}
-      {intervals && <p class="muted">Point at a number for its 95 % confidence interval.</p>}
+      {intervals && <p class="muted">Hover over a number to see its 95 % confidence interval.</p>}
     </>
   );
 }

@@ -129,7 +129,7 @@ const loads = [["concurrency", "concurrency"], ["poisson", "request rate, Poisso
 function Form({ text, onChange }: { text: string; onChange: (text: string) => void }): JSX.Element {
   const doc = useMemo(() => parse(text), [text]);
   const types = useEndpointTypes();
-  if (!doc) return <Card title="Main settings"><p class="empty">The form needs a document that is valid YAML.</p></Card>;
+  if (!doc) return <Card title="Main settings"><p class="empty">The form needs valid YAML.</p></Card>;
   const root: Path = ["benchmark"];
   const at = phase(doc);
   const first = (path: Path[]): Path => path.find((p) => doc.hasIn(p)) ?? path[0]!;
@@ -152,7 +152,7 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
         <select value={get(doc, [...root, "endpoint", "type"])} onChange={(e) => onChange(set(doc, [...root, "endpoint", "type"], e.currentTarget.value))}>{types.map((t) => <option value={t}>{t}</option>)}</select>
       </label>
       <label class="check"><input type="checkbox" checked={get(doc, [...root, "endpoint", "streaming"]) === "true"}
-        onChange={(e) => onChange(set(doc, [...root, "endpoint", "streaming"], e.currentTarget.checked))} />Stream the answers</label>
+        onChange={(e) => onChange(set(doc, [...root, "endpoint", "streaming"], e.currentTarget.checked))} />Stream responses</label>
       <label>Load
         <select value={type} onChange={(e) => onChange(set(doc, [...at, "type"], e.currentTarget.value))}>
           {loads.map(([value, label]) => <option value={value}>{label}</option>)}
@@ -171,7 +171,7 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
         <label>Input tokens<Field type="number" min={1} {...bind(isl, "number")} /></label>
         <label>Output tokens<Field type="number" min={1} {...bind(osl, "number")} /></label>
       </div>
-      <p class="muted">Everything else is in the document beside: warm-up, datasets, sweeps, objectives, headers and keys.</p>
+      <p class="muted">The document has all other settings: warm-up, datasets, sweeps, objectives, headers and keys.</p>
     </Card>
   );
 }

@@ -69,7 +69,7 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         <p class="muted">{facts.filter(Boolean).join(" · ")}</p>
         <p class="muted"><code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
           {Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}
-          {run.pinned && <span class="tag" title="Kept by the rules of retention">pinned</span>}
+          {run.pinned && <span class="tag" title="Retention rules do not delete this run">pinned</span>}
         </p>
         {run.notes && !editing && <p class="notes">{run.notes}</p>}
         {editing && <Edit store={store} run={run} close={() => setEditing(false)} />}

@@ -25,7 +25,7 @@ function Welcome(): JSX.Element {
   return (
     <Card class="welcome">
       <h2>No run yet</h2>
-      <p>Measure a server: name its address and model, choose a load, and watch the numbers as they are made.</p>
+      <p>Benchmark a server: enter its address and model, choose a load, and watch the results live.</p>
       <p class="row">
         <a class="button primary" href={link("new")}>New run</a>
         <a class="button" href={link("new", { from: "simulator" })}>Try it on the built-in simulator</a>
@@ -47,7 +47,7 @@ function Active(): JSX.Element | null {
         <h2>Running and queued</h2>
         <Action text={paused ? "Resume the queue" : "Pause the queue"} class="small" act={async () => { await postJSON("api/queue/" + (paused ? "resume" : "pause")); await loadRuns(); }} />
       </div>
-      {paused && <p class="notice" role="status">The queue is paused: no queued run starts. Runs that have started go on.</p>}
+      {paused && <p class="notice" role="status">The queue is paused: no queued run starts. Active runs continue.</p>}
       <ul class="active-runs">{runs.map((run) => <ActiveRun key={run.id} run={run} top={top} />)}</ul>
     </Card>
   );
@@ -190,7 +190,7 @@ function Row({ run }: { run: Run }): JSX.Element {
     <tr class={on ? "chosen" : ""}>
       <td><input type="checkbox" checked={on} disabled={full} aria-label={"Compare " + name} onChange={(e) => choose(run.id, e.currentTarget.checked)} /></td>
       <td class="text">
-        <a href={link("runs/" + run.id)}>{name}</a>{run.kind === "sweep" && <span class="tag">sweep</span>}{run.pinned && <span class="tag" title="Kept by the rules of retention">pinned</span>}
+        <a href={link("runs/" + run.id)}>{name}</a>{run.kind === "sweep" && <span class="tag">sweep</span>}{run.pinned && <span class="tag" title="Retention rules do not delete this run">pinned</span>}
         <span class="sub">{Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}</span>
       </td>
       <td class="text"><StatePill run={run} /> <VerdictPill verdict={run.verdict} /><span class="sub">{run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}</span></td>

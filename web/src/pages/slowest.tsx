@@ -32,7 +32,7 @@ function Part({ run }: { run: Run }): JSX.Element {
           <button type="button" class="small" aria-pressed={by === "time_to_first_token"} onClick={() => setBy("time_to_first_token")}>By time to first token</button>
         </div>
       )}
-      {list.length === 0 ? <p class="empty">{value.damaged ? "The file with the timelines of single requests is damaged. It is left out." : live ? "No request has ended yet." : "This run has no timelines of single requests."}</p> : (
+      {list.length === 0 ? <p class="empty">{value.damaged ? "The file with the timelines of requests is damaged and cannot be shown." : live ? "No request has ended yet." : "This run has no timelines of requests."}</p> : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Slowest requests">
           <table class="slowest">
             <thead><tr><th class="text">Started at</th><th>Latency</th><th>TTFT</th><th class="wide">Waited</th><th class="wide">Input</th><th>Output</th><th class="text">Result</th><th class="text wide">Session</th></tr></thead>

@@ -32,7 +32,7 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
     <>
       {p?.cells_total ? (
         <section class="phases" aria-label="Progress">
-          <div class="phase"><span class="name">cells</span><Bar percent={(100 * (p.cells_done ?? 0)) / p.cells_total} label="cells" />
+          <div class="phase"><span class="name">runs</span><Bar percent={(100 * (p.cells_done ?? 0)) / p.cells_total} label="runs" />
             <span class="figures">{format.count(p.cells_done)} of {format.count(p.cells_total)}{p.cells_failed ? ` · ${format.count(p.cells_failed)} failed` : ""}</span></div>
         </section>
       ) : null}
@@ -124,7 +124,7 @@ function Curves({ cells }: { cells: Run[] }): JSX.Element | null {
         {curve("Time to first token", "time_to_first_token", (s) => s.time_to_first_token_p50_ms, (s) => s.time_to_first_token_p99_ms)}
         {curve("Request latency", "request_latency", (s) => s.request_latency_p50_ms, (s) => s.request_latency_p99_ms)}
       </div>
-      <p class="muted">Bars are 95 % confidence intervals. No cell has more throughput at less latency than one of the Pareto front. The knee is the point of the front that is farthest below the line between its ends.{done.length < measured.length && ` ${measured.length - done.length} of ${measured.length} cells are left out: the load generator distorted them.`}</p>
+      <p class="muted">Bars are 95 % confidence intervals. No run has more throughput at a lower latency than those on the Pareto front. The knee is the point of the front that is farthest below the line between its ends.{done.length < measured.length && ` ${measured.length - done.length} of ${measured.length} runs are excluded: load generator verdict invalid.`}</p>
     </section>
   );
 }
@@ -161,10 +161,10 @@ function knee(x: number[], values: (number | null)[]): number | null {
 
 function Cells({ cells }: { cells: Run[] }): JSX.Element {
   return (
-    <Card title="Cells">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Cells">
+    <Card title="Runs">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
         <table>
-          <thead><tr>{!embedded && <th><span class="hidden-text">Compare</span></th>}<th class="text">Cell</th><th class="text">State</th><th class="text">Load</th><th>req/s</th><th>tokens/s</th><th>TTFT p50</th><th>TTFT p99</th><th>Latency p50</th><th>Latency p99</th><th>Errors</th></tr></thead>
+          <thead><tr>{!embedded && <th><span class="hidden-text">Compare</span></th>}<th class="text">Run</th><th class="text">State</th><th class="text">Load</th><th>req/s</th><th>tokens/s</th><th>TTFT p50</th><th>TTFT p99</th><th>Latency p50</th><th>Latency p99</th><th>Errors</th></tr></thead>
           <tbody>
             {cells.map((c) => (
               <tr key={c.id}>
@@ -181,7 +181,7 @@ function Cells({ cells }: { cells: Run[] }): JSX.Element {
                 <td>{format.count(c.summary?.errors)}</td>
               </tr>
             ))}
-            {cells.length === 0 && <tr><td class="empty" colSpan={11}>No cell has started yet.</td></tr>}
+            {cells.length === 0 && <tr><td class="empty" colSpan={11}>No run has started yet.</td></tr>}
           </tbody>
         </table>
       </div>

@@ -15,18 +15,18 @@ import (
 func chatMessages() source.Format {
 	return source.Format{
 		Name: "chat_messages",
-		Doc: "One chat request per line: `{\"messages\": […]}`, with any other members of the request body. What a record has is sent " +
-			"as it is; model, stream and maximum output length are those of the run (`--model`, `--streaming`, `--osl`) if the record " +
-			"lacks them, and `--extra-inputs` are merged. Answers of the server are not added. It needs an endpoint type that takes chat messages " +
-			"(chat, responses, messages). Records whose first one has a model are of the format [raw_payload](#raw_payload), " +
-			"whose bodies nothing is added to.",
+		Doc: "One chat request per line: `{\"messages\": […]}`, with any other members of the request body. Members are sent " +
+			"unchanged; if a record lacks model, stream or maximum output length, those of the run are added (`--model`, `--streaming`, `--osl`), " +
+			"and `--extra-inputs` are merged. Answers of the server are not added. It needs an endpoint type that takes chat messages " +
+			"(chat, responses, messages). If the first record has a model, the detected format is [raw_payload](#raw_payload), " +
+			"which sends bodies unchanged.",
 		Fields: []source.Field{
 			{Name: "messages", Type: "list of objects", Doc: "The chat messages, each with a `role`; required."},
 			{Name: "tools", Type: "list of objects", Doc: "Tools as in the chat API."},
 			{Name: "model", Type: "string", Doc: "Model of the request; default that of the run."},
 			{Name: "stream", Type: "boolean", Doc: "Default that of the run, `--streaming`. A warning counts records that have another value."},
 			{Name: "max_tokens", Type: "integer", Doc: "Maximum output tokens; default `--osl`."},
-			{Name: "max_completion_tokens", Type: "integer", Doc: "The same by its newer name."},
+			{Name: "max_completion_tokens", Type: "integer", Doc: "The newer name of `max_tokens`."},
 			{Name: "…", Type: "any", Doc: "Other members of the request body."},
 		},
 		Needs: "a list of messages without a model",

@@ -36,16 +36,16 @@ func columns() source.Format {
 	}
 	return source.Format{
 		Name: "columns",
-		Doc: "Prompts of which you need nothing else: `{\"prompt\": \"…\"}` per line (JSONL) or in a JSON array, CSV and TSV with a " +
-			"header, Parquet, Arrow, and text with one prompt per line, whose name ends in .txt (blank lines are left out). " +
-			"One conversation per row. The columns, or members of objects, have the usual names below, or you name them. " +
-			"Others are ignored; objects with a member `text` and no other name of a prompt are of the format " +
+		Doc: "Plain prompts: `{\"prompt\": \"…\"}` per line (JSONL) or in a JSON array, CSV and TSV with a " +
+			"header, Parquet, Arrow, and text files (`.txt`) with one prompt per line (blank lines are skipped). " +
+			"One conversation per row. Columns, or members of objects, are found by the usual names below or by the names that you pass. " +
+			"Others are ignored. Objects whose only prompt is a member `text` have the format " +
 			"[single_turn](#single_turn), which has more members.",
 		Fields: []source.Field{
-			doc("prompt", "string, list of strings, or list of messages", "The prompt; of a list, each text is a turn, and of chat messages (`role` and `content`, or `from` and `value`) those of the user.", "--prompt-column", usual.Prompt),
+			doc("prompt", "string, list of strings, or list of messages", "The prompt. In a list of texts, each is a turn; in a list of chat messages (`role` and `content`, or `from` and `value`), each message of the user is a turn.", "--prompt-column", usual.Prompt),
 			doc("system", "string", "System message.", "--system-column", usual.System),
-			doc("outputTokens", "integer", "Maximum output tokens, at least 1; an empty value is none.", "--output-tokens-column", usual.OutputTokens),
-			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, or the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
+			doc("outputTokens", "integer", "Maximum output tokens, at least 1; empty = no maximum.", "--output-tokens-column", usual.OutputTokens),
+			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
 		},
 		Columns: true,
 		Needs:   "a prompt, or a table",

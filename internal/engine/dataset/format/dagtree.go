@@ -26,8 +26,8 @@ func dagJSONL() source.Format {
 	tables := newDagTables()
 	return source.Format{
 		Name: "dag_jsonl",
-		Doc: "Trees of conversations, as of agents: one conversation per line, which starts others by their ids. Those to which no other refers " +
-			"are the roots, which are drawn; their children run within their session. The file has at most 32 MiB, a tree at most 10,000 conversations and a depth of 1,000.",
+		Doc: "Trees of conversations, for example of agents: one conversation per line, which starts others by their ids. A conversation that no other " +
+			"starts is a root. Sessions draw roots; children run within the session of their root. The file has at most 32 MiB, a tree at most 10,000 conversations and a depth of 1,000.",
 		Fields:   append(docs(tables.conversation), docs(tables.turn)...),
 		Sampling: "random",
 		Needs:    "turns with messages, forks or spawns, or orchestrator",

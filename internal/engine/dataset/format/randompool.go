@@ -27,9 +27,9 @@ func randomPool() source.Format {
 	table := poolMembers()
 	return source.Format{
 		Name: "random_pool",
-		Doc: "Pools of records: a file is one pool, of a folder each file is one, and inline records may be an object of pools with " +
-			"their names. Each of `entries` requests (default 100) consists of one record of every pool, drawn with replacement. " +
-			"Texts without a name have that of their pool if there are several. If a number of texts, images, audio clips or videos " +
+		Doc: "Pools of records: a file is one pool, in a folder each file is one, and inline records can be an object with one member " +
+			"per pool. Each of `entries` requests (default 100) consists of one record of every pool, drawn with replacement. " +
+			"With several pools, a text without a name has the name of its pool. If a number of texts, images, audio clips or videos " +
 			"per request other than 1 is given (`--batch-size-text` and so on), they are drawn one by one from all records instead. " +
 			"All pools together have at most 32 MiB.",
 		Fields:   docs(table),

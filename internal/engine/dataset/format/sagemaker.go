@@ -33,7 +33,7 @@ func sageMaker() source.Format {
 	return source.Format{
 		Name: "sagemaker_data_capture",
 		Doc: "Records of Amazon SageMaker's data capture, one per line, or a folder tree of such files. Each record is a conversation with " +
-			"one turn, whose messages and tools are those of the recorded chat request. Times are counted from the first record. " +
+			"one turn: the messages and tools of the recorded chat request. Times are relative to the first record. " +
 			"Other members are ignored.",
 		Fields: []source.Field{
 			{Name: "captureData.endpointInput", Type: "object", Doc: "The request: data is a chat request body with messages, as text (encoding JSON) or base64 (encoding BASE64). Its max_tokens or max_completion_tokens is the maximum output."},

@@ -37,7 +37,7 @@ type Spec struct {
 	Corpus     string      // name of the corpus, see [Corpora]
 	Marker     int         // tokens of a marker that first turns get later, subtracted from their length
 
-	Pairs random.Pairs // both lengths of each turn in place of ISL and OSL; not given = none
+	Pairs random.Pairs // both lengths of each turn instead of ISL and OSL; not given = none
 	Ratio Ratio        // lengths from a range around ISL and OSL
 	Style random.Style // the tool whose draws Ratio and the corpus random reproduce; empty = vllm
 
@@ -49,7 +49,7 @@ type Spec struct {
 	Images   Images
 	Audio    Audio
 	Videos   Videos
-	Rankings Rankings // given = a query and passages in place of texts
+	Rankings Rankings // given = a query and passages instead of texts
 }
 
 // Fields documents the options under the names of the document.
@@ -58,12 +58,12 @@ func Fields() []source.Field {
 		{Name: "entries", Type: "integer", Doc: "Distinct conversations. Default: as many as all phases need together, so that a run does not repeat them: the number of sessions or requests, else the rate times the duration, with room for chance; 100,000 if a phase has a duration without a rate; 100 if a phase has none of these. With `prompts.randomRangeRatio`, the corpus `random` or a sampling other than sequential, which depend on the number, AIPerf's default: the number of sessions or requests of the profiling phase, else 100. Conversations are generated when they are needed, and their content does not depend on the number."},
 		{Name: "prompts.isl", Type: "distribution", Doc: "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{Name: "prompts.osl", Type: "distribution", Doc: "Maximum output tokens of each turn; not sent if absent."},
-		{Name: "prompts.sequenceDistribution", Type: "list", Doc: "Pairs of both lengths with probabilities in percent, in place of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},
+		{Name: "prompts.sequenceDistribution", Type: "list", Doc: "Pairs of both lengths with probabilities in percent, instead of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},
 		{Name: "prompts.randomRangeRatio", Type: "number or object", Doc: "Uniform lengths in a range around the means of `isl` and `osl`, drawn in the order of the tool `randomCorpusStyle` with `randomSeed` as its seed: the lengths of the first turns are those that the tool draws for `entries` requests. All lengths are drawn once before the first request, which takes about 10 ns per entry."},
 		{Name: "prompts.randomCorpusStyle", Type: "string", Doc: "vllm: range from mean·(1 − r) to mean·(1 + r), PCG64 of NumPy, no special tokens, texts corrected to their length. sglang: range from mean·r to mean, MT19937, all tokens of the vocabulary, texts as they are decoded (their counted length is used)."},
 		{Name: "prompts.batchSize", Type: "integer", Doc: "Texts per turn."},
 		{Name: "prompts.corpus", Type: "string", Doc: "Source of the texts, see below."},
-		{Name: "prompts.cacheBust.target", Type: "string", Doc: "Where prompts get a marker that keeps a prefix cache from hitting, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
+		{Name: "prompts.cacheBust.target", Type: "string", Doc: "Position of a marker in prompts that prevents prefix-cache hits, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
 		{Name: "turns", Type: "distribution", Doc: "Turns per conversation."},
 		{Name: "turnDelay", Type: "distribution", Doc: "Think time before each turn except the first, in milliseconds."},
 		{Name: "turnDelayRatio", Type: "number", Doc: "Factor applied to think times."},
@@ -86,13 +86,13 @@ func Fields() []source.Field {
 		{Name: "audio.sampleRates", Type: "list of numbers", Doc: "Sample rates in kHz, or in Hz if above 96; one is drawn for each clip."},
 		{Name: "audio.channels", Type: "integer", Doc: "1 or 2."},
 		{Name: "video.batchSize", Type: "integer", Doc: "Videos per turn; 0 = none. Default 1 if any other video option is set. " +
-			"Videos are encoded before the load starts, by the program `ffmpeg`, which must be in PATH. At most 64 different ones are made, with 64 MiB; they differ in where the movement starts."},
+			"Videos are encoded before the load starts by `ffmpeg`, which must be in PATH. At most 64 different videos, or 64 MiB, are generated; they differ in where the movement starts."},
 		{Name: "video.width, video.height", Type: "integer", Doc: "Pixels; both are required."},
 		{Name: "video.duration", Type: "number", Doc: "Seconds; default 1. A video has duration × fps frames, rounded down."},
 		{Name: "video.fps", Type: "integer", Doc: "Frames per second; default 4."},
 		{Name: "video.synthType", Type: "string", Doc: "moving_shapes (three shapes on black), grid_clock (a grid, a clock with two hands and the number of the frame), or noise, which does not compress."},
 		{Name: "video.format", Type: "string", Doc: "webm or mp4, with the index at the start."},
-		{Name: "video.codec", Type: "string", Doc: "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 makes MP4 files that all servers read; it needs an even width and height."},
+		{Name: "video.codec", Type: "string", Doc: "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 writes MP4 files that all servers read; it needs an even width and height."},
 		{Name: "video.audio.channels", Type: "integer", Doc: "Channels of the audio track, which is noise: 1 or 2; 0 (default) = no track."},
 		{Name: "video.audio.codec", Type: "string", Doc: "ffmpeg's name of the audio encoder: aac, libvorbis (default for webm) or libopus (default for mp4; always 48 kHz)."},
 		{Name: "video.audio.sampleRate", Type: "number", Doc: "Sample rate of the audio track in kHz, or in Hz if above 96; default 44.1."},

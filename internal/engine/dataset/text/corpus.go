@@ -53,7 +53,7 @@ func Corpora() []Corpus {
 		{Name: "random", Doc: "Tokens whose ids follow one another, from a random one on: the prompts of the random datasets of vLLM " +
 			"or SGLang (`prompts.randomCorpusStyle`), byte for byte, for the same seed, lengths and tokenizer. Traces use ordinary tokens in random order.", text: randomText, Runs: true},
 		{Name: "unique", Doc: "English prose after a line of 12 hexadecimal digits that no other entry has, so that no two entries share a prefix. " +
-			"An entry that is sent again is the same text; use at least as many entries as requests. A text that is shorter than the line (about 9 tokens) has its beginning only.",
+			"A repeated entry is the same text, so use at least as many entries as requests. A text shorter than the line (about 9 tokens) is the beginning of the line.",
 			text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
 	}
 }

@@ -17,9 +17,9 @@ func bailian() format {
 	return format{
 		Format: source.Format{
 			Name: "bailian_trace",
-			Doc: "A usage trace of Alibaba Cloud Bailian, with one request per line (JSONL). Requests are united to " +
-				"conversations along `parent_chat_id`, in the order of the file; a parent stands before its children. " +
-				"Each request has a complete prompt, so that no history is added to it. AIPerf 0.13 adds the history.",
+			Doc: "A usage trace of Alibaba Cloud Bailian, with one request per line (JSONL). `parent_chat_id` joins requests " +
+				"into conversations, in the order of the file; a parent precedes its children. " +
+				"Each request has a complete prompt, so no history is added. AIPerf 0.13 adds the history.",
 			BlockSize: 16,
 			Trace:     true,
 			Timed:     func(*source.Head) bool { return true },
