@@ -186,8 +186,12 @@ func (c documentRules) warnTail(p *Phase, path string) {
 	if p.Type != "concurrency" || p.Concurrency == nil || *p.Concurrency == 1 || n < int64(*p.Concurrency) || n/share >= int64(*p.Concurrency) {
 		return
 	}
-	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %d run at falling concurrency, so that throughput is underestimated; use at least %d requests, or a duration",
-		n, *p.Concurrency, *p.Concurrency-1, share*int64(*p.Concurrency))
+	last := "one runs"
+	if others := *p.Concurrency - 1; others > 1 {
+		last = fmt.Sprintf("%d run", others)
+	}
+	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %s at falling concurrency, "+
+		"so that throughput is underestimated; use at least %d requests, or a duration", n, *p.Concurrency, last, share*int64(*p.Concurrency))
 }
 
 // warnShort warns of phases with few requests.
