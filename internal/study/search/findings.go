@@ -16,6 +16,8 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
+	case !slices.ContainsFunc(done, func(o cell.Outcome) bool { return len(o.Successful()) > 0 }):
+		add("Nothing was found: no probe has a result.")
 	case s.Options.Algorithm == Bayesian:
 		out = s.optimum(&sum)
 	case len(sum.Tiers) > 0:
@@ -30,11 +32,7 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	}
 	tooShort := 0
 	for i := range sum.Iterations {
-		it := &sum.Iterations[i]
-		if it.ClientLimited && sum.Boundary != nil && sum.Boundary.Fail != nil && sum.Boundary.Fail.Iteration == it.Outcome.Index {
-			add("The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.")
-		}
-		if slices.ContainsFunc(it.Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
+		if slices.ContainsFunc(sum.Iterations[i].Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
 			tooShort++
 		}
 	}
@@ -44,41 +42,59 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	return out
 }
 
-// sentence describes a boundary.
+// sentence describes a boundary, and what makes it doubtful.
 func (b *Boundary) sentence(reason string) string {
 	if b == nil {
 		return "nothing was measured."
 	}
+	return b.place(reason) + b.doubt()
+}
+
+// place says where a boundary is.
+func (b *Boundary) place(reason string) string {
 	name := sweep.Name(b.Path)
-	broken := ""
-	if b.Fail != nil && b.Fail.Breach != nil {
-		broken = " breaks " + b.Fail.Breach.sentence()
-	} else if b.Fail != nil {
-		broken = " does not keep the limits"
-	}
 	switch {
 	case b.Pass == nil:
-		return fmt.Sprintf("No value keeps all limits: %s %v%s.", name, b.Fail.Value, broken)
+		return fmt.Sprintf("No value keeps all limits: %s %v %s.", name, b.Fail.Value, b.Fail.broken())
 	case b.Fail == nil && strings.HasSuffix(reason, string(noFailure)):
 		return fmt.Sprintf("%s %v, the highest value, keeps all limits.", name, b.Pass.Value)
 	case b.Fail == nil:
 		return fmt.Sprintf("%s %v keeps all limits; no value was found that does not.", name, b.Pass.Value)
 	}
-	text := fmt.Sprintf("%s %v is the highest value that keeps all limits; %v%s.", name, b.Pass.Value, b.Fail.Value, broken)
+	text := fmt.Sprintf("%s %v is the highest value that keeps all limits; %v %s.", name, b.Pass.Value, b.Fail.Value, b.Fail.broken())
 	if b.Interval != nil {
 		text += fmt.Sprintf(" 95 %% interval of the boundary: %s to %s.", short(b.Interval[0]), short(b.Interval[1]))
 	}
 	return text
 }
 
-// sentence describes a limit and what was measured.
+// broken says why a value does not keep the limits.
+func (e *Edge) broken() string {
+	switch {
+	case e.Failed:
+		return "failed"
+	case e.Breach == nil:
+		return "does not keep the limits"
+	case e.Breach.Observed == nil:
+		return "has no " + e.Breach.MetricTag + " " + e.Breach.Stat
+	}
+	return "breaks " + e.Breach.sentence()
+}
+
+// doubt says where the load generator leaves a limit open; empty = nowhere.
+func (b *Boundary) doubt() string {
+	for _, e := range []*Edge{b.Fail, b.Pass} {
+		if e != nil && e.Unsure != "" {
+			return fmt.Sprintf(" The load generator distorted %s at %v: the boundary may be its own and not that of the server.", e.Unsure, e.Value)
+		}
+	}
+	return ""
+}
+
+// sentence describes a limit whose metric was measured.
 func (r *Reading) sentence() string {
 	op := map[string]string{"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[r.Op]
-	text := fmt.Sprintf("%s %s %s %s", r.MetricTag, r.Stat, op, short(r.Threshold))
-	if r.Observed == nil {
-		return text + " (not measured)"
-	}
-	return text + " (" + short(*r.Observed) + ")"
+	return fmt.Sprintf("%s %s %s %s (%s)", r.MetricTag, r.Stat, op, short(r.Threshold), short(*r.Observed))
 }
 
 // short returns a number with four digits.

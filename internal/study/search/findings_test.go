@@ -20,6 +20,14 @@ func TestFindings(t *testing.T) {
 		o.Trials[0].Metrics[0].Stats["count"] = 50
 		return o
 	}
+	failedFrom := func(lowest float64) func(cell.Variation, string) cell.Outcome {
+		return func(v cell.Variation, p string) cell.Outcome {
+			if x, _ := number(&v, p); x >= lowest {
+				return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Failure: "no request succeeded"}}}
+			}
+			return queueing(1, 0).measure(v, p)
+		}
+	}
 	spent := boundaryOptions(Monotonic, 1000, 100)
 	spent.Iterations = 3
 	tiers := boundaryOptions(Tiered, 60, 0)
@@ -42,14 +50,27 @@ func TestFindings(t *testing.T) {
 		{"budget", spent, exact.measure, []string{
 			"concurrency 4 keeps all limits; no value was found that does not.", "The search ended because its budget of 3 values was spent."}},
 		{"distorted and short", boundaryOptions(Monotonic, 64, 21), distorted, []string{
-			"No value keeps all limits: concurrency 1 breaks time_to_first_token p95 < 21 (21.54).",
-			"The load generator distorted the probe that breaks a limit: the boundary may be its own and not that of the server.",
+			"No value keeps all limits: concurrency 1 breaks time_to_first_token p95 < 21 (21.54). The load generator distorted time_to_first_token at 1: the boundary may be its own and not that of the server.",
 			"2 of 2 probes had too few requests for a percentile that has a limit."}},
 		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
 			o := queueing(1, 0).measure(v, p)
 			o.Trials[0].Metrics = append(o.Trials[0].Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
 			return o
 		}, []string{"concurrency 64, the highest value, keeps all limits."}},
+		{"every probe failed", boundaryOptions(Isotonic, 64, 100), failedFrom(1), []string{"Nothing was found: no probe has a result."}},
+		{"every probe of tiers failed", tiers, failedFrom(1), []string{"Nothing was found: no probe has a result."}},
+		{"a probe failed", boundaryOptions(Monotonic, 64, 1e6), failedFrom(17), []string{
+			"concurrency 16 is the highest value that keeps all limits; 17 failed."}},
+		{"a metric is missing", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
+			o := queueing(1, 0).measure(v, p)
+			o.Trials[0].Metrics = o.Trials[0].Metrics[1:]
+			return o
+		}, []string{"No value keeps all limits: concurrency 1 has no time_to_first_token p95."}},
+		{"distorted tiers", tiers, distorted, []string{
+			"gold: concurrency 14 is the highest value that keeps all limits; 15 breaks time_to_first_token p95 <= 50 (51.5). " +
+				"The load generator distorted time_to_first_token at 15: the boundary may be its own and not that of the server.",
+			"any: concurrency 60, the highest value, keeps all limits. " +
+				"The load generator distorted time_to_first_token at 60: the boundary may be its own and not that of the server."}},
 		{"tiers", tiers, exact.measure, []string{
 			"gold: concurrency 14 is the highest value that keeps all limits; 15 breaks time_to_first_token p95 <= 50 (51.5).",
 			"any: concurrency 60, the highest value, keeps all limits."}},
@@ -64,5 +85,54 @@ func TestFindings(t *testing.T) {
 		"Best: concurrency 51 with output_token_throughput avg 5514; no probe keeps all limits.", "The search ended because its budget of 6 values was spent."}
 	if got := find(best, exact.measure); !slices.Equal(got, want) {
 		t.Errorf("optimum: %q, want %q", got, want)
+	}
+}
+
+// Of a metric that the load generator distorted in some trials, the others decide.
+func TestJudgeSoundTrials(t *testing.T) {
+	filters := []Filter{
+		{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100},
+		{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 1000},
+	}
+	type value struct {
+		v         float64
+		distorted bool
+	}
+	trial := func(ttft, latency value) cell.Trial {
+		metric := func(tag string, x value) cell.Metric {
+			m := cell.Metric{Tag: tag, Stats: map[string]float64{"p95": x.v}}
+			if x.distorted {
+				m.Doubt = &cell.Doubt{Invalid: true, Side: 1}
+			}
+			return m
+		}
+		return cell.Trial{Metrics: []cell.Metric{metric("time_to_first_token", ttft), metric("request_latency", latency)}}
+	}
+	failed := cell.Trial{Failure: "no request succeeded"}
+	ok, slow := value{500, false}, value{5000, false}
+	for _, tt := range []struct {
+		name     string
+		trials   []cell.Trial
+		pass     bool
+		observed float64 // of the first filter
+		limited  bool
+	}{
+		{"sound", []cell.Trial{trial(value{50, false}, ok), trial(value{60, false}, ok)}, true, 55, false},
+		{"one is distorted", []cell.Trial{trial(value{50, false}, ok), trial(value{900, true}, ok)}, true, 50, false},
+		{"two are distorted", []cell.Trial{trial(value{900, true}, ok), trial(value{50, false}, ok), trial(value{900, true}, ok)}, true, 50, false},
+		{"all are distorted", []cell.Trial{trial(value{900, true}, ok), trial(value{50, true}, ok)}, false, 475, true},
+		{"all are distorted and hold", []cell.Trial{trial(value{90, true}, ok), trial(value{50, true}, ok)}, true, 70, false},
+		{"the sound one breaks the limit", []cell.Trial{trial(value{50, true}, ok), trial(value{900, false}, ok)}, false, 900, false},
+		{"another metric decides", []cell.Trial{trial(value{50, false}, ok), trial(value{900, true}, slow), trial(value{900, true}, slow)}, false, 50, false},
+		{"each is distorted in one metric", []cell.Trial{trial(value{50, false}, value{5000, true}), trial(value{900, true}, ok)}, true, 50, false},
+		{"one failed", []cell.Trial{failed, trial(value{50, false}, ok), trial(value{900, true}, value{5000, true})}, true, 50, false},
+		{"two failed", []cell.Trial{failed, failed, trial(value{50, false}, ok)}, false, 50, false},
+	} {
+		o := Options{Filters: filters}
+		outcome := cell.Outcome{Trials: tt.trials}
+		v := Judge(filters, &outcome)
+		if limited := o.limited(pointers(tt.trials)); v.Pass != tt.pass || *v.Readings[0].Observed != tt.observed || limited != tt.limited {
+			t.Errorf("%s: pass %v, observed %v, limited %v; want %v, %v, %v", tt.name, v.Pass, *v.Readings[0].Observed, limited, tt.pass, tt.observed, tt.limited)
+		}
 	}
 }
