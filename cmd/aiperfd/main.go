@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"strings"
 
@@ -31,6 +32,7 @@ const (
 
 func main() {
 	configureRuntime()
+	log.SetOutput(io.Discard) // net/http writes what servers send: any amount of it, and not redacted
 	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // seconds would hide the order of events
 	os.Exit(execute(context.Background(), os.Args[1:]))
 }

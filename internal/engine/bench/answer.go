@@ -133,9 +133,12 @@ type Rank struct {
 
 // Answer is a decoded response.
 type Answer struct {
-	Streamed bool     // the body was streamed, so TTFT and inter-chunk times are meaningful
-	Chunks   []Chunk  // in order of arrival
-	Choices  []Choice // in order of index
+	Streamed bool    // the body was streamed, so TTFT and inter-chunk times are meaningful
+	Chunks   []Chunk // in order of arrival
+	// LeftOut is the number of content events that Chunks lacks before its last one, because
+	// the record was read from a file that bounds them; 0 = Chunks has all.
+	LeftOut int64
+	Choices []Choice // in order of index
 	// TailTokens is the number of tokens that the server reports for events after
 	// the last content event, such as the end-of-sequence token.
 	TailTokens Tokens

@@ -107,6 +107,12 @@ func Panicked(step string, value any) *Failure {
 	}
 }
 
+// Panic is a panic that was recovered.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
 // CutByGrace is the code of requests that were still running when the grace period ended.
 const CutByGrace = "grace_timeout"
 

@@ -126,6 +126,10 @@ func (r *Record) OK() bool {
 	return r.Answer.Chunks[len(r.Answer.Chunks)-1].At > r.Stamps.Start
 }
 
+// Paced reports whether the content events show when the server sent which token: all of them
+// are there, and they are not those of polls.
+func (r *Record) Paced() bool { return r.Conn.Polls == 0 && r.Answer.LeftOut == 0 }
+
 // Cancelled reports whether the client cancelled the request, so that it is neither a
 // success nor an error.
 func (r *Record) Cancelled() bool {

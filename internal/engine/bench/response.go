@@ -58,4 +58,5 @@ type Response struct {
 	EndAt    time.Duration  // when it ended
 	Failure  *Failure       // detected by the transport; nil = none
 	Warnings map[string]int // deviations from the framing, by name, with their number
+	Panic    *Panic         // of the framing, which is the failure, too; nil = none
 }

@@ -219,6 +219,11 @@ func (c documentRules) warnShort() {
 		if len(phases) > 1 {
 			requests += " in phase " + p.Name
 		}
-		c.Warn(c.where(PhasePath(i)+".requests"), problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
+		path := PhasePath(i) + ".requests"
+		at := c.where(path)
+		if c.inferred(path) {
+			requests += ", the default of " + problem.Label(at)
+		}
+		c.Warn(at, problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }

@@ -79,6 +79,12 @@ func exception(base []string) (apiBase, bool) {
 	return apiBase{}, false
 }
 
+// azure reports whether a host is a resource of Azure OpenAI.
+func azure(host string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(host), ":")
+	return strings.HasSuffix(name, ".openai.azure.com")
+}
+
 // versioned reports whether the paths of an API follow a base without v1: it has a
 // version, as /api/v3 or /v1beta/openai, or its provider documents it so.
 func versioned(base []string) bool {

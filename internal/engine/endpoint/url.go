@@ -34,6 +34,9 @@ func JoinURL(base string, k Kind, streaming bool, path *string, model string) (s
 		endpointPath, _, _ = strings.Cut(*path, "#")
 		endpointPath, endpointQuery, _ = strings.Cut(endpointPath, "?")
 	}
+	if path == nil && len(segments(parts.path)) == 0 && azure(parts.host) {
+		parts.path = "/openai" // Azure serves OpenAI's paths below it
+	}
 	joined := parts.path
 	if endpointPath != "" {
 		joined = joinPath(parts.path, endpointPath, k.RootPath, path == nil)

@@ -31,6 +31,10 @@ type PhaseName struct {
 // processor stands in record_processor_id: we have one.
 const processor = "record-processor-0"
 
+// MaxListed is the most values of a list in the line of a request: one for each token of the
+// longest answers of today's models. A list of a metric that has more is left out.
+const MaxListed = 128 << 10
+
 // recordBuffer is how much a RecordWriter collects, in bytes.
 const recordBuffer = 64 << 10
 
@@ -43,6 +47,7 @@ type RecordWriter struct {
 	opts   RecordOptions
 	phases map[int]PhaseName
 	metric *metric.RecordMetrics
+	left   []leftOut // of the line that is being written
 	buf    []byte
 	err    error // of to; sticky
 }
@@ -79,6 +84,7 @@ func (w *RecordWriter) Flush() error {
 
 // line appends the line of a record.
 func (w *RecordWriter) line(b []byte, r *bench.Record) []byte {
+	w.left = w.left[:0]
 	b = append(b, `{"metadata":{`...)
 	b = w.metadata(b, r)
 	b = append(b, `},"metrics":{`...)
@@ -98,7 +104,7 @@ func (w *RecordWriter) line(b []byte, r *bench.Record) []byte {
 		b = append(b, '}')
 	}
 	b = append(b, `,"aiperfd":{`...)
-	b = w.ownMembers(b, r)
+	b = w.leftOutMember(w.ownMembers(b, r))
 	return append(b, "}}\n"...)
 }
 
@@ -153,6 +159,10 @@ func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 		b = append(b, `"}`...)
 	})
 	w.metric.Lists(func(d *catalogue.Def, values []float64) {
+		if len(values) > MaxListed {
+			w.leaveOut(d.Tag, len(values))
+			return
+		}
 		b = append(key(b, d.Tag), `{"value":[`...)
 		for i, v := range values {
 			if i > 0 {

@@ -50,7 +50,7 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 		b = job(b, a.Job)
 	}
 	b = boolean(b, "streamed", a.Streamed)
-	b = chunks(b, a.Chunks)
+	b = w.chunks(b, a.Chunks)
 	b = w.choices(b, a.Choices)
 	if a.ResponseID != "" {
 		b = w.text(b, "response_id", a.ResponseID)
@@ -158,14 +158,19 @@ func usage(b []byte, u *bench.Usage) []byte {
 // chunks appends a list [offset, bytes, tokens, kind, choice, read] for each
 // content event. Kinds are numbered as in bench: 0 text, 1 reasoning, 2 refusal,
 // 3 tool, 4 audio, 5 image, 6 image_partial, 7 video, 8 embedding, 9 ranking,
-// 10 binary.
-func chunks(b []byte, list []bench.Chunk) []byte {
+// 10 binary. Of more than MaxListed events it has the first ones and the last one.
+func (w *RecordWriter) chunks(b []byte, list []bench.Chunk) []byte {
 	if len(list) == 0 {
 		return b
 	}
+	cut := max(0, len(list)-MaxListed)
+	w.leaveOut("chunks", cut)
 	b = append(key(b, "chunks"), '[')
-	for i := range list {
+	for i := range len(list) - cut {
 		c := &list[i]
+		if i == MaxListed-1 {
+			c = &list[len(list)-1]
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -179,6 +184,32 @@ func chunks(b []byte, list []bench.Chunk) []byte {
 		b = append(b, ']')
 	}
 	return append(b, ']')
+}
+
+// leftOut are values of a list that a line does not have.
+type leftOut struct {
+	list string
+	n    int
+}
+
+// leaveOut notes values that the line does not have; 0 = it has all.
+func (w *RecordWriter) leaveOut(list string, n int) {
+	if n > 0 {
+		w.left = append(w.left, leftOut{list, n})
+	}
+}
+
+// leftOutMember appends how many values the line does not have, by the name of the list, if
+// it does not have all.
+func (w *RecordWriter) leftOutMember(b []byte) []byte {
+	if len(w.left) == 0 {
+		return b
+	}
+	b = append(key(b, "left_out"), '{')
+	for _, l := range w.left {
+		b = field(b, l.list, int64(l.n))
+	}
+	return append(b, '}')
 }
 
 // appendNext appends a comma and a number, which mostly is a digit.

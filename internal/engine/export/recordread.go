@@ -22,6 +22,9 @@ type RecordLog struct {
 	// but without the texts of the answers. It can be ranged over once, reads
 	// the file as it goes, and ends after the first error.
 	Records iter.Seq2[*bench.Record, error]
+	// LeftOut is the number of records so far whose lines lack content events, because
+	// there were more than [MaxListed].
+	LeftOut int
 }
 
 // maxLine bounds a line of a record file, in bytes.
@@ -42,6 +45,9 @@ func ReadRecords(r io.Reader) (*RecordLog, error) {
 			if err != nil {
 				yield(nil, fmt.Errorf("read records: %w", err))
 				return
+			}
+			if rec.Answer.LeftOut > 0 {
+				log.LeftOut++
 			}
 			if !yield(rec, nil) {
 				return
@@ -159,12 +165,15 @@ type ownMembers struct {
 	Job             *lineJob           `json:"job"`
 	Streamed        bool               `json:"streamed"`
 	Chunks          [][6]int64         `json:"chunks"`
-	Choices         []lineChoice       `json:"choices"`
-	ResponseID      string             `json:"response_id"`
-	ResponseModel   string             `json:"response_model"`
-	Headers         map[string]string  `json:"response_headers"`
-	Warnings        map[string]int     `json:"warnings"`
-	Failure         *lineFailure       `json:"failure"`
+	LeftOut         struct {
+		Chunks int64 `json:"chunks"`
+	} `json:"left_out"`
+	Choices       []lineChoice      `json:"choices"`
+	ResponseID    string            `json:"response_id"`
+	ResponseModel string            `json:"response_model"`
+	Headers       map[string]string `json:"response_headers"`
+	Warnings      map[string]int    `json:"warnings"`
+	Failure       *lineFailure      `json:"failure"`
 }
 
 type lineStamps struct {
@@ -260,7 +269,7 @@ func (l *recordLine) record() *bench.Record {
 	}
 	a := &r.Answer
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
-	a.AudioLength = o.AnswerAudio
+	a.AudioLength, a.LeftOut = o.AnswerAudio, o.LeftOut.Chunks
 	a.FirstEvent, a.Warnings, a.Headers = s.FirstEvent, o.Warnings, o.Headers
 	a.Speculation = o.Speculation
 	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"net/http"
 	"runtime/debug"
 
@@ -29,17 +30,12 @@ type Finished struct {
 
 	items   int // requested number; 0 = unknown
 	decoded bool
-	panic   *Panic // of Decode; nil = none
+	panic   *bench.Panic // of Decode; nil = none
 }
 
-// Panic is a panic that was recovered.
-type Panic struct {
-	Value any
-	Stack []byte
-}
-
-// Panic returns the panic of Decode; nil = there was none.
-func (f *Finished) Panic() *Panic { return f.panic }
+// Panic returns the panic of the framing of the response, or that of Decode; nil = there was
+// none.
+func (f *Finished) Panic() *bench.Panic { return cmp.Or(f.Exchange.Response.Panic, f.panic) }
 
 // Forced reports whether the request was cut by force. What was received of it is not
 // decoded, because a user who forces the end does not wait for hundreds of long answers.
@@ -79,7 +75,7 @@ func (f *Finished) Decode(p *plan.Plan) {
 	a := &f.Record.Answer
 	defer func() {
 		if value := recover(); value != nil {
-			f.panic = &Panic{value, debug.Stack()}
+			f.panic = &bench.Panic{Value: value, Stack: debug.Stack()}
 			*a = bench.Answer{Failure: bench.Panicked("decode", value)}
 			a.Failure.Status = f.Record.Status
 		}

@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -290,17 +293,34 @@ func (s *session) build(n int) {
 		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
 	}
 	rec.Content.Images, rec.Content.AudioLength = request.Contents()
-	body, err := w.Plan.Kind.Body(nil, &request)
-	items := 0
-	if w.Plan.Kind.Items != nil {
-		items = w.Plan.Kind.Items(&request)
-	}
+	body, items, err := w.encode(&request)
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		Header: w.headers(rec), Body: body, Streaming: w.Plan.Settings.Streaming, Session: s.correlation,
 	}}
 	if !w.Plan.Spread.Late() {
 		w.aim(rec, &s.next.request, s.target)
 	}
+}
+
+// encode returns the body of a request, and the number of items that its answer has; 0 =
+// unknown. A panic is an error: the history of a request is what servers have answered.
+func (w *Work) encode(r *endpoint.Request) (body []byte, items int, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &encodePanic{bench.Panic{Value: value, Stack: debug.Stack()}}
+		}
+	}()
+	if body, err = w.Plan.Kind.Body(nil, r); err == nil && w.Plan.Kind.Items != nil {
+		items = w.Plan.Kind.Items(r)
+	}
+	return body, items, err
+}
+
+// encodePanic is the error of a request that could not be encoded because that panicked.
+type encodePanic struct{ bench.Panic }
+
+func (p *encodePanic) Error() string {
+	return fmt.Sprintf("aiperfd crashed when it tried to encode the request, which is an error of aiperfd: %v", p.Value)
 }
 
 // tokenIDs returns the tokens of a turn's texts if the API takes them.
@@ -328,6 +348,9 @@ func (s *session) exchange(ctx context.Context) Finished {
 		f.Exchange.Response = &bench.Response{EndAt: now, Failure: &bench.Failure{
 			Class: bench.ClientError, Step: bench.StepBuild, Message: next.err.Error(),
 		}}
+		if p, ok := errors.AsType[*encodePanic](next.err); ok {
+			f.Exchange.Response.Failure.Code, f.Exchange.Response.Panic = bench.CodePanic, &p.Panic
+		}
 	} else {
 		next.request.Cancel = p.plan.Cancellation.Of(rec, s.retries)
 		f.Header, f.Body = next.request.Header, next.request.Body

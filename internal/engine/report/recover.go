@@ -48,6 +48,11 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	rep := Build(r, m, log.Clock, phases)
 	rep.State, rep.Reason, rep.Complete = r.State, r.StateReason, false
 	rep.Warnings = append(warn("interrupted", "%s", r.StateReason), reportWarnings(rep)...)
+	if log.LeftOut > 0 {
+		rep.Warnings = append(rep.Warnings, warn("events-left-out",
+			"the record file has %d requests without some of their content events, because it has at most %d for each: what follows from the times of all events, such as the inter-token latency, is computed without these requests",
+			log.LeftOut, export.MaxListed)...)
+	}
 	var public []run.Phase
 	for i := range phases {
 		public = append(public, phases[i].Public(log.Clock))

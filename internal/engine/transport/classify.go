@@ -36,6 +36,9 @@ func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
 	if local(err) {
 		return &bench.Failure{Class: bench.ClientError, Step: step, Code: "limit", Message: plain(err)}
 	}
+	if errors.Is(err, errOverhead) {
+		return &bench.Failure{Class: bench.EventTooLarge, Step: step, Code: "empty_frames", Message: errOverhead.Error()}
+	}
 	if tooLarge(err) {
 		return &bench.Failure{Class: bench.EventTooLarge, Step: step, Code: "http_size", Message: plain(err)}
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -23,6 +24,16 @@ const (
 	unlimited       = 1000
 	frameContinuing = 0x9
 )
+
+// maxOverhead bounds the bytes that a server may send on a connection while neither a
+// request nor a response advances, 4 MiB: 246,723 PING frames. A server that is slow to
+// answer sends a few per minute.
+const maxOverhead = 4 << 20
+
+// errOverhead ends a connection whose server sends frames that advance no response: PING,
+// SETTINGS, PRIORITY, DATA that is empty or all padding, frames of unknown types and of
+// streams that have ended. Without a bound, it could do so until the request timeout.
+var errOverhead = errors.New("more than 4194304 bytes of HTTP/2 frames in a row that advance no request")
 
 // frames finds frames in the bytes of a connection, in pieces of any size.
 type frames struct {
@@ -79,6 +90,7 @@ type shared struct {
 	out     frames
 
 	mu      sync.Mutex
+	excess  int                // guarded by mu; bytes read since a request or a response has advanced
 	streams map[uint32]*stream // guarded by mu; those that we opened and have not forgotten
 	opened  *stream            // guarded by mu; the newest of them
 	limit   int                // guarded by mu; streams at a time
@@ -111,7 +123,8 @@ func newShared(c net.Conn, stamps *sockstamp.Conn) *shared {
 	}
 }
 
-// Read reads and notes.
+// Read reads and notes. After too many bytes that belong to no response it returns
+// errOverhead, which ends the connection and the requests on it.
 func (s *shared) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if n > 0 {
@@ -122,13 +135,21 @@ func (s *shared) Read(b []byte) (int, error) {
 		}
 		s.mu.Lock()
 		s.in.scan(b[:n], func(payload []byte, began, ended bool) { s.received(payload, began, ended, at, lag, number) })
+		excess := s.excess
 		s.mu.Unlock()
+		if excess > maxOverhead {
+			return n, errOverhead
+		}
 	}
 	return n, err
 }
 
 // received notes a piece of a frame of the server's. Call with mu held.
 func (s *shared) received(payload []byte, began, ended bool, at time.Time, lag time.Duration, number int32) {
+	s.excess += len(payload)
+	if began {
+		s.excess += frameHead
+	}
 	if s.in.id == 0 {
 		if s.in.kind == frameSettings && s.in.flags&flagAck == 0 {
 			s.settings(payload, began, ended)
@@ -136,7 +157,8 @@ func (s *shared) received(payload []byte, began, ended bool, at time.Time, lag t
 		return
 	}
 	st := s.streams[s.in.id]
-	if st == nil {
+	wanted := st != nil
+	if !wanted {
 		st = &stream{} // forgotten: the rest of an answer that nobody wants
 	}
 	if st.first.IsZero() {
@@ -151,10 +173,21 @@ func (s *shared) received(payload []byte, began, ended bool, at time.Time, lag t
 		if ended && s.in.flags&flagEndHeaders != 0 && !st.data {
 			st.head = at // a later block replaces an informational one
 		}
+		if wanted {
+			s.excess = 0
+		}
 	case frameData:
 		st.data = true
-		if n := s.unpadded(payload, began); n > 0 {
+		n := s.unpadded(payload, began)
+		if n > 0 {
 			st.add(piece{n: n, at: at, in: number})
+		}
+		switch {
+		case n == 0:
+		case wanted:
+			s.excess = 0
+		default:
+			s.excess -= n // many cancelled responses may be on their way
 		}
 	}
 }
@@ -212,6 +245,9 @@ func (s *shared) settings(payload []byte, began, ended bool) {
 func (s *shared) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	s.out.scan(b, func(_ []byte, began, _ bool) {
+		if s.out.kind == frameData || s.out.kind == frameHeaders {
+			s.excess = 0
+		}
 		if began && s.out.kind == frameHeaders && s.streams[s.out.id] == nil {
 			s.opened = &stream{id: s.out.id}
 			s.streams[s.out.id] = s.opened

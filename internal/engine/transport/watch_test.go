@@ -60,3 +60,36 @@ func TestWatch(t *testing.T) {
 		})
 	}
 }
+
+// A panic while a response is read ends its request with a named error, and the next request
+// on the client works.
+func TestReadPanics(t *testing.T) {
+	for _, way := range ways() {
+		t.Run(way.name, func(t *testing.T) {
+			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				for {
+					if req, _ := take(r); req == nil {
+						return
+					}
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 17\r\n\r\ndata: 1\n\ndata: 2\n")
+				}
+			}, Options{Dial: way.dial})
+			r := st.request()
+			r.Watch = func(*bench.Response) bool { panic("no such event") }
+			x := st.client.Do(t.Context(), r)
+			want := "aiperfd crashed when it tried to read the response, which is an error of aiperfd: no such event"
+			if f := x.Response.Failure; f == nil || f.Class != bench.ClientError || f.Code != bench.CodePanic || f.Message != want {
+				t.Errorf("failure %+v, want %q", f, want)
+			}
+			if p := x.Response.Panic; p == nil || p.Value != "no such event" || len(p.Stack) == 0 {
+				t.Errorf("panic %+v, want one with its stack", p)
+			}
+			x.Release()
+			y := st.client.Do(t.Context(), st.request())
+			if y.Response.Failure != nil || y.Response.Panic != nil || y.Response.Events.Len() != 2 {
+				t.Errorf("afterwards: %v, %d events", y.Response.Failure, y.Response.Events.Len())
+			}
+			y.Release()
+		})
+	}
+}

@@ -182,8 +182,8 @@ func latencySum(a *Account) (expected, observed, tolerance float64, ok bool) {
 	if first == nil || latency == nil || first.Count != latency.Count {
 		return 0, 0, 0, false // some answers were not streamed
 	}
-	if polls, any := a.value("job_polls", metric.Sum); any && polls > 0 {
-		return 0, 0, 0, false // gaps of answers that were polled for are left out
+	if a.Tally.unpaced > 0 {
+		return 0, 0, 0, false
 	}
 	expected, has := latency.Get(metric.Sum)
 	observed, ok = first.Get(metric.Sum)

@@ -20,6 +20,7 @@ type Tally struct {
 	planned, starts          extent        // of the due times and of the starts
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
 	first, last              ends          // latencies, by when requests were due
+	unpaced                  int64         // successful streams whose gaps between events are unknown
 	streams                  streams
 	tokens                   conservation
 }
@@ -91,10 +92,15 @@ func (t *Tally) Observe(rec *bench.Record) {
 			t.read++
 		}
 	}
-	if rec.OK() && rec.Answer.Streamed && rec.Conn.Polls == 0 { // polls do not show how a server streams
-		t.streams.observe(rec)
-		t.tokens.observe(rec)
+	if !rec.OK() || !rec.Answer.Streamed {
+		return
 	}
+	if !rec.Paced() {
+		t.unpaced++
+		return
+	}
+	t.streams.observe(rec)
+	t.tokens.observe(rec)
 }
 
 // observe compares the tokens of a record.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/study/cell"
@@ -26,7 +27,7 @@ func scale(f Filter) float64 { return cmp.Or(math.Abs(f.Threshold), 1) }
 // Reading is what trials measured of the metric of a filter.
 type Reading struct {
 	Filter
-	Observed *float64 // mean over the trials; nil = a trial did not measure it
+	Observed *float64 // mean over the sound trials; nil = one of them did not measure it
 	// Unsupported means that a percentile was taken of too few requests: fewer than 5 are
 	// expected beyond it.
 	Unsupported bool
@@ -53,22 +54,22 @@ type Verdict struct {
 
 // Judge judges all trials of outcomes together. The limits are kept if the mean over the
 // trials keeps each of them, and at least half of the trials keep all. AIPerf 0.13 asks
-// for one such trial only, so that repeats make a limit easier to keep.
+// for one such trial only, so that repeats make a limit easier to keep. Of a metric, only
+// the [sound] trials count.
 func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
 	v := Verdict{Pass: true}
-	var trials []*cell.Trial
-	for _, o := range outcomes {
-		for i := range o.Trials {
-			trials = append(trials, &o.Trials[i])
-		}
-	}
-	kept := 0
+	trials := together(outcomes)
+	kept, judged := 0, 0
 	for _, t := range trials {
-		if keeps(filters, t) {
+		keeps, counts := keeps(filters, t, trials)
+		if counts {
+			judged++
+		}
+		if keeps {
 			kept++
 		}
 	}
-	if len(trials) == 0 || 2*kept < len(trials) {
+	if judged == 0 || 2*kept < judged {
 		v.Pass = false
 	}
 	for _, f := range filters {
@@ -79,24 +80,69 @@ func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
 	return v
 }
 
-func keeps(filters []Filter, t *cell.Trial) bool {
-	for _, f := range filters {
-		if x, ok := statistic(t, f.MetricTag, f.Stat); !ok || !f.Holds(x) {
-			return false
-		}
+// together returns the trials of all outcomes.
+func together(outcomes []*cell.Outcome) []*cell.Trial {
+	var trials []*cell.Trial
+	for _, o := range outcomes {
+		trials = append(trials, pointers(o.Trials)...)
 	}
-	return t.Failure == ""
+	return trials
 }
 
-// read returns the mean over trials. Trials that are no results are left out unless no
-// other is left.
-func read(f Filter, trials []*cell.Trial) Reading {
-	r := Reading{Filter: f}
-	var values []float64
+// keeps reports whether a trial keeps the limits. It does not count if others, but not
+// itself, have sound values of all metrics.
+func keeps(filters []Filter, t *cell.Trial, trials []*cell.Trial) (keeps, counts bool) {
+	if t.Failure != "" {
+		return false, true
+	}
+	keeps, counts = true, len(filters) == 0
+	for _, f := range filters {
+		if !slices.Contains(sound(f.MetricTag, trials), t) {
+			continue
+		}
+		x, ok := statistic(t, f.MetricTag, f.Stat)
+		keeps, counts = keeps && ok && f.Holds(x), true
+	}
+	return keeps && counts, counts
+}
+
+// sound returns the trials whose value of a metric counts: results in which the load
+// generator did not distort it or, if there are none, all results.
+func sound(tag string, trials []*cell.Trial) []*cell.Trial {
+	var results, undistorted []*cell.Trial
 	for _, t := range trials {
 		if t.Failure != "" {
 			continue
 		}
+		results = append(results, t)
+		if !t.Distorted(tag) {
+			undistorted = append(undistorted, t)
+		}
+	}
+	if len(undistorted) > 0 {
+		return undistorted
+	}
+	return results
+}
+
+// unsure returns the metric of the first limit that is open because the load generator
+// distorted it in all trials; empty = there is none.
+func unsure(filters []Filter, trials []*cell.Trial) string {
+	for _, f := range filters {
+		for _, t := range sound(f.MetricTag, trials) {
+			if v, ok := statistic(t, f.MetricTag, f.Stat); t.Unsure(f.MetricTag, f.Op, ok && f.Holds(v)) {
+				return f.MetricTag
+			}
+		}
+	}
+	return ""
+}
+
+// read returns the mean over the sound trials.
+func read(f Filter, trials []*cell.Trial) Reading {
+	r := Reading{Filter: f}
+	var values []float64
+	for _, t := range sound(f.MetricTag, trials) {
 		x, ok := statistic(t, f.MetricTag, f.Stat)
 		if !ok {
 			return r

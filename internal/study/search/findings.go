@@ -16,6 +16,8 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
+	case !slices.ContainsFunc(done, func(o cell.Outcome) bool { return len(o.Successful()) > 0 }):
+		add("Nothing was found: no probe has a result.")
 	case s.Options.Algorithm == Bayesian:
 		out = s.optimum(&sum)
 	case len(sum.Tiers) > 0:
@@ -30,11 +32,7 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	}
 	tooShort := 0
 	for i := range sum.Iterations {
-		it := &sum.Iterations[i]
-		if it.ClientLimited && sum.Boundary != nil && sum.Boundary.Fail != nil && sum.Boundary.Fail.Iteration == it.Outcome.Index {
-			add("Load generator verdict invalid for the probe that violates a limit: the boundary may be that of the load generator, not of the server.")
-		}
-		if slices.ContainsFunc(it.Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
+		if slices.ContainsFunc(sum.Iterations[i].Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
 			tooShort++
 		}
 	}
@@ -44,36 +42,53 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	return out
 }
 
-// sentence describes a boundary.
+// sentence describes a boundary, and what makes it doubtful.
 func (b *Boundary) sentence(reason string) string {
 	if b == nil {
 		return "nothing was measured."
 	}
+	return b.place(reason) + b.doubt()
+}
+
+// place says where a boundary is.
+func (b *Boundary) place(reason string) string {
 	name := sweep.Name(b.Path)
-	violated := ""
-	if b.Fail != nil && b.Fail.Breach != nil {
-		violated = fmt.Sprintf("at %v: %s", b.Fail.Value, b.Fail.Breach.violation())
-	} else if b.Fail != nil {
-		violated = fmt.Sprintf("%v is not", b.Fail.Value)
-	}
 	switch {
 	case b.Pass == nil:
-		return fmt.Sprintf("No measured %s is within the limits (%s).", name, violated)
+		return fmt.Sprintf("No measured %s is within the limits (%s).", name, b.Fail.violation())
 	case b.Fail == nil && strings.HasSuffix(reason, string(noFailure)):
 		return fmt.Sprintf("Highest %s within the limits: %v, the largest value of the search.", name, b.Pass.Value)
 	case b.Fail == nil:
 		return fmt.Sprintf("Highest %s within the limits: %v, the largest value measured.", name, b.Pass.Value)
 	}
-	text := fmt.Sprintf("Highest %s within the limits: %v (%s).", name, b.Pass.Value, violated)
+	text := fmt.Sprintf("Highest %s within the limits: %v (%s).", name, b.Pass.Value, b.Fail.violation())
 	if b.Interval != nil {
 		text += fmt.Sprintf(" 95 %% confidence interval of the boundary: %s to %s.", short(b.Interval[0]), short(b.Interval[1]))
 	}
 	return text
 }
 
-// violation describes a limit and what was measured.
-func (r *Reading) violation() string {
-	return fmt.Sprintf("%s %s %s, limit %s", r.MetricTag, r.Stat, r.observed(), r.condition())
+// violation says why a value is not within the limits.
+func (e *Edge) violation() string {
+	switch {
+	case e.Failed:
+		return fmt.Sprintf("at %v: no request succeeded", e.Value)
+	case e.Breach == nil:
+		return fmt.Sprintf("%v is not", e.Value)
+	}
+	r := e.Breach
+	return fmt.Sprintf("at %v: %s %s %s, limit %s", e.Value, r.MetricTag, r.Stat, r.observed(), r.condition())
+}
+
+// doubt names a limit that the load generator leaves open; empty = none.
+func (b *Boundary) doubt() string {
+	for _, e := range []*Edge{b.Fail, b.Pass} {
+		if e != nil && e.Unsure != "" {
+			return fmt.Sprintf(" Load generator verdict invalid for %s at %v: "+
+				"the boundary may be that of the load generator, not of the server.", e.Unsure, e.Value)
+		}
+	}
+	return ""
 }
 
 // sentence describes a condition and what was measured.

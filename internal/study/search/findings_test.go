@@ -20,6 +20,14 @@ func TestFindings(t *testing.T) {
 		o.Trials[0].Metrics[0].Stats["count"] = 50
 		return o
 	}
+	failedFrom := func(lowest float64) func(cell.Variation, string) cell.Outcome {
+		return func(v cell.Variation, p string) cell.Outcome {
+			if x, _ := number(&v, p); x >= lowest {
+				return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Failure: "no request succeeded"}}}
+			}
+			return queueing(1, 0).measure(v, p)
+		}
+	}
 	spent := boundaryOptions(Monotonic, 1000, 100)
 	spent.Iterations = 3
 	tiers := boundaryOptions(Tiered, 60, 0)
@@ -42,14 +50,28 @@ func TestFindings(t *testing.T) {
 		{"budget", spent, exact.measure, []string{
 			"Highest concurrency within the limits: 4, the largest value measured.", "The search ended after 3 values, its maximum."}},
 		{"distorted and short", boundaryOptions(Monotonic, 64, 21), distorted, []string{
-			"No measured concurrency is within the limits (at 1: time_to_first_token p95 21.54 ms, limit < 21 ms).",
-			"Load generator verdict invalid for the probe that violates a limit: the boundary may be that of the load generator, not of the server.",
+			"No measured concurrency is within the limits (at 1: time_to_first_token p95 21.54 ms, limit < 21 ms). " +
+				"Load generator verdict invalid for time_to_first_token at 1: the boundary may be that of the load generator, not of the server.",
 			"2 of 2 probes had too few requests for a percentile with a limit."}},
 		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
 			o := queueing(1, 0).measure(v, p)
 			o.Trials[0].Metrics = append(o.Trials[0].Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
 			return o
 		}, []string{"Highest concurrency within the limits: 64, the largest value of the search."}},
+		{"every probe failed", boundaryOptions(Isotonic, 64, 100), failedFrom(1), []string{"Nothing was found: no probe has a result."}},
+		{"every probe of tiers failed", tiers, failedFrom(1), []string{"Nothing was found: no probe has a result."}},
+		{"a probe failed", boundaryOptions(Monotonic, 64, 1e6), failedFrom(17), []string{
+			"Highest concurrency within the limits: 16 (at 17: no request succeeded)."}},
+		{"a metric is missing", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
+			o := queueing(1, 0).measure(v, p)
+			o.Trials[0].Metrics = o.Trials[0].Metrics[1:]
+			return o
+		}, []string{"No measured concurrency is within the limits (at 1: time_to_first_token p95 not measured, limit < 1000000)."}},
+		{"distorted tiers", tiers, distorted, []string{
+			"gold: Highest concurrency within the limits: 14 (at 15: time_to_first_token p95 51.5 ms, limit <= 50 ms). " +
+				"Load generator verdict invalid for time_to_first_token at 15: the boundary may be that of the load generator, not of the server.",
+			"any: Highest concurrency within the limits: 60, the largest value of the search. " +
+				"Load generator verdict invalid for time_to_first_token at 60: the boundary may be that of the load generator, not of the server."}},
 		{"tiers", tiers, exact.measure, []string{
 			"gold: Highest concurrency within the limits: 14 (at 15: time_to_first_token p95 51.5 ms, limit <= 50 ms).",
 			"any: Highest concurrency within the limits: 60, the largest value of the search."}},
@@ -64,5 +86,54 @@ func TestFindings(t *testing.T) {
 		"Best: concurrency 51 with output_token_throughput avg 5514; no probe is within all limits.", "The search ended after 6 values, its maximum."}
 	if got := find(best, exact.measure); !slices.Equal(got, want) {
 		t.Errorf("optimum: %q, want %q", got, want)
+	}
+}
+
+// Of a metric that the load generator distorted in some trials, the others decide.
+func TestJudgeSoundTrials(t *testing.T) {
+	filters := []Filter{
+		{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100},
+		{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 1000},
+	}
+	type value struct {
+		v         float64
+		distorted bool
+	}
+	trial := func(ttft, latency value) cell.Trial {
+		metric := func(tag string, x value) cell.Metric {
+			m := cell.Metric{Tag: tag, Stats: map[string]float64{"p95": x.v}}
+			if x.distorted {
+				m.Doubt = &cell.Doubt{Invalid: true, Side: 1}
+			}
+			return m
+		}
+		return cell.Trial{Metrics: []cell.Metric{metric("time_to_first_token", ttft), metric("request_latency", latency)}}
+	}
+	failed := cell.Trial{Failure: "no request succeeded"}
+	ok, slow := value{500, false}, value{5000, false}
+	for _, tt := range []struct {
+		name     string
+		trials   []cell.Trial
+		pass     bool
+		observed float64 // of the first filter
+		limited  bool
+	}{
+		{"sound", []cell.Trial{trial(value{50, false}, ok), trial(value{60, false}, ok)}, true, 55, false},
+		{"one is distorted", []cell.Trial{trial(value{50, false}, ok), trial(value{900, true}, ok)}, true, 50, false},
+		{"two are distorted", []cell.Trial{trial(value{900, true}, ok), trial(value{50, false}, ok), trial(value{900, true}, ok)}, true, 50, false},
+		{"all are distorted", []cell.Trial{trial(value{900, true}, ok), trial(value{50, true}, ok)}, false, 475, true},
+		{"all are distorted and hold", []cell.Trial{trial(value{90, true}, ok), trial(value{50, true}, ok)}, true, 70, false},
+		{"the sound one breaks the limit", []cell.Trial{trial(value{50, true}, ok), trial(value{900, false}, ok)}, false, 900, false},
+		{"another metric decides", []cell.Trial{trial(value{50, false}, ok), trial(value{900, true}, slow), trial(value{900, true}, slow)}, false, 50, false},
+		{"each is distorted in one metric", []cell.Trial{trial(value{50, false}, value{5000, true}), trial(value{900, true}, ok)}, true, 50, false},
+		{"one failed", []cell.Trial{failed, trial(value{50, false}, ok), trial(value{900, true}, value{5000, true})}, true, 50, false},
+		{"two failed", []cell.Trial{failed, failed, trial(value{50, false}, ok)}, false, 50, false},
+	} {
+		o := Options{Filters: filters}
+		outcome := cell.Outcome{Trials: tt.trials}
+		v := Judge(filters, &outcome)
+		if limited := o.limited(pointers(tt.trials)); v.Pass != tt.pass || *v.Readings[0].Observed != tt.observed || limited != tt.limited {
+			t.Errorf("%s: pass %v, observed %v, limited %v; want %v, %v, %v", tt.name, v.Pass, *v.Readings[0].Observed, limited, tt.pass, tt.observed, tt.limited)
+		}
 	}
 }

@@ -23,7 +23,7 @@ type Iteration struct {
 	Objectives    []*float64 // in the order of the options; nil = not measured
 	Verdict       Verdict
 	NonMonotonic  bool // contradicts the boundary
-	ClientLimited bool // the load generator distorted an objective in a trial, or leaves a limit open
+	ClientLimited bool // the load generator distorted an objective in all trials, or leaves a limit open
 }
 
 // Boundary is where the values of a dimension begin to break a limit.
@@ -41,6 +41,8 @@ type Edge struct {
 	Value     float64
 	Iteration int // the last one with this value
 	Breach    *Reading
+	Failed    bool   // no trial is a result
+	Unsure    string // the metric of a limit that the load generator leaves open; empty = none
 }
 
 // TierResult is the boundary of one tier.
@@ -58,7 +60,7 @@ func (o *Options) summary(done []cell.Outcome, reason string) Summary {
 		for _, objective := range o.Objectives {
 			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
 		}
-		it.ClientLimited = slices.ContainsFunc(done[i].Trials, func(t cell.Trial) bool { return o.limited(&t) })
+		it.ClientLimited = o.limited(pointers(done[i].Trials))
 		s.Iterations = append(s.Iterations, it)
 	}
 	s.Best = o.best(s.Iterations)
@@ -84,14 +86,18 @@ func (o *Options) objectives() []string {
 
 // limited reports whether the load generator distorted what the search optimizes, or leaves a
 // limit open.
-func (o *Options) limited(t *cell.Trial) bool {
+func (o *Options) limited(trials []*cell.Trial) bool {
 	filters := slices.Clone(o.Filters)
 	for _, tier := range o.Tiers {
 		filters = append(filters, tier.Filters...)
 	}
-	return t.Distorted(o.Optimized()...) || slices.ContainsFunc(filters, func(f Filter) bool {
-		v, ok := statistic(t, f.MetricTag, f.Stat)
-		return t.Unsure(f.MetricTag, f.Op, ok && f.Holds(v))
+	return distorted(o.Optimized(), trials) || unsure(filters, trials) != ""
+}
+
+// distorted reports whether the load generator distorted one of some metrics in all trials.
+func distorted(tags []string, trials []*cell.Trial) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		return slices.ContainsFunc(sound(tag, trials), func(t *cell.Trial) bool { return t.Distorted(tag) })
 	})
 }
 
@@ -112,8 +118,8 @@ func (o *Options) best(all []Iteration) []int {
 	var pool []int
 	for _, wanted := range []bool{true, false} {
 		for i, it := range all {
-			distorted := slices.ContainsFunc(it.Outcome.Trials, func(t cell.Trial) bool { return t.Distorted(o.objectives()...) })
-			if it.measured() && !it.ClientLimited && !distorted && it.Verdict.Pass == wanted {
+			wrong := distorted(o.objectives(), pointers(it.Outcome.Trials))
+			if it.measured() && !it.ClientLimited && !wrong && it.Verdict.Pass == wanted {
 				pool = append(pool, i)
 			}
 		}
@@ -165,9 +171,13 @@ func (o *Options) boundary(done []cell.Outcome, filters []Filter, b *bracket) *B
 	seen := o.observations(done)
 	edge := func(x float64) *Edge {
 		i := slices.IndexFunc(seen, func(v observation) bool { return v.x == x })
-		v := Judge(filters, seen[i].outcomes...)
-		last := seen[i].outcomes[len(seen[i].outcomes)-1]
-		return &Edge{Value: x, Iteration: last.Index, Breach: v.breach()}
+		outcomes := seen[i].outcomes
+		v, trials := Judge(filters, outcomes...), together(outcomes)
+		return &Edge{
+			Value: x, Iteration: outcomes[len(outcomes)-1].Index, Breach: v.breach(),
+			Failed: !slices.ContainsFunc(trials, func(t *cell.Trial) bool { return t.Failure == "" }),
+			Unsure: unsure(filters, trials),
+		}
 	}
 	if b.hasPass {
 		out.Pass = edge(b.pass)

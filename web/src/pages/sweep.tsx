@@ -90,20 +90,28 @@ interface Point {
   s: NonNullable<Run["summary"]>;
 }
 
+/** distorted reports whether the load generator made a number of a cell wrong. A verdict without reasons is about all numbers. */
+function distorted(cell: Run, number: string): boolean {
+  const reasons = cell.client?.reasons ?? [];
+  if (reasons.length === 0) return cell.client?.verdict === "invalid";
+  return reasons.some((r) => r.level === "invalid" && (r.concerns ?? []).includes(number));
+}
+
 /** Curves draws latency against throughput, one point per cell. */
 function Curves({ cells }: { cells: Run[] }): JSX.Element | null {
   const measured = cells.filter((c) => c.summary && c.state === "completed");
-  const done = measured.filter((c) => c.client?.verdict !== "invalid");
+  const done = measured.filter((c) => !distorted(c, "throughput"));
   const tokens = done.some((c) => c.summary!.output_token_throughput_per_sec);
   const intervals = useIntervals(done.map((c) => c.id));
   const points: Point[] = done
     .map((cell) => ({ x: (tokens ? cell.summary!.output_token_throughput_per_sec : cell.summary!.request_throughput_per_sec) ?? 0, cell, s: cell.summary! }))
     .sort((a, b) => a.x - b.x);
   if (points.length < 2) return null;
+  const incomplete = measured.filter((c) => ["throughput", "time_to_first_token", "request_latency"].some((n) => distorted(c, n))).length;
   const unit = tokens ? "output tokens/s" : "requests/s";
   const curve = (title: string, tag: string, p50: (s: Point["s"]) => number | null, p99: (s: Point["s"]) => number | null) => {
     const line = (label: string, color: "blue" | "orange", stat: string, of: (s: Point["s"]) => number | null) => ({
-      label, color, points: "alone" as const, values: points.map((p) => of(p.s) ?? null),
+      label, color, points: "alone" as const, values: points.map((p) => (distorted(p.cell, tag) ? null : of(p.s) ?? null)),
       low: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[0] ?? null),
       high: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[1] ?? null),
     });
@@ -124,7 +132,7 @@ function Curves({ cells }: { cells: Run[] }): JSX.Element | null {
         {curve("Time to first token", "time_to_first_token", (s) => s.time_to_first_token_p50_ms, (s) => s.time_to_first_token_p99_ms)}
         {curve("Request latency", "request_latency", (s) => s.request_latency_p50_ms, (s) => s.request_latency_p99_ms)}
       </div>
-      <p class="muted">Bars are 95 % confidence intervals. No run has more throughput at a lower latency than those on the Pareto front. The knee is the point of the front that is farthest below the line between its ends.{done.length < measured.length && ` ${measured.length - done.length} of ${measured.length} runs are excluded: load generator verdict invalid.`}</p>
+      <p class="muted">Bars are 95 % confidence intervals. No run has more throughput at a lower latency than those on the Pareto front. The knee is the point of the front that is farthest below the line between its ends.{incomplete > 0 && ` ${incomplete} of ${measured.length} runs lack a point: load generator verdict invalid for their throughput or latency.`}</p>
     </section>
   );
 }

@@ -321,7 +321,9 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 			return // it was refused; that is reported
 		}
 	}
-	phase.Set("requests", &tree.Node{Shape: tree.Number, Scalar: strconv.Itoa(config.DefaultFlagRequests)})
+	phase.Set("requests", &tree.Node{
+		Place: tree.Place{Flag: "--request-count"}, Shape: tree.Number, Scalar: strconv.Itoa(config.DefaultFlagRequests),
+	})
 	path := config.PhasePath(0)
 	if len(b.typed("warmup.")) > 0 {
 		path = config.PhasePath(1)

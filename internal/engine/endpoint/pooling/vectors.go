@@ -190,16 +190,37 @@ func (d *vectorDialect) Binary(resp *bench.Response) {
 			d.inputUsage(u)
 		}
 	}
+	received := 0
+	for _, p := range resp.Pieces {
+		received += int(p.Size)
+	}
 	for _, item := range about.Data {
-		v := bench.Vector{Index: item.Index, Rows: 1}
-		if n := len(item.Shape); n > 0 {
-			v.Dim = item.Shape[n-1]
-			for _, rows := range item.Shape[:n-1] {
-				v.Rows *= rows
-			}
+		dim, rows, ok := shapeOf(item.Shape, received)
+		if !ok {
+			d.Malformed()
+			continue
 		}
-		d.Answer.Vectors = append(d.Answer.Vectors, v)
+		d.Answer.Vectors = append(d.Answer.Vectors, bench.Vector{Index: item.Index, Dim: dim, Rows: rows})
 		size = max(size, item.End)
 	}
-	d.endVectors(size)
+	d.endVectors(min(size, received))
+}
+
+// shapeOf returns the length of the last axis of a shape, and the product of the others.
+// ok = false if an axis is not positive, or if the numbers do not fit in the received bytes
+// even with one bit for each.
+func shapeOf(shape []int, received int) (dim, rows int, ok bool) {
+	const perByte = 8
+	dim, rows = 0, 1
+	for i, axis := range shape {
+		if axis <= 0 || axis > perByte*received/rows {
+			return 0, 0, false
+		}
+		if i == len(shape)-1 {
+			dim = axis
+		} else {
+			rows *= axis
+		}
+	}
+	return dim, rows, true
 }

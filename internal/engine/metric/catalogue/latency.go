@@ -142,7 +142,7 @@ func latencyRows() []Row {
 
 // secondGap is the gap between the first two content events.
 func secondGap(v *View) float64 {
-	if c := v.Record.Answer.Chunks; v.Streams && len(c) > 1 && v.Record.Conn.Polls == 0 {
+	if c := v.Record.Answer.Chunks; v.Streams && len(c) > 1 && v.Record.Paced() {
 		return float64(c[1].At - c[0].At)
 	}
 	return math.NaN()
@@ -153,8 +153,12 @@ func firstOutput(v *View) float64 {
 	if !v.Streams {
 		return math.NaN()
 	}
-	for i := range v.Record.Answer.Chunks {
-		switch c := &v.Record.Answer.Chunks[i]; c.Kind {
+	chunks := v.Record.Answer.Chunks
+	if v.Record.Answer.LeftOut > 0 {
+		chunks = chunks[:len(chunks)-1] // what came before the last one is unknown
+	}
+	for i := range chunks {
+		switch c := &chunks[i]; c.Kind {
 		case bench.Text, bench.Tool, bench.Refusal:
 			return v.afterStart(c.At)
 		case bench.Reasoning, bench.Audio, bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary:

@@ -150,7 +150,7 @@ func firstChunkTokens(v *View) float64 {
 
 // chunkTokens appends the tokens of the content events whose size is known.
 func chunkTokens(v *View, dst []float64) []float64 {
-	if !v.Streams {
+	if !v.Streams || v.Record.Answer.LeftOut > 0 {
 		return dst
 	}
 	for i := range v.Record.Answer.Chunks {

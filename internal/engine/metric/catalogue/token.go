@@ -69,7 +69,7 @@ func (v *View) counted() bool {
 
 // perEvent is the mean number of tokens of the content events; NaN if it is unknown.
 func (v *View) perEvent() float64 {
-	if !v.Streams || v.Record.Conn.Polls > 0 {
+	if !v.Streams || !v.Record.Paced() {
 		return math.NaN()
 	}
 	return positive(v.OSL) / float64(len(v.Record.Answer.Chunks))

@@ -72,7 +72,7 @@ func (v *View) Load(r *bench.Record) {
 	v.Streams = r.Answer.Streamed
 	if v.Streams {
 		v.First = float64(chunks[0].At - r.Stamps.Start)
-		if r.Conn.Polls == 0 { // else gaps are those of polls
+		if r.Paced() {
 			v.loadGaps(chunks)
 		}
 	}
@@ -129,7 +129,7 @@ func (v *View) afterStart(at time.Duration) float64 { return since(at, v.Record.
 // said how many tokens the first event had brought, these are not counted as
 // having been waited for.
 func (v *View) itl() float64 {
-	if !v.Streams || !(v.OSL >= 2) || v.Record.Conn.Polls > 0 {
+	if !v.Streams || !(v.OSL >= 2) || !v.Record.Paced() {
 		return math.NaN()
 	}
 	divisor := v.OSL - 1
@@ -188,7 +188,7 @@ func (v *View) Wasted() float64 {
 	if n := count(v.Usage.Output); !math.IsNaN(n) {
 		return n
 	}
-	var n float64
+	n := float64(v.Record.Answer.LeftOut)
 	for i := range v.Record.Answer.Chunks {
 		n += float64(max(1, v.Record.Answer.Chunks[i].Tokens))
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -79,6 +80,8 @@ type Framer struct {
 	counter  counter
 	amazon   amazon
 
+	panicked *bench.Panic // of Feed or Finish; nil = none
+
 	watch    func(r *bench.Response) (done bool) // nil = none
 	looks    int                                 // number of events at the next call of watch
 	finished bool
@@ -103,7 +106,7 @@ func (f *Framer) Reset(h Head) {
 	f.document = document{output: &f.output, media: f.media, streaming: h.Streaming, marks: f.document.marks}
 	f.counter = counter{output: &f.output, maxPieces: MaxPieces, pieces: f.counter.pieces}
 	f.amazon = amazon{output: &f.output, sse: &f.sse, lines: &f.lines, pending: f.amazon.pending}
-	f.finished, f.end, f.endAt, f.looks = false, 0, 0, 1
+	f.finished, f.end, f.endAt, f.looks, f.panicked = false, 0, 0, 1, nil
 	f.choose()
 	f.refuse()
 }
@@ -134,11 +137,13 @@ func (f *Framer) Free() {
 }
 
 // Feed processes the bytes of one network read that returned at the given time. It
-// numbers the reads from 1; empty reads do not count. It does not retain b.
+// numbers the reads from 1; empty reads do not count. It does not retain b. A panic fails the
+// response: the caller may be the goroutine that reads all connections.
 func (f *Framer) Feed(at time.Duration, b []byte) {
 	if len(b) == 0 || f.finished {
 		return
 	}
+	defer f.recoverPanic()
 	f.reads++
 	f.lastAt = at
 	if f.Done() {
@@ -155,6 +160,16 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 	}
 	if f.Watched() {
 		f.look()
+	}
+}
+
+// recoverPanic makes a panic the failure of the response. It is deferred.
+func (f *Framer) recoverPanic() {
+	if value := recover(); value != nil {
+		f.panicked = &bench.Panic{Value: value, Stack: debug.Stack()}
+		f.watch = nil
+		f.fail = nil // the panic explains more
+		f.breakOff(bench.ClientError, bench.CodePanic, bench.Panicked("read", value).Message)
 	}
 }
 
@@ -259,6 +274,8 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 	if f.finished {
 		return
 	}
+	defer f.recoverPanic()
+	f.finished, f.end, f.endAt = true, how, at
 	if f.split == nil && !f.stopped {
 		if rest := f.sniffBytes(nil, true); rest != nil {
 			f.split.feed(rest)
@@ -268,7 +285,6 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 		f.split.finish(how)
 	}
 	f.stopInflating()
-	f.finished, f.end, f.endAt = true, how, at
 }
 
 // Response returns the part of the response that was received so far; after
@@ -278,7 +294,7 @@ func (f *Framer) Response() *bench.Response {
 	r := &f.resp
 	*r = bench.Response{
 		Status: f.status, Framing: f.framing, Events: r.Events, Done: f.sse.done,
-		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warned.byName(),
+		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warned.byName(), Panic: f.panicked,
 	}
 	switch f.framing {
 	case bench.FramingJSON, bench.FramingText, bench.FramingHTML:
