@@ -59,9 +59,9 @@ func newBackupCommand() *cobra.Command {
 	return cmd
 }
 
-const restoreLong = `Restore a backup into a new data directory: it must be empty, or is created. Every
-file of the backup is compared with its checksum, and the database is checked,
-before anything is put into its place. Then start the daemon on the folder.
+const restoreLong = `Restore a backup into a new data directory, which must be empty or is created.
+Every file of the backup is compared with its checksum, and the database is
+checked, before anything is put into its place. Then start the daemon on it.
 
 Runs that were queued when the backup was made are in the queue again.`
 

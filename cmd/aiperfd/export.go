@@ -14,10 +14,10 @@ import (
 	"aiperfd/internal/engine/export/native"
 )
 
-const exportLong = `Regenerate a run's output files from its result.json: the summary as JSON and CSV,
-those of each phase, the time slices and the console report. They are the same,
-byte for byte, as those that the run wrote. Records in Parquet (profile with
---record-format parquet) become the lines that AIPerf writes.
+const exportLong = `Regenerate a run's output files from its result.json: the summary as JSON and
+CSV, those of each phase, the time slices and the console report. They are the
+same, byte for byte, as those that the run wrote. Records in Parquet (profile
+with --record-format parquet) become the lines that AIPerf writes.
 
 --from is a result.json, a Parquet file of records, or the folder of a run,
 which may have both.`

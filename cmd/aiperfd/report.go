@@ -11,7 +11,8 @@ import (
 	"aiperfd/internal/app"
 )
 
-const reportLong = `Write a report of a run, of a sweep, or of up to 10 runs compared with the first.
+const reportLong = `Write a report of a run, of a sweep, or of up to 10 runs compared with the
+first.
 
 html is one page with the charts of the dashboard and everything that they
 need: it can be sent and kept, opens without a network, and can be printed. md

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study"
@@ -96,7 +96,7 @@ func (r *Repeat) readResults(dir string) {
 		Artifacts struct{ Prefix string }
 	}
 	_ = json.Unmarshal(r.Run.Config, &config) // without a prefix, the names are the usual ones
-	data, err := os.ReadFile(filepath.Join(dir, export.NamesFor(config.Artifacts.Prefix).Result))
+	data, err := regular.Read(filepath.Join(dir, export.NamesFor(config.Artifacts.Prefix).Result))
 	if err != nil {
 		return
 	}
@@ -110,7 +110,8 @@ func (r *Repeat) readResults(dir string) {
 // some. err is the error of loading the document.
 func (r *Repeat) MissingSecrets(d *config.Document, err error) error {
 	var invalid *problem.Invalid
-	hidden := errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted })
+	hidden := errors.As(err, &invalid) &&
+		slices.ContainsFunc(invalid.Problems, func(p problem.Problem) bool { return p.Code == problem.CodeRedacted })
 	had := r.Run.Credentials
 	if !hidden && (err != nil || !had.APIKey || d.Benchmark.Endpoint.APIKey.Reveal() != "") {
 		return nil

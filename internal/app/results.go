@@ -29,7 +29,7 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
 	case r.State != bench.StateCompleted && r.Error != nil && r.Error.Code == run.ExportFailed:
 		return &OutcomeError{Failed, fmt.Sprintf("the files in %s are missing or incomplete: %s", p.Folder.Path, r.Error.Message)}
-	case r.State != bench.StateCompleted && results == nil && r.Error != nil && (r.Error.Code == run.DatasetFailed || r.Error.Code == run.TokenizerFailed):
+	case results == nil && badInput(r):
 		return &OutcomeError{BadInput, r.Error.Message}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
@@ -39,6 +39,12 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(verdict.Decisive(r.Client.Reasons))}
 	}
 	return nil
+}
+
+// badInput reports whether a run failed because its dataset or tokenizer cannot be used.
+func badInput(r *run.Run) bool {
+	return r.State != bench.StateCompleted && r.Error != nil &&
+		(r.Error.Code == run.DatasetFailed || r.Error.Code == run.TokenizerFailed)
 }
 
 // printRepeat says which run was repeated.

@@ -212,11 +212,11 @@ func TestResolve(t *testing.T) {
 			case query.Get("cursor") == "":
 				fmt.Fprintf(w, `{"items":[{"id":"aa01",%s,"state":"running","name":"x"},{"id":"aa02",%[1]s,"state":"failed"}],"next_cursor":"n","total":3}`, at)
 			default:
-				fmt.Fprint(w, `{"items":[{"id":"bb03","name":"beef"}],"next_cursor":null,"total":3}`)
+				fmt.Fprint(w, `{"items":[{"id":"bb03","name":"beef"},{"id":"bb04","name":"beef","parent_id":"bb03"},{"id":"2604","name":"x"}],"next_cursor":null,"total":3}`)
 			}
 		})
 		for name, want := range map[string]string{
-			"latest": runID, runID: runID, "bb": "bb03", "aa02": "aa02", "beef": "bb03", "r1": "cc01", "name=r1": "cc01", "name=latest": "ee01",
+			"latest": runID, runID: runID, "bb03": "bb03", "26": "2604", "aa02": "aa02", "beef": "bb03", "r1": "cc01", "name=r1": "cc01", "name=latest": "ee01",
 			"aa":    "several runs have the name \"aa\" or an id that begins with it:\n  aa01  2026-05-04 10:00:00Z  running  x\n  aa02  2026-05-04 10:00:00Z  failed",
 			"cc":    `no run has the name "cc" or an id that begins with it`,
 			"night": "2 runs have the name \"night\"; give an id:\n  dd01  2026-05-04 10:00:00Z  failed  night\n  dd02  2026-05-04 10:00:00Z  completed  night",

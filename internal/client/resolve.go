@@ -74,7 +74,11 @@ func (c *Client) resolvePrefix(ctx context.Context, prefix string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	switch found := list.Items; {
+	found := list.Items
+	if own := named(found, prefix); len(own) > 0 { // not the cells of the study of this name
+		found = slices.DeleteFunc(found, func(r *Run) bool { return r.Name == prefix && !slices.Contains(own, r) })
+	}
+	switch {
 	case len(found) == 1:
 		return found[0].ID, nil
 	case len(found) > 1:
@@ -85,8 +89,17 @@ func (c *Client) resolvePrefix(ctx context.Context, prefix string) (string, erro
 	return "", fmt.Errorf("no run has the name %q or an id that begins with it", prefix)
 }
 
-// resolveName returns the id of the run with a name. The cells of a study count only if no
-// other run has the name.
+// named returns the runs with a name. The cells of a study, which have its name, count only if
+// no other run has the name.
+func named(runs []*Run, name string) []*Run {
+	found := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.Name != name })
+	if slices.ContainsFunc(found, func(r *Run) bool { return r.ParentID == nil }) {
+		found = slices.DeleteFunc(found, func(r *Run) bool { return r.ParentID != nil })
+	}
+	return found
+}
+
+// resolveName returns the id of the run with a name.
 func (c *Client) resolveName(ctx context.Context, name string) (string, error) {
 	list, err := c.list(ctx, "/api/runs", url.Values{"include": {"children"}, "q": {name}}, maxSearched, func(r *Run) bool {
 		return strings.Contains(strings.ToLower(r.Name), strings.ToLower(name))
@@ -95,10 +108,7 @@ func (c *Client) resolveName(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	similar := list.Items
-	found := slices.DeleteFunc(slices.Clone(similar), func(r *Run) bool { return r.Name != name })
-	if slices.ContainsFunc(found, func(r *Run) bool { return r.ParentID == nil }) {
-		found = slices.DeleteFunc(found, func(r *Run) bool { return r.ParentID != nil })
-	}
+	found := named(similar, name)
 	switch {
 	case len(found) == 1:
 		return found[0].ID, nil

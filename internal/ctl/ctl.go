@@ -64,8 +64,8 @@ context (aiperfd ctl context), else http://127.0.0.1:9097. Its token is that of
 --token-file, else $AIPERFD_TOKEN, else that of the context, if the context
 also gives the server.
 
-ID is the id of a run, the beginning of one, the name of one run (name=latest for
-a run of that name), current (the active run) or latest (the run that ended
+ID is the id of a run, the beginning of one, the name of one run (name=latest
+for a run of that name), current (the active run) or latest (the run that ended
 last).
 
 Exit codes: 0 success; 1 error, or the run failed; 2 wrong flags or invalid

@@ -220,9 +220,11 @@ models/0       m  null
 func TestGetFields(t *testing.T) {
 	const reason = "the load generator was short of CPU: its timers fired late, off by up to 59 ms (limit 1.0 ms): time_to_first_token"
 	r := &client.Run{Run: wire.Run{
-		ID: "01a2", Client: &run.ClientVerdict{Verdict: verdict.Invalid, Reasons: []verdict.Reason{{Level: verdict.Invalid, Message: reason}}},
+		ID: "01a2", Client: &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{
+			{Level: verdict.Suspect, Message: reason}, {Level: verdict.Invalid, Message: "a number of the files", Unreported: true},
+		}},
 		Summary:  &run.Summary{Requests: 3},
-		Warnings: []bench.Warning{{Code: "client-invalid", Detail: reason}, {Code: "http2", Detail: "another"}},
+		Warnings: []bench.Warning{{Code: "client-suspect", Detail: reason}, {Code: "http2", Detail: "another"}},
 	}}
 	var out bytes.Buffer
 	if err := printFields(&out, 60, describe(r, time.Now())); err != nil {

@@ -90,7 +90,7 @@ func describe(r *client.Run, now time.Time) []field {
 	}
 	out = append(out, summaryFields(r)...)
 	for _, w := range r.Warnings {
-		if r.Client != nil && strings.Contains(verdict.Why(r.Client.Reasons), w.Detail) {
+		if r.Client != nil && strings.Contains(verdict.Why(verdict.Decisive(r.Client.Reasons)), w.Detail) {
 			continue // the field Client has it
 		}
 		out = append(out, field{"Warning", w.Code + ": " + w.Detail})

@@ -21,7 +21,7 @@ standard input. If the connection fails, the submission is repeated; it never
 makes two runs.
 
 --wait and --watch wait until the run has ended, and end with its exit code.
-Without them, the command returns while the run is active: aiperfd ctl watch follows it.`
+Without them, the command returns at once: aiperfd ctl watch follows the run.`
 
 // maxDocument is the size of the largest document that is read; the daemon has a limit of
 // its own.

@@ -24,8 +24,8 @@ full-screen display, or with --ui simple in two lines, otherwise with a line for
 each change and every 10 seconds. -o json prints the run whenever its state
 changes, one per line.
 
-If the connection is lost, or the daemon restarts, the command continues when the
-daemon answers again. Interrupting it does not stop the run.
+If the connection is lost, or the daemon restarts, the command continues when
+the daemon answers again. Interrupting it does not stop the run.
 
 Exit codes: 0 the run completed, 1 it failed, 3 it missed an objective, 124
 --timeout, 130 it was cancelled or the command was interrupted.`

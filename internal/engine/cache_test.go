@@ -101,8 +101,9 @@ func rawLines(t *testing.T, path string) (lines []rawLine) {
 
 // TestRepeatedPrompts: prompts that are sent ten times are in the cache nine times; the
 // result says so, and agrees with the server. Long prompts, because a server caches whole
-// blocks of 16 tokens.
+// blocks of 16 tokens, and never the last token.
 func TestRepeatedPrompts(t *testing.T) {
+	const lost = 17.0 / 12000 // at most, of a prompt
 	r := cachingRun(t, 50, `}
   dataset: {prompts: {isl: 12000, osl: 2}, entries: 5}
   phases: [{name: profiling, kind: profiling, requests: 50}]
@@ -111,7 +112,7 @@ func TestRepeatedPrompts(t *testing.T) {
 	if c.RepeatedPrompts != 0.9 || math.Abs(c.RepeatedInput-0.9) > 1e-6 {
 		t.Errorf("repeated: %v of prompts, %v of input; want 0.9", c.RepeatedPrompts, c.RepeatedInput)
 	}
-	if c.Cached == nil || math.Abs(*c.Cached-r.cached) > 1e-6 || math.Abs(*c.Cached-c.RepeatedInput) > 0.001 {
+	if c.Cached == nil || math.Abs(*c.Cached-r.cached) > 1e-6 || math.Abs(*c.Cached-c.RepeatedInput) > lost {
 		t.Errorf("cached: %v; the server says %v", deref(c.Cached), r.cached)
 	}
 	if c.State != verdict.Warm || c.Basis != "server" || !strings.Contains(c.Message, " % of prompt tokens cached, 90 % of prompts repeated") {

@@ -140,13 +140,13 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 	})
 	a.load = load.NewPhase(x.work, p, a.recorder)
 	x.cancel.enter(a.load)
-	x.records.Publish(func() func() {
+	x.records.Publish(func() func() { //nolint:contextcheck // a record waits for the disk even if ctx has ended
 		if err := x.files.Keep(set); err != nil {
 			x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
 		}
 		a.load.Begin(earlier...)
 		x.begun = append(x.begun, a)
-		return a.recorder.Begin(a.load) //nolint:contextcheck // a record waits for the disk even if ctx has ended
+		return a.recorder.Begin(a.load)
 	})
 	return a
 }

@@ -104,7 +104,10 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	x.observed.repeats = collect.NewRepeats(x.plan.CacheBust)
-	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files, Faults: x.faults, Forced: x.cancel.forced}
+	x.records = &collect.Run{
+		Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files,
+		Faults: x.faults, Forced: x.cancel.forced,
+	}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, RunID: x.id, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
 		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,

@@ -107,7 +107,10 @@ func (s *schedule) forgetDeleted(id string) {
 func (e *Engine) Queue() run.Queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns, Paused: e.paused, StoreFails: e.health.storeFails()}
+	q := run.Queue{
+		IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns,
+		Paused: e.paused, StoreFails: e.health.storeFails(),
+	}
 	for _, j := range e.queue {
 		q.IDs = append(q.IDs, j.id)
 		if rival := e.rival(j, j.view()); rival != nil && len(e.active) < e.opts.MaxRuns {

@@ -166,7 +166,8 @@ func (v *recovery) conclude(ctx context.Context, j *job) (ended bool) {
 	r := j.view()
 	collect.RemoveValues(dir)
 	durable.RemoveLeftovers(filepath.Join(dir, samples.File))
-	j.endInterrupted(r)
+	results := "the summary covers the requests that were recorded"
+	j.endInterrupted(r, results)
 	tries, err := beginTry(dir)
 	if err == nil {
 		err = v.rebuild(working, j, r)
@@ -184,11 +185,12 @@ func (v *recovery) conclude(ctx context.Context, j *job) (ended bool) {
 		if cancelled {
 			err = errors.New("the recovery was cancelled")
 		}
+		results = "there are no results"
 		log.Warn().Err(err).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(dir))
 		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
-	j.endInterrupted(r)
+	j.endInterrupted(r, results)
 	j.warn(j.change(ctx, func(now *run.Run) {
 		r.Revision, r.Name, r.Labels, r.Notes, r.Terms = now.Revision, now.Name, now.Labels, now.Notes, now.Terms // updated meanwhile
 		*now = *r
@@ -200,15 +202,15 @@ func (v *recovery) conclude(ctx context.Context, j *job) (ended bool) {
 }
 
 // endInterrupted makes a run terminal that an earlier process has not ended: the way that
-// its cancel asked for, if it had one.
-func (j *job) endInterrupted(r *run.Run) {
+// its cancel asked for, if it had one. results says what a cancelled run has of them.
+func (j *job) endInterrupted(r *run.Run, results string) {
 	switch c := r.Cancelled; {
 	case c == nil:
 		j.fail(r, &run.Error{Code: run.Interrupted, Message: interruptedReason})
 	case c.Deadline:
 		j.fail(r, overdue(r))
 	default:
-		j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled")+"; the process ended before the run did, and the summary covers the requests that were recorded")
+		j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled")+"; the process ended before the run did, and "+results)
 	}
 }
 

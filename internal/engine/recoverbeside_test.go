@@ -307,10 +307,15 @@ func TestRecoverCancelledRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		request run.CancelRequest
 		want    string
+		lost    bool // the record file
 	}{
-		"by a user":       {run.CancelRequest{Reason: "enough"}, "cancelled, no error: enough; the process ended before the run did, and the summary covers the requests that were recorded"},
-		"without a cause": {run.CancelRequest{Force: true}, "cancelled, no error: cancelled; the process ended before the run did, and the summary covers the requests that were recorded"},
-		"by its deadline": {run.CancelRequest{Deadline: true}, "failed, deadline: the run had not ended 1m0s after its start (metadata.deadline)"},
+		"by a user": {request: run.CancelRequest{Reason: "enough"}, want: "cancelled, no error: enough; the process ended before the run did, and the summary covers the requests that were recorded"},
+		"without records": {
+			request: run.CancelRequest{Reason: "enough"}, lost: true,
+			want: "cancelled, no error: enough; the process ended before the run did, and there are no results",
+		},
+		"without a cause": {request: run.CancelRequest{Force: true}, want: "cancelled, no error: cancelled; the process ended before the run did, and the summary covers the requests that were recorded"},
+		"by its deadline": {request: run.CancelRequest{Deadline: true}, want: "failed, deadline: the run had not ended 1m0s after its start (metadata.deadline)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -318,6 +323,11 @@ func TestRecoverCancelledRun(t *testing.T) {
 				left.Cancelled, left.State, left.Deadline = &c.request, bench.StateStopping, time.Minute
 				if err := mem.Put(t.Context(), left); err != nil {
 					t.Fatal(err)
+				}
+				if c.lost {
+					if err := os.Remove(filepath.Join(mem.Dir(left.ID), export.NamesFor("").Records)); err != nil {
+						t.Fatal(err)
+					}
 				}
 				r := restarted(t, mem, left.ID)
 				fault := "no error"
@@ -327,8 +337,8 @@ func TestRecoverCancelledRun(t *testing.T) {
 				if got := fmt.Sprintf("%s, %s: %s", r.State, fault, r.StateReason); got != c.want {
 					t.Errorf("the run is %s; want %s", got, c.want)
 				}
-				if r.Summary == nil || r.Summary.Requests == 0 {
-					t.Errorf("summary %+v, want the recorded requests", r.Summary)
+				if recorded := r.Summary != nil && r.Summary.Requests > 0; recorded == c.lost {
+					t.Errorf("summary %+v; the record file is lost: %v", r.Summary, c.lost)
 				}
 			})
 		})

@@ -104,7 +104,7 @@ func TestStoreFaultsLogged(t *testing.T) {
 		e, err := engine.New(engine.Options{
 			Store: full, MaxRuns: 3, Log: zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel),
 			Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
-			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network") },
+			Dial:    func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network") },
 		})
 		if err != nil {
 			t.Fatal(err)

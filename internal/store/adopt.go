@@ -242,6 +242,7 @@ func removeTemporary(dir string, deep bool) {
 func takeIn(ctx context.Context, s *Store, id string) error {
 	r, err := readRun(s.Dir(id))
 	if errors.Is(err, fs.ErrNotExist) {
+		removeTemporary(s.Dir(id), false)
 		_ = os.Remove(filepath.Join(s.Dir(id), StudyFile)) // the submission of a study was interrupted
 		_ = os.Remove(s.Dir(id))                           // a Put was interrupted; a folder with other files stays
 		return nil

@@ -67,14 +67,15 @@ func TestEmptyFolders(t *testing.T) {
 	for _, err := range []error{
 		os.Mkdir(s.Dir(id(2)), 0o700), os.Mkdir(s.Dir(id(3)), 0o700),
 		os.WriteFile(filepath.Join(s.Dir(id(3)), "notes.txt"), nil, 0o600),
-		os.Mkdir(s.Dir(id(4)), 0o700), os.WriteFile(filepath.Join(s.Dir(id(4)), StudyFile), nil, 0o600), s.Close(),
+		os.Mkdir(s.Dir(id(4)), 0o700), os.WriteFile(filepath.Join(s.Dir(id(4)), StudyFile), nil, 0o600),
+		os.Mkdir(s.Dir(id(5)), 0o700), os.WriteFile(filepath.Join(s.Dir(id(5)), "."+StudyFile+".1.tmp"), nil, 0o600), s.Close(),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	s = open(t, dir)
-	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: false} {
+	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: false, 5: false} {
 		if _, err := os.Stat(s.Dir(id(n))); (err == nil) != want {
 			t.Errorf("folder %d: %v, want it there: %v", n, err, want)
 		}

@@ -81,6 +81,7 @@ type Upkeep struct {
 	failed  atomic.Int64     // deletions and lists
 	sizes   map[string]int64 // of terminal runs, by id; bytes. It belongs to Run
 	aged    int              // runs that may still be deleted for their age this time. It belongs to Run
+	more    bool             // there are more of them. It belongs to Run
 	behind  bool             // there were more of them last time. It belongs to Run
 }
 
@@ -132,13 +133,12 @@ func candidates() run.Query {
 
 // apply deletes what the rules do not keep.
 func (u *Upkeep) apply(ctx context.Context) error {
-	u.aged = agedAtOnce
+	u.aged, u.more = agedAtOnce, false
 	err := cmp.Or(u.expire(ctx), u.exceed(ctx))
-	behind := u.aged == 0
-	if behind && !u.behind {
+	if u.more && !u.behind {
 		u.Log.Warn().Int("deleted", agedAtOnce).Msg("more runs than usual are too old; they are deleted slowly, in case the system clock is wrong")
 	}
-	u.behind = behind
+	u.behind = u.more
 	return err
 }
 
@@ -159,9 +159,7 @@ func (u *Upkeep) exceed(ctx context.Context) error {
 			r := &page.Runs[i]
 			switch {
 			case u.exceeded(left, bytes):
-			case u.tooOld(r) && u.aged > 0:
-				u.aged--
-			default:
+			case !u.tooOld(r) || !u.takeAged():
 				return nil
 			}
 			if err := u.delete(ctx, r); err != nil {
@@ -187,10 +185,9 @@ func (u *Upkeep) expire(ctx context.Context) error {
 		}
 		before := u.deleted.Load()
 		for i := range page.Runs {
-			if u.aged == 0 {
+			if !u.takeAged() {
 				return nil
 			}
-			u.aged--
 			if err := u.delete(ctx, &page.Runs[i]); err != nil {
 				return err
 			}
@@ -200,6 +197,16 @@ func (u *Upkeep) expire(ctx context.Context) error {
 			return nil // nothing is left, or it cannot be deleted now
 		}
 	}
+}
+
+// takeAged reports whether one more run may be deleted for its age this time.
+func (u *Upkeep) takeAged() bool {
+	if u.aged == 0 {
+		u.more = true
+		return false
+	}
+	u.aged--
+	return true
 }
 
 // exceeded reports whether there are too many runs, or too many bytes of them.

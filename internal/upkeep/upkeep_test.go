@@ -189,6 +189,23 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
+// As many old runs as may be deleted at once are no reason for a warning.
+func TestOldRunsWithinLimit(t *testing.T) {
+	b := newBed(t, Rules{MaxAge: time.Hour})
+	var log bytes.Buffer
+	b.Log = zerolog.New(&log)
+	for n := range agedAtOnce {
+		b.put(t, 100+n, 1, nil)
+	}
+	b.put(t, 1, 1, nil)
+	if err := b.apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(b.left(t)); got != 1 || strings.Contains(log.String(), "slowly") {
+		t.Errorf("%d runs are left, want 1; the log has %q", got, &log)
+	}
+}
+
 // A clock that jumps does not delete everything at once, and the log says why runs are
 // deleted slowly, once.
 func TestClockJump(t *testing.T) {

@@ -1,7 +1,7 @@
 // Command docs writes the reference pages that are made from tables in the code:
 // docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md,
-// document.md and packages.md, and the tables of coming-from.md. Run it from the root of the repository: go run ./scripts/docs. The
-// same code gives the same bytes.
+// document.md and packages.md, and the tables of coming-from.md. Run it from the root of
+// the repository: go run ./scripts/docs. The same code gives the same bytes.
 package main
 
 import (

@@ -278,25 +278,36 @@ func OpenFiles(o FileOptions) (*Files, error) {
 }
 
 // removeStale removes the files of requests that an earlier run in the folder has left
-// and this one does not write, unless they are its dataset, and all further parts of them.
+// and this one does not write, and all further parts of them, unless they are its dataset.
 func removeStale(o *FileOptions, n export.Names) {
 	for _, name := range []string{n.Records, n.Raw} {
-		for part := 2; os.Remove(filepath.Join(o.Dir, export.PartName(name, part))) == nil; part++ {
+		for part := 2; removeUnread(o, export.PartName(name, part)); part++ {
 			continue // the first part that does not exist is the end
 		}
 	}
-	files, datasets := &o.Plan.Files, o.Plan.Document.Benchmark.Datasets
+	files := &o.Plan.Files
 	for name, written := range map[string]bool{n.Records: files.Records, n.Tables: files.Tables, n.Raw: files.Raw, n.Inputs: files.Inputs} {
-		path := filepath.Join(o.Dir, name)
-		old, err := os.Stat(path)
-		if written || err != nil || slices.ContainsFunc(datasets, func(d config.Dataset) bool {
-			data, err := os.Stat(d.Path)
-			return err == nil && os.SameFile(old, data)
-		}) {
-			continue
+		if !written {
+			removeUnread(o, name)
 		}
+	}
+}
+
+// removeUnread removes a file of an earlier run unless it is the dataset of this one. It
+// returns false if there is no such file.
+func removeUnread(o *FileOptions, name string) (exists bool) {
+	path := filepath.Join(o.Dir, name)
+	old, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if !slices.ContainsFunc(o.Plan.Document.Benchmark.Datasets, func(d config.Dataset) bool {
+		data, err := os.Stat(d.Path)
+		return err == nil && os.SameFile(old, data)
+	}) {
 		_ = os.Remove(path) // a file that cannot be removed is no reason to stop
 	}
+	return true
 }
 
 // Keep assigns a file to the values of a metric set. After an error the values stay in

@@ -66,13 +66,18 @@ func TestValueFiles(t *testing.T) {
 // not write, except its dataset.
 func TestStaleRecords(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"inputs.json", "outputs.json", "profile_export.jsonl", "profile_export.parquet", "profile_export_raw.jsonl", "mine.jsonl"} {
+	for _, name := range []string{
+		"inputs.json", "outputs.json", "profile_export.jsonl", "profile_export.part0002.jsonl", "profile_export.part0003.jsonl",
+		"profile_export.parquet", "profile_export_raw.jsonl", "profile_export_raw.part0002.jsonl", "profile_export_raw.part0003.jsonl", "mine.jsonl",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	document := &config.Document{}
-	document.Benchmark.Datasets = []config.Dataset{{Path: filepath.Join(dir, "inputs.json")}}
+	document.Benchmark.Datasets = []config.Dataset{
+		{Path: filepath.Join(dir, "inputs.json")}, {Path: filepath.Join(dir, "profile_export_raw.part0002.jsonl")},
+	}
 	p := &plan.Plan{}
 	p.Document, p.Files.Records = document, true
 	files, err := OpenFiles(FileOptions{Dir: dir, Plan: p})
@@ -91,7 +96,9 @@ func TestStaleRecords(t *testing.T) {
 		}
 		got[e.Name()] = string(data)
 	}
-	want := map[string]string{"inputs.json": "old", "mine.jsonl": "old", "profile_export.jsonl": ""}
+	want := map[string]string{
+		"inputs.json": "old", "mine.jsonl": "old", "profile_export_raw.part0002.jsonl": "old", "profile_export.jsonl": "",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -73,7 +73,12 @@ func (c documentRules) checkModels() {
 	case given < len(m.Items):
 		c.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
-		c.Fail(c.where(path+".items"), problem.CodeOutOfRange, "weights: must add up to 1, not %s", value.FormatNumber(sum))
+		name, at := "weights", c.where(path+".items")
+		if c.flagFor != nil {
+			name, at = "--model-weights", c.where(path+".items.0.weight")
+		}
+		rounded := math.Round(1e6*sum) / 1e6 // or 0.7 and 0.2 are 0.8999999999999999
+		c.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, value.FormatNumber(rounded))
 	}
 }
 
@@ -181,8 +186,12 @@ func (c documentRules) warnTail(p *Phase, path string) {
 	if p.Type != "concurrency" || p.Concurrency == nil || *p.Concurrency == 1 || n < int64(*p.Concurrency) || n/share >= int64(*p.Concurrency) {
 		return
 	}
-	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %d run at falling concurrency, so that throughput is underestimated; use at least %d requests, or a duration",
-		n, *p.Concurrency, *p.Concurrency-1, share*int64(*p.Concurrency))
+	last := "one runs"
+	if others := *p.Concurrency - 1; others > 1 {
+		last = fmt.Sprintf("%d run", others)
+	}
+	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %s at falling concurrency, "+
+		"so that throughput is underestimated; use at least %d requests, or a duration", n, *p.Concurrency, last, share*int64(*p.Concurrency))
 }
 
 // warnShort warns of phases with few requests.

@@ -11,7 +11,7 @@ import (
 )
 
 // PartName returns the name of a part of a file of records. The first part, 1, has the name
-// of the file; names sort in the order of the parts.
+// of the file; the names of up to 9,999 parts sort in their order.
 func PartName(name string, part int) string {
 	if part <= 1 {
 		return name

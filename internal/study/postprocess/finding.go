@@ -39,7 +39,7 @@ func finding(p *sweep.PostProcess, found object) string {
 		share := fmt.Sprintf("%.4g %%", 100*p.Params.ThresholdPct)
 		all := found["all_points"].([]object)
 		if len(all) < leastForKnee {
-			return fmt.Sprintf("Not enough values for a knee: %s was measured at %d of %s; %d are needed, two of them for the baseline", metric, len(all), name, leastForKnee)
+			return fmt.Sprintf("Not enough values for a knee: %s was measured at %d values of %s; %d are needed, two of them for the baseline", metric, len(all), name, leastForKnee)
 		}
 		if found["knee_"+name] == all[1][name] {
 			return fmt.Sprintf("No knee: %s differs by more than %s between the two lowest values of %s (%.4g and %.4g), which are the baseline; send more requests, or repeat the runs (--num-profile-runs)",

@@ -133,7 +133,7 @@ func (b plainOptions) lay() {
 	b.spreadOfOutput()
 }
 
-// repeated warns about an option that was given twice: as in most programs the last value
+// repeated warns about an option that was given more than once: as in most programs the last value
 // counts, so that a script can add flags to those that it was given.
 func (b plainOptions) repeated(occ *occurrence) {
 	first := ""
@@ -141,7 +141,7 @@ func (b plainOptions) repeated(occ *occurrence) {
 		first = ", first as " + occ.before
 	}
 	if occ.before != "" {
-		b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s: given twice%s; the last value is used", occ.spelling, first)
+		b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s: given more than once%s; the last value is used", occ.spelling, first)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
@@ -229,7 +230,10 @@ func (b searchOptions) layList(occ *occurrence, path, needs string) {
 		return
 	}
 	if filters := b.filters(occ); len(filters) > 0 {
-		b.set(path, occ, nodeOf(filters))
+		list, at := nodeOf(filters), b.place(occ, "")
+		list.Walk(func(below *tree.Node) { below.Place = at })
+		list.Locate(config.CanonicalPointer(path))
+		b.set(path, occ, list)
 	}
 }
 

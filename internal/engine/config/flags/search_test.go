@@ -159,6 +159,8 @@ func TestSearchProblems(t *testing.T) {
 		{"--search-space concurrency:1,8:int --search-max-iterations 5 --search-metric goodput", "--search-space: needs --search-direction"},
 		{"--sweep-stop-when request_latency:p99:gt:2000", "--sweep-stop-when: needs a sweep over the load, for example --concurrency 1,2,4"},
 		{"--isl 10,20 --sweep-stop-when request_latency:p99:gt:2000", "--sweep-stop-when: needs a sweep over the load: concurrency, prefill_concurrency, rate, session_rate or users"},
+		{"--concurrency 1,2 --sweep-stop-when request_latency:p99:gt:2000,foo:p99:gt:1", "--sweep-stop-when foo: unknown metric. docs/metrics.md"},
+		{"--concurrency 1,2 --search-sla foo:p99:gt:1", "--search-sla foo: unknown metric. docs/metrics.md"},
 		{"--concurrency 1,2 --sweep-stop-when p99>2000", "--sweep-stop-when: must be metric:statistic:operator:threshold"},
 		{"--streaming --search-recipe max-concurrency-under-sla --ttft-sla-ms 5 --sweep-stop-when request_latency:p99:gt:2000",
 			"--sweep-stop-when: a sweep of type adaptive_search has no --sweep-stop-when; it is for grid, zip, scenarios, sobol or latin_hypercube"},

@@ -12,8 +12,9 @@ const (
 	MaxTokens = 1_000_000_000
 	// tokensPerEvent and tokensPerByte bound the tokens of the content events of a stream
 	// after the first one, all together: of each, so many, and so many for each byte of
-	// its content, and never more than [bench.MaxEventTokens]. An event can bring several tokens, and tokens that are not visible. The
-	// first one can bring a whole chain of thought that the server hides.
+	// its content, and never more than [bench.MaxEventTokens]. An event can bring several
+	// tokens, and tokens that are not visible. The first one can bring a whole chain of
+	// thought that the server hides.
 	tokensPerEvent = 1024
 	tokensPerByte  = 16
 )

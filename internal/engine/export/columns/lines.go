@@ -16,8 +16,8 @@ import (
 const MaxLine = 256 << 20
 
 // EachLine calls line with every line of the record file of a run, of all its parts,
-// without the end of the line; of a Parquet file with the lines that the run would have written. A run that has both formats has
-// the same records in both. It returns the name of the file; the error is fs.ErrNotExist if
+// without the end of the line; of a Parquet file with the lines that the run would have
+// written. A run that has both formats has the same records in both. It returns the name of the file; the error is fs.ErrNotExist if
 // there is neither. The slice is valid during the call only; an error of line ends the reading.
 func EachLine(dir string, names export.Names, line func([]byte) error) (name string, err error) {
 	name = filepath.Join(dir, names.Records)
