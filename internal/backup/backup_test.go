@@ -378,7 +378,7 @@ func TestRestoreRefuses(t *testing.T) {
 // refused; that of an earlier version is not.
 func TestRestoreSchema(t *testing.T) {
 	for name, test := range map[string]struct{ statement, want string }{
-		"trigger":     {"CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM labels; END", `has a trigger "t" that aiperfd does not make`},
+		"trigger":     {"CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM labels; END", `has a trigger "t" that is not part of the schema of aiperfd`},
 		"view":        {"CREATE VIEW v AS SELECT * FROM runs", `has a view "v"`},
 		"table":       {"CREATE TABLE more (x)", `has a table "more"`},
 		"other table": {"ALTER TABLE labels ADD COLUMN more TEXT", `has a table "labels"`},

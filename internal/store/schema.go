@@ -64,7 +64,7 @@ func (x *Index) CheckSchema(ctx context.Context) (err error) {
 	}
 	for _, o := range got {
 		if !slices.Contains(want, o) {
-			return fmt.Errorf("the database has a %s %q that aiperfd does not make, or has another one in place of its own", o.kind, o.name)
+			return fmt.Errorf("the database has a %s %q that is not part of the schema of aiperfd, or differs from it", o.kind, o.name)
 		}
 	}
 	if len(got) < len(want) {

@@ -71,7 +71,7 @@ func (x *tokenOpener) openChat(all *tokenizers) {
 		}
 		var err error
 		if tok.chat, err = newChat(tok.Tokenizer, tok.beside); err != nil {
-			x.Warn("chat-template", "prompt lengths leave the chat template out ("+tok.method+"): "+err.Error())
+			x.Warn("chat-template", "prompt lengths exclude the chat template ("+tok.method+"): "+err.Error())
 		}
 	}
 }

@@ -312,7 +312,7 @@ func TestChatTemplate(t *testing.T) {
 	}{
 		{"in the config", map[string]string{"tokenizer_config.json": template}, "chat", 5, 23, ""},
 		{"a file of its own", map[string]string{"tokenizer_config.json": template, "chat_template.jinja": "{{ messages[0].content }} x"}, "chat", 1, 3, ""},
-		{"none", nil, "chat", 0, 9, "prompt lengths leave the chat template out (tokenizer.json wordlevel sha256:"},
+		{"none", nil, "chat", 0, 9, "prompt lengths exclude the chat template (tokenizer.json wordlevel sha256:"},
 		{"broken", map[string]string{"chat_template.jinja": "{% for %}"}, "chat", 0, 9, "read template"},
 		{"refuses everything", map[string]string{"chat_template.jinja": "{{ raise_exception('no') }}"}, "chat", 0, 9, "no"},
 		{"refuses this one", map[string]string{"chat_template.jinja": "{% if messages|length > 1 %}{{ raise_exception('too long') }}{% endif %}{{ messages[0].content }}"}, "chat", 0, 9, ""},

@@ -31,7 +31,7 @@ func cacheNotCold(in *Input, rep *export.Report) []bench.Warning {
 		if c.RepeatedInput < verdict.ColdBelow {
 			return nil
 		}
-		return warn("cache-not-cold", "%s asks for a cold prefix cache, but %.1f %% of prompts had been sent before in the run%s", why, 100*repeated, uncold)
+		return warn("cache-not-cold", "%s requests a cold prefix cache, but %.1f %% of prompts had been sent before in the run%s", why, 100*repeated, uncold)
 	}
 	cached := rep.Results.Find(tag)
 	if cached == nil {
@@ -41,7 +41,7 @@ func cacheNotCold(in *Input, rep *export.Report) []bench.Warning {
 	if pct < 100*verdict.ColdBelow {
 		return nil
 	}
-	text := fmt.Sprintf("%s asks for a cold prefix cache, but the server had cached %.1f %% %s", why, pct, what)
+	text := fmt.Sprintf("%s requests a cold prefix cache, but the server had cached %.1f %% %s", why, pct, what)
 	if repeated >= repeatedFrom {
 		return warn("cache-not-cold", "%s: %.1f %% of prompts had been sent before in the run%s", text, 100*repeated, uncold)
 	}

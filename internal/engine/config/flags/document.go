@@ -141,7 +141,7 @@ func (b plainOptions) repeated(occ *occurrence) {
 		first = ", first as " + occ.before
 	}
 	if occ.before != "" {
-		b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s: given more than once%s; the last value counts", occ.spelling, first)
+		b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s: given more than once%s; the last value is used", occ.spelling, first)
 	}
 }
 

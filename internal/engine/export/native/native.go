@@ -26,7 +26,7 @@ const Schema = "aiperfd/1"
 func Format() export.Format {
 	return export.Format{
 		Name:  "result",
-		About: "Everything that the other files say about the run as a whole and its phases, as one JSON object that describes itself, with sketches of all distributions. `aiperfd export` makes the other files of it again.",
+		About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",
 		File:  func(n export.Names) string { return n.Result }, Write: Write,
 	}
 }
