@@ -129,6 +129,18 @@ func TestJudge(t *testing.T) {
 			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 0, 200*time.Microsecond, 0
 			o.Load.Schedule, o.Load.Send = lags(1500*time.Microsecond, 1000), lags(700*time.Microsecond, 1000)
 		}, "suspect schedule-lag=suspect(corrected_" + latency + ")"},
+		{"25 ms of seconds in a queue", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency = 40*msec, 60*msec
+			o.Load.CorrectedTTFT, o.Load.CorrectedLatency = 4413*msec, 4433*msec
+			o.Load.Schedule = lags(0, 900, 25*msec, 100)
+		}, "ok"},
+		{"25 ms of 40 ms without a queue", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency = 40*msec, 60*msec
+			o.Load.CorrectedTTFT, o.Load.CorrectedLatency = 41*msec, 61*msec
+			o.Load.Schedule = lags(0, 900, 25*msec, 100)
+		}, "invalid schedule-lag=invalid(" + sooner + ") schedule-lag=invalid(" + later + ")"},
 		{"the server sends all events at once", func(o *Observation) {
 			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
 			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 100*time.Microsecond, 200*time.Microsecond, time.Microsecond
