@@ -22,7 +22,7 @@ import (
 // generator, then the metrics that it is about: "invalid request_throughput".
 func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 	metrics := []cell.Metric{
-		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
+		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p95": 0.9 * first, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
 		{Tag: "request_latency", Unit: "ms", Stats: map[string]float64{"p50": latency / 2, "p99": latency}},
 		{Tag: "inter_token_latency", Unit: "ms", Stats: map[string]float64{"avg": 7.25}},
 		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": 128 * rate}},
@@ -46,12 +46,17 @@ func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 			metrics[i].Doubt = d
 		}
 	}
+	if rate == 16.4 { // its requests are too few
+		metrics[0].Unsupported, metrics[1].Unsupported = []string{"p99"}, []string{"p99"}
+	}
 	return cell.Trial{RunID: fmt.Sprint(n), Label: fmt.Sprintf("run_%04d", n), Client: level, Metrics: metrics}
 }
 
 func studyReport() *studyexport.Report {
 	r := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{
-		Sweep:    &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}}},
+		Sweep: &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{
+			{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}, {MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 900},
+		}},
 		MultiRun: sweep.MultiRun{NumRuns: 3, ConfidenceLevel: 0.95},
 	}}
 	for i, trials := range [][]cell.Trial{
@@ -124,23 +129,27 @@ func TestCellLine(t *testing.T) {
 	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
 	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: cell.Variation{Label: "concurrency=4", Values: []cell.Assignment{{Path: "concurrency", Value: 4}}}}}
 	good, failed := cellTrial(2, 63, 24, 118, "invalid time_to_first_token"), cell.Trial{Failure: "not one request succeeded"}
+	// The statistic that a limit is about is in the line.
+	limited := &config.Study{Sweep: &sweep.Block{SLAFilters: []sweep.Filter{
+		{MetricTag: "time_to_first_token", Stat: "p50", Op: "lt", Threshold: 60}, {MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900},
+	}}}
 	for _, c := range []struct {
 		trial *cell.Trial
 		want  string
 	}{
-		{&good, "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms  (TTFT off by up to 20 ms in 95 % of requests)"},
+		{&good, "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms  TTFT p50 12.0 ms  (TTFT off by up to 20 ms in 95 % of requests)"},
 		{&failed, "[4/9] concurrency 4 (run 2)  FAILED: not one request succeeded"},
 	} {
-		if got := CellLine(parent, child, c.trial); got != c.want {
+		if got := CellLine(limited, parent, child, c.trial); got != c.want {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
 	}
 	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
-	if got, want := CellLine(search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
+	if got, want := CellLine(&config.Study{}, search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line of a search = %q, want %q", got, want)
 	}
 	child.Cell.Variation = cell.Variation{Label: "base"}
-	if got, want := CellLine(parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
+	if got, want := CellLine(&config.Study{}, parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line = %q, want %q", got, want)
 	}
 }

@@ -41,6 +41,8 @@ type Metric struct {
 	// Margins are half the widths of the 95 % intervals of statistics within the run;
 	// nil = there are none.
 	Margins map[string]float64 `json:"margins,omitempty"`
+	// Unsupported are the percentiles that the run has too few independent requests for.
+	Unsupported []string `json:"unsupported,omitempty"`
 	// Doubt is how far the load generator distorted the metric; nil = it did not.
 	Doubt *Doubt `json:"doubt,omitempty"`
 }
