@@ -399,12 +399,15 @@ func latencyName(best *aggregate.Comparison) string {
 	return "latency"
 }
 
-// within says that a variation is best of those that keep the limits, if others do not.
+// within says whether the best variation keeps the limits, if some do not.
 func within(cells []aggregate.Cell, best *aggregate.Comparison, i int) string {
-	if len(best.Infeasible) > 0 && cells[i].Feasible() {
+	switch {
+	case len(best.Infeasible) == 0:
+		return ""
+	case cells[i].Feasible():
 		return " within the limits"
 	}
-	return ""
+	return ", outside the limits"
 }
 
 // starred reports whether the table or the best latency has a percentile of too few requests.

@@ -51,7 +51,7 @@ type Metric struct {
 type Doubt struct {
 	Invalid bool    `json:"invalid"` // the values are wrong, so that they do not count; false = they may be wrong
 	Number  string  `json:"number"`  // that was judged, by its name on the console: TTFT
-	Off     string  `json:"off"`     // off by up to 39 ms in 95 % of requests
+	Off     string  `json:"off"`     // off by at most 39 ms for 95 % of requests
 	Times   float64 `json:"times"`   // the error as a multiple of its tolerance
 	Cause   string  `json:"cause"`   // short of CPU: other processes used 1.89 of the 2 cores
 	Remedy  string  `json:"remedy"`
