@@ -91,7 +91,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	if err := o.listen(ctx, &ao); err != nil {
 		return err
 	}
-	cells := &follower{progress: o.progress(), quiet: o.Document.NoSweepTable, hidden: o.full}
+	cells := &follower{progress: o.progress(), study: o.Document.Study(), quiet: o.Document.NoSweepTable, hidden: o.full}
 	if o.Document.Study() != nil {
 		tree, err := store.OpenTree(o.Folder.Path)
 		if err != nil {

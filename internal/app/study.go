@@ -108,8 +108,9 @@ func comparable(text json.RawMessage) map[string]any {
 type follower struct {
 	progress *terminal.Progress
 	from     terminal.Snapshots
-	quiet    bool // no lines of cells
-	hidden   bool // nothing but lines of cells
+	study    *config.Study // nil = a run alone
+	quiet    bool          // no lines of cells
+	hidden   bool          // nothing but lines of cells
 
 	mu   sync.Mutex
 	stop func() // guarded by mu; ends the display of the active cell; nil = none is shown
@@ -131,7 +132,7 @@ func (f *follower) Started(_, child *run.Run) {
 func (f *follower) Ended(parent, child *run.Run, t *cell.Trial) {
 	f.close()
 	if !f.quiet {
-		f.progress.Print(terminal.CellLine(parent, child, t))
+		f.progress.Print(terminal.CellLine(f.study, parent, child, t))
 	}
 }
 

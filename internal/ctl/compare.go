@@ -140,7 +140,27 @@ func printComparison(s *session, c *compare.Comparison, all bool) error {
 	} else if err := printTable(s.out, widthOf(s.cmd), columns, rows); err != nil {
 		return err
 	}
+	printLegend(s, rows)
 	return printDifferences(s, c, all)
+}
+
+// fewMark follows a percentile of too few independent requests.
+const fewMark = "*"
+
+// printLegend explains the signs that a table of metrics has.
+func printLegend(s *session, rows [][]string) {
+	for _, sign := range []struct{ text, meaning string }{
+		{fewMark, "too few independent requests for this percentile"},
+		{verdictText(new(compare.Overlap)), "the 95 % confidence intervals overlap"},
+		{verdictText(new(compare.Equal)), "the values differ by at most 1 %"},
+	} {
+		has := func(row []string) bool {
+			return slices.ContainsFunc(row[2:], func(cell string) bool { return strings.HasSuffix(cell, sign.text) })
+		}
+		if slices.ContainsFunc(rows, has) {
+			fmt.Fprintln(s.out, sign.text+" "+sign.meaning)
+		}
+	}
 }
 
 // comparisonRows returns a row per statistic, as the columns of printComparison.
@@ -151,8 +171,11 @@ func comparisonRows(c *compare.Comparison, all bool) [][]string {
 		for i := range st.Values {
 			v := &st.Values[i]
 			text := figure(v.Value)
-			if text == "" {
+			switch {
+			case text == "":
 				text = "-"
+			case v.Unsupported:
+				text += fewMark
 			}
 			cells = append(cells, text)
 			if v.Run != c.Baseline {

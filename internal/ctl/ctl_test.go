@@ -187,7 +187,7 @@ func TestPrintComparison(t *testing.T) {
 	const text = `{"baseline":"a","runs":[{"id":"a","state":"completed","name":"one","results":"final"},{"id":"b","state":"running","results":"live","reason":"It goes on","verdict":"fail","client":"suspect"}],
 	"metrics":[{"tag":"x","header":"X","unit":"ms","statistics":[{"statistic":"avg","values":[{"run":"a","value":1},{"run":"b","value":2}]}]},
 	{"tag":"request_latency","header":"Latency","unit":"ms","statistics":[
-	 {"statistic":"p99","values":[{"run":"a","value":100},{"run":"b","value":null,"verdict":"unknown"}]},
+	 {"statistic":"p99","values":[{"run":"a","value":100,"unsupported":true},{"run":"b","value":null,"verdict":"unknown"}]},
 	 {"statistic":"p50","values":[{"run":"a","value":10},{"run":"b","value":9,"delta":-1,"delta_percent":-10,"verdict":"better"}]}]}],
 	"differences":[{"pointer":"/phases/0/rate","values":[{"run":"b","value":1.5}]},{"pointer":"/models/0","values":[{"run":"a","value":"m"},{"run":"b","value":null}]}]}`
 	var c compare.Comparison
@@ -205,7 +205,8 @@ B  b  running  live results, It goes on, objectives: fail, client suspect
 
 METRIC                A     B  CHANGE
 Latency (ms)  p50  10.0  9.00  -10.0%  better
-Latency (ms)  p99   100     -
+Latency (ms)  p99  100*     -
+* too few independent requests for this percentile
 
 CONFIGURATION  A     B
 phases/0/rate  -   1.5
@@ -216,6 +217,15 @@ models/0       m  null
 	}
 }
 
+// The legend explains the signs of the table, and no others.
+func TestPrintLegend(t *testing.T) {
+	var out bytes.Buffer
+	printLegend(&session{out: &out}, [][]string{{"Latency (ms)", "p50", "10.0", "10.0", "+0.1%", "="}, {"TTFT (ms)", "p50", "5.00", "5.20", "+4.0%", "~"}})
+	if got, want := out.String(), "~ the 95 % confidence intervals overlap\n= the values differ by at most 1 %\n"; got != want {
+		t.Errorf("legend %q, want %q", got, want)
+	}
+}
+
 // TestGetFields: what is said of a run is broken between words, and said once.
 func TestGetFields(t *testing.T) {
 	const reason = "the load generator was short of CPU: its timers fired late, off by up to 59 ms (limit 1.0 ms): time_to_first_token"
@@ -223,8 +233,12 @@ func TestGetFields(t *testing.T) {
 		ID: "01a2", Client: &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{
 			{Level: verdict.Suspect, Message: reason}, {Level: verdict.Invalid, Message: "a number of the files", Unreported: true},
 		}},
-		Summary:  &run.Summary{Requests: 3},
-		Warnings: []bench.Warning{{Code: "client-suspect", Detail: reason}, {Code: "http2", Detail: "another"}},
+		Summary: &run.Summary{
+			Requests: 40, TTFTP50: new(9.0), TTFTP99: new(20.0), Unsupported: []string{"time_to_first_token_p99_ms"},
+		},
+		Warnings: []bench.Warning{
+			{Code: "client-suspect", Detail: reason}, {Code: "http2", Detail: "another"}, {Code: "output-length", Detail: "a third"},
+		},
 	}}
 	var out bytes.Buffer
 	if err := printFields(&out, 60, describe(r, time.Now())); err != nil {
@@ -236,7 +250,10 @@ func TestGetFields(t *testing.T) {
 			t.Errorf("a line of %d columns: %s", len(line)-1, line)
 		}
 	}
-	if flat := strings.Join(strings.Fields(text), " "); strings.Count(flat, reason) != 1 || !strings.Contains(flat, "Warning http2: another") {
+	if flat := strings.Join(strings.Fields(text), " "); strings.Count(flat, reason) != 1 || !strings.Contains(flat, "Note http2: another") || !strings.Contains(flat, "Warning output-length: a third") {
 		t.Errorf("the reason is not there once, between words:\n%s", text)
+	}
+	if want := "TTFT p50 9.00 ms, p99 20.0* ms * too few independent requests"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+		t.Errorf("there is no %q:\n%s", want, text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -93,7 +94,11 @@ func describe(r *client.Run, now time.Time) []field {
 		if r.Client != nil && strings.Contains(verdict.Why(verdict.Decisive(r.Client.Reasons)), w.Detail) {
 			continue // the field Client has it
 		}
-		out = append(out, field{"Warning", w.Code + ": " + w.Detail})
+		name := "Warning"
+		if export.Remark(w.Code) {
+			name = "Note"
+		}
+		out = append(out, field{name, w.Code + ": " + w.Detail})
 	}
 	if r.Artifacts.Ready {
 		out = append(out, field{"Files", fmt.Sprintf("%d, %s", r.Artifacts.Count, size(r.Artifacts.Bytes))})
@@ -132,14 +137,23 @@ func summaryFields(r *client.Run) []field {
 		requests += fmt.Sprintf(", %d cancelled", m.Cancelled)
 	}
 	rate := join(", ", unit(m.RequestThroughput, "requests/s"), unit(m.OutputTokenThroughput, "output tokens/s"))
+	percentile := func(name, member string, v *float64) string {
+		if slices.Contains(m.Unsupported, member) {
+			return labelled(name+" ", v, "* ms")
+		}
+		return labelled(name+" ", v, " ms")
+	}
 	out := []field{
 		{"Requests", requests},
 		{"Throughput", rate},
-		{"TTFT", join(", ", labelled("p50 ", m.TTFTP50, " ms"), labelled("p99 ", m.TTFTP99, " ms"))},
-		{"ITL", join(", ", labelled("avg ", m.ITLAvg, " ms"), labelled("p99 ", m.ITLP99, " ms"))},
-		{"Latency", join(", ", labelled("p50 ", m.LatencyP50, " ms"), labelled("p99 ", m.LatencyP99, " ms"))},
-		{"Goodput", unit(m.Goodput, "requests/s")},
+		{"TTFT", join(", ", percentile("p50", "time_to_first_token_p50_ms", m.TTFTP50), percentile("p99", "time_to_first_token_p99_ms", m.TTFTP99))},
+		{"ITL", join(", ", labelled("avg ", m.ITLAvg, " ms"), percentile("p99", "inter_token_latency_p99_ms", m.ITLP99))},
+		{"Latency", join(", ", percentile("p50", "request_latency_p50_ms", m.LatencyP50), percentile("p99", "request_latency_p99_ms", m.LatencyP99))},
 	}
+	if len(m.Unsupported) > 0 {
+		out = append(out, field{"", "* too few independent requests"})
+	}
+	out = append(out, field{"Goodput", unit(m.Goodput, "requests/s")})
 	for i := range m.SLOs {
 		out = append(out, field{"Objective", m.SLOs[i].Line()})
 	}

@@ -80,7 +80,7 @@ func TestSaturationInWords(t *testing.T) {
 		"all served": {1, "type: constant, rate: 20, requests: 100", "server",
 			"asked 20/s, served 2/s, the queue grew to 91: the server is saturated; percentiles are lower bounds (latencies grow for as long as the load lasts)", "saturated"},
 		"a burst": {4, "type: constant, rate: 1000, requests: 100", "server",
-			"asked 1000/s, served 8/s, the queue grew to 100: the server is saturated; percentiles are lower bounds (latencies grow for as long as the load lasts)", "saturated"},
+			"asked 1,000/s, served 8/s, the queue grew to 100: the server is saturated; percentiles are lower bounds (latencies grow for as long as the load lasts)", "saturated"},
 		"slightly too much": {4, "type: constant, rate: 10, requests: 600", "server",
 			"asked 10/s, served 7.96/s, the queue grew to 124: the server is saturated; percentiles are lower bounds (latencies grow for as long as the load lasts)", "saturated"},
 		"concurrency limit": {100, "type: constant, rate: 20, concurrency: 1, duration: 14.97, gracePeriod: 5", "concurrency",

@@ -86,40 +86,53 @@ func starred(values []float64, q float64) (star bool, size, effective float64) {
 func (o *observed) latencyLines() []string {
 	tags := []struct{ tag, label string }{{"time_to_first_token", "TTFT ms"}, {"inter_token_latency", "ITL ms"}, {"request_latency", "Latency ms"}}
 	var rows []string
-	var doubtful []float64
-	row := func(tag, label string) bool {
+	var stars int
+	var least, of float64 // independent requests of the percentile that has the fewest, of all
+	alike := ""           // its name
+	row := func(tag, label, name string) {
 		values := o.values[tag]
 		if len(values) == 0 {
-			return false
+			return
 		}
 		sorted := slices.Sorted(slices.Values(values))
-		cells, any := "", false
+		cells := ""
 		for _, q := range []float64{0.5, 0.9, 0.99} {
 			text := export.Figure(stat.Quantile(sorted, q))
-			if star, _, _ := starred(values, q); star {
-				text, any = text+"*", true
+			if star, size, _ := starred(values, q); star {
+				text, stars = text+"*", stars+1
+				n := float64(len(values))
+				if n >= 100 && size < n/2 && (alike == "" || size < least) {
+					alike, least, of = fmt.Sprintf("%s p%.0f", name, 100*q), size, n
+				}
 			}
 			cells += fmt.Sprintf("%12s", text)
 		}
 		over := max(0, len(label)+1-12)
 		rows = append(rows, fmt.Sprintf("%-*s%s", 12+over, label, cells[over:]))
-		return any
 	}
 	waited := slices.ContainsFunc(o.values["schedule_lag"], func(v float64) bool { return v > 0 })
 	for _, m := range tags {
-		if row(m.tag, m.label) {
-			doubtful = o.values[m.tag]
-		}
+		name := strings.TrimSuffix(m.label, " ms")
+		row(m.tag, m.label, name)
 		if o.open && waited && m.tag != "inter_token_latency" {
-			row("corrected_"+m.tag, "from due time")
+			row("corrected_"+m.tag, "from due time", name+" from due time")
 		}
 	}
 	head := fmt.Sprintf("%12s%12s%12s%12s", "", "p50", "p90", "p99")
-	if doubtful != nil {
+	if stars > 0 {
 		head += "  (* too few independent requests)"
-		if _, _, effective := starred(doubtful, 0.5); len(doubtful) >= 100 && effective < float64(len(doubtful))/2 {
-			rows = append(rows, o.lineOf("", fmt.Sprintf("* consecutive requests are alike: %d are worth %d independent ones; a longer run has more", len(doubtful), int(effective)))...)
+	}
+	if alike != "" {
+		text := fmt.Sprintf("* consecutive requests are alike: for %s, %.0f are worth %d independent ", alike, of, int(max(1, least)))
+		if least < 2 {
+			text += "one"
+		} else {
+			text += "ones"
 		}
+		if o.report.Saturation == nil || !o.report.Saturation.Saturated {
+			text += "; a longer run has more"
+		}
+		rows = append(rows, o.lineOf("", text)...)
 	}
 	return append([]string{head}, rows...)
 }

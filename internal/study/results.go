@@ -95,6 +95,9 @@ func metricsOf(results metric.Results) []cell.Metric {
 			if !ok || math.IsInf(v, 0) {
 				continue
 			}
+			if !m.Confidence.Supported(s) {
+				one.Unsupported = append(one.Unsupported, s.String())
+			}
 			one.Stats[s.String()] = v
 			if in, ok := m.Confidence.Interval(s); ok {
 				if one.Margins == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -61,5 +63,15 @@ func TestReadSamples(t *testing.T) {
 		if got := readSamples(t.TempDir(), names, []string{"request_latency"}); len(got) != 0 {
 			t.Errorf("without records: %v", got)
 		}
+	}
+}
+
+// The percentiles that a run has too few requests for are named.
+func TestMetricsOfUnsupported(t *testing.T) {
+	r := metric.Result{Def: &catalogue.Def{Tag: "request_latency", Unit: "ms"}, Count: 30, Confidence: &metric.Confidence{Unsupported: []metric.Stat{metric.P95, metric.P99}}}
+	r.Set(metric.P50, 10)
+	r.Set(metric.P99, 20)
+	if got := metricsOf(metric.Results{r})[0].Unsupported; !slices.Equal(got, []string{"p99"}) {
+		t.Errorf("unsupported = %q, want p99 alone, the one that has a value", got)
 	}
 }

@@ -98,9 +98,11 @@ type Value struct {
 	Value *float64 `json:"value"` // null = the run has none, or it is infinite
 	// Interval is the 95 % confidence interval; null for statistics without one.
 	Interval *[2]float64 `json:"interval"`
-	Delta    *float64    `json:"delta"`         // value minus that of the baseline; null for the baseline
-	Percent  *float64    `json:"delta_percent"` // of the value of the baseline; null if that is 0
-	Verdict  *Verdict    `json:"verdict" enums:"better,worse,different,overlap,equal,unknown"`
+	// Unsupported means that the run has too few independent requests for this percentile.
+	Unsupported bool     `json:"unsupported,omitempty"`
+	Delta       *float64 `json:"delta"`         // value minus that of the baseline; null for the baseline
+	Percent     *float64 `json:"delta_percent"` // of the value of the baseline; null if that is 0
+	Verdict     *Verdict `json:"verdict" enums:"better,worse,different,overlap,equal,unknown"`
 }
 
 // Verdict is what a difference from the baseline means.
@@ -282,6 +284,7 @@ func valueOf(in *Input, tag string, s metric.Stat) Value {
 	}
 	if v, ok := m.Get(s); ok {
 		out.Value = finite(v)
+		out.Unsupported = !m.Confidence.Supported(s)
 	}
 	if interval, ok := m.Confidence.Interval(s); ok && out.Value != nil {
 		out.Interval = &[2]float64{interval.Low, interval.High}

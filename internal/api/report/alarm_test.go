@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -32,17 +33,17 @@ func TestAlarm(t *testing.T) {
 		{"none", nil, nil},
 		{"one number", []verdict.Reason{gap}, []alert{{
 			"Do not use inter_chunk_latency: the load generator distorted it.",
-			[]string{"inter_chunk_latency off by up to 7.6 ms in 95 % of gaps (limit 1.0 ms)" + because, helps},
+			[]string{"inter_chunk_latency off by at most 7.6 ms for 95 % of gaps (limit 1.0 ms)" + because, helps},
 		}}},
 		{"two levels", []verdict.Reason{first, latency, gap}, []alert{
 			{"Do not use time_to_first_token and inter_chunk_latency: the load generator distorted them.", []string{
-				"time_to_first_token off by up to 39 ms in 95 % of requests (limit 1.0 ms), inter_chunk_latency off by up to 7.6 ms in 95 % of gaps (limit 1.0 ms)" + because, helps,
+				"time_to_first_token off by at most 39 ms for 95 % of requests (limit 1.0 ms), inter_chunk_latency off by at most 7.6 ms for 95 % of gaps (limit 1.0 ms)" + because, helps,
 			}},
-			{"The load generator may have distorted request_latency.", []string{"request_latency possibly off by up to 4.0 ms in 95 % of requests (limit 1.0 ms)" + because, helps}},
+			{"The load generator may have distorted request_latency.", []string{"request_latency possibly off, by at most 4.0 ms for 95 % of requests (limit 1.0 ms)" + because, helps}},
 		}},
 		{"all", []verdict.Reason{first, wrong, gap, low}, []alert{{"Do not use these numbers: the load generator distorted them.", []string{
-			"time_to_first_token off by up to 39 ms in 95 % of requests (limit 1.0 ms), request_latency off by up to 400 ms in 95 % of requests (limit 1.0 ms), " +
-				"inter_chunk_latency off by up to 7.6 ms in 95 % of gaps (limit 1.0 ms)" + because,
+			"time_to_first_token off by at most 39 ms for 95 % of requests (limit 1.0 ms), request_latency off by at most 400 ms for 95 % of requests (limit 1.0 ms), " +
+				"inter_chunk_latency off by at most 7.6 ms for 95 % of gaps (limit 1.0 ms)" + because,
 			"throughput up to 40 % low: it fell behind", helps,
 		}}}},
 	} {
@@ -54,5 +55,26 @@ func TestAlarm(t *testing.T) {
 				t.Errorf("alerts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A number that is neither in the report nor decides the verdict is no alarm.
+func TestShown(t *testing.T) {
+	gap := verdict.Reason{Level: verdict.Invalid, Concerns: []string{"inter_chunk_latency"}, Unreported: true}
+	first := verdict.Reason{Level: verdict.Invalid, Concerns: []string{"time_to_first_token"}}
+	all := []verdict.Reason{first, gap}
+	second := &compare.Comparison{Metrics: []compare.Metric{{Tag: "time_to_second_token"}}}
+	for _, tt := range []struct {
+		name    string
+		content content
+		want    []verdict.Reason
+	}{
+		{"not in the report", content{comparison: &compare.Comparison{}}, []verdict.Reason{first}},
+		{"a metric of the report depends on it", content{comparison: second}, all},
+		{"that metric is withheld", content{comparison: second, withheld: map[string]verdict.Withheld{"time_to_second_token": {Reason: "few events"}}}, []verdict.Reason{first}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.content.shown(all)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }

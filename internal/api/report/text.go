@@ -59,7 +59,7 @@ func (c *content) text() *text {
 	}
 	r := &c.runs[0]
 	t := &text{Title: title(r), Facts: []string{facts(r), outcome(r)}, Origin: fmt.Sprintf("aiperfd %s, run %s, seed %d", r.Version, r.ID, r.RandomSeed)}
-	t.alarm(r, "", reasons(r))
+	t.alarm(r, "", c.shown(reasons(r)))
 	if !c.asOf.IsZero() {
 		t.Alerts = append(t.Alerts, alert{Title: "The run had not ended at " + c.asOf.Format(time.RFC3339) + "."})
 	}
@@ -114,6 +114,23 @@ func (t *text) alarm(r *wire.Run, prefix string, reasons []verdict.Reason) {
 	if r.Error != nil {
 		t.Alerts = append(t.Alerts, alert{Title: prefix + "The run failed (" + string(r.Error.Code) + ").", Lines: []string{r.Error.Message}})
 	}
+}
+
+// latencyTags are the metrics whose distributions a report shows.
+func latencyTags() []string {
+	return []string{
+		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency", "output_token_throughput_per_user",
+		"session_latency", "input_sequence_length", "output_sequence_length",
+	}
+}
+
+// shown returns the reasons that decide the verdict or concern a number of the report.
+func (c *content) shown(reasons []verdict.Reason) []verdict.Reason {
+	return slices.DeleteFunc(slices.Clone(reasons), func(x verdict.Reason) bool {
+		return x.Unreported && !slices.ContainsFunc(latencyTags(), func(tag string) bool {
+			return find(c.comparison, tag) != nil && c.withheld[tag].Reason == "" && verdict.Affects([]verdict.Reason{x}, tag) != nil
+		})
+	})
 }
 
 // reasons returns the reasons of the client's verdict on a run.
@@ -240,11 +257,7 @@ func join(parts []string) string {
 // latencies returns the distributions that matter most.
 func (c *content) latencies() table {
 	t := table{Title: "Latency", Header: []string{"Metric", "Unit", "avg", "p50", "p90", "p99"}, Left: 2}
-	tags := []string{
-		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency", "output_token_throughput_per_user",
-		"session_latency", "input_sequence_length", "output_sequence_length",
-	}
-	for _, tag := range tags {
+	for _, tag := range latencyTags() {
 		m := find(c.comparison, tag)
 		if m == nil {
 			continue

@@ -68,9 +68,10 @@ func (v *view) alerts() []string {
 		}
 	}
 	if r := v.snapshot.Run; r != nil && r.Client != nil {
-		for i, text := range verdict.Brief(r.Client.Reasons) {
+		reasons := verdict.Decisive(r.Client.Reasons) // others concern numbers of files
+		for i, text := range verdict.Brief(reasons) {
 			look := caution
-			if reason := &r.Client.Reasons[i]; reason.Level == verdict.Invalid && shown(reason) {
+			if reason := &reasons[i]; reason.Level == verdict.Invalid && shown(reason) {
 				look = alarm
 			}
 			add(look, "client: %s", text)
@@ -184,6 +185,7 @@ func (v *view) phase(p *wire.Phase) string {
 		done = share(*p.Percent, 100)
 	}
 	ended := p.Completed + p.Cancelled
+	state := p.State
 	text := fmt.Sprintf("%d requests", ended)
 	if p.ExpectedRequests != nil {
 		text = fmt.Sprintf("%d/%d requests", ended, *p.ExpectedRequests)
@@ -195,16 +197,24 @@ func (v *view) phase(p *wire.Phase) string {
 		}
 		took := time.Duration(end - *p.StartNS)
 		text += "  " + terminal.Clock(took)
-		if p.ExpectedDuration != nil && took <= seconds(*p.ExpectedDuration) { // the last responses take longer
+		switch {
+		case p.ExpectedDuration == nil:
+		case took <= seconds(*p.ExpectedDuration):
 			text += " of " + terminal.Clock(seconds(*p.ExpectedDuration))
+		case state == "running": // arrivals that were due in time wait for slots, or the last responses take longer
+			state = "draining"
 		}
 	}
-	switch p.State {
+	switch state {
 	case "running", "complete":
 	case "draining":
-		text += fmt.Sprintf("  draining, %d in flight", p.InFlight)
+		text += "  draining"
+		if p.State == "running" && p.Arrivals != nil && p.Arrivals.Waiting > 0 {
+			text += fmt.Sprintf(", %d waiting", p.Arrivals.Waiting)
+		}
+		text += fmt.Sprintf(", %d in flight", p.InFlight)
 	default:
-		text += "  " + p.State
+		text += "  " + state
 	}
 	return v.bar(p.PhaseName, done, text)
 }

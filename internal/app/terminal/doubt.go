@@ -89,13 +89,14 @@ func collect(list []finding, variation string, d *cell.Doubt) []finding {
 // note is the sentence of a finding.
 func (f *finding) note(effect int) string {
 	const most = 3
-	where := strings.Join(f.variations[:min(most, len(f.variations))], "; ")
+	names := slices.Clone(f.variations[:min(most, len(f.variations))])
 	if more := len(f.variations) - most; more > 0 {
-		where += fmt.Sprintf("; and %d more", more)
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
+	where := enumerate(names)
 	worst := ""
 	if f.runs > 1 {
-		worst = "at worst "
+		worst = "in the worst run "
 	}
 	text := fmt.Sprintf("%s%s (%s)", worst, f.worst.Off, f.worst.Cause)
 	switch effect {
@@ -105,4 +106,17 @@ func (f *finding) note(effect int) string {
 		return fmt.Sprintf("%s: %s excluded at %s: %s.", f.number, Plural(int64(f.runs), "run"), where, text)
 	}
 	return fmt.Sprintf("%s at %s: %s.", f.number, where, text)
+}
+
+// enumerate joins names: "a", "a and b", "a, b and c"; with semicolons if names have commas.
+func enumerate(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	comma, and := ", ", " and "
+	if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, ",") }) {
+		comma, and = "; ", "; and "
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], comma) + and + names[last]
 }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
@@ -23,8 +25,7 @@ func (p *Progress) Print(line string) {
 		p.Log.Info().Msg(line)
 		return
 	}
-	v := view{Progress: p}
-	_, _ = p.Screen.Write([]byte(export.Fit(line, v.columns()) + "\n")) // the run does not fail because its terminal is gone
+	_, _ = p.Screen.Write([]byte(export.Printable(line) + "\n")) // the run does not fail because its terminal is gone
 }
 
 // column is a column of the table of variations: a statistic.
@@ -33,9 +34,11 @@ type column struct {
 	weight           int // the column with the largest weight is omitted first if the table is too wide
 }
 
-func studyColumns() []column {
-	return []column{
-		{"req/s", "request_throughput", "avg", 1},
+// studyColumns returns the columns of a study: those of every table, and the statistics that
+// decide in this one, which have priority.
+func studyColumns(s *config.Study) []column {
+	out := []column{
+		{"req/s", "request_throughput", "avg", 0},
 		{"out tok/s", "output_token_throughput", "avg", 4},
 		{"TTFT p50 ms", "time_to_first_token", "p50", 5},
 		{"TTFT p99 ms", "time_to_first_token", "p99", 3},
@@ -44,10 +47,55 @@ func studyColumns() []column {
 		{"latency p99 ms", "request_latency", "p99", 2},
 		{"goodput/s", "goodput", "avg", 7},
 	}
+	for _, d := range deciding(s) {
+		i := slices.IndexFunc(out, func(c column) bool { return c.tag == d.tag && c.stat == d.stat })
+		if i < 0 {
+			out = append(out, d)
+			continue
+		}
+		out[i].weight = min(out[i].weight, d.weight)
+	}
+	return out
 }
 
-// CellLine returns the line of a cell that has ended.
-func CellLine(parent, child *run.Run, t *cell.Trial) string {
+// deciding returns the statistics that the limits of a study, or of its search, are about.
+func deciding(s *config.Study) []column {
+	var filters []sweep.Filter
+	if s.Sweep != nil {
+		filters = slices.Clone(s.Sweep.SLAFilters)
+	}
+	if s.Search != nil {
+		for _, tier := range s.Search.Options.Tiers {
+			filters = append(filters, tier.Filters...)
+		}
+	}
+	var out []column
+	for _, f := range filters {
+		if slices.ContainsFunc(out, func(c column) bool { return c.tag == f.MetricTag && c.stat == f.Stat }) {
+			continue
+		}
+		c := column{title: f.MetricTag + " " + f.Stat, tag: f.MetricTag, stat: f.Stat, weight: 1}
+		if def, ok := catalogue.Lookup(f.MetricTag); ok {
+			c.title = strings.TrimSpace(shortName(def) + " " + f.Stat + " " + def.Unit)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// shortName is the name of a metric in the heading of a column.
+func shortName(def *catalogue.Def) string {
+	switch def.Tag {
+	case "time_to_first_token", "inter_token_latency":
+		return def.Short
+	case "request_latency":
+		return "latency"
+	}
+	return strings.ReplaceAll(def.Tag, "_", " ")
+}
+
+// CellLine returns the line of a cell of a study that has ended.
+func CellLine(s *config.Study, parent, child *run.Run, t *cell.Trial) string {
 	counted := fmt.Sprintf("[%d/%d] ", parent.Study.Done, parent.Study.Total)
 	if parent.Study.Type == sweep.Adaptive { // its results decide how many there are
 		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
@@ -63,7 +111,12 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 	}
 	shown := []column{
 		{"req/s", "request_throughput", "avg", 0}, {"tok/s", "output_token_throughput", "avg", 0},
-		{"TTFT p99", "time_to_first_token", "p99", 0}, {"latency p99", "request_latency", "p99", 0},
+		{"TTFT p99 ms", "time_to_first_token", "p99", 0}, {"latency p99 ms", "request_latency", "p99", 0},
+	}
+	for _, d := range deciding(s) {
+		if !slices.ContainsFunc(shown, func(c column) bool { return c.tag == d.tag && c.stat == d.stat }) {
+			shown = append(shown, d)
+		}
 	}
 	var worst *cell.Doubt
 	for _, c := range shown {
@@ -71,12 +124,15 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 			worst = m.Doubt
 		}
 		v, ok := t.Stat(c.tag, c.stat)
+		name, milliseconds := strings.CutSuffix(c.title, " ms")
 		switch {
 		case !ok:
+		case milliseconds:
+			line += "  " + name + " " + export.Figure(v) + " ms"
 		case strings.HasSuffix(c.title, "/s"):
 			line += "  " + export.Figure(v) + " " + c.title
 		default:
-			line += "  " + c.title + " " + export.Figure(v) + " ms"
+			line += "  " + c.title + " " + export.Figure(v)
 		}
 	}
 	if worst != nil {
@@ -99,7 +155,10 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 		o.Width = 80
 	}
 	cells, best := r.Rows(), r.Compare()
-	columns, rows := studyRows(cells, &best, o)
+	if r.Study.Sweep == nil {
+		best.Pareto = nil // a row has none to be compared with
+	}
+	columns, rows := studyRows(r.Study, cells, &best, o)
 	var out strings.Builder
 	out.WriteByte('\n')
 	for i, row := range rows {
@@ -118,8 +177,8 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 }
 
 // studyRows returns the columns that fit, and the lines of the table, the heading first.
-func studyRows(cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) (columns []column, rows []string) {
-	for _, c := range studyColumns() {
+func studyRows(s *config.Study, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) (columns []column, rows []string) {
+	for _, c := range studyColumns(s) {
 		if slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil }) {
 			columns = append(columns, c)
 		}
@@ -183,16 +242,28 @@ func title(c *aggregate.Cell) string {
 	return export.Fit(text, most)
 }
 
-// figure returns an estimate with half the width of its interval, and a mark if the load
-// generator distorted it.
+// fewMark follows a percentile of too few independent requests.
+const fewMark = "*"
+
+// markedFigure returns the mean of an estimate, with a mark if the load generator distorted it
+// or a run has too few requests for it.
+func markedFigure(e *aggregate.Estimate) string {
+	text := export.Figure(e.Mean)
+	if e.Unsupported {
+		text += fewMark
+	}
+	if e.Invalid {
+		text += distortedMark
+	}
+	return text
+}
+
+// figure returns an estimate with its marks and half the width of its interval.
 func figure(e *aggregate.Estimate, s Style) string {
 	if e == nil {
 		return "-"
 	}
-	text := export.Figure(e.Mean)
-	if e.Invalid {
-		text += distortedMark
-	}
+	text := markedFigure(e)
 	if e.N < 2 {
 		return text
 	}
@@ -267,18 +338,21 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	}
 	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
 		e := cells[best.BestThroughput].Find(aggregate.ThroughputTag, aggregate.ThroughputStat)
-		add("Best throughput: %s (%s req/s)", title(&cells[best.BestThroughput]), export.Figure(e.Mean))
+		add("Best throughput%s: %s (%s req/s)", within(cells, best, best.BestThroughput), title(&cells[best.BestThroughput]), markedFigure(e))
 	}
 	if r.Study.Sweep != nil && best.BestLatency >= 0 {
 		e := cells[best.BestLatency].Find(best.LatencyTag, aggregate.LatencyStat)
-		name := map[string]string{"time_to_first_token": "TTFT", "request_latency": "latency"}[best.LatencyTag]
-		add("Best %s p99: %s (%s ms)", name, title(&cells[best.BestLatency]), export.Figure(e.Mean))
+		add("Best %s p99%s: %s (%s ms)", latencyName(best), within(cells, best, best.BestLatency), title(&cells[best.BestLatency]), markedFigure(e))
 	}
 	if r.Study.Sweep != nil {
 		notes = append(notes, postprocess.Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
 	}
 	if len(best.Pareto) > 0 && r.Study.Sweep != nil {
-		add("* Pareto set: no other variation has both more requests per second and a lower latency.")
+		limits := ""
+		if len(best.Infeasible) > 0 {
+			limits = " within the limits"
+		}
+		add("* Pareto set: no other variation%s, of those with valid numbers, has both more requests per second and a lower %s p99.", limits, latencyName(best))
 	}
 	if len(best.Infeasible) > 0 {
 		add("- %d of %d variations violate an SLA filter.", len(best.Infeasible), len(cells))
@@ -295,14 +369,17 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if failed := failures(cells); failed > 0 {
 		add("%s failed.", Plural(int64(failed), "run"))
 	}
+	if starred(cells, columns, best) {
+		add("%s after a percentile: a run has too few independent requests for it.", fewMark)
+	}
 	tags := r.Used()
 	for _, k := range columns {
 		tags = append(tags, k.tag)
 	}
 	notes = append(notes, doubtNotes(cells, tags)...)
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
-		add("± is half the width of the %s %% confidence interval over the runs%s.", export.Figure(100*r.Study.MultiRun.ConfidenceLevel), few(n))
-		if ratio := largestSpread(cells); ratio > 2 {
+		add("± is half the width of the %.4g %% confidence interval over the runs%s.", 100*r.Study.MultiRun.ConfidenceLevel, few(n))
+		if ratio := largestSpread(r.Study, cells); ratio > 2 {
 			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", export.Figure(ratio))
 		}
 	}
@@ -313,6 +390,38 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		}
 	}
 	return notes
+}
+
+// latencyName is the name of the latency by which variations are compared.
+func latencyName(best *aggregate.Comparison) string {
+	if best.LatencyTag == "time_to_first_token" {
+		return "TTFT"
+	}
+	return "latency"
+}
+
+// within says whether the best variation keeps the limits, if some do not.
+func within(cells []aggregate.Cell, best *aggregate.Comparison, i int) string {
+	switch {
+	case len(best.Infeasible) == 0:
+		return ""
+	case cells[i].Feasible():
+		return " within the limits"
+	}
+	return ", outside the limits"
+}
+
+// starred reports whether the table or the best latency has a percentile of too few requests.
+func starred(cells []aggregate.Cell, columns []column, best *aggregate.Comparison) bool {
+	columns = append(slices.Clip(columns), column{tag: best.LatencyTag, stat: aggregate.LatencyStat})
+	for i := range cells {
+		for _, c := range columns {
+			if e := cells[i].Find(c.tag, c.stat); e != nil && e.Unsupported {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // skipNotes says which variations were skipped, and why; one line per reason.
@@ -358,10 +467,10 @@ func few(n int) string {
 
 // largestSpread returns the largest ratio of the differences between runs and their own
 // intervals, over the statistics of the table.
-func largestSpread(cells []aggregate.Cell) float64 {
+func largestSpread(s *config.Study, cells []aggregate.Cell) float64 {
 	largest := 0.0
 	for i := range cells {
-		for _, c := range studyColumns() {
+		for _, c := range studyColumns(s) {
 			if e := cells[i].Find(c.tag, c.stat); e != nil {
 				if ratio, ok := e.Spread(); ok && !math.IsInf(ratio, 0) {
 					largest = max(largest, ratio)

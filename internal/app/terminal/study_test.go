@@ -22,7 +22,7 @@ import (
 // generator, then the metrics that it is about: "invalid request_throughput".
 func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 	metrics := []cell.Metric{
-		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
+		{Tag: "time_to_first_token", Unit: "ms", Stats: map[string]float64{"p50": first / 2, "p95": 0.9 * first, "p99": first}, Margins: map[string]float64{"p99": 0.1}},
 		{Tag: "request_latency", Unit: "ms", Stats: map[string]float64{"p50": latency / 2, "p99": latency}},
 		{Tag: "inter_token_latency", Unit: "ms", Stats: map[string]float64{"avg": 7.25}},
 		{Tag: "output_token_throughput", Unit: "tokens/sec", Stats: map[string]float64{"avg": 128 * rate}},
@@ -33,25 +33,30 @@ func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 	names := map[string]string{"time_to_first_token": "TTFT", "request_latency": "latency", "inter_chunk_latency": "inter_chunk_latency"}
 	for i := range metrics {
 		d := &cell.Doubt{
-			Invalid: level == "invalid", Number: names[metrics[i].Tag], Off: fmt.Sprintf("off by up to %d ms in 95 %% of requests", 10*n), Times: float64(n),
+			Invalid: level == "invalid", Number: names[metrics[i].Tag], Off: fmt.Sprintf("off by at most %d ms for 95 %% of requests", 10*n), Times: float64(n),
 			Cause: "short of CPU: other processes used 1.89 of the 2 cores", Remedy: "stop the other processes, or give the client a machine or cores of its own (taskset)",
 		}
 		if d.Number == "" {
 			d.Number, d.Off, d.Cause = "throughput", "up to 40 % low", "client fell behind: other processes used 1.89 of the 2 cores"
 		}
 		if level == "suspect" {
-			d.Off = "possibly " + d.Off
+			d.Off = strings.Replace("possibly "+d.Off, " off by", " off, by", 1)
 		}
 		if slices.Contains(strings.Fields(about), metrics[i].Tag) {
 			metrics[i].Doubt = d
 		}
+	}
+	if rate == 16.4 { // its requests are too few
+		metrics[0].Unsupported, metrics[1].Unsupported = []string{"p99"}, []string{"p99"}
 	}
 	return cell.Trial{RunID: fmt.Sprint(n), Label: fmt.Sprintf("run_%04d", n), Client: level, Metrics: metrics}
 }
 
 func studyReport() *studyexport.Report {
 	r := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{
-		Sweep:    &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}}},
+		Sweep: &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{
+			{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}, {MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 900},
+		}},
 		MultiRun: sweep.MultiRun{NumRuns: 3, ConfidenceLevel: 0.95},
 	}}
 	for i, trials := range [][]cell.Trial{
@@ -124,23 +129,54 @@ func TestCellLine(t *testing.T) {
 	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
 	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: cell.Variation{Label: "concurrency=4", Values: []cell.Assignment{{Path: "concurrency", Value: 4}}}}}
 	good, failed := cellTrial(2, 63, 24, 118, "invalid time_to_first_token"), cell.Trial{Failure: "not one request succeeded"}
+	// The statistic that a limit is about is in the line.
+	limited := &config.Study{Sweep: &sweep.Block{SLAFilters: []sweep.Filter{
+		{MetricTag: "time_to_first_token", Stat: "p50", Op: "lt", Threshold: 60}, {MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900},
+	}}}
 	for _, c := range []struct {
 		trial *cell.Trial
 		want  string
 	}{
-		{&good, "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms  (TTFT off by up to 20 ms in 95 % of requests)"},
+		{&good, "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms  TTFT p50 12.0 ms  (TTFT off by at most 20 ms for 95 % of requests)"},
 		{&failed, "[4/9] concurrency 4 (run 2)  FAILED: not one request succeeded"},
 	} {
-		if got := CellLine(parent, child, c.trial); got != c.want {
+		if got := CellLine(limited, parent, child, c.trial); got != c.want {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
 	}
 	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
-	if got, want := CellLine(search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
+	if got, want := CellLine(&config.Study{}, search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line of a search = %q, want %q", got, want)
 	}
 	child.Cell.Variation = cell.Variation{Label: "base"}
-	if got, want := CellLine(parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
+	if got, want := CellLine(&config.Study{}, parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line = %q, want %q", got, want)
+	}
+}
+
+// A list of variations reads as a sentence.
+func TestEnumerate(t *testing.T) {
+	for want, names := range map[string][]string{
+		"concurrency 1":                                  {"concurrency 1"},
+		"concurrency 1 and concurrency 2":                {"concurrency 1", "concurrency 2"},
+		"concurrency 1, concurrency 2 and 3 more":        {"concurrency 1", "concurrency 2", "3 more"},
+		"isl 8, concurrency 1; and isl 9, concurrency 1": {"isl 8, concurrency 1", "isl 9, concurrency 1"},
+	} {
+		if got := enumerate(names); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+}
+
+// A variation that is best although it breaks a limit is not shown as one that keeps it.
+func TestWithin(t *testing.T) {
+	r := studyReport()
+	r.Study.Sweep.SLAFilters = []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 1}}
+	var out strings.Builder
+	if err := StudyTable(&out, r, TableOptions{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "Best throughput, outside the limits: ") || strings.Contains(got, " within the limits: ") {
+		t.Errorf("no variation keeps the limit:\n%s", got)
 	}
 }

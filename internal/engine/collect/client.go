@@ -78,6 +78,8 @@ func (c *Client) Look(l *Look) {
 	asked := verdict.Asked{
 		Open: o.Phase.Open(), Limited: o.Phase.Prefill > 0, BacklogMax: l.Stats.BacklogMax,
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
+		CorrectedTTFT:    median(l.Metrics, "corrected_time_to_first_token"),
+		CorrectedLatency: median(l.Metrics, "corrected_request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked), Objectives: o.Objectives}
 	if o.Phase.Arrivals != nil && !o.Phase.PerSession {

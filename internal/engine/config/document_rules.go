@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/stat"
 )
 
 // documentRules checks that the sections of a document agree with each other.
@@ -206,10 +207,7 @@ func (c documentRules) warnShort() {
 		if *p.Requests >= few {
 			continue
 		}
-		requests, worth := "requests", "percentiles above p90 are unreliable"
-		if *p.Requests < 10 {
-			worth = "percentiles are not meaningful"
-		}
+		requests, worth := "requests", unreliable(*p.Requests)
 		if *p.Requests == 1 {
 			requests = "request"
 		}
@@ -226,4 +224,18 @@ func (c documentRules) warnShort() {
 		}
 		c.Warn(at, problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
+}
+
+// unreliable names the percentiles that so many requests are too few for.
+func unreliable(requests int64) string {
+	for _, percentile := range []int{50, 75, 90, 95} {
+		if stat.Supports(float64(requests), float64(percentile)/100) {
+			continue
+		}
+		if percentile == 50 {
+			return "percentiles are not meaningful"
+		}
+		return fmt.Sprintf("p%d and higher percentiles are unreliable", percentile)
+	}
+	return "p99 is unreliable"
 }

@@ -10,12 +10,14 @@ import (
 func TestShortRun(t *testing.T) {
 	tests := map[string]string{
 		"{requests: 100}":                 "",
-		"{requests: 99}":                  "only 99 requests: percentiles above p90 are unreliable",
-		"{requests: 10}":                  "only 10 requests: percentiles above p90 are unreliable",
+		"{requests: 99}":                  "only 99 requests: p95 and higher percentiles are unreliable",
+		"{requests: 10}":                  "only 10 requests: p75 and higher percentiles are unreliable",
+		"{requests: 20}":                  "only 20 requests: p90 and higher percentiles are unreliable",
+		"{requests: 49}":                  "only 49 requests: p90 and higher percentiles are unreliable",
 		"{requests: 9}":                   "only 9 requests: percentiles are not meaningful",
 		"{requests: 1}":                   "only 1 request: percentiles are not meaningful",
 		"{requests: 2, concurrency: 4}":   "only 2 requests: concurrency 4 is never reached, and percentiles are not meaningful",
-		"{requests: 50, concurrency: 64}": "only 50 requests: concurrency 64 is never reached, and percentiles above p90 are unreliable",
+		"{requests: 50, concurrency: 64}": "only 50 requests: concurrency 64 is never reached, and p95 and higher percentiles are unreliable",
 		"[{name: warm, kind: warmup, requests: 1}, {name: a, kind: profiling, requests: 2}]": "only 2 requests in phase a: percentiles are not meaningful",
 		"{duration: 5}":                             "",
 		"{requests: 200, concurrency: 20}":          "",

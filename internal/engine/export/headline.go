@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -193,16 +194,21 @@ func headlineName(d *catalogue.Def) string {
 // headlineStats are the columns of the small table.
 var headlineStats = [...]metric.Stat{metric.P50, metric.P90, metric.P99}
 
+// headlineLatencies are the metrics of the small table.
+func headlineLatencies() []string {
+	return []string{
+		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
+	}
+}
+
 // latencyCell is the width of a column of the small table.
 const latencyCell = 12
 
 // latencies prints a small table of the latencies of the endpoint type.
 func (p *page) latencies(r *Report) {
 	var rows []string
-	var doubtful *metric.Result
-	for _, tag := range []string{
-		"time_to_first_token", "lower_bound_time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "lower_bound_request_latency", "video_inference_time", "rtfx",
-	} {
+	var stars []star
+	for _, tag := range headlineLatencies() {
 		result := r.Results.Find(tag)
 		if result == nil || strings.HasPrefix(tag, "lower_bound_") && !r.Results.Truncated() {
 			continue
@@ -214,12 +220,11 @@ func (p *page) latencies(r *Report) {
 		withheld := r.Stream != nil && r.Stream.Withheld[tag].Reason != ""
 		row, starred := p.latencyRow(label, result, withheld)
 		rows = append(rows, row...)
-		if starred {
-			doubtful = result
-		}
+		stars = append(stars, starsOf(headlineName(result.Def), result, starred)...)
 		if due := r.Results.Find("corrected_" + tag); due != nil && r.waited() {
-			row, _ = p.latencyRow("from due time", due, withheld)
+			row, starred = p.latencyRow("from due time", due, withheld)
 			rows = append(rows, row...)
+			stars = append(stars, starsOf(headlineName(result.Def)+" from due time", due, starred)...)
 		}
 	}
 	if len(rows) == 0 {
@@ -229,7 +234,7 @@ func (p *page) latencies(r *Report) {
 	for _, stat := range headlineStats {
 		head += fmt.Sprintf("%*s", latencyCell, stat)
 	}
-	if doubtful != nil {
+	if len(stars) > 0 {
 		const long, short = "  (* too few independent requests)", "  (* too few)"
 		if len(head)+len(long) <= p.width {
 			head += long
@@ -241,14 +246,32 @@ func (p *page) latencies(r *Report) {
 	for _, row := range rows {
 		p.line(row)
 	}
-	if doubtful != nil {
-		p.alike(doubtful)
-	}
+	p.alike(r, stars)
 }
 
-// latencyRow returns a row of the small table, and whether it has a star; none if the metric
-// has none of the statistics.
-func (p *page) latencyRow(label string, m *metric.Result, withheld bool) (row []string, starred bool) {
+// star is a percentile of the small table that has too few independent requests.
+type star struct {
+	name        string // of the percentile
+	count       int64  // of requests
+	independent float64
+}
+
+// starsOf returns the stars of a row.
+func starsOf(label string, m *metric.Result, of []metric.Stat) []star {
+	var out []star
+	for _, stat := range of {
+		s := star{fmt.Sprintf("%s %s", label, stat), m.Count, m.Confidence.Effective}
+		if p := m.Confidence.Plausible(stat); p != nil {
+			s.independent = p.Effective
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// latencyRow returns a row of the small table, and which percentiles have a star; none if the
+// metric has none of the statistics.
+func (p *page) latencyRow(label string, m *metric.Result, withheld bool) (row []string, starred []metric.Stat) {
 	cells, empty := "", true
 	for _, stat := range headlineStats {
 		text := p.sign("–", "-")
@@ -256,28 +279,40 @@ func (p *page) latencyRow(label string, m *metric.Result, withheld bool) (row []
 			empty = false
 			text = Figure(v)
 			if !m.Confidence.Supported(stat) {
-				text, starred = text+"*", true
+				text, starred = text+"*", append(starred, stat)
 			}
 		}
 		if withheld {
-			text = "withheld"
+			text, starred = "withheld", nil
 		}
 		cells += fmt.Sprintf("%*s", latencyCell, text)
 	}
 	if empty {
-		return nil, false
+		return nil, nil
 	}
 	over := min(max(0, len(label)+1-headlineIndent), latencyCell/2) // of the first cell, which is not full
 	return []string{p.paint(bold, fmt.Sprintf("%-*s", headlineIndent+over, label)) + cells[over:]}, starred
 }
 
-// alike says what a large sample of requests that are alike is worth.
-func (p *page) alike(m *metric.Result) {
+// alike says of the percentile with the fewest independent requests what a large sample of
+// requests that are alike is worth.
+func (p *page) alike(r *Report, stars []star) {
 	const many, half = 100, 0.5
-	if n := float64(m.Count); m.Count >= many && m.Confidence.Effective < half*n {
-		p.entry("", "", fmt.Sprintf("* consecutive requests are alike: %s are worth %s independent ones; a longer run has more",
-			whole(m.Count), whole(int64(max(1, m.Confidence.Effective)))), 0)
+	stars = slices.DeleteFunc(stars, func(s star) bool { return s.count < many || s.independent >= half*float64(s.count) })
+	if len(stars) == 0 {
+		return
 	}
+	least := slices.MinFunc(stars, func(a, b star) int { return cmp.Compare(a.independent, b.independent) })
+	text := fmt.Sprintf("* consecutive requests are alike: for %s, %s are worth %s", least.name, whole(least.count), whole(int64(max(1, least.independent))))
+	if least.independent < 2 {
+		text += " independent one"
+	} else {
+		text += " independent ones"
+	}
+	if r.Saturation == nil || !r.Saturation.Saturated { // the queue grows for as long as the run lasts
+		text += "; a longer run has more"
+	}
+	p.entry("", "", text, 0)
 }
 
 // waited reports whether arrivals of an open loop waited for a slot, so that latencies from
@@ -363,14 +398,14 @@ func (p *page) clientReport(r *Report) {
 	if c == nil {
 		return
 	}
-	s, text, most := verdictStyle(c.Verdict), c.Line(), 1
+	s, text := verdictStyle(c.Verdict), c.Line()
 	if c.Verdict == verdict.OK {
 		s = green
 	}
 	if advice := c.Advice(); advice != "" {
-		text, most = advice, 3
+		text = advice // whole: it ends with the remedy
 	}
-	p.entry(s, "Client", text, most)
+	p.entry(s, "Client", text, 0)
 	if c.Certificate != nil {
 		p.entry("", "Certified", c.Certificate.Line(), 0)
 	}
@@ -381,7 +416,7 @@ func (p *page) clientReport(r *Report) {
 // that repeat other lines of the headline are omitted.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Warnings), func(n bench.Warning) bool {
-		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
+		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors" || r.onlyWithholds(n)
 	})
 	switch {
 	case r.Cancelled:
@@ -410,6 +445,22 @@ func (p *page) warnings(r *Report, room int) {
 	}
 }
 
+// onlyWithholds reports whether a warning is about the pieces in which streams arrived, and no
+// metric that they make meaningless is in the headline or has an objective.
+func (r *Report) onlyWithholds(n bench.Warning) bool {
+	if r.Stream == nil || n.Code != "stream-"+string(verdict.Batched) && n.Code != "stream-"+string(verdict.Coalesced) {
+		return false
+	}
+	for tag := range r.Stream.Withheld {
+		_, good := r.SLOs.Requests[tag]
+		judged := slices.ContainsFunc(r.SLOs.Run, func(o slo.Result) bool { return o.Metric == tag })
+		if good || judged || slices.Contains(headlineLatencies(), tag) {
+			return false
+		}
+	}
+	return true
+}
+
 // Codes of warnings that are red; the headline makes the last two itself.
 const (
 	cutCode        = "cut-by-grace" // made by the engine
@@ -426,12 +477,16 @@ var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-built
 // remarkRank is the rank of remarks: they come last.
 const remarkRank = len(noteOrder) + 1
 
+// Remark reports whether a warning does not affect results: people read Note in place of
+// Warning.
+func Remark(code string) bool { return slices.Contains(remarks[:], code) }
+
 // noteRank orders notes; those that are in neither list are equal.
 func noteRank(n bench.Warning) int {
 	if i := slices.Index(noteOrder[:], n.Code); i >= 0 {
 		return i
 	}
-	if slices.Contains(remarks[:], n.Code) {
+	if Remark(n.Code) {
 		return remarkRank
 	}
 	return len(noteOrder)

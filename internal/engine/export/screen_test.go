@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -180,11 +181,23 @@ func TestFewIndependent(t *testing.T) {
 	m.Count = 20000
 	m.Confidence = confidence(t, `{"effective_sample_size":43.4,"intervals":{},"unsupported":["p90","p99"]}`)
 	text := headlineOf(t, r, ConsoleOptions{Width: 140})
-	for _, want := range []string{"  (* too few independent requests)\n", "* consecutive requests are alike: 20,000 are worth 43 independent ones; a longer run has more\n"} {
+	for _, want := range []string{"  (* too few independent requests)\n", "* consecutive requests are alike: for Latency p90, 20,000 are worth 43 independent ones; a longer run has more\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q:\n%s", want, text)
 		}
 	}
+	// A longer run makes a queue longer, and the sentence names the metric that has the star.
+	r.Saturation = &verdict.Saturation{Saturated: true}
+	r.Phases = []PhaseReport{{Stats: bench.PhaseStats{Kind: bench.Profiling, Arrivals: bench.Arrivals{Waited: 7}}}}
+	r.Results = append(r.Results, result(t, "corrected_request_latency", 20000, percentiles(7100)))
+	m = r.Results.Find("request_latency")
+	due := r.Results.Find("corrected_request_latency")
+	m.Confidence, due.Confidence = nil, m.Confidence
+	want := "* consecutive requests are alike: for Latency from due time p90, 20,000 are worth 43 independent ones\n"
+	if text = headlineOf(t, r, ConsoleOptions{Width: 140}); !strings.Contains(text, want) || !strings.Contains(text, "(* too few") {
+		t.Errorf("there is no %q:\n%s", want, text)
+	}
+	r.Phases, m.Count = nil, 20000
 	m.Confidence = confidence(t, `{"effective_sample_size":19000,"intervals":{},"unsupported":["p99"]}`)
 	if text = headlineOf(t, r, ConsoleOptions{}); strings.Contains(text, "alike") {
 		t.Errorf("they are not alike:\n%s", text)
@@ -197,5 +210,51 @@ func TestColdCache(t *testing.T) {
 	r.Results = append(r.Results, result(t, "unique_prompt_ratio", 0, scalar(1)), result(t, "repeated_input_pct", 0, scalar(0)))
 	if text := headlineOf(t, r, ConsoleOptions{}); strings.Contains(text, "Cache") {
 		t.Errorf("a cold cache:\n%s", text)
+	}
+}
+
+// TestClientWhole: the verdict is not cut before its remedy.
+func TestClientWhole(t *testing.T) {
+	r := vectorsReport(t)
+	r.Client = &verdict.Report{Verdict: verdict.Invalid, Reasons: []verdict.Reason{
+		{
+			Code: "tick-lag", Level: verdict.Invalid, Value: 39, Limit: 1, Unit: "ms", Percentile: 99, Concerns: []string{"request_latency"}, Cause: "short of CPU",
+			Source: "other processes used 1.89 of the 2 cores", Remedy: "stop the other processes, or give the client a machine or cores of its own (taskset)",
+		},
+		{Code: "concurrency-not-delivered", Level: verdict.Invalid, Value: 0.4, Limit: 0.01, Unit: "ratio", Concerns: []string{"throughput"}, Cause: "it fell behind", Source: "other processes used 1.89 of the 2 cores"},
+	}}
+	if text := headlineOf(t, r, ConsoleOptions{Width: 80}); !strings.Contains(strings.Join(strings.Fields(text), " "), "cores of its own (taskset)") {
+		t.Errorf("the remedy is cut:\n%s", text)
+	}
+	r.Client = &verdict.Report{
+		Verdict: verdict.OK, CPU: &verdict.Processor{UsedCores: 0.04, AvailableCores: 2},
+		Bias: []verdict.Bias{{Metric: "request_latency", Judged: 0.59, Percentile: 99}},
+	}
+	if text := headlineOf(t, r, ConsoleOptions{Width: 60}); !strings.Contains(strings.Join(strings.Fields(text), " "), "CPU 0.04 of 2 cores") {
+		t.Errorf("the line is cut:\n%s", text)
+	}
+}
+
+// TestOnlyWithholds: a note on metrics that the headline lacks is in the full report alone.
+func TestOnlyWithholds(t *testing.T) {
+	const note = "1.15 events came in one read"
+	for name, c := range map[string]struct {
+		code, tag string
+		slos      SLOs
+		want      bool
+	}{
+		"not in the headline":     {"stream-coalesced", "inter_chunk_latency", SLOs{}, false},
+		"batched":                 {"stream-batched", "inter_chunk_latency", SLOs{}, false},
+		"it withholds a row":      {"stream-buffered", "inter_token_latency", SLOs{}, true},
+		"objective of requests":   {"stream-coalesced", "inter_chunk_latency", SLOs{Requests: map[string]float64{"inter_chunk_latency": 5}}, true},
+		"objective of the run":    {"stream-coalesced", "inter_chunk_latency", SLOs{Run: []slo.Result{{Metric: "inter_chunk_latency"}}}, true},
+		"another kind of warning": {"lengths", "inter_chunk_latency", SLOs{}, true},
+	} {
+		r := vectorsReport(t)
+		r.SLOs, r.Warnings = c.slos, []bench.Warning{{Code: c.code, Detail: note}}
+		r.Stream = &verdict.Stream{Withheld: map[string]verdict.Withheld{c.tag: {Reason: "x"}}}
+		if got := strings.Contains(headlineOf(t, r, ConsoleOptions{}), note); got != c.want {
+			t.Errorf("%s: in the headline = %v, want %v", name, got, c.want)
+		}
 	}
 }

@@ -94,7 +94,11 @@ func numbers(o *Observation) []number {
 			continue
 		}
 		// Both delays are the client's: until the request starts, and until it is written.
-		out = append(out, number{correctedPrefix + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
+		typical := l.CorrectedLatency
+		if n.tag == ttft.tag {
+			typical = l.CorrectedTTFT
+		}
+		out = append(out, number{correctedPrefix + n.tag, max(n.typical, typical), n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
 	}
 	return out
 }

@@ -111,7 +111,7 @@ func (r *Reason) share() string {
 	if r.Percentile == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" in %.0f %% of %s", r.Percentile, values(r.Concerns[0]))
+	return fmt.Sprintf(" for %.0f %% of %s", r.Percentile, values(r.Concerns[0]))
 }
 
 // bound is the error itself.
@@ -119,11 +119,11 @@ func (r *Reason) bound() string {
 	if r.Unit == "ratio" {
 		return "up to " + figure(100*r.Value) + " % low"
 	}
-	text := "off by up to " + figure(r.Value) + " ms"
+	text := "by at most " + figure(r.Value) + " ms"
 	if r.Level != Invalid {
-		text = "possibly " + text
+		return "possibly off, " + text
 	}
-	return text
+	return "off " + text
 }
 
 // values is what the values of a judged number are taken of.
@@ -194,7 +194,7 @@ func Why(reasons []Reason) string {
 }
 
 // Brief returns one text per reason, in their order: the number, its error and the kind of
-// cause, as in "TTFT off by up to 9 ms (short of CPU)".
+// cause, as in "TTFT off by at most 9 ms (short of CPU)".
 func Brief(reasons []Reason) []string {
 	var out []string
 	for i := range reasons {
@@ -248,8 +248,8 @@ func (r *Report) Advice() string {
 	return string(r.Verdict) + ": " + strings.Join(append(parts, remedies...), "; ")
 }
 
-// Short returns the number, its error and the cause in few words: "TTFT", "off by up to 9 ms
-// in 95 % of requests", "short of CPU: other processes used 1.89 of the 2 cores".
+// Short returns the number, its error and the cause in few words: "TTFT", "off by at most 9 ms
+// for 95 % of requests", "short of CPU: other processes used 1.89 of the 2 cores".
 func (r *Reason) Short() (number, off, cause string) {
 	cause = shortCause(r.Code)
 	if r.Source != "" {

@@ -129,6 +129,18 @@ func TestJudge(t *testing.T) {
 			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 0, 200*time.Microsecond, 0
 			o.Load.Schedule, o.Load.Send = lags(1500*time.Microsecond, 1000), lags(700*time.Microsecond, 1000)
 		}, "suspect schedule-lag=suspect(corrected_" + latency + ")"},
+		{"25 ms of seconds in a queue", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency = 40*msec, 60*msec
+			o.Load.CorrectedTTFT, o.Load.CorrectedLatency = 4413*msec, 4433*msec
+			o.Load.Schedule = lags(0, 900, 25*msec, 100)
+		}, "ok"},
+		{"25 ms of 40 ms without a queue", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency = 40*msec, 60*msec
+			o.Load.CorrectedTTFT, o.Load.CorrectedLatency = 41*msec, 61*msec
+			o.Load.Schedule = lags(0, 900, 25*msec, 100)
+		}, "invalid schedule-lag=invalid(" + sooner + ") schedule-lag=invalid(" + later + ")"},
 		{"the server sends all events at once", func(o *Observation) {
 			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
 			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 100*time.Microsecond, 200*time.Microsecond, time.Microsecond
@@ -202,10 +214,10 @@ func TestMessages(t *testing.T) {
 		want, remedy string
 	}{
 		"stamps": {func(o *Observation) { read(o); o.Self.Ticks = lags(0, 1900, 80*msec, 100) },
-			"time_to_first_token off by up to 80 ms in 99 % of requests (limit 10 ms), inter_chunk_latency off by up to 80 ms in 99 % of gaps (limit 1.0 ms): " + late + " (and 1 more)",
+			"time_to_first_token off by at most 80 ms for 99 % of requests (limit 10 ms), inter_chunk_latency off by at most 80 ms for 99 % of gaps (limit 1.0 ms): " + late + " (and 1 more)",
 			"more CPU for the client, a lower load, or several clients"},
 		"of thirty requests, p83 is judged": {func(o *Observation) { few(o, 30); o.Load.Send = lags(12*msec, 30); o.Load.Latency = 20 * msec },
-			"request_latency possibly off by up to 12 ms in 83 % of requests (limit 1.0 ms): requests were slow to send (socket writes)",
+			"request_latency possibly off, by at most 12 ms for 83 % of requests (limit 1.0 ms): requests were slow to send (socket writes)",
 			"move the client closer to the server, or send shorter prompts"},
 		"slots": {func(o *Observation) { o.Load.Lost, o.Load.Turnaround = 0.011, 80*msec },
 			"throughput up to 1.1 % low: concurrency was below target 1.1 % of the time because the load generator fell behind",
@@ -251,14 +263,14 @@ func TestSentences(t *testing.T) {
 	const late = ": the load generator was short of CPU: its timers fired late, and responses are timestamped when they are read"
 	const low = "throughput up to 2.0 % low: concurrency was below target 2.0 % of the time because the load generator fell behind"
 	if diff := cmp.Diff([]string{
-		"time_to_first_token off by up to 8.1 ms in 83 % of requests (limit 1.0 ms), inter_chunk_latency off by up to 8.0 ms in 99 % of gaps (limit 1.0 ms)" + late,
-		"request_latency possibly off by up to 8.1 ms in 83 % of requests (limit 5.0 ms)" + late, low,
+		"time_to_first_token off by at most 8.1 ms for 83 % of requests (limit 1.0 ms), inter_chunk_latency off by at most 8.0 ms for 99 % of gaps (limit 1.0 ms)" + late,
+		"request_latency possibly off, by at most 8.1 ms for 83 % of requests (limit 5.0 ms)" + late, low,
 	}, Sentences(r.Reasons)); diff != "" {
 		t.Errorf("sentences (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
-		"TTFT off by up to 8.1 ms (short of CPU)", "latency possibly off by up to 8.1 ms (short of CPU)",
-		"throughput up to 2.0 % low (client fell behind)", "inter_chunk_latency off by up to 8.0 ms (short of CPU)",
+		"TTFT off by at most 8.1 ms (short of CPU)", "latency possibly off, by at most 8.1 ms (short of CPU)",
+		"throughput up to 2.0 % low (client fell behind)", "inter_chunk_latency off by at most 8.0 ms (short of CPU)",
 	}, Brief(r.Reasons)); diff != "" {
 		t.Errorf("brief (-want +got):\n%s", diff)
 	}
@@ -427,7 +439,7 @@ func TestOverall(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	o := calm()
-	want := "ok: TTFT off by at most 0.05 ms in 99 % of requests; CPU 0.20 of 2 cores"
+	want := "ok: TTFT off by at most 0.05 ms for 99 % of requests; CPU 0.20 of 2 cores"
 	r := Judge(o)
 	if got := r.Line(); got != want || Why(r.Reasons) != "" {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -76,6 +76,9 @@ type Load struct {
 	// TTFT and Latency are medians, Gap is the mean time between two content events;
 	// 0 = unknown.
 	TTFT, Latency, Gap time.Duration
+	// CorrectedTTFT and CorrectedLatency are the medians from the due time: with a queue, much
+	// longer than those from the start. 0 = unknown.
+	CorrectedTTFT, CorrectedLatency time.Duration
 	// Kernel and Read count the responses by the source of their timestamps: the
 	// kernel, or this process after the read.
 	Kernel, Read int64

@@ -167,7 +167,7 @@ func (r *Report) Line() string {
 	i := slices.IndexFunc(r.Bias, func(b Bias) bool { return b.Metric == firstToken || b.Metric == requestLatency })
 	if i >= 0 && r.Bias[i].Percentile > 0 && Of(decisive, r.Bias[i].Metric) == OK {
 		b := &r.Bias[i]
-		facts = append(facts, fmt.Sprintf("%s off by at most %s ms in %.0f %% of %s", nameOf(b.Metric), figure(b.Judged), b.Percentile, values(b.Metric)))
+		facts = append(facts, fmt.Sprintf("%s off by at most %s ms for %.0f %% of %s", nameOf(b.Metric), figure(b.Judged), b.Percentile, values(b.Metric)))
 	}
 	if r.CPU != nil {
 		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))

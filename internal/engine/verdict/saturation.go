@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -148,9 +149,9 @@ func (s *Saturation) sentence() string {
 		served = *s.AchievedRate
 	}
 	if s.Dropped > 0 {
-		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %d requests were dropped", PerSecond(served), s.Dropped)
+		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %s requests were dropped", PerSecond(served), whole(s.Dropped))
 	}
-	text += fmt.Sprintf(", served %s, the queue grew to %d: ", PerSecond(served), s.BacklogMax)
+	text += fmt.Sprintf(", served %s, the queue grew to %s: ", PerSecond(served), whole(s.BacklogMax))
 	bounds := "percentiles are lower bounds"
 	if served == 0 {
 		return text + "the server finished no request"
@@ -173,15 +174,24 @@ func (s *Saturation) CutOff() string {
 	if s.Saturated || s.CutShare < cutShare || s.AchievedRate == nil {
 		return ""
 	}
-	return fmt.Sprintf("asked %s, served %s, the queue grew to %d: %s %% of the requests were cut off when the grace period ended, "+
+	return fmt.Sprintf("asked %s, served %s, the queue grew to %s: %s %% of the requests were cut off when the grace period ended, "+
 		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds",
-		PerSecond(s.AskedRate), PerSecond(*s.AchievedRate), s.BacklogMax, figure(100*s.CutShare))
+		PerSecond(s.AskedRate), PerSecond(*s.AchievedRate), whole(s.BacklogMax), figure(100*s.CutShare))
+}
+
+// whole formats a count with thousands separators.
+func whole(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // PerSecond formats a rate with at least three digits.
 func PerSecond(x float64) string {
 	if x >= 100 {
-		return fmt.Sprintf("%.0f/s", x)
+		return whole(int64(math.Round(x))) + "/s"
 	}
 	return fmt.Sprintf("%.3g/s", x)
 }

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,5 +216,17 @@ func TestSaturationLevels(t *testing.T) {
 		if got := Saturate(&Demand{Rate: rate, Smoothness: 1, Stats: &s, Tally: &y, Load: &l}); got.Saturated != tt.want {
 			t.Errorf("%v of load, levels off %v: %s; want saturated %v", tt.last, tt.ends, got.Message, tt.want)
 		}
+	}
+}
+
+// Large numbers have thousands separators.
+func TestWhole(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1270: "1,270", 1234567: "1,234,567"} {
+		if got := whole(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	if got := (&Saturation{Saturated: true, AskedRate: 1000, AchievedRate: new(999.6), BacklogMax: 1270}).sentence(); !strings.HasPrefix(got, "asked 1,000/s, served 1,000/s, the queue grew to 1,270: ") {
+		t.Errorf("sentence %q", got)
 	}
 }

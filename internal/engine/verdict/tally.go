@@ -144,13 +144,16 @@ type Asked struct {
 	Limited       bool          // requests with a slot may wait, since too many have no content yet
 	BacklogMax    int64         // arrivals that waited for a slot at the same time, at most
 	TTFT, Latency time.Duration // medians as they are reported; 0 = unknown
+	// CorrectedTTFT and CorrectedLatency are those from the due time.
+	CorrectedTTFT, CorrectedLatency time.Duration
 }
 
 // Load returns the part of an [Observation] that comes from the records.
 func (t *Tally) Load(a Asked) Load {
 	l := Load{
 		Open: a.Open, Capped: a.Limited || a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
-		TTFT: a.TTFT, Latency: a.Latency, Kernel: t.kernel, Read: t.read,
+		TTFT: a.TTFT, Latency: a.Latency, CorrectedTTFT: a.CorrectedTTFT, CorrectedLatency: a.CorrectedLatency,
+		Kernel: t.kernel, Read: t.read,
 		Merged: t.streams.sameRead, Gaps: t.streams.gaps, MergedFirst: t.streams.firstTogether, Streams: t.streams.streams,
 	}
 	if l.Capped {

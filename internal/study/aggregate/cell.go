@@ -37,6 +37,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 	values := make(map[string]*Statistic)
 	all := make(map[string][]float64)
 	margins := make(map[string][]float64)
+	unsupported := make(map[string]bool)
 	for i := range c.Good {
 		for _, m := range c.Good[i].Metrics {
 			if c.Good[i].Distorted(m.Tag) && !c.Invalid(m.Tag) {
@@ -46,6 +47,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 				key := m.Tag + "_" + name
 				values[key] = &Statistic{Tag: m.Tag, Stat: name, Estimate: Estimate{Unit: m.Unit}}
 				all[key] = append(all[key], v)
+				unsupported[key] = unsupported[key] || slices.Contains(m.Unsupported, name)
 				if margin, ok := m.Margins[name]; ok {
 					margins[key] = append(margins[key], margin)
 				}
@@ -55,6 +57,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		s := values[key]
 		s.Estimate = NewEstimate(all[key], level, s.Unit)
+		s.Unsupported = unsupported[key]
 		if s.Invalid = c.Invalid(s.Tag); !s.Invalid {
 			s.LeftOut = len(c.Good) - len(Sound(c.Good, s.Tag))
 		}

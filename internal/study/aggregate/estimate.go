@@ -24,6 +24,8 @@ type Estimate struct {
 	// number.
 	Invalid bool
 	LeftOut int
+	// Unsupported means that a run has too few independent requests for this percentile.
+	Unsupported bool
 }
 
 // NewEstimate returns the estimate of at least one value with an interval of a level.

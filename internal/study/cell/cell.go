@@ -41,6 +41,8 @@ type Metric struct {
 	// Margins are half the widths of the 95 % intervals of statistics within the run;
 	// nil = there are none.
 	Margins map[string]float64 `json:"margins,omitempty"`
+	// Unsupported are the percentiles that the run has too few independent requests for.
+	Unsupported []string `json:"unsupported,omitempty"`
 	// Doubt is how far the load generator distorted the metric; nil = it did not.
 	Doubt *Doubt `json:"doubt,omitempty"`
 }
@@ -49,7 +51,7 @@ type Metric struct {
 type Doubt struct {
 	Invalid bool    `json:"invalid"` // the values are wrong, so that they do not count; false = they may be wrong
 	Number  string  `json:"number"`  // that was judged, by its name on the console: TTFT
-	Off     string  `json:"off"`     // off by up to 39 ms in 95 % of requests
+	Off     string  `json:"off"`     // off by at most 39 ms for 95 % of requests
 	Times   float64 `json:"times"`   // the error as a multiple of its tolerance
 	Cause   string  `json:"cause"`   // short of CPU: other processes used 1.89 of the 2 cores
 	Remedy  string  `json:"remedy"`
