@@ -164,6 +164,8 @@ func (p *Profile) reportStudy(r *run.Run, results *studyexport.Report) error {
 		return &OutcomeError{Failed, strings.TrimSpace("study failed: " + r.StateReason)}
 	case results != nil && results.AllExcluded():
 		return &OutcomeError{InvalidClient, "no run counts: the load generator distorted the numbers that decide in all of them"}
+	case r.Study.MissedObjective():
+		return &OutcomeError{MissedSLO, "a run missed an objective: " + strings.Join(r.Study.MissedLines(), "; ")}
 	case p.Document.Benchmark.Client.Strict && results != nil && distorted(results):
 		return &OutcomeError{InvalidClient, "the client could not keep up in at least one run"}
 	}

@@ -52,12 +52,7 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 	if parent.Study.Type == sweep.Adaptive { // its results decide how many there are
 		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
 	}
-	line := counted + studyexport.Short(&child.Cell.Variation)
-	if child.Cell.Variation.Label == "base" {
-		line = fmt.Sprintf("%srun %d", counted, child.Cell.Trial+1)
-	} else if child.Cell.Trial > 0 {
-		line += fmt.Sprintf(" (run %d)", child.Cell.Trial+1)
-	}
+	line := counted + studyexport.TrialName(&child.Cell.Variation, child.Cell.Trial)
 	if t.Failure != "" {
 		return line + "  FAILED: " + t.Failure
 	}
@@ -290,6 +285,11 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 			what = "what the search looks at: they cannot be the best, and limits that break there may be the client's."
 		}
 		add("x In %d of %d variations the load generator distorted %s", len(best.Excluded), len(cells), what)
+	}
+	if r.Run.Study != nil {
+		for i := range r.Run.Study.Objectives {
+			add("%s", r.Run.Study.Objectives[i].Line())
+		}
 	}
 	if failed := failures(cells); failed > 0 {
 		add("%s failed.", Plural(int64(failed), "run"))
