@@ -159,7 +159,11 @@ func (p *Profile) reportStudy(r *run.Run, results *studyexport.Report) error {
 	p.printRepeat(r, nil)
 	switch {
 	case r.State == bench.StateCancelled:
-		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
+		text := "cancelled; the results are partial"
+		if p.Folder.named || len(p.Document.Benchmark.Models.Items) > 0 { // else the folder has got another name
+			text += "; the same command resumes after the runs that completed"
+		}
+		return &OutcomeError{Cancelled, text}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, strings.TrimSpace("study failed: " + r.StateReason)}
 	case results != nil && results.AllExcluded():

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
@@ -53,6 +54,9 @@ func CellLine(parent, child *run.Run, t *cell.Trial) string {
 		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
 	}
 	line := counted + studyexport.TrialName(&child.Cell.Variation, child.Cell.Trial)
+	if child.State == bench.StateCancelled {
+		return line + "  cancelled: " + t.Failure
+	}
 	if t.Failure != "" {
 		return line + "  FAILED: " + t.Failure
 	}
@@ -290,9 +294,9 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		for i := range r.Run.Study.Objectives {
 			add("%s", r.Run.Study.Objectives[i].Line())
 		}
-	}
-	if failed := failures(cells); failed > 0 {
-		add("%s failed.", Plural(int64(failed), "run"))
+		if failed := r.Run.Study.Failed; failed > 0 {
+			add("%s failed.", Plural(int64(failed), "run"))
+		}
 	}
 	tags := r.Used()
 	for _, k := range columns {
@@ -336,15 +340,6 @@ func skipNotes(skipped []studyexport.Skipped) []string {
 		notes = append(notes, "Skipped: "+text+", because "+why+".")
 	}
 	return notes
-}
-
-// failures counts the runs that failed.
-func failures(cells []aggregate.Cell) int {
-	failed := 0
-	for i := range cells {
-		failed += len(cells[i].Trials) - len(cells[i].Good)
-	}
-	return failed
 }
 
 // few says that intervals of two runs are wide.

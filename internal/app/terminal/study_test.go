@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
@@ -50,7 +51,7 @@ func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 }
 
 func studyReport() *studyexport.Report {
-	r := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{
+	r := &studyexport.Report{Run: &run.Run{Study: &run.Study{Failed: 2}}, Study: &config.Study{
 		Sweep:    &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}}},
 		MultiRun: sweep.MultiRun{NumRuns: 3, ConfidenceLevel: 0.95},
 	}}
@@ -134,6 +135,11 @@ func TestCellLine(t *testing.T) {
 		if got := CellLine(parent, child, c.trial); got != c.want {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
+	}
+	stopped := cell.Trial{Failure: "interrupted from the keyboard"}
+	cancelled := &run.Run{State: bench.StateCancelled, Cell: child.Cell}
+	if got, want := CellLine(parent, cancelled, &stopped), "[4/9] concurrency 4 (run 2)  cancelled: interrupted from the keyboard"; got != want {
+		t.Errorf("line = %q, want %q", got, want)
 	}
 	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
 	if got, want := CellLine(search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
