@@ -43,7 +43,7 @@ func newReportCommand() *cobra.Command {
 			o.Runs, o.Version = args, version
 			body, err := app.Report(cmd.Context(), o)
 			if err != nil {
-				return err
+				return withExitCode(err)
 			}
 			if output == "" && o.Format == report.HTML {
 				output = "report.html"

@@ -117,6 +117,9 @@ func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 		if q.Kind != "" && q.Kind != r.Kind() || q.Parent != "" && q.Parent != r.ParentID() {
 			continue
 		}
+		if q.TopLevel && r.Cell != nil {
+			continue
+		}
 		if q.Idempotency != nil && (r.Idempotency == nil || r.Idempotency.Key != q.Idempotency.Key || !r.CreatedAt.After(q.CreatedAfter)) {
 			continue
 		}

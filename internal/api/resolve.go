@@ -16,7 +16,7 @@ import (
 // Aliases of runs.
 const (
 	aliasCurrent = "current" // the active run
-	aliasLatest  = "latest"  // the newest run that has ended
+	aliasLatest  = "latest"  // the newest run or study that has ended; not one of the runs of a study
 )
 
 // base is what the handlers of all resources share: access to runs, and the
@@ -83,7 +83,7 @@ func (b *base) find(ctx context.Context, name string) (*run.Run, error) {
 		}
 		return b.runs.Get(ctx, running[len(running)-1])
 	case name == aliasLatest:
-		last, err := b.lastFinished(ctx)
+		last, err := b.lastFinished(ctx, run.Query{TopLevel: true})
 		if err == nil && last == nil {
 			return nil, fail(errNotFound, "No run has ended yet")
 		}
@@ -97,12 +97,11 @@ func (b *base) find(ctx context.Context, name string) (*run.Run, error) {
 	return b.runs.Get(ctx, name)
 }
 
-// lastFinished returns the newest run that has ended, nil if there is none. It is not
-// chosen by its time, which is wrong if the system clock was set back.
-func (b *base) lastFinished(ctx context.Context) (*run.Run, error) {
-	page, err := b.runs.List(ctx, run.Query{
-		Kind: run.KindRun, States: terminalStates(), Limit: 1,
-	})
+// lastFinished returns the newest run of a query that has ended, nil if there is none. It is
+// not chosen by its time, which is wrong if the system clock was set back.
+func (b *base) lastFinished(ctx context.Context, q run.Query) (*run.Run, error) {
+	q.States, q.Limit = terminalStates(), 1
+	page, err := b.runs.List(ctx, q)
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err
 	}

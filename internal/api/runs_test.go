@@ -276,3 +276,15 @@ func TestRunTag(t *testing.T) {
 		}
 	}
 }
+
+// The latest run is one that lists show: a study, not the run of it that ended last.
+func TestLatestIsTopLevel(t *testing.T) {
+	ts := newTestServer(t, nil)
+	sweep := &run.Run{ID: "01990f2c7d3e7a10b1c2d3e4f5a6b7d0", State: bench.StateCompleted, CreatedAt: epoch, Study: &run.Study{Type: "grid"}}
+	child := &run.Run{ID: "01990f2c7d3e7a10b1c2d3e4f5a6b7d1", State: bench.StateCompleted, CreatedAt: epoch, Cell: &run.Cell{ParentID: sweep.ID}}
+	ts.fake.runs = append(ts.fake.runs, sweep, child)
+	w := ts.do("GET", "/api/runs/latest", "")
+	if got, want := w.Header().Get("Content-Location"), "/api/runs/"+sweep.ID; got != want {
+		t.Errorf("latest is %q, want %q", got, want)
+	}
+}

@@ -254,7 +254,7 @@ func (h *metricsHandler) scraped(ctx context.Context, now time.Time, only *run.R
 		runs = append(runs, active)
 	}
 	if len(runs) == 0 {
-		last, err := h.lastFinished(ctx)
+		last, err := h.lastFinished(ctx, run.Query{Kind: run.KindRun})
 		if err != nil {
 			return nil, err
 		}

@@ -82,7 +82,7 @@ func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, by
 	if lines == nil {
 		return nil
 	}
-	return errors.New("sweeps and repeated runs have no results of their own to compare; name runs of them instead\n" + strings.Join(lines, "\n"))
+	return &OutcomeError{BadInput, "sweeps and repeated runs have no results of their own to compare; name runs of them instead\n" + strings.Join(lines, "\n")}
 }
 
 // shownPath returns a path relative to the working directory if it is below it.

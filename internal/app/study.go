@@ -160,11 +160,17 @@ func (p *Profile) reportStudy(r *run.Run, results *studyexport.Report) error {
 	p.printRepeat(r, nil)
 	switch {
 	case r.State == bench.StateCancelled:
-		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
+		text := "cancelled; the results are partial"
+		if p.Folder.named || len(p.Document.Benchmark.Models.Items) > 0 { // else the folder has got another name
+			text += "; the same command resumes after the runs that completed"
+		}
+		return &OutcomeError{Cancelled, text}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, strings.TrimSpace("study failed: " + r.StateReason)}
 	case results != nil && results.AllExcluded():
 		return &OutcomeError{InvalidClient, "no run counts: the load generator distorted the numbers that decide in all of them"}
+	case r.Study.MissedObjective():
+		return &OutcomeError{MissedSLO, "a run missed an objective: " + strings.Join(r.Study.MissedLines(), "; ")}
 	case p.Document.Benchmark.Client.Strict && results != nil && distorted(results):
 		return &OutcomeError{InvalidClient, "the client could not keep up in at least one run"}
 	}

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
 )
 
 const watchLong = `Follow a run until it has ended, the active one by default: on a terminal as a
@@ -340,6 +341,12 @@ func outcome(r *client.Run) error {
 		return &ExitError{exitFailed, errors.New(join(": ", "the run failed", r.StateReason))}
 	case r.Verdict != nil && *r.Verdict == "fail":
 		lines := []string{"the run missed an objective"}
+		if p := r.Progress; p != nil && len(p.Objectives) > 0 {
+			lines[0] = "a run missed an objective"
+			for _, line := range (&run.Study{Objectives: p.Objectives}).MissedLines() {
+				lines = append(lines, "  "+line)
+			}
+		}
 		if r.Summary != nil {
 			for i := range r.Summary.SLOs {
 				if o := &r.Summary.SLOs[i]; !o.Met {

@@ -14,8 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/client"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/run"
 )
 
 // A watcher prints a line for each state, goes on after the daemon was away, and ends with
@@ -89,5 +92,22 @@ func TestWatch(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The exit code of a sweep is that of its runs, and the error says which missed an objective.
+func TestOutcomeOfSweep(t *testing.T) {
+	r := &client.Run{Run: wire.Run{
+		RunState: wire.RunState{State: bench.StateCompleted, Verdict: new("fail")},
+		Progress: &wire.RunProgress{Objectives: []run.StudyObjective{
+			{Objective: "ttft < 1ms", Runs: 2, Missed: 1, MissedBy: []string{"concurrency 2"}}, {Objective: "itl < 9ms", Runs: 2},
+		}},
+	}}
+	exit, ok := errors.AsType[*ExitError](outcome(r))
+	if !ok || exit.Code != exitSLO {
+		t.Fatalf("outcome = %v, want exit code %d", outcome(r), exitSLO)
+	}
+	if got, want := exit.Error(), "a run missed an objective\n  SLO ttft < 1ms: missed by 1 of 2 runs (concurrency 2)"; got != want {
+		t.Errorf("error %q, want %q", got, want)
 	}
 }

@@ -2,6 +2,9 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -146,6 +149,60 @@ type Study struct {
 	Failed int    `json:"cells_failed"`
 	// Current is the label of the active cell; empty = none is active.
 	Current string `json:"current,omitempty"`
+	// Objectives are those of the runs, judged once all of them have ended; empty if they have
+	// none. A search has none: its probes are there to find the limit, and may miss them.
+	Objectives []StudyObjective `json:"objectives,omitempty"`
+}
+
+// StudyObjective is an objective of the runs of a study.
+type StudyObjective struct {
+	Objective string `json:"objective" example:"p95(time_to_first_token) < 500ms"`
+	Runs      int    `json:"runs"`   // that were judged
+	Missed    int    `json:"missed"` // runs of them that missed it
+	// MissedBy names the first of the runs that missed it.
+	MissedBy []string `json:"missed_by,omitempty" example:"concurrency 2"`
+	// Uncounted are the runs in which the load generator leaves open if they met it.
+	Uncounted int `json:"uncounted,omitempty"`
+}
+
+// Line describes the outcome in words.
+func (o *StudyObjective) Line() string {
+	text := "SLO " + o.Objective + ": "
+	switch {
+	case o.Runs == 0:
+		text += "not judged"
+	case o.Missed == 0:
+		text += fmt.Sprintf("met by %d of %d runs", o.Runs, o.Runs)
+	default:
+		text += fmt.Sprintf("missed by %d of %d runs (%s", o.Missed, o.Runs, strings.Join(o.MissedBy, ", "))
+		if more := o.Missed - len(o.MissedBy); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		text += ")"
+	}
+	switch {
+	case o.Uncounted == 1:
+		text += "; 1 run does not count, because the load generator distorted the metric"
+	case o.Uncounted > 1:
+		text += fmt.Sprintf("; %d runs do not count, because the load generator distorted the metric", o.Uncounted)
+	}
+	return text
+}
+
+// MissedLines describes the objectives that a run of the study missed.
+func (s *Study) MissedLines() []string {
+	var out []string
+	for i := range s.Objectives {
+		if s.Objectives[i].Missed > 0 {
+			out = append(out, s.Objectives[i].Line())
+		}
+	}
+	return out
+}
+
+// MissedObjective reports whether a run of the study missed an objective.
+func (s *Study) MissedObjective() bool {
+	return slices.ContainsFunc(s.Objectives, func(o StudyObjective) bool { return o.Missed > 0 })
 }
 
 // Credentials names the secrets of a run, without their values.

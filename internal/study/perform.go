@@ -46,8 +46,10 @@ type performance struct {
 	found    map[position]*run.Run
 	skipped  map[int]string // why a variation is not measured, by its index
 	failed   int
-	paused   bool           // a cell was performed, so that the next one waits
-	results  *export.Report // once they are written
+	// objectives are those of the runs that have ended.
+	objectives []run.StudyObjective
+	paused     bool           // a cell was performed, so that the next one waits
+	results    *export.Report // once they are written
 }
 
 // position is a cell's place in its study.
@@ -165,7 +167,7 @@ func (p *performance) perform(ctx context.Context) {
 		return // the next process goes on
 	}
 	p.change(ctx, func(r *run.Run) {
-		r.State, r.Study.Current = bench.StateExporting, ""
+		r.State, r.Study.Current, r.Study.Objectives = bench.StateExporting, "", p.objectives
 		if err == nil { // a search performs fewer probes than it may
 			r.Study.Total = r.Study.Done
 		}
@@ -341,6 +343,7 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 		}
 	}
 	p.outcomes[at].Trials = append(p.outcomes[at].Trials, result)
+	p.judge(child, &result)
 	if result.Failure != "" && !p.stoppedWith(child) {
 		p.failed++
 	}

@@ -110,8 +110,11 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 	if err := p.recall(ctx); err != nil {
 		return err
 	}
-	s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total).
-		Bool("cancelled", p.stopped()).Msg("resuming sweep")
+	line := s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total)
+	if p.stopped() {
+		line = line.Bool("cancelled", true)
+	}
+	line.Msg("resuming sweep")
 	s.start(p) //nolint:contextcheck // it lives as long as the service
 	return nil
 }

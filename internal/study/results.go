@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
+	studyexport "aiperfd/internal/study/export"
 )
 
 // pooledTags are the metrics whose values are read from the records of the runs.
@@ -58,6 +59,36 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return values, ok
 	}
 	return t, nil
+}
+
+// mostNamed is the number of runs that are named with an objective that they missed.
+const mostNamed = 8
+
+// judge adds to the objectives of the study what a run says of them.
+func (p *performance) judge(r *run.Run, t *cell.Trial) {
+	if r.Summary == nil || t.Failure != "" || p.doc.Search != nil {
+		return // the probes of a search are there to find the limit
+	}
+	comparisons := map[string]string{"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+	for _, result := range r.Summary.SLOs {
+		at := slices.IndexFunc(p.objectives, func(o run.StudyObjective) bool { return o.Objective == result.Objective })
+		if at < 0 {
+			at = len(p.objectives)
+			p.objectives = append(p.objectives, run.StudyObjective{Objective: result.Objective})
+		}
+		o := &p.objectives[at]
+		switch {
+		case t.Unsure(result.Metric, comparisons[result.Operator], result.Met):
+			o.Uncounted++
+			continue
+		case !result.Met && len(o.MissedBy) < mostNamed:
+			o.MissedBy = append(o.MissedBy, studyexport.TrialName(&r.Cell.Variation, r.Cell.Trial))
+		}
+		o.Runs++
+		if !result.Met {
+			o.Missed++
+		}
+	}
 }
 
 // configFile is AIPerf's description of a cell, in its folder.

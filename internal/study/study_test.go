@@ -20,14 +20,18 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
+	"aiperfd/internal/study/cell"
 )
 
 // runner performs runs in ten seconds each, without a server.
 type runner struct {
 	run.Store
 	fails func(*run.Run) string // why a run fails; "" = it does not
+	// summary returns the summary of a run that succeeds; nil = none has one.
+	summary func(*run.Run) *run.Summary
 
 	mu     sync.Mutex
 	began  time.Time
@@ -81,6 +85,9 @@ func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 		<-time.After(length)
 		end := *q
 		end.State = bench.StateCompleted
+		if r.summary != nil {
+			end.Summary = r.summary(q)
+		}
 		if why := r.fails(q); why != "" {
 			end.State, end.StateReason, end.Error = bench.StateFailed, why, &run.Error{Code: run.ErrorCode(strings.ReplaceAll(why, " ", "-"))}
 		}
@@ -320,6 +327,73 @@ func TestFailures(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What the runs of a study say of their objectives, the study says; the probes of a search say
+// nothing.
+func TestObjectives(t *testing.T) {
+	const search = "sweep: {type: adaptive_search, planner: monotonic_sla, maxIterations: 10, searchSpace: [{path: phases.profiling.concurrency, lo: 1, hi: 64, kind: int}], " +
+		"slaFilters: [{metricTag: request_throughput, stat: avg, op: gt, threshold: 1}]}"
+	for _, c := range []struct {
+		name, blocks string
+		missed       func(*run.Cell) bool
+		want         []string
+	}{
+		{"sweep", "sweep: {type: grid, parameters: {phases.profiling.concurrency: [1, 2, 3]}}", func(c *run.Cell) bool { return c.Variation.Index > 0 },
+			[]string{"SLO p95(ttft) < 1ms: missed by 2 of 3 runs (concurrency 2, concurrency 3)", "SLO request_throughput > 1: met by 3 of 3 runs"}},
+		{"repeats", "multiRun: {numRuns: 3}", func(c *run.Cell) bool { return c.Trial == 1 },
+			[]string{"SLO p95(ttft) < 1ms: missed by 1 of 3 runs (run 2)", "SLO request_throughput > 1: met by 3 of 3 runs"}},
+		{"many", "multiRun: {numRuns: 10}", func(*run.Cell) bool { return true },
+			[]string{
+				"SLO p95(ttft) < 1ms: missed by 10 of 10 runs (run 1, run 2, run 3, run 4, run 5, run 6, run 7, run 8 and 2 more)",
+				"SLO request_throughput > 1: met by 10 of 10 runs",
+			}},
+		{"search", search, func(*run.Cell) bool { return true }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t)
+				r.summary = func(q *run.Run) *run.Summary {
+					return &run.Summary{SLOs: []slo.Result{
+						{Objective: "p95(ttft) < 1ms", Metric: "time_to_first_token", Operator: "<", Met: !c.missed(q.Cell)},
+						{Objective: "request_throughput > 1", Metric: "request_throughput", Operator: ">", Met: true},
+					}}
+				}
+				s, stop := begin(t, r)
+				defer stop()
+				end := wait(t, s, submit(t, s, c.blocks).ID)
+				var got []string
+				for i := range end.Study.Objectives {
+					got = append(got, end.Study.Objectives[i].Line())
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("objectives (-want +got):\n%s", diff)
+				}
+				if end.Study.MissedObjective() != (c.want != nil) {
+					t.Errorf("MissedObjective = %v", end.Study.MissedObjective())
+				}
+			})
+		})
+	}
+}
+
+// A run in which the load generator leaves open if an objective is met does not count.
+func TestObjectiveDistorted(t *testing.T) {
+	p := &performance{doc: &config.Study{}}
+	for i, side := range []int{0, 1, -1} {
+		r := &run.Run{Cell: &run.Cell{Trial: i, Variation: cell.Variation{Label: "base"}}, Summary: &run.Summary{SLOs: []slo.Result{
+			{Objective: "p95(ttft) < 1ms", Metric: "time_to_first_token", Operator: "<"},
+		}}}
+		var d *cell.Doubt
+		if side != 0 {
+			d = &cell.Doubt{Invalid: true, Side: side}
+		}
+		p.judge(r, &cell.Trial{Metrics: []cell.Metric{{Tag: "time_to_first_token", Doubt: d}}})
+	}
+	want := "SLO p95(ttft) < 1ms: missed by 1 of 1 runs (run 1); 2 runs do not count, because the load generator distorted the metric"
+	if got := p.objectives[0].Line(); got != want {
+		t.Errorf("line = %q, want %q", got, want)
 	}
 }
 

@@ -168,7 +168,7 @@ func describe(in *Input) Run {
 	r := in.Run
 	out := Run{
 		ID: r.ID, Name: r.Name, Kind: r.Kind(), State: r.State, CreatedAt: r.CreatedAt.UTC(), Version: r.Version, Seed: r.Seed,
-		Models: append([]string{}, r.Models...), Results: Live, Objectives: []slo.Result{}, Verdict: wire.ObjectivesVerdict(r.Summary),
+		Models: append([]string{}, r.Models...), Results: Live, Objectives: []slo.Result{}, Verdict: wire.ObjectivesVerdict(r),
 	}
 	if r.Summary != nil {
 		out.Objectives = append(out.Objectives, r.Summary.SLOs...)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -172,6 +173,9 @@ type RunProgress struct {
 	CellsDone   *int   `json:"cells_done,omitempty"`
 	CellsFailed *int   `json:"cells_failed,omitempty"`
 	CurrentCell string `json:"current_cell,omitempty"` // label of the variation that is being performed
+
+	// Of a study: the objectives of its runs, once all have ended; absent in a search.
+	Objectives []run.StudyObjective `json:"objectives,omitempty"`
 }
 
 // Artifacts counts the files of a run that can be downloaded.
@@ -226,7 +230,7 @@ type Patch struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r.Summary), r.Pinned, r.Priority, r.SharesTarget},
+		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r), r.Pinned, r.Priority, r.SharesTarget},
 		RunTimes:   timesOf(r),
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
@@ -251,12 +255,21 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	return out
 }
 
-// ObjectivesVerdict returns whether all objectives are met; nil if there are none.
-func ObjectivesVerdict(s *run.Summary) *string {
+// ObjectivesVerdict returns whether all objectives are met, in a study by all runs that count;
+// nil if there are none, or one was not judged.
+func ObjectivesVerdict(r *run.Run) *string {
+	judged, passed := false, false
+	if s := r.Study; s != nil && r.State.Terminal() {
+		unjudged := slices.ContainsFunc(s.Objectives, func(o run.StudyObjective) bool { return o.Runs == 0 })
+		passed = !s.MissedObjective()
+		judged = !passed || len(s.Objectives) > 0 && !unjudged
+	} else if r.Summary != nil {
+		passed, judged = slo.Passed(r.Summary.SLOs), len(r.Summary.SLOs) > 0
+	}
 	switch {
-	case s == nil || len(s.SLOs) == 0:
+	case !judged:
 		return nil
-	case slo.Passed(s.SLOs):
+	case passed:
 		return new("pass")
 	}
 	return new("fail")
@@ -275,6 +288,7 @@ func newRunProgress(r *run.Run, s *run.Snapshot) *RunProgress {
 	if r.Study != nil {
 		out := &RunProgress{
 			CellsTotal: &r.Study.Total, CellsDone: &r.Study.Done, CellsFailed: &r.Study.Failed, CurrentCell: r.Study.Current,
+			Objectives: r.Study.Objectives,
 		}
 		if r.Study.Total > 0 {
 			out.Percent = new(100 * float64(r.Study.Done) / float64(r.Study.Total))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
@@ -100,11 +101,9 @@ func CellLine(s *config.Study, parent, child *run.Run, t *cell.Trial) string {
 	if parent.Study.Type == sweep.Adaptive { // its results decide how many there are
 		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
 	}
-	line := counted + studyexport.Short(&child.Cell.Variation)
-	if child.Cell.Variation.Label == "base" {
-		line = fmt.Sprintf("%srun %d", counted, child.Cell.Trial+1)
-	} else if child.Cell.Trial > 0 {
-		line += fmt.Sprintf(" (run %d)", child.Cell.Trial+1)
+	line := counted + studyexport.TrialName(&child.Cell.Variation, child.Cell.Trial)
+	if child.State == bench.StateCancelled {
+		return line + "  cancelled: " + t.Failure
 	}
 	if t.Failure != "" {
 		return line + "  FAILED: " + t.Failure
@@ -366,8 +365,13 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 		}
 		add(format, len(best.Excluded), len(cells))
 	}
-	if failed := failures(cells); failed > 0 {
-		add("%s failed.", Plural(int64(failed), "run"))
+	if r.Run.Study != nil {
+		for i := range r.Run.Study.Objectives {
+			add("%s", r.Run.Study.Objectives[i].Line())
+		}
+		if failed := r.Run.Study.Failed; failed > 0 {
+			add("%s failed.", Plural(int64(failed), "run"))
+		}
 	}
 	if starred(cells, columns, best) {
 		add("%s after a percentile: a run has too few independent requests for it.", fewMark)
@@ -446,15 +450,6 @@ func skipNotes(skipped []studyexport.Skipped) []string {
 		notes = append(notes, "Skipped: "+text+", because "+why+".")
 	}
 	return notes
-}
-
-// failures counts the runs that failed.
-func failures(cells []aggregate.Cell) int {
-	failed := 0
-	for i := range cells {
-		failed += len(cells[i].Trials) - len(cells[i].Good)
-	}
-	return failed
 }
 
 // few says that intervals of two runs are wide.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/export"
@@ -53,7 +54,7 @@ func cellTrial(n int, rate, first, latency float64, client string) cell.Trial {
 }
 
 func studyReport() *studyexport.Report {
-	r := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{
+	r := &studyexport.Report{Run: &run.Run{Study: &run.Study{Failed: 2}}, Study: &config.Study{
 		Sweep: &sweep.Block{Type: sweep.Grid, SLAFilters: []sweep.Filter{
 			{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 900}, {MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 900},
 		}},
@@ -143,6 +144,11 @@ func TestCellLine(t *testing.T) {
 		if got := CellLine(limited, parent, child, c.trial); got != c.want {
 			t.Errorf("line = %q, want %q", got, c.want)
 		}
+	}
+	stopped := cell.Trial{Failure: "interrupted from the keyboard"}
+	cancelled := &run.Run{State: bench.StateCancelled, Cell: child.Cell}
+	if got, want := CellLine(&config.Study{}, parent, cancelled, &stopped), "[4/9] concurrency 4 (run 2)  cancelled: interrupted from the keyboard"; got != want {
+		t.Errorf("line = %q, want %q", got, want)
 	}
 	search := &run.Run{Study: &run.Study{Type: "adaptive_search", Done: 4, Total: 60}}
 	if got, want := CellLine(&config.Study{}, search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {

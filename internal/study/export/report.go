@@ -316,3 +316,14 @@ func Short(v *cell.Variation) string {
 	}
 	return sweep.Short(v.Values)
 }
+
+// TrialName returns the name of a trial of a variation; trials are counted from 0.
+func TrialName(v *cell.Variation, trial int) string {
+	switch {
+	case v.Label == "base":
+		return fmt.Sprintf("run %d", trial+1)
+	case trial > 0:
+		return fmt.Sprintf("%s (run %d)", Short(v), trial+1)
+	}
+	return Short(v)
+}
