@@ -96,6 +96,7 @@ type Flags struct {
 	refused []*occurrence // that aiperfd does not support
 	report  problem.Report
 	table   map[string]option // by spelling, with dashes
+	folder  bool              // --config is the folder of a run
 }
 
 // Parse reads the arguments behind the subcommand. env looks up
