@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -125,11 +126,15 @@ func knownTopic(help *cobra.Command, args []string) error {
 }
 
 // suggestFlag adds a suggestion to the error of an unknown flag: a flag of the
-// command that ends in its name, such as --api-port for --port.
+// command that ends in its name, such as --api-port for --port. The flag of an unknown
+// command is not the first mistake; the command is.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
+	}
+	if before := cmd.Flags().Args(); !cmd.HasParent() && len(before) > 0 {
+		return knownCommand(cmd, before)
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if strings.HasSuffix(f.Name, "-"+unknown.GetSpecifiedName()) {
@@ -146,7 +151,13 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	text := fmt.Sprintf("unknown command %q", args[0])
 	root.SuggestionsMinimumDistance = 2
-	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+	near := root.SuggestionsFor(args[0])
+	for _, cmd := range root.Commands() {
+		if slices.Contains(cmd.SuggestFor, strings.ToLower(args[0])) {
+			near = []string{cmd.Name()} // before what is only spelled alike
+		}
+	}
+	if len(near) > 0 {
 		text += fmt.Sprintf("; did you mean %q?", near[0])
 	} else {
 		text += "; aiperfd --help lists the commands"

@@ -147,6 +147,9 @@ func (r *Repeat) Lines(version string, now *run.Run, results *export.Report) []s
 	if r.results == nil || results == nil {
 		return out
 	}
+	if before := objectivesOf(r.Run.Summary); before != "" {
+		differs("objectives", before, objectivesOf(now.Summary))
+	}
 	machine := native.CurrentEnvironment()
 	if r.machine.Host != "" { // version 0.1 did not write it
 		differs("host", r.machine.Host, machine.Host)
@@ -159,6 +162,17 @@ func (r *Repeat) Lines(version string, now *run.Run, results *export.Report) []s
 		out[0] += ", with the same data"
 	}
 	return out
+}
+
+// objectivesOf lists the objectives that a run was judged by.
+func objectivesOf(s *run.Summary) string {
+	var out []string
+	if s != nil {
+		for _, o := range s.SLOs {
+			out = append(out, o.Objective)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func machineText(m native.Environment) string {

@@ -76,17 +76,16 @@ func (b *bodies) warning() string {
 		n    int
 		what string
 	}{
-		{b.stream, "with another value of stream than the options (--streaming)"},
-		{b.model, "with a model that is not one of the run's (--model)"},
-		{b.unnamed, "without a model, which this format does not add"},
+		{b.stream, "set stream otherwise than --streaming"},
+		{b.model, "name another model than --model"},
+		{b.unnamed, "name no model, which this format does not add"},
 	} {
 		if found.n > 0 {
-			what = append(what, fmt.Sprintf("%d %s", found.n, found.what))
+			what = append(what, fmt.Sprintf("%d of %d request bodies checked %s", found.n, b.read, found.what))
 		}
 	}
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("what the dataset has of request bodies is sent as it is; of %d that were read, %s; the first is %s",
-		b.read, strings.Join(what, ", "), b.example)
+	return fmt.Sprintf("%s; bodies are sent unchanged; the first is %s", strings.Join(what, ", "), b.example)
 }

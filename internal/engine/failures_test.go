@@ -366,9 +366,11 @@ func TestHints(t *testing.T) {
 		name, body, want string
 		status           int
 	}{
-		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
+		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: use --api-key-file or AIPERFD_API_KEY", 401},
 		{"path", "404 page not found", "the server has no such path: check --url, --endpoint-type and --custom-endpoint", 404},
-		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
+		{"model", `{"error":{"message":"The model m does not exist."}}`, "does not exist; check --model; the server lists its models at /v1/models", 404},
+		{"context", `{"error":{"message":"This model's maximum context length is 128 tokens.","code":"context_length_exceeded"}}`,
+			"128 tokens; use shorter prompts, lower --osl, or raise the context length of the server (vLLM: --max-model-len)", 400},
 		{"page", "<html><title>Log in</title></html>", "the server answered text/html: Log in; check --url: it may lead to a gateway or a login page", 200},
 		{"rate limit", `{"error":"slow down"}`, "send fewer requests: lower --concurrency or --request-rate", 429},
 		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},

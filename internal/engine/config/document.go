@@ -33,7 +33,8 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	untrusted    bool // files only under roots
+	keySource    string // the flag, variable or member that gave the API key
+	untrusted    bool   // files only under roots
 	roots        []string
 	study        *Study // nil = one run
 }
@@ -343,6 +344,10 @@ type Client struct {
 	Strict  bool   `json:"strict"`                                     // the command line ends with exit code 4 if the verdict on the client is invalid
 	Certify string `json:"certify" validate:"oneof=none before after"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none
 }
+
+// KeySource names the flag, the environment variable or the member that gave the API key;
+// "" if nothing did.
+func (d *Document) KeySource() string { return d.keySource }
 
 // Defaulted returns the values that were chosen because of other values. The
 // slice must not be changed.

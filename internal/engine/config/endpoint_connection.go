@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/url"
@@ -52,6 +53,7 @@ func (c endpointRules) checkCredentials() {
 	if e.APIKey.Empty() {
 		return
 	}
+	c.doc.keySource = cmp.Or(c.where(keyPath).Flag, keyPath)
 	if e.AuthStyle == "none" {
 		at := c.where(keyPath)
 		c.Warn(at, problem.CodeNoEffect, "%s: the API key is not sent because authStyle is none", problem.Label(at))

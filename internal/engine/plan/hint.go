@@ -14,7 +14,7 @@ import (
 // contain hints.
 func (p *Plan) Hint(class bench.Class, message string) string {
 	if check := p.check(class, message); check != "" {
-		return message + "; " + check
+		return strings.TrimRight(message, ".") + "; " + check
 	}
 	return message
 }
@@ -24,10 +24,14 @@ func (p *Plan) Hint(class bench.Class, message string) string {
 func (p *Plan) check(class bench.Class, message string) string {
 	low := strings.ToLower(message)
 	switch {
-	case class == bench.Auth && p.sendsKey():
-		return "the server rejected the key from --api-key or OPENAI_API_KEY"
 	case class == bench.Auth:
-		return "no API key was sent: set --api-key or OPENAI_API_KEY"
+		return p.checkKey()
+	case class == bench.ContextOverflow:
+		remedy := "lower --isl or --osl"
+		if p.Dataset.Kind.File {
+			remedy = "use shorter prompts, lower --osl"
+		}
+		return remedy + ", or raise the context length of the server (vLLM: --max-model-len)"
 	case class == bench.NotFound && !strings.Contains(low, "model"):
 		if other := p.otherType(); other != "" {
 			return fmt.Sprintf("the URL is for %s; use --endpoint-type %s", other, other)
@@ -68,12 +72,31 @@ func (p *Plan) modelList() string {
 	return "; the server lists its models at " + list.EscapedPath()
 }
 
-// sendsKey reports whether requests carry an API key.
-func (p *Plan) sendsKey() bool {
-	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
-		if len(p.Header[name]) > 0 {
-			return true
+// keyHeaders are those that carry an API key.
+var keyHeaders = [...]string{"Authorization", "X-Api-Key", "Api-Key"} //nolint:gochecknoglobals // a table
+
+// checkKey says where the API key came from that the server rejected, or how to give one.
+func (p *Plan) checkKey() string {
+	const options = "--api-key-file or AIPERFD_API_KEY"
+	endpoint := &p.Document.Benchmark.Endpoint
+	sent := ""
+	for _, name := range keyHeaders {
+		if len(p.Header[name]) == 0 {
+			continue
+		}
+		sent = name
+		for given := range endpoint.Headers {
+			if strings.EqualFold(given, name) {
+				return "the server rejected the credentials of the header " + name
+			}
 		}
 	}
-	return false
+	switch source := p.Document.KeySource(); {
+	case sent == "":
+		return "no API key was sent: use " + options
+	case source == "":
+		return "the server rejected the key: check " + options
+	default:
+		return "the server rejected the key from " + source
+	}
 }

@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/rateseries"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/transport/testcert"
 )
 
@@ -401,48 +403,107 @@ func toPublic(d *config.Document) {
 
 // No option is accepted and ignored: changing a leaf changes the plan.
 func TestEveryLeafReachesThePlan(t *testing.T) {
-	var names []string
-	changes := maps.Clone(changes)
-	maps.Copy(changes, certificates(t))
-	for name := range leaves(reflect.TypeFor[config.Document](), "") {
-		names = append(names, name)
-		change, ok := changes[name]
-		if _, other := elsewhere[name]; ok == other {
-			t.Errorf("leaf %s: must be in exactly one of changes and elsewhere", name)
-		}
-		if !ok {
-			continue
-		}
-		before, after := load(t), load(t)
-		if section := strings.Split(name, "."); len(section) >= 3 && slices.Contains([]string{"images", "audio", "video", "rankings"}, section[1]) {
-			withContent(before)
-			withContent(after)
-		}
-		switch {
-		case strings.HasPrefix(name, "phases.rateSeries"):
-			series(0, 5)(before)
-		case strings.Contains(name, "Ramp") || strings.Contains(name, "prefill"):
-			withRamps(before)
-			withRamps(after)
-		}
-		if strings.HasSuffix(name, "Offset") {
-			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
-		}
-		if name == "phases.cancellation.delay" {
-			before.Benchmark.Phases[0].Cancellation = &config.Cancellation{Rate: 20}
-		}
-		if name == "datasets.skipBadLines" || name == "datasets.osl" {
-			toFile(before)
-		}
-		change(after)
-		if a, b := digest(t, before), digest(t, after); a == b {
+	changed := 0
+	for name, pair := range changedDocuments(t) {
+		changed++
+		if a, b := digest(t, pair[0]), digest(t, pair[1]); a == b {
 			t.Errorf("leaf %s changes nothing in the plan", name)
 		}
 	}
-	for name := range changes {
-		if !slices.Contains(names, name) {
-			t.Errorf("the document has no leaf %s", name)
+	if changed < 150 {
+		t.Errorf("%d leaves were changed", changed)
+	}
+}
+
+// No option is lost when a run is stored: changing a leaf changes the document that is shown
+// and stored, and that document, if it loads, gives the same value again.
+func TestEveryLeafIsStored(t *testing.T) {
+	loaded := 0
+	for name, pair := range changedDocuments(t) {
+		if name == "randomSeed" || name == "endpoint.apiKey" {
+			continue // beside the section, and never stored
 		}
+		before, after := stored(t, pair[0]), stored(t, pair[1])
+		if before == after {
+			t.Errorf("leaf %s changes nothing in the stored document", name)
+		}
+		again, _, err := config.Load([]byte(after), config.LoadOptions{Choices: Choices(), Format: config.JSON})
+		if err != nil {
+			continue // most changes are made alone, and not all of them make a valid document
+		}
+		loaded++
+		if text := stored(t, again); text != after {
+			t.Errorf("leaf %s: the stored document loads as another one:\n%s\n%s", name, after, text)
+		}
+	}
+	if loaded < 90 {
+		t.Errorf("%d stored documents load", loaded)
+	}
+}
+
+// stored returns the document as it is shown and stored.
+func stored(t *testing.T, d *config.Document) string {
+	t.Helper()
+	text, err := plainjson.Marshal(compat.Resolved(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// changedDocuments yields each leaf with a change, and a document before and after it. It
+// fails the test if a leaf has no change.
+func changedDocuments(t *testing.T) iter.Seq2[string, [2]*config.Document] {
+	t.Helper()
+	changes := maps.Clone(changes)
+	maps.Copy(changes, certificates(t))
+	return func(yield func(string, [2]*config.Document) bool) {
+		var names []string
+		for name := range leaves(reflect.TypeFor[config.Document](), "") {
+			names = append(names, name)
+			change, ok := changes[name]
+			if _, other := elsewhere[name]; ok == other {
+				t.Errorf("leaf %s: must be in exactly one of changes and elsewhere", name)
+			}
+			if !ok {
+				continue
+			}
+			before, after := load(t), load(t)
+			prepareLeaf(name, before, after)
+			change(after)
+			if !yield(name, [2]*config.Document{before, after}) {
+				return
+			}
+		}
+		for name := range changes {
+			if !slices.Contains(names, name) {
+				t.Errorf("the document has no leaf %s", name)
+			}
+		}
+	}
+}
+
+// prepareLeaf gives both documents what a leaf needs to have an effect.
+func prepareLeaf(name string, before, after *config.Document) {
+	if section := strings.Split(name, "."); len(section) >= 3 && slices.Contains([]string{"images", "audio", "video", "rankings"}, section[1]) {
+		withContent(before)
+		withContent(after)
+	}
+	switch {
+	case strings.HasPrefix(name, "phases.rateSeries"):
+		series(0, 5)(before)
+	case strings.Contains(name, "Ramp") || strings.Contains(name, "prefill"):
+		withRamps(before)
+		withRamps(after)
+	}
+	if strings.HasSuffix(name, "Offset") {
+		before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+	}
+	if name == "phases.cancellation.delay" {
+		before.Benchmark.Phases[0].Cancellation = &config.Cancellation{Rate: 20}
+	}
+	if name == "datasets.skipBadLines" || name == "datasets.osl" {
+		toFile(before)
 	}
 }
 

@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,21 +17,28 @@ const maxNesting = 2
 // raw may lack a scheme ("user:pw@host"). The last '@' in front of the first
 // '/', '?' or '#' ends the user info. A URL whose authority cannot be read is
 // a secret as a whole: the result is [Placeholder]. If only a space makes it so, what
-// stands before the space is kept.
+// stands before the space is kept, and what stands behind it if it reads as the rest of a host.
 func URL(raw string) string {
 	spans, ok := urlSecrets(raw, 0)
 	if ok {
 		return replaceSpans(raw, spans)
 	}
 	// What stands before a space can be shown unless it may be the name in user info.
-	head, _, spaced := strings.Cut(raw, " ")
+	head, rest, spaced := strings.Cut(raw, " ")
 	if spaced && !strings.Contains(raw, "@") {
-		if shown := URL(head); shown != Placeholder {
+		switch shown := URL(head); {
+		case shown == Placeholder:
+		case restOfHost.MatchString(rest):
+			return shown + " " + rest
+		default:
 			return shown + " " + Placeholder
 		}
 	}
 	return Placeholder
 }
+
+// restOfHost is what a space may have cut off a host: one word without digits, and a port.
+var restOfHost = regexp.MustCompile(`^[A-Za-z.-]{1,32}(:[0-9]{1,5})?(/[a-z]*|/v[0-9])?/?$`)
 
 // URLSecrets returns the texts of raw that [URL] replaces, as they stand there and
 // decoded, and user, password and header of user info. None is empty.

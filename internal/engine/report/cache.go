@@ -78,8 +78,12 @@ func repeatedPrompts(in *Input, rep *export.Report) []bench.Warning {
 	if c.Cached != nil && *c.Cached < verdict.ColdBelow {
 		return nil // the server computed them all
 	}
+	remedy := "send more distinct ones (--num-dataset-entries)"
+	if in.Plan.Dataset.Kind.File {
+		remedy = "give a dataset with more of them"
+	}
 	return warn("repeated-prompts", "%.1f %% of prompts had been sent before in the run: a server with a prefix cache computes them faster; "+
-		"send more distinct ones (--num-dataset-entries), or use --cache-bust", 100*c.RepeatedPrompts)
+		"%s, or use --cache-bust", 100*c.RepeatedPrompts, remedy)
 }
 
 // deliberate reports whether an option of the run is about prefix caches.

@@ -44,6 +44,8 @@ func TestCacheWarnings(t *testing.T) {
 		{"few repetitions", plain, values{unique: 0.995, repeated: 0.5}, ""},
 		{"repetitions", plain, values{unique: 0.1, repeated: 88},
 			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; send more distinct ones (--num-dataset-entries), or use --cache-bust"},
+		{"repetitions of a file", func(p *plan.Plan) { p.Dataset.Kind.File = true }, values{unique: 0.1, repeated: 88},
+			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; give a dataset with more of them, or use --cache-bust"},
 		{"repetitions that were not cached", plain, values{unique: 0.1, repeated: 88, cached: 4.9}, ""},
 		{"repetitions that were cached", plain, values{unique: 0.1, repeated: 88, cached: 5},
 			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; send more distinct ones (--num-dataset-entries), or use --cache-bust"},

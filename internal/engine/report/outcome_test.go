@@ -56,7 +56,7 @@ func TestEnd(t *testing.T) {
 	}
 	refused := measured(t, profiling, 2, 0)
 	refused.add(&bench.Record{Stamps: bench.Stamps{Start: 1, End: 2}, Answer: bench.Answer{Failure: &bench.Failure{Class: bench.TargetNotAllowed, Message: "gw is not an allowed target"}}})
-	const quote = "auth, HTTP 401, 3 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY"
+	const quote = "auth, HTTP 401, 3 times: who are you; no API key was sent: use --api-key-file or AIPERFD_API_KEY"
 	tests := []struct {
 		name      string
 		phases    []Measured
@@ -163,7 +163,7 @@ func TestWarnings(t *testing.T) {
 		"prepared: first",
 		"no-answer: the server sent nothing",
 		"paused: 1 request of phase warm was delayed because requests before had failed",
-		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY",
+		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: use --api-key-file or AIPERFD_API_KEY",
 		"paused: 2 requests of phase profiling were delayed because requests before had failed",
 		"cut-by-grace: 3 of 8 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds",
 		"tokenizer-builtin: counts",

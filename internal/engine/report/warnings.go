@@ -135,8 +135,9 @@ func rampExcluded(_ *Input, m *Measured) []bench.Warning {
 
 func paused(_ *Input, m *Measured) []bench.Warning {
 	const after = "delayed because requests before had failed"
+	count := m.Set.Counters()
 	switch n := m.Stats.Pauses; {
-	case n <= 0:
+	case n <= 0 || count.Success == 0: // the error says that none succeeded
 		return nil
 	case n == 1:
 		return warn("paused", "1 request of phase %s was %s", m.Plan.Name, after)

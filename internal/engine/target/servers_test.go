@@ -182,9 +182,9 @@ func TestAwaitFails(t *testing.T) {
 		{"no model yet", "waitForModelTimeout: 12, waitForModelMode: models", lists(),
 			"http://mem is not ready after 12s: it lists no model yet", 12 * time.Second},
 		{"unauthorized", "waitForModelTimeout: 12, apiKey: k1", fails(401),
-			"wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server rejected the key from --api-key or OPENAI_API_KEY", 0},
+			"wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server rejected the key from benchmark.endpoint.apiKey", 0},
 		{"forbidden list", "waitForModelTimeout: 12, waitForModelMode: both", fails(403),
-			"wait for the model: http://mem: the server refuses the credentials: HTTP 403: loading; no API key was sent: set --api-key or OPENAI_API_KEY", 0},
+			"wait for the model: http://mem: the server refuses the credentials: HTTP 403: loading; no API key was sent: use --api-key-file or AIPERFD_API_KEY", 0},
 		{"no response", "waitForModelTimeout: 90", hangs,
 			"http://mem is not ready after 1m30s: no answer within 1m0s", 90 * time.Second},
 	} {

@@ -64,6 +64,7 @@ const (
 		" workersPerPod recordProcessorsPerPod workersMin statsInterval"
 	benchmarkFeatureOrder = "gpuTelemetry serverMetrics networkLatency otel mlflow wandb"
 	restOrder             = "metrics accuracy scenario unsafeOverride"
+	benchmarkOwn          = "runSlos tokenDeadline"
 )
 
 // Resolved returns the resolved benchmark section as AIPerf's API shows it:
@@ -122,6 +123,7 @@ func resolved(d *config.Document) config.Object {
 	for _, m := range view(struct{}{}, "benchmark", restOrder).Members() {
 		out.Set(m)
 	}
+	putOwn(&out, *b, plain, benchmarkOwn)
 	if b.Client != plain.Client {
 		put(&out, "client", view(b.Client, "benchmark.client", "strict certify"))
 	}

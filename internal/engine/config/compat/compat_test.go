@@ -55,6 +55,7 @@ var roundTrips = []string{
 		phases: [{kind: warmup, duration: 5}, {type: gamma, rate: 3, smoothness: 2, duration: 60, gracePeriod: inf}]}`,
 	`benchmark: {model: m, dataset: {type: file, path: ../testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
 		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3, report: aiperf}, logging: {level: ERROR}, client: {strict: true}}`,
+	`benchmark: {model: m, runSlos: ["p95(a) < 500ms", "a > 3"], tokenDeadline: {ttft: 200, itl: 30.5}, endpoint: {streaming: true}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {cacheBust: {target: per_request}}, endpoint: {resetKvCache: {before: both}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], cacheBust: {target: system_suffix}, systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
 	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,

@@ -77,13 +77,18 @@ func Snippets(cell string) []string {
 	return all
 }
 
-// leads is what a row gains that has an option as the first of a quote, and not in the
-// company of another one. No value is so long.
-const leads = 1 << 20
+// What a row gains by an example: that the option is the first of it, or the others before it
+// were typed as well; a value that is a word, such as the kind of a thing; the name of a value.
+// No value is as long as the next larger one.
+const (
+	leads  = 1 << 24
+	agrees = 1 << 16
+	shares = 1 << 8
+)
 
-// match returns how well a row describes an option as typed with its value, and 0 if it does
-// not have the option: the length of what the two have in common.
-func (r Row) match(option, typed string) int {
+// match returns how well a row describes an option as typed, and 0 if it does not have the
+// option.
+func (r Row) match(option string, typed values) int {
 	best := 0
 	for _, snippet := range Snippets(r.Theirs) {
 		words := strings.Fields(snippet)
@@ -91,28 +96,84 @@ func (r Row) match(option, typed string) int {
 		if at < 0 {
 			continue
 		}
-		example, score := strings.Join(words[at:], " "), 0
-		for score < min(len(example), len(typed)) && example[score] == typed[score] {
-			score++
+		before := readValues(words[:at])
+		example := readValues(words)
+		score := 1
+		if !slices.ContainsFunc(before.names, func(name string) bool { return before.of[name] != typed.of[name] }) {
+			score += leads * (1 + len(before.names))
 		}
-		if example == typed {
-			score++
+		for _, name := range example.names {
+			theirs, given := typed.of[name]
+			switch {
+			case !given || name == option && strings.Contains(theirs, "="): // its parts count
+			case theirs == example.of[name] && !number.MatchString(theirs):
+				score += agrees
+			case name != option:
+				score += shares
+			}
 		}
-		if at == 0 {
-			score += leads
-		}
-		best = max(best, score)
+		best = max(best, score+common(example.of[option], typed.of[option]))
 	}
 	return best
 }
 
+// common returns the length of the common beginning of two texts, and one more if they are
+// equal.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b), shares-2) && a[n] == b[n] {
+		n++
+	}
+	if a == b {
+		n++
+	}
+	return n
+}
+
+// values are the options of a command line with their values, and the parts of values such
+// as kind=constant,rate=3 under the name of the option and their own.
+type values struct {
+	names []string // in the order of the command line
+	of    map[string]string
+}
+
+func readValues(words []string) values {
+	v := values{of: make(map[string]string)}
+	option := ""
+	for _, word := range words {
+		if strings.HasPrefix(word, "-") {
+			name, value, inline := strings.Cut(word, "=")
+			option = name
+			v.set(option, "")
+			if !inline {
+				continue
+			}
+			word = value
+		}
+		v.set(option, strings.TrimSpace(v.of[option]+" "+word))
+		for part := range strings.SplitSeq(word, ",") {
+			if name, value, ok := strings.Cut(part, "="); ok {
+				v.set(option+" "+name, value)
+			}
+		}
+	}
+	return v
+}
+
+func (v *values) set(name, value string) {
+	if _, ok := v.of[name]; !ok {
+		v.names = append(v.names, name)
+	}
+	v.of[name] = value
+}
+
 // Hint says what an option of another tool is here, as the end of a sentence for
-// terminals; "" if no tool has it. value is what was typed behind it.
-func Hint(option, value string) string {
+// terminals; "" if no tool has it. argv is the command line with the option.
+func Hint(option string, argv []string) string {
 	var hints []string
-	best := 0
+	best, typed := 0, readValues(argv)
 	for _, tool := range Tools() {
-		hint, score := tool.hint(option, strings.TrimSpace(option+" "+value))
+		hint, score := tool.hint(option, typed)
 		if score > best {
 			hints, best = nil, score
 		}
@@ -126,18 +187,22 @@ func Hint(option, value string) string {
 	return "; " + strings.Join(hints, "; ") + " (docs/coming-from.md)"
 }
 
-// hint describes an option by the row that matches best what was typed; the first of
-// several.
-func (t Tool) hint(option, typed string) (text string, score int) {
-	var row Row
+// row returns the row that matches an option best; the first of several.
+func (t Tool) row(option string, typed values) (row Row, score int) {
 	for _, r := range t.Rows {
 		if s := r.match(option, typed); s > score {
 			row, score = r, s
 		}
 	}
+	return row, score
+}
+
+// hint describes an option by the row that matches best what was typed.
+func (t Tool) hint(option string, typed values) (text string, score int) {
+	row, score := t.row(option, typed)
 	name, _, _ := strings.Cut(strings.TrimSuffix(t.Name, " run"), " profile")
 	theirs := name + "'s " + option
-	switch ours := row.translate(option, typed); {
+	switch ours := plain(row.Ours); {
 	case score == 0:
 		return "", 0
 	case ours == None && row.Differs == "":
@@ -145,34 +210,88 @@ func (t Tool) hint(option, typed string) (text string, score int) {
 	case ours == None:
 		return theirs + " has no equivalent: " + strings.TrimSuffix(plain(row.Differs), "."), score
 	case strings.HasPrefix(ours, "-"):
-		return theirs + ": use " + ours, score
+		return theirs + ": use " + t.translate(row, typed), score
 	default:
-		return theirs + ": " + ours, score
+		return theirs + ": " + t.translate(row, typed), score
 	}
 }
 
-// number is a value that can stand in place of that of an example.
-var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
+var (
+	// number is a number, or a list of numbers.
+	number = regexp.MustCompile(`^[0-9]+(?:[.,][0-9]+)*$`)
+	// address is a base URL that has no place for a secret.
+	address = regexp.MustCompile(`^https?://[A-Za-z0-9.\[\]:/_-]+$`)
+	// filled finds what an example of our flags has in the place of values of the user: JSON,
+	// addresses and numbers, with what is before them.
+	filled = regexp.MustCompile(`(^|[\s:"])('\{[^']*\}'|https?://[^\s,]+|[0-9]+(?:[.,][0-9]+)*)`)
+)
 
-// translate returns the cell of our flags as plain text. If the example of an option is a
-// number that our flags repeat, it has the number that was typed.
-func (r Row) translate(option, typed string) string {
-	ours, value := plain(r.Ours), strings.TrimSpace(strings.TrimPrefix(typed, option))
-	if !number.MatchString(value) {
-		return ours
+// translate returns the cell of our flags as plain text, with the values that were typed in
+// place of those of the examples. Where none was typed there is a placeholder.
+func (t Tool) translate(r Row, typed values) string {
+	ours := plain(r.Ours)
+	text, done := strings.Builder{}, 0
+	for _, at := range filled.FindAllStringSubmatchIndex(ours, -1) {
+		before, example := strings.Fields(ours[:at[4]]), ours[at[4]:at[5]]
+		flag := ""
+		if len(before) > 0 {
+			flag = before[len(before)-1]
+		}
+		value, ok := r.carried(example, typed)
+		if !ok {
+			value, ok = t.given(flag, typed)
+		}
+		if !ok {
+			value = placeholder(example, r.Differs)
+		}
+		text.WriteString(ours[done:at[4]] + value)
+		done = at[5]
 	}
+	return text.String() + ours[done:]
+}
+
+// carried returns the value that was typed for the one of an example.
+func (r Row) carried(example string, typed values) (value string, ok bool) {
 	for _, snippet := range Snippets(r.Theirs) {
-		if example, ok := strings.CutPrefix(snippet, option+" "); ok && number.MatchString(example) {
-			words := strings.Fields(ours)
-			for i := range words {
-				if words[i] == example {
-					words[i] = value
-				}
+		theirs := readValues(strings.Fields(snippet))
+		for _, name := range theirs.names {
+			value, ok := typed.of[name]
+			if ok && theirs.of[name] == example && (number.MatchString(value) || address.MatchString(value)) {
+				return value, true
 			}
-			return strings.Join(words, " ")
 		}
 	}
-	return ours
+	return "", false
+}
+
+// given returns the value that another option of the command line gives to a flag of ours.
+func (t Tool) given(flag string, typed values) (value string, ok bool) {
+	for _, name := range typed.names {
+		row, _ := t.row(name, typed)
+		words := strings.Fields(plain(row.Ours))
+		if at := slices.Index(words, flag); at >= 0 && at+1 < len(words) {
+			if value, ok := row.carried(words[at+1], typed); ok {
+				return value, true
+			}
+		}
+	}
+	return "", false
+}
+
+// placeholder stands for a value that nobody typed. 0 and 1 are constants, and so is a number
+// that the remark explains, such as a default of the other tool.
+func placeholder(example, remark string) string {
+	switch {
+	case strings.HasPrefix(example, "'"):
+		return "JSON"
+	case strings.HasPrefix(example, "http"):
+		return "URL"
+	case example == "0" || example == "1" || slices.Contains(strings.Fields(remark), example):
+		return example
+	case strings.Contains(example, ","):
+		return "N,N"
+	}
+	return "N"
 }
 
 // link finds the links of a cell.

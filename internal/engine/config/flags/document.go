@@ -84,6 +84,7 @@ func (f *Flags) newOverlay() (*overlay, error) {
 // readConfig reads the document of --config: a file, or the folder of a run.
 func (f *Flags) readConfig(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() && f.Folder != nil {
+		f.folder = true
 		data, err := f.Folder(name)
 		if err != nil {
 			err = errors.Join(errNoConfig, err)
@@ -338,22 +339,36 @@ func (b plainOptions) verbose(occ *occurrence) {
 // fileDataset sets the type that --input-file and --public-dataset imply; both together
 // are a local copy of a public dataset.
 func (b plainOptions) fileDataset() {
-	input, name := b.flags.get("--input-file"), "file"
+	input, name, field := b.flags.get("--input-file"), "file", "path"
 	if public := b.flags.get("--public-dataset"); public != nil {
-		input, name = public, "public"
+		input, name, field = public, "public", "dataset"
 	}
 	if input == nil {
 		return
 	}
 	kind := b.find("dataset.type")
 	if kind != nil && kind.Scalar != name || kind == nil && b.file && b.find("dataset.prompts") != nil {
-		b.fail(input, problem.CodeConflict, "the dataset of the configuration file is not of type "+name)
+		b.otherDataset(input, name, kind)
+		b.find("dataset").Drop(field) // its place would be a second problem
 		return
 	}
 	b.set("dataset.type", input, tree.TextNode(name))
 	if d := b.find("dataset"); d != nil {
 		d.Drop("records")
 	}
+}
+
+// otherDataset reports an option for a dataset of type name, if that of --config is another.
+func (b plainOptions) otherDataset(input *occurrence, name string, kind *tree.Node) {
+	whose, is := "configuration file", "synthetic"
+	if b.flags.folder {
+		whose = "run"
+	}
+	if kind != nil {
+		is = problem.Clip(kind.Scalar)
+	}
+	b.fail(input, problem.CodeConflict, fmt.Sprintf("the dataset of the %s is of type %s, not %s, and an option does not change the type; "+
+		"give the options of the %[1]s without --config", whose, is, name))
 }
 
 // meanForSpread gives a spread that was typed alone AIPerf's mean.

@@ -30,6 +30,9 @@ func (f *Flags) explain(problems []problem.Problem) []problem.Problem {
 		if p.Flag == "" && p.Line == 0 {
 			p = f.explained(p)
 		}
+		if f.folder {
+			p.Line, p.Column = 0, 0 // nobody has seen the file
+		}
 		if p.Flag != "" {
 			p.Detail = flagsForFields(p.Detail)
 		}

@@ -96,6 +96,7 @@ type Flags struct {
 	refused []*occurrence // that aiperfd does not support
 	report  problem.Report
 	table   map[string]option // by spelling, with dashes
+	folder  bool              // --config is the folder of a run
 }
 
 // Parse reads the arguments behind the subcommand. env looks up
@@ -214,11 +215,8 @@ func (f *Flags) glued(token string) (string, option, bool) {
 // hint says what the unknown option at i may mean: the same with another dash, an option of
 // another tool, or one that is spelled alike.
 func (f *Flags) hint(argv []string, i int) string {
-	name, value, inline := strings.Cut(argv[i], "=")
-	if end := f.skip(argv, i+1); !inline {
-		value = strings.Join(argv[i+1:end], " ")
-	}
-	if hint := elsewhere.Hint(name, value); hint != "" {
+	name, _, _ := strings.Cut(argv[i], "=")
+	if hint := elsewhere.Hint(name, argv); hint != "" {
 		return hint
 	}
 	if _, _, ok := f.find("-" + name); ok {

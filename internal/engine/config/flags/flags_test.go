@@ -200,7 +200,7 @@ func TestFlagProblems(t *testing.T) {
 		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"of vllm bench", []string{"--random-input-len", "512"}, "unknown option --random-input-len; vllm bench serve's --random-input-len: use --isl 512 (docs/coming-from.md)"},
-		{"of guidellm", []string{"--profile=kind=poisson,rate=3"}, "unknown option --profile; guidellm's --profile: use --request-rate 10 (docs/coming-from.md)"},
+		{"of guidellm", []string{"--profile=kind=poisson,rate=3"}, "unknown option --profile; guidellm's --profile: use --request-rate 3 (docs/coming-from.md)"},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
 		{"argument", []string{"--streaming", "false"}, `unexpected argument "false"; flags begin with --`},
 		{"positional URL", []string{"localhost:41000"}, `unexpected argument "localhost:41000"; did you mean --url localhost:41000?`},
