@@ -26,14 +26,14 @@ func TestOutcomeOfAStudyWithoutResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for invalid, want := range map[bool]Outcome{true: InvalidClient, false: ""} {
-		results := &studyexport.Report{Study: &config.Study{MultiRun: sweep.MultiRun{NumRuns: 2, ConfidenceLevel: 0.95}}, Outcomes: []cell.Outcome{{}}}
+		results := &studyexport.Report{Run: &run.Run{}, Study: &config.Study{MultiRun: sweep.MultiRun{NumRuns: 2, ConfidenceLevel: 0.95}}, Outcomes: []cell.Outcome{{}}}
 		for range 2 {
 			results.Outcomes[0].Trials = append(results.Outcomes[0].Trials, cell.Trial{Metrics: []cell.Metric{
 				{Tag: "request_throughput", Stats: map[string]float64{"avg": 1}, Doubt: &cell.Doubt{Invalid: true}},
 				{Tag: "request_latency", Stats: map[string]float64{"p99": 1}, Doubt: &cell.Doubt{Invalid: invalid}},
 			}})
 		}
-		err := (&Profile{Document: doc, Folder: &Folder{Path: t.TempDir()}, Out: io.Discard}).reportStudy(&run.Run{State: bench.StateCompleted}, results)
+		err := (&Profile{Document: doc, Folder: &Folder{Path: t.TempDir()}, Out: io.Discard}).reportStudy(&run.Run{State: bench.StateCompleted, Study: &run.Study{}}, results)
 		var got Outcome
 		if ended, ok := errors.AsType[*OutcomeError](err); ok {
 			got = ended.Outcome

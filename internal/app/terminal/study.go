@@ -346,16 +346,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if r.Study.Sweep != nil {
 		notes = append(notes, postprocess.Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
 	}
-	if len(best.Pareto) > 0 && r.Study.Sweep != nil {
-		limits := ""
-		if len(best.Infeasible) > 0 {
-			limits = " within the limits"
-		}
-		add("* Pareto set: no other variation%s, of those with valid numbers, has both more requests per second and a lower %s p99.", limits, latencyName(best))
-	}
-	if len(best.Infeasible) > 0 {
-		add("- %d of %d variations violate an SLA filter.", len(best.Infeasible), len(cells))
-	}
+	notes = append(notes, setNotes(r, cells, best)...)
 	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
 		format := "x excluded: load generator verdict invalid for the numbers that decide (%d of %d variations)."
@@ -426,6 +417,25 @@ func starred(cells []aggregate.Cell, columns []column, best *aggregate.Compariso
 		}
 	}
 	return false
+}
+
+// setNotes explains the marks of the Pareto set and of what violates a filter.
+func setNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison) []string {
+	var notes []string
+	limits := ""
+	if n := len(best.Infeasible); n > 0 {
+		limits = " within the limits"
+		verb := "violate"
+		if n == 1 {
+			verb = "violates"
+		}
+		notes = append(notes, fmt.Sprintf("- %d of %d variations %s an SLA filter.", n, len(cells), verb))
+	}
+	if len(best.Pareto) > 0 && r.Study.Sweep != nil {
+		notes = slices.Insert(notes, 0, fmt.Sprintf("* Pareto set: no other variation%s, of those with valid numbers, "+
+			"has both more requests per second and a lower %s p99.", limits, latencyName(best)))
+	}
+	return notes
 }
 
 // skipNotes says which variations were skipped, and why; one line per reason.

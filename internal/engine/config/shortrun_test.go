@@ -24,7 +24,7 @@ func TestShortRun(t *testing.T) {
 		"{requests: 199, concurrency: 20}":          "199 requests at concurrency 20: the last 19 run at falling concurrency, so that throughput is underestimated; use at least 200 requests, or a duration",
 		"{requests: 199, concurrency: 20, rate: 5}": "",
 		"{requests: 19, concurrency: 2}": "19 requests at concurrency 2: the last one runs at falling concurrency, so that throughput is underestimated; " +
-			"use at least 20 requests, or a durationonly 19 requests: percentiles above p90 are unreliable",
+			"use at least 20 requests, or a durationonly 19 requests: p75 and higher percentiles are unreliable",
 	}
 	for phases, want := range tests {
 		_, warnings := mustLoad(t, "benchmark: {model: m, phases: "+phases+"}", LoadOptions{Choices: someChoices()})

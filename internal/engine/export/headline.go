@@ -260,11 +260,7 @@ type star struct {
 func starsOf(label string, m *metric.Result, of []metric.Stat) []star {
 	var out []star
 	for _, stat := range of {
-		s := star{fmt.Sprintf("%s %s", label, stat), m.Count, m.Confidence.Effective}
-		if p := m.Confidence.Plausible(stat); p != nil {
-			s.independent = p.Effective
-		}
-		out = append(out, s)
+		out = append(out, star{fmt.Sprintf("%s %s", label, stat), m.Count, m.Confidence.Independent(stat)})
 	}
 	return out
 }

@@ -30,6 +30,9 @@ type Confidence struct {
 	intervals [len(intervalStats)]Interval
 	has       uint8
 	plausible []Plausible // absent in results that were read from a file
+	// independent is the number of independent values that the sample is worth for each of
+	// intervalStats; 0 = unknown.
+	independent [len(intervalStats)]float64
 }
 
 // Plausible is where the true value of a statistic may lie.
@@ -75,6 +78,17 @@ func (c *Confidence) Plausible(s Stat) *Plausible {
 	return nil
 }
 
+// Independent returns the number of independent values that the sample is worth for a
+// statistic; that for the mean if there is none of its own.
+func (c *Confidence) Independent(s Stat) float64 {
+	for i, known := range intervalStats {
+		if known == s && c.independent[i] > 0 {
+			return c.independent[i]
+		}
+	}
+	return c.Effective
+}
+
 // Supported reports whether the sample is large enough for a percentile. It is
 // true for other statistics, and for all of a nil Confidence.
 func (c *Confidence) Supported(s Stat) bool {
@@ -112,6 +126,7 @@ func newConfidence(res *Result, sequence *stat.Sequence, rank func(k int64) floa
 			size = effective
 		}
 		sizes[i] = size
+		c.independent[1+i] = size // intervalStats begin with the mean
 	}
 	c.Unsupported = unsupported(res, &sizes)
 	c.extrapolate(res, &sizes, rank)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// MarshalJSON writes the effective sample size, the intervals as pairs by
-// statistic, and the percentiles that the sample does not support.
+// MarshalJSON writes the effective sample size, the intervals as pairs and the numbers of
+// independent values by statistic, and the percentiles that the sample does not support.
 func (c *Confidence) MarshalJSON() ([]byte, error) { return c.appendJSON(nil), nil }
 
 func (c *Confidence) appendJSON(b []byte) []byte {
@@ -28,6 +28,19 @@ func (c *Confidence) appendJSON(b []byte) []byte {
 		b = append(appendNumber(b, in.Low), ',')
 		b = append(appendNumber(b, in.High), ']')
 	}
+	b = append(b, `},"independent":{`...)
+	first = true
+	for i, s := range intervalStats {
+		if c.independent[i] == 0 {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(strconv.AppendQuote(b, s.String()), ':')
+		b = appendNumber(b, c.independent[i])
+	}
 	b = append(b, `},"unsupported":[`...)
 	for i, s := range c.Unsupported {
 		if i > 0 {
@@ -44,6 +57,7 @@ func (c *Confidence) UnmarshalJSON(data []byte) error {
 	var in struct {
 		Effective   float64 `json:"effective_sample_size"`
 		Intervals   map[string][2]float64
+		Independent map[string]float64
 		Unsupported []string
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -54,6 +68,7 @@ func (c *Confidence) UnmarshalJSON(data []byte) error {
 		if pair, ok := in.Intervals[s.String()]; ok {
 			c.set(i, Interval{pair[0], pair[1]})
 		}
+		c.independent[i] = in.Independent[s.String()]
 	}
 	for _, p := range percentiles {
 		for _, name := range in.Unsupported {

@@ -103,7 +103,8 @@ func TestConfidenceJSON(t *testing.T) {
 	c.set(0, Interval{1, 2})
 	c.set(1, Interval{1, math.Inf(1)})
 	c.set(2, Interval{0.5, 3})
-	const want = `{"effective_sample_size":12.5,"intervals":{"avg":[1,2],"p90":[0.5,3]},"unsupported":["p1","p99"]}`
+	c.independent[2] = 7.5
+	const want = `{"effective_sample_size":12.5,"intervals":{"avg":[1,2],"p90":[0.5,3]},"independent":{"p90":7.5},"unsupported":["p1","p99"]}`
 	if got, err := json.Marshal(&c); err != nil || string(got) != want {
 		t.Errorf("Marshal = %s, %v, want %s", got, err, want)
 	}

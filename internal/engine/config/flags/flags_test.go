@@ -502,10 +502,10 @@ func aiperfFlags(t *testing.T) [][]string {
 // The number of requests is called a default if it was not given.
 func TestShortRunByDefault(t *testing.T) {
 	for _, tt := range []struct{ argv, want string }{
-		{"", "only 10 requests, the default of --request-count: percentiles above p90 are unreliable"},
-		{"--warmup-request-count 3", "only 10 requests in phase profiling, the default of --request-count: percentiles above p90 are unreliable"},
-		{"--concurrency 20", "only 10 requests, the default of --request-count: concurrency 20 is never reached, and percentiles above p90 are unreliable"},
-		{"--request-count 10", "only 10 requests: percentiles above p90 are unreliable"},
+		{"", "only 10 requests, the default of --request-count: p75 and higher percentiles are unreliable"},
+		{"--warmup-request-count 3", "only 10 requests in phase profiling, the default of --request-count: p75 and higher percentiles are unreliable"},
+		{"--concurrency 20", "only 10 requests, the default of --request-count: concurrency 20 is never reached, and p75 and higher percentiles are unreliable"},
+		{"--request-count 10", "only 10 requests: p75 and higher percentiles are unreliable"},
 		{"--num-requests 5", "only 5 requests: percentiles are not meaningful"},
 	} {
 		_, warnings, err := flagsDocument(t, nil, strings.Fields(tt.argv)...)
