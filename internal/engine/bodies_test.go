@@ -37,7 +37,7 @@ func TestBodies(t *testing.T) {
 			b.add(&bench.Conversation{ID: "c", Turns: []bench.Turn{tt.turn, {Texts: []string{"x"}}}}, p)
 			want := tt.want
 			if want != "" {
-				want = want + "; bodies are sent unchanged; the first is turn 0 of conversation c"
+				want += "; bodies are sent unchanged; the first is turn 0 of conversation c"
 			}
 			if got := b.warning(); got != want {
 				t.Errorf("warning = %q, want %q", got, want)
