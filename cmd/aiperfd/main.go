@@ -33,7 +33,8 @@ const (
 
 func main() {
 	configureRuntime()
-	log.SetOutput(io.Discard)                          // net/http writes what servers send: any amount of it, and not redacted
+	// net/http writes what servers send: any amount of it, and not redacted.
+	log.SetOutput(io.Discard)
 	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // seconds would hide the order of events
 	os.Exit(execute(context.Background(), os.Args[1:]))
 }

@@ -239,18 +239,7 @@ func (w *RecordWriter) choices(b []byte, list []bench.Choice) []byte {
 }
 
 func (w *RecordWriter) warnings(b []byte, all map[string]int) []byte {
-	if len(all) == 0 {
-		return b
-	}
-	b = append(key(b, "warnings"), '{')
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, w.opts.Secrets.Exact(name)), ':')
-		b = strconv.AppendInt(b, int64(all[name]), 10)
-	}
-	return append(b, '}')
+	return appendNumbers(w, b, "warnings", all)
 }
 
 func (w *RecordWriter) failure(b []byte, f *bench.Failure) []byte {
@@ -267,16 +256,21 @@ func (w *RecordWriter) failure(b []byte, f *bench.Failure) []byte {
 
 // serverTimes appends what the server says it took, in nanoseconds.
 func (w *RecordWriter) serverTimes(b []byte, times map[string]time.Duration) []byte {
-	if len(times) == 0 {
+	return appendNumbers(w, b, "server_times_ns", times)
+}
+
+// appendNumbers appends a member whose names come from outside; nothing if there are none.
+func appendNumbers[V ~int | ~int64](w *RecordWriter, b []byte, member string, all map[string]V) []byte {
+	if len(all) == 0 {
 		return b
 	}
-	b = append(key(b, "server_times_ns"), '{')
-	for _, name := range slices.Sorted(maps.Keys(times)) {
+	b = append(key(b, member), '{')
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
 		b = append(appendText(b, w.opts.Secrets.Exact(name)), ':')
-		b = strconv.AppendInt(b, int64(times[name]), 10)
+		b = strconv.AppendInt(b, int64(all[name]), 10)
 	}
 	return append(b, '}')
 }
