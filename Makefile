@@ -33,7 +33,7 @@ demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1
 test: ## run all tests
 	go test -vet=off ./... # make lint has vet, which would cost another 40 s of CPU time
 
-race: ## run all tests under the race detector
+race: ## run the tests of packages with goroutines under the race detector
 	scripts/race.sh
 
 lint: ## check style, formatting and unused code

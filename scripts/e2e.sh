@@ -308,7 +308,14 @@ stage_browser() {
   # A daemon that the test can kill and start again.
   cat >"$work/restart" <<END
 #!/usr/bin/env bash
-[[ ! -s "$work/page.pid" ]] || kill -9 "\$(<"$work/page.pid")"
+if [[ -s "$work/page.pid" ]]; then
+  kill -9 "\$(<"$work/page.pid")"
+  # The kernel closes the port a moment later.
+  for ((i = 0; i < 100; i++)); do
+    (: <"/dev/tcp/127.0.0.1/\$(<"$work/page.port")") 2>/dev/null || break
+    sleep 0.05
+  done
+fi
 "$bin" serve --api-port "\$(<"$work/page.port")" --port-file "$work/page.port" --data-dir "$work/page" >>"$work/page.log" 2>&1 &
 echo \$! >"$work/page.pid"
 END
@@ -389,9 +396,9 @@ main() {
     (trap - EXIT && perform docs) &
     docs=$!
     pids+=("$docs")
-    for stage in curl crash prometheus sdk vllm; do perform "$stage"; done
+    for stage in curl crash prometheus sdk vllm workloads; do perform "$stage"; done
     wait "$docs" || die "a command of a page failed"
-    stages=(workloads browser image)
+    stages=(browser image)
   fi
   for stage in "${stages[@]}"; do perform "$stage"; done
 }

@@ -1,5 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests under the race detector: race.sh [PACKAGE…, default ./...]
+# Runs tests under the race detector: race.sh [PACKAGE…, default ./...]
+#
+# Of the packages, those are run in which goroutines can meet: the package or its tests
+# import context, net, net/http, sync, sync/atomic or testing/synctest, or have a go
+# statement. What the others compute for several goroutines, the tests of their users
+# compute under the detector, too.
 #
 # Packages whose tests use testing/synctest run on one processor. The timers of a
 # bubble share one context of the detector, and two threads that run timers of the same
@@ -11,9 +16,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 (($#)) || set -- ./...
-mapfile -t virtual < <(go list -f '{{range .TestImports}}{{if eq . "testing/synctest"}}{{$.ImportPath}}{{end}}{{end}}
-{{range .XTestImports}}{{if eq . "testing/synctest"}}{{$.ImportPath}}{{end}}{{end}}' "$@" | sort -u | sed '/^$/d')
-mapfile -t others < <(comm -13 <(printf '%s\n' "${virtual[@]}" | sort) <(go list "$@" | sort))
+virtual=() others=()
+while read -r path dir imports; do
+  case " $imports " in
+    *" testing/synctest "*) virtual+=("$path") ;;
+    *" context "* | *" net "* | *" net/http "* | *" sync "* | *" sync/atomic "*) others+=("$path") ;;
+    *) ! grep -qsE '^\s*go (func\b|[[:alnum:]_.]+\()' "$dir"/*.go || others+=("$path") ;;
+  esac
+done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' "$@" | sed '/^$/d')
+echo "race: $((${#virtual[@]} + ${#others[@]})) packages, ${#virtual[@]} of them on one processor"
 
 status=0
 ((${#virtual[@]} == 0)) || go test -vet=off -race -cpu 1 "${virtual[@]}" || status=$?

@@ -50,11 +50,11 @@ func TestJudge(t *testing.T) {
 		check check
 		want  verdict
 	}{
-		{cpuAtMost(1.2), verdict{"s", "CPU per event", "20", "40", "1.20 ×", "≤ 1.20 ×", "pass"}},
-		{cpuAtMost(1.19), verdict{"s", "CPU per event", "20", "40", "1.20 ×", "≤ 1.19 ×", "FAIL"}},
+		{cpuAtMost(1.2), verdict{"s", "CPU per event", "20", "40", "1.2 ×", "≤ 1.2 ×", "pass"}},
+		{cpuAtMost(1.19), verdict{"s", "CPU per event", "20", "40", "1.2 ×", "≤ 1.19 ×", "FAIL"}},
 		{rateAtLeast(0.98), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.98 ×", "pass"}},
 		{rateAtLeast(0.99), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.99 ×", "FAIL"}},
-		{atMost("error", ttftP99Error, 0.05, "ms"), verdict{"s", "error", "–", "1", "1 ms", "≤ 0.0500 ms", "FAIL"}},
+		{atMost("error", ttftP99Error, 0.05, "ms"), verdict{"s", "error", "–", "1", "1 ms", "≤ 0.05 ms", "FAIL"}},
 		{atMost("missing", lagP99, 1, "ms"), verdict{"s", "missing", "–", "–", "– ms", "≤ 1 ms", "FAIL"}},
 	}
 	for _, tt := range tests {
@@ -75,7 +75,7 @@ func TestPrintTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "| load | measure | raw | aiperfd | result | limit | verdict |\n" +
-		"|---|---|---|---|---|---|---|\n| load | what | 1 | 2 | 2 × | ≤ 3 × | pass |\n"
+		"| --- | --- | --- | --- | --- | --- | --- |\n| load | what | 1 | 2 | 2 × | ≤ 3 × | pass |\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/results"
 )
 
 // row is one run of one client.
@@ -170,7 +173,7 @@ func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *r
 	return truths, nil
 }
 
-// stats are the statistics of a quantity that both clients report.
+// stats are the statistics of a quantity that the raw client reports.
 type stats struct {
 	Avg float64 `json:"avg"`
 	P50 float64 `json:"p50"`
@@ -205,10 +208,11 @@ func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *
 		return nil, err
 	}
 	out.charge(used, truths)
-	if err := readReport(dir, out); err != nil {
+	files := results.Open(dir, "")
+	if err := readReport(files, out); err != nil {
 		return nil, err
 	}
-	records, err := readRecords(dir)
+	records, err := readRecords(files)
 	if err != nil {
 		return nil, err
 	}
@@ -234,67 +238,49 @@ func failedOf(truths []truth) int {
 }
 
 // readReport takes the measures of aiperfd's report.
-func readReport(dir string, out *row) error {
-	b, err := os.ReadFile(filepath.Join(dir, "profile_export_aiperf.json"))
+func readReport(files *results.Results, out *row) error {
+	summary, err := files.Summary()
 	if err != nil {
 		return fmt.Errorf("read report: %w", err)
 	}
-	var report struct {
-		Rate  stats `json:"request_throughput"`
-		TTFT  stats `json:"time_to_first_token"`
-		Chunk stats `json:"inter_chunk_latency"`
-		Lag   stats `json:"schedule_lag"`
-	}
-	if err := json.Unmarshal(b, &report); err != nil {
-		return fmt.Errorf("read report: %w", err)
-	}
-	out.M[requestRate] = report.Rate.Avg
-	out.M[ttftAvg], out.M[ttftP50], out.M[ttftP99] = report.TTFT.Avg, report.TTFT.P50, report.TTFT.P99
-	out.M[icP99], out.M[lagP99] = report.Chunk.P99, report.Lag.P99
+	statistic := func(tag, name string) float64 { return summary.Metrics[tag].Stats[name] }
+	out.M[requestRate] = statistic("request_throughput", "avg")
+	out.M[ttftAvg] = statistic("time_to_first_token", "avg")
+	out.M[ttftP50] = statistic("time_to_first_token", "p50")
+	out.M[ttftP99] = statistic("time_to_first_token", "p99")
+	out.M[icP99] = statistic("inter_chunk_latency", "p99")
+	out.M[lagP99] = statistic("schedule_lag", "p99")
 	return nil
 }
 
-// record has the required fields of a line of profile_export.jsonl.
-type record struct {
-	Metadata struct {
-		RequestID string `json:"x_request_id"`
-		DueNs     int64  `json:"credit_issued_ns"`
-		StartNs   int64  `json:"request_start_ns"`
-		Phase     string `json:"benchmark_phase"`
-	} `json:"metadata"`
-	Metrics struct {
-		TTFT *struct {
-			Value float64 `json:"value"`
-		} `json:"time_to_first_token"`
-	} `json:"metrics"`
+// sent is what is compared of a request. Times are of the wall clock in nanoseconds.
+type sent struct {
+	due, start float64
+	ttft       float64 // in milliseconds; NaN = it had no first token
 }
 
 // readRecords returns the measured requests by id.
-func readRecords(dir string) (map[string]record, error) {
-	f, err := os.Open(filepath.Join(dir, "profile_export.jsonl"))
-	if err != nil {
-		return nil, fmt.Errorf("open records: %w", err)
-	}
-	defer f.Close()
-	records := map[string]record{}
-	err = eachLine(f, func(line []byte) error {
-		var x record
-		if err := json.Unmarshal(line, &x); err != nil {
-			return err
+func readRecords(files *results.Results) (map[string]sent, error) {
+	records := map[string]sent{}
+	for record, err := range files.Records() {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
 		}
-		if x.Metadata.Phase == "profiling" {
-			records[x.Metadata.RequestID] = x
+		m := &record.Metadata
+		if m.Kind != bench.Profiling {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read records: %w", err)
+		one := sent{due: float64(m.Issued), start: float64(m.Start), ttft: math.NaN()}
+		if ttft, ok := record.Value("time_to_first_token"); ok {
+			one.ttft = ttft
+		}
+		records[m.RequestID] = one
 	}
 	return records, nil
 }
 
 // matched returns the truths of the requests in records.
-func matched(truths []truth, records map[string]record) []truth {
+func matched(truths []truth, records map[string]sent) []truth {
 	return slices.DeleteFunc(slices.Clone(truths), func(t truth) bool {
 		_, ok := records[t.RequestID]
 		return !ok
@@ -302,18 +288,18 @@ func matched(truths []truth, records map[string]record) []truth {
 }
 
 // compareEach adds measures that compare requests one by one.
-func (r row) compareEach(truths []truth, records map[string]record) {
+func (r row) compareEach(truths []truth, records map[string]sent) {
 	var errs, due, start []float64
 	events := 0
 	for i := range truths {
 		t := &truths[i]
 		x := records[t.RequestID]
 		events += t.events()
-		if x.Metrics.TTFT != nil {
-			errs = append(errs, math.Abs(x.Metrics.TTFT.Value-t.ttft()))
+		if !math.IsNaN(x.ttft) {
+			errs = append(errs, math.Abs(x.ttft-t.ttft()))
 		}
-		due = append(due, float64(x.Metadata.DueNs))
-		start = append(start, float64(x.Metadata.StartNs))
+		due = append(due, x.due)
+		start = append(start, x.start)
 	}
 	r.M[ttftEachP99] = percentile(errs, 0.99)
 	r.M[eventRate] = r.M[requestRate] * float64(events) / float64(len(truths))

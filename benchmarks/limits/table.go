@@ -5,9 +5,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"text/tabwriter"
+
+	"aiperfd/internal/view"
 )
 
 // verdict is one line of the table.
@@ -31,13 +31,13 @@ func judge(sc *scenario, rows []row) []verdict {
 		if c.ratio {
 			value = median(ratios(ours[c.measure], raw[c.measure]))
 		}
-		v := verdict{scenario: sc.name, what: c.what, ours: number(median(ours[c.measure])), raw: number(median(raw[c.measure])),
-			result: number(value) + " " + c.unit, word: "FAIL"}
+		v := verdict{scenario: sc.name, what: c.what, ours: compact(median(ours[c.measure])), raw: compact(median(raw[c.measure])),
+			result: compact(value) + " " + c.unit, word: "FAIL"}
 		sign := "≤"
 		if c.atLeast {
 			sign = "≥"
 		}
-		v.limit = fmt.Sprintf("%s %s %s", sign, number(c.limit), c.unit)
+		v.limit = fmt.Sprintf("%s %s %s", sign, compact(c.limit), c.unit)
 		if value <= c.limit && !c.atLeast || value >= c.limit && c.atLeast {
 			v.word = "pass"
 		}
@@ -63,12 +63,12 @@ func background(sc *scenario, ours, raw map[string][]float64) []verdict {
 	}
 	var out []verdict
 	for _, i := range list {
-		ratio := "–"
+		ratio := view.Absent
 		if r := ratios(ours[i.measure], raw[i.measure]); len(r) > 0 {
-			ratio = number(median(r)) + " ×"
+			ratio = compact(median(r)) + " ×"
 		}
-		out = append(out, verdict{scenario: sc.name, what: i.what, raw: number(median(raw[i.measure])),
-			ours: number(median(ours[i.measure])), result: ratio, limit: "–", word: "–"})
+		out = append(out, verdict{scenario: sc.name, what: i.what, raw: compact(median(raw[i.measure])),
+			ours: compact(median(ours[i.measure])), result: ratio, limit: view.Absent, word: view.Absent})
 	}
 	return out
 }
@@ -100,24 +100,8 @@ func ratios(ours, raw []float64) []float64 {
 	return out
 }
 
-// number formats a value for the table; – for NaN.
-func number(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "–"
-	case v == math.Trunc(v) && math.Abs(v) < 1e6, math.Abs(v) >= 1000:
-		return fmt.Sprintf("%.0f", v)
-	case math.Abs(v) >= 10:
-		return fmt.Sprintf("%.1f", v)
-	case math.Abs(v) >= 0.1:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.4f", v)
-}
-
-func heads() []string {
-	return []string{"load", "measure", "raw", "aiperfd", "result", "limit", "verdict"}
-}
+// compact formats a value; NaN is absent.
+func compact(v float64) string { return view.Compact(&v) }
 
 func (v verdict) cells() []string {
 	return []string{v.scenario, v.what, v.raw, v.ours, strings.TrimSpace(v.result), strings.TrimSpace(v.limit), v.word}
@@ -125,20 +109,17 @@ func (v verdict) cells() []string {
 
 // printTable writes the verdicts for a terminal, or as a table in Markdown.
 func printTable(w io.Writer, verdicts []verdict, markdown bool) error {
-	if markdown {
-		line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
-		var text strings.Builder
-		text.WriteString(line(heads()) + strings.Repeat("|---", len(heads())) + "|\n")
-		for _, v := range verdicts {
-			text.WriteString(line(v.cells()))
-		}
-		_, err := io.WriteString(w, text.String())
-		return err
+	var t view.Table
+	for _, title := range []string{"load", "measure", "raw", "aiperfd", "result", "limit", "verdict"} {
+		t.Columns = append(t.Columns, view.Column{Title: title})
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(heads(), "\t"))
 	for _, v := range verdicts {
-		fmt.Fprintln(tw, strings.Join(v.cells(), "\t"))
+		t.Rows = append(t.Rows, v.cells())
 	}
-	return tw.Flush()
+	text := t.Text(0)
+	if markdown {
+		text = t.Markdown()
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }

@@ -7,14 +7,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/dataset/analysis"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/view"
 )
 
 const analyzeLong = `Analyze a trace: lengths of prompts and answers, arrivals, sessions, and what a
@@ -77,36 +76,23 @@ func writeAnalysis(name string, report *analysis.Report) error {
 
 // printAnalysis prints an analysis for people.
 func printAnalysis(out io.Writer, r *analysis.Report) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(out, "%s of %s, %s", terminal.Plural(r.Requests, "request"), r.Format, terminal.Plural(r.Sessions.Count, "session"))
+	fmt.Fprintf(out, "%s of %s, %s",
+		view.Plural(r.Requests, "request"), r.Format, view.Plural(r.Sessions.Count, "session"))
 	fmt.Fprintf(out, " of %.2f requests on average and %d at most\n", r.Sessions.MeanTurns, r.Sessions.MaxTurns)
 	if !r.Sessions.Exact {
 		fmt.Fprintln(out, "There are more sessions; only this number was tracked.")
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(out, "%s with problems left out; aiperfd validate lists them\n", terminal.Plural(int64(r.Skipped), "record"))
+		fmt.Fprintf(out, "%s with problems left out; aiperfd validate lists them\n", view.Plural(r.Skipped, "record"))
 	}
-	fmt.Fprintln(w, "\n\tmean\tsd\tmin\tp25\tp50\tp75\tmax\t")
-	for _, row := range []struct {
-		name  string
-		stats *analysis.Stats
-		unit  float64
-	}{{"input tokens", r.ISL, 1}, {"output tokens", r.OSL, 1}, {"shared tokens", r.Context, 1}, {"other tokens", r.Unique, 1}, {"hit rate, %", r.HitRates, 100}} {
-		if s := row.stats; s != nil {
-			fmt.Fprintf(w, "%s\t", row.name)
-			for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.Median, s.P75, s.Max} {
-				fmt.Fprintf(w, "%.1f\t", v*row.unit)
-			}
-			fmt.Fprintln(w)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
+	fmt.Fprintln(out)
+	for _, line := range distributions(r).Lines(0) {
+		fmt.Fprintln(out, "  "+line)
 	}
 	if r.HitRates != nil {
 		fmt.Fprintf(out, "\nPrefix cache without limits: %.1f %% of input tokens in it, hit rate %.1f %%\n", 100*r.CacheableShare, 100*r.HitRate)
 		fmt.Fprintf(out, "Prefixes: %d different ones of blocks of %d tokens; %.1f %% of all occurrences are repeated; %s shared\n",
-			r.UniquePrefixes, r.BlockSize, 100*r.PrefixReuse, terminal.Plural(int64(r.PrefixGroups), "first block"))
+			r.UniquePrefixes, r.BlockSize, 100*r.PrefixReuse, view.Plural(r.PrefixGroups, "first block"))
 		if r.PrefixRequests < r.Requests {
 			fmt.Fprintf(out, "These are of the first %d requests, since there are more prefixes than are compared.\n", r.PrefixRequests)
 		}
@@ -122,7 +108,33 @@ func printAnalysis(out io.Writer, r *analysis.Report) error {
 		fmt.Fprintf(out, "Index of dispersion of counts in %v s: %.2f (Poisson 1)\n", c.Seconds, c.Dispersion)
 	}
 	if a.Disorder > 0 {
-		fmt.Fprintf(out, "%s before those of more than 1,024 records earlier\n", terminal.Plural(a.Disorder, "time"))
+		fmt.Fprintf(out, "%s before those of more than 1,024 records earlier\n", view.Plural(a.Disorder, "time"))
 	}
 	return nil
+}
+
+// distributions returns the table of the distributions in an analysis.
+func distributions(r *analysis.Report) *view.Table {
+	t := &view.Table{Columns: []view.Column{{Number: true}}}
+	for _, name := range []string{"mean", "sd", "min", "p25", "p50", "p75", "max"} {
+		t.Columns = append(t.Columns, view.Column{Title: name, Number: true})
+	}
+	for _, row := range []struct {
+		name  string
+		stats *analysis.Stats
+		unit  float64
+	}{
+		{"input tokens", r.ISL, 1}, {"output tokens", r.OSL, 1},
+		{"shared tokens", r.Context, 1}, {"other tokens", r.Unique, 1},
+		{"hit rate, %", r.HitRates, 100},
+	} {
+		if s := row.stats; s != nil {
+			cells := []string{row.name}
+			for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.Median, s.P75, s.Max} {
+				cells = append(cells, fmt.Sprintf("%.1f", v*row.unit))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	return t
 }

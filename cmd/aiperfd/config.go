@@ -8,14 +8,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/reference"
-	"aiperfd/internal/engine/config/starter"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/view"
 	"aiperfd/openapi"
 )
 
@@ -75,7 +75,7 @@ func (f *initFlags) run(w io.Writer) error {
 	if f.list || f.search != "" || f.category != "" {
 		return exitError{exitUsage, errors.New("--template cannot be combined with --list, --search or --category")}
 	}
-	t, err := starter.Find(f.template)
+	t, err := config.FindStarter(f.template)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
@@ -94,31 +94,42 @@ func (f *initFlags) run(w io.Writer) error {
 
 // printList prints the templates that the flags select.
 func (f *initFlags) printList(w io.Writer) error {
-	var found []starter.Template
-	for _, t := range starter.All() {
+	var found []config.Starter
+	for _, t := range config.Starters() {
 		if t.Matches(f.search) && strings.Contains(strings.ToLower(t.Category), strings.ToLower(f.category)) {
 			found = append(found, t)
 		}
 	}
 	if len(found) == 0 {
-		return exitError{exitUsage, fmt.Errorf("no template matches; the categories are %s", strings.Join(starter.Categories(), ", "))}
+		categories := strings.Join(config.StarterCategories(), ", ")
+		return exitError{exitUsage, fmt.Errorf("no template matches; the categories are %s", categories)}
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	category := ""
-	for _, t := range found {
-		if category != "" && t.Category != category {
-			fmt.Fprintln(table)
+	for len(found) > 0 {
+		category := found[0].Category
+		n := slices.IndexFunc(found, func(t config.Starter) bool { return t.Category != category })
+		if n < 0 {
+			n = len(found)
 		}
-		if t.Category != category {
-			fmt.Fprintln(table, t.Category)
-			category = t.Category
+		fmt.Fprintln(w, category)
+		f.printTemplates(w, found[:n])
+		if found = found[n:]; len(found) > 0 {
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(table, "  %s\t%s\n", t.Name, t.Title)
+	}
+	return nil
+}
+
+// printTemplates prints the templates of one category.
+func (f *initFlags) printTemplates(w io.Writer, templates []config.Starter) {
+	table := view.Table{Columns: make([]view.Column, 2)}
+	for _, t := range templates {
 		if f.verbose {
-			fmt.Fprintf(table, "      %s\n      tags: %s\n", t.Description, strings.Join(t.Tags, ", "))
+			fmt.Fprintf(w, "  %s  %s\n      %s\n      tags: %s\n", t.Name, t.Title, t.Description, strings.Join(t.Tags, ", "))
+			continue
 		}
+		table.Rows = append(table.Rows, []string{"  " + t.Name, t.Title})
 	}
-	return table.Flush()
+	fmt.Fprint(w, table.Text(0))
 }
 
 func newShowDefaultsCommand() *cobra.Command {
@@ -149,14 +160,15 @@ the reason.`,
 func printDefaults(w io.Writer) error {
 	known := plan.Choices()
 	root := reference.Document(&known)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "FIELD\tDEFAULT\tFLAG")
+	table := view.Table{Columns: []view.Column{{Title: "FIELD"}, {Title: "DEFAULT"}, {Title: "FLAG"}}}
 	root.Walk(func(f *reference.Field) {
 		if f.Default != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", strings.ReplaceAll(f.Path, ".*", "[]"), f.Default, strings.Join(slices.Compact(f.Flags), " "))
+			path := strings.ReplaceAll(f.Path, ".*", "[]")
+			table.Rows = append(table.Rows, []string{path, f.Default, strings.Join(slices.Compact(f.Flags), " ")})
 		}
 	})
-	return table.Flush()
+	_, err := io.WriteString(w, table.Text(0))
+	return err
 }
 
 func newSchemaCommand() *cobra.Command {

@@ -9,13 +9,14 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/search"
+	"aiperfd/internal/view"
 )
 
 // expandFlags are the flags of config expand.
@@ -84,15 +85,16 @@ type expanded struct {
 // expand returns the variations that the flags select.
 func (f *expandFlags) expand(doc *config.Document) (*expansion, error) {
 	e := &expansion{Type: "none", Total: 1, Trials: 1}
-	list := cell.List{{Label: "base"}}
+	list := []vary.Variation{{Label: "base"}}
 	s := doc.Study()
 	if s != nil {
-		e.Trials, e.Total, list = s.MultiRun.NumRuns, s.Planner().Budget(), s.Variations
+		planner := search.PlannerOf(s)
+		e.Trials, e.Total, list = s.MultiRun.NumRuns, planner.Budget(), s.Variations
 		if s.Sweep != nil {
 			e.Type = s.Sweep.Type
 		}
-		if first, ok := s.Planner().Next(nil); s.Search != nil && ok {
-			list = cell.List{first}
+		if first, ok := planner.Next(nil); s.Adaptive() && ok {
+			list = []vary.Variation{first}
 		}
 	}
 	if f.index < -1 || f.index >= len(list) {
@@ -112,7 +114,7 @@ func (f *expandFlags) expand(doc *config.Document) (*expansion, error) {
 }
 
 // expandOne returns one variation, and its document if full is set.
-func expandOne(doc *config.Document, v *cell.Variation, full bool) (expanded, error) {
+func expandOne(doc *config.Document, v *vary.Variation, full bool) (expanded, error) {
 	out := expanded{Index: v.Index, Folder: v.Folder, Label: v.Label}
 	for _, a := range v.Values {
 		value, err := plainjson.Marshal(a.Value)
@@ -144,7 +146,7 @@ func (e *expansion) print(w io.Writer, format string) error {
 	if format == "yaml" {
 		return writeYAML(w, e, "")
 	}
-	fmt.Fprintf(w, "Sweep: %s, %s", e.Type, terminal.Plural(int64(e.Total), "variation"))
+	fmt.Fprintf(w, "Sweep: %s, %s", e.Type, view.Plural(e.Total, "variation"))
 	if e.Type == sweep.Adaptive {
 		fmt.Fprint(w, " at most, each chosen from the results of those before it")
 	}

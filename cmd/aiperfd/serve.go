@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/app"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/reach"
 	"aiperfd/internal/engine/config/secret"
 )
 
@@ -134,7 +133,7 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 		Keep: rules, Log: log, Access: guard, Process: process,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
-			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: reach.Options{SecretHosts: secrets.Hosts},
+			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: config.ReachOptions{SecretHosts: secrets.Hosts},
 		},
 	}, errors.Join(errs...)
 }

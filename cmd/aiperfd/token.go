@@ -3,12 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/view"
 )
 
 const tokenLong = `Edit the token file of a daemon: serve --token-file FILE. Each line of it has
@@ -93,11 +94,12 @@ func newTokenListCommand() *cobra.Command {
 		if err != nil {
 			return exitError{exitUsage, err}
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		table := view.Table{Columns: make([]view.Column, 2)}
 		for _, t := range tokens {
-			fmt.Fprintf(w, "%s\t%s\n", t.Name, t.Scope)
+			table.Rows = append(table.Rows, []string{t.Name, t.Scope.String()})
 		}
-		return w.Flush()
+		_, err = io.WriteString(cmd.OutOrStdout(), table.Text(0))
+		return err
 	}
 	return cmd
 }

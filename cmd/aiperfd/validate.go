@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
@@ -22,6 +21,7 @@ import (
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/view"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -133,7 +133,7 @@ func validateDataset(cmd *cobra.Command, format, name string, blockSize int) err
 		open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
 		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open, BlockSize: blockSize}})
 		if err == nil {
-			fmt.Fprintf(plainOut(cmd), "%s: %s of format %s\n", name, terminal.Plural(int64(d.Entries), "conversation"), format)
+			fmt.Fprintf(plainOut(cmd), "%s: %s of format %s\n", name, view.Plural(d.Entries, "conversation"), format)
 		}
 		return err
 	}
@@ -172,7 +172,7 @@ func problemList(err error) error {
 		return err
 	}
 	var text strings.Builder
-	text.WriteString(terminal.Plural(int64(len(invalid.Problems)), "problem") + " in the configuration")
+	text.WriteString(view.Plural(len(invalid.Problems), "problem") + " in the configuration")
 	for _, p := range invalid.Problems {
 		text.WriteString("\n  " + p.String())
 	}

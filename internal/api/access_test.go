@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/transport/testcert"
 )
 
@@ -254,7 +255,7 @@ func (g *guarded) leave(target, body string, headers ...string) {
 	defer leave()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+target, strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:4242"
-	r.Header.Set(headerRequestID, "req-1")
+	r.Header.Set(respond.HeaderRequestID, "req-1")
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Add(name, value)

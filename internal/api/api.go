@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/report"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
@@ -30,8 +31,9 @@ import (
 // Runs is what the API needs to manage runs. Every method is safe for
 // concurrent use. The errors are those of package run, wrapped or not.
 type Runs interface {
-	// Submit queues a run. The run is durable when the method returns.
-	Submit(ctx context.Context, s run.Submission) (*run.Run, error)
+	// Submit queues a run of a document that was loaded without problems, which it owns from
+	// now on. The run is durable when the method returns.
+	Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error)
 	// Get returns a run with its configuration.
 	Get(ctx context.Context, id string) (*run.Run, error)
 	// List returns runs without their configurations.
@@ -112,6 +114,14 @@ type Options struct {
 	Access *access.Guard
 }
 
+// base is what the handlers of this package share.
+type base struct {
+	*respond.Base
+	runs    Runs
+	live    Live
+	version string
+}
+
 // Server serves the API. It is made by [New] and safe for concurrent use.
 type Server struct {
 	Options
@@ -157,7 +167,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
 		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)...),
-		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
+		base: &base{
+			Base: &respond.Base{Responder: respond.Responder{Log: o.Log}, Runs: o.Runs, Live: o.Live},
+			runs: o.Runs, live: o.Live, version: o.Version,
+		},
 	}
 	if err := s.mount(); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 )
 
@@ -28,7 +29,7 @@ func TestBundleIsList(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := ts.do("GET", "/api/runs/latest/artifacts.zip", "", "Accept-Encoding: gzip")
-	if w.Code != 200 || w.Header().Get("Content-Encoding") != "" || w.Header().Get(headerRunID) != idDone {
+	if w.Code != 200 || w.Header().Get("Content-Encoding") != "" || w.Header().Get(respond.HeaderRunID) != idDone {
 		t.Fatalf("GET = %d %v", w.Code, w.Header())
 	}
 	archive, err := zip.NewReader(bytes.NewReader(w.Body.Bytes()), int64(w.Body.Len()))

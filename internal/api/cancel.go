@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -50,7 +51,7 @@ func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, err := h.run(w, r)
+	run, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.Can
 		return out, nil
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return out, fail(errMediaType, "Content-Type %q is not supported; send application/json", r.Header.Get("Content-Type"))
+		return out, respond.Fail(respond.ErrMediaType,
+			"Content-Type %q is not supported; send application/json", r.Header.Get("Content-Type"))
 	}
 	var body wire.Cancel
 	dec := json.NewDecoder(bytes.NewReader(received.Data))
@@ -92,7 +94,7 @@ func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.Can
 		return out, cancelFault(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return out, fail(errMalformed, "Unexpected text after the JSON object")
+		return out, respond.Fail(respond.ErrMalformed, "Unexpected text after the JSON object")
 	}
 	switch body.Mode {
 	case "", "graceful":
@@ -129,7 +131,7 @@ func cancelFault(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return invalidMember(strings.Trim(name, `"`), problem.CodeUnknownField, "unknown field; accepted are mode, grace_period_sec and reason", nil)
 	}
-	return fail(errMalformed, "The body is not a JSON object: %v", err)
+	return respond.Fail(respond.ErrMalformed, "The body is not a JSON object: %v", err)
 }
 
 // invalidMember returns the problem of a member of the body.
@@ -138,8 +140,8 @@ func invalidMember(name, code, detail string, value any) error {
 	if name != "" {
 		pointer = "#/" + name
 	}
-	return &failure{
-		err: errInvalid, detail: "The cancel request is not valid",
-		errors: []problem.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
+	return &respond.Failure{
+		Err: respond.ErrInvalid, Detail: "The cancel request is not valid",
+		Errors: []problem.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
 	}
 }

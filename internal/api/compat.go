@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 )
 
@@ -29,14 +30,14 @@ type dataHandler struct {
 //	@Router			/api/config [get]
 //	@Router			/api/runs/{id}/config [get]
 func (h *dataHandler) getConfig(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return errNoActiveRun
+		return respond.ErrNoActiveRun
 	}
-	return h.writeOf(w, r, found, found.Config)
+	return h.WriteOf(w, r, found, found.Config)
 }
 
 // getRunInfo serves the identity of a run.
@@ -52,18 +53,18 @@ func (h *dataHandler) getConfig(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/api/run [get]
 //	@Router		/api/runs/{id}/run [get]
 func (h *dataHandler) getRunInfo(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return errNoActiveRun
+		return respond.ErrNoActiveRun
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.NewRunInfo(found, snap))
+	return h.WriteOf(w, r, found, wire.NewRunInfo(found, snap))
 }
 
 // getMetrics serves the metrics, live or final.
@@ -78,15 +79,15 @@ func (h *dataHandler) getRunInfo(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/api/metrics [get]
 //	@Router		/api/runs/{id}/metrics [get]
 func (h *dataHandler) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.NewMetrics(h.version, found, snap))
+	return h.WriteOf(w, r, found, wire.NewMetrics(h.version, found, snap))
 }
 
 // getProgress serves the progress of the phases.
@@ -101,15 +102,15 @@ func (h *dataHandler) getMetrics(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/api/progress [get]
 //	@Router		/api/runs/{id}/progress [get]
 func (h *dataHandler) getProgress(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.NewProgress(found, snap))
+	return h.WriteOf(w, r, found, wire.NewProgress(found, snap))
 }
 
 // getWorkers serves the state of the load generator.
@@ -124,11 +125,11 @@ func (h *dataHandler) getProgress(w http.ResponseWriter, r *http.Request) error 
 //	@Router		/api/workers [get]
 //	@Router		/api/runs/{id}/workers [get]
 func (h *dataHandler) getWorkers(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (h *dataHandler) getWorkers(w http.ResponseWriter, r *http.Request) error {
 	if found != nil {
 		recent = h.hub.Recent(found.ID, now)
 	}
-	return h.writeOf(w, r, found, wire.NewWorkers(found, snap, recent, now))
+	return h.WriteOf(w, r, found, wire.NewWorkers(found, snap, recent, now))
 }
 
 // getServerMetrics serves an empty result: nothing is scraped from the server under
@@ -152,11 +153,11 @@ func (h *dataHandler) getWorkers(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/api/server-metrics [get]
 //	@Router		/api/runs/{id}/server-metrics [get]
 func (h *dataHandler) getServerMetrics(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.ServerMetrics{
+	return h.WriteOf(w, r, found, wire.ServerMetrics{
 		Endpoints: map[string]struct{}{}, Message: "No server metrics available yet",
 	})
 }
@@ -174,16 +175,16 @@ func (h *dataHandler) getServerMetrics(w http.ResponseWriter, r *http.Request) e
 //	@Router			/api/results [get]
 //	@Router			/api/runs/{id}/results [get]
 func (h *dataHandler) getResults(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return errNoRun
+		return respond.ErrNoRun
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.NewResults(found, snap))
+	return h.WriteOf(w, r, found, wire.NewResults(found, snap))
 }

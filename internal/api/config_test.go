@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
@@ -118,7 +117,7 @@ func TestValidateDefaults(t *testing.T) {
 	ts := newTestServer(t, realConfig)
 	body := `{"models":["m"],"endpoint":{"apiKey":"k-c4n4ry"},"phases":[{"rate":2,"duration":5}],"tokenizer":{"name":"builtin"}}`
 	w := ts.do("POST", "/api/validate", body, "Content-Type: application/json")
-	var got wire.Validation
+	var got Validation
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Valid {
 		t.Fatalf("validate = %d %s, %v", w.Code, w.Body, err)
 	}

@@ -198,7 +198,7 @@ func TestCanary(t *testing.T) {
 			t.Errorf("answer %d shows the secret: %s", i, w.Body)
 		}
 	}
-	if len(ts.fake.submitted) != 1 || ts.fake.submitted[0].Document.Benchmark.Endpoint.APIKey.Reveal() != canary {
+	if len(ts.fake.submitted) != 1 || ts.fake.documents[0].Benchmark.Endpoint.APIKey.Reveal() != canary {
 		t.Error("the secret did not reach the engine")
 	}
 }

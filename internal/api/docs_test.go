@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/respond"
 )
 
 // TestDocumentation: docs/api.md has a row for every problem, with its status, and
@@ -17,8 +18,8 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for _, row := range problemTable() {
-		if want := fmt.Sprintf("\n| `%s` | %d | ", row.name, row.status); !strings.Contains(page, want) {
+	for _, row := range respond.Problems() {
+		if want := fmt.Sprintf("\n| `%s` | %d | ", row.Name, row.Status); !strings.Contains(page, want) {
 			t.Errorf("docs/api.md has no row %q", want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -21,7 +22,6 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/sketch"
@@ -50,6 +50,7 @@ type fakeEngine struct {
 	health    run.Health
 	dir       string
 	submitted []run.Submission
+	documents []*config.Document
 	cancelled []run.CancelRequest
 	err       error // of every method that has one
 	next      string
@@ -74,13 +75,14 @@ func (f *fakeEngine) get(id string) *run.Run {
 	return f.runs[i]
 }
 
-func (f *fakeEngine) Submit(_ context.Context, s run.Submission) (*run.Run, error) {
+func (f *fakeEngine) Submit(_ context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
 	f.submitted = append(f.submitted, s)
+	f.documents = append(f.documents, doc)
 	r := testRun("01990f2c7d3e7a10b1c2d3e4f5a6b7d0", bench.StateQueued)
 	r.Warnings, r.Idempotency, r.CreatedAt = s.Warnings, s.Idempotency, time.Now()
 	f.runs = append(f.runs, r)
@@ -322,7 +324,7 @@ func testSnapshot(final bool) *run.Snapshot {
 		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
 		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.StateCompleted, true, true, epoch.Add(43*time.Second)
-		s.Errors = []errorgroup.Group{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
+		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
 	}
 	s.Client, s.Stream = testClient(), &verdict.Stream{
 		Class: verdict.PerToken, Message: "about one token an event", Streams: 119, Events: 2000, Gaps: 1881, EventsPerRead: 1,
@@ -422,8 +424,8 @@ func (ts *testServer) do(method, target, body string, headers ...string) *httpte
 		r.Body = http.NoBody
 	}
 	r.RemoteAddr = "127.0.0.1:4242"
-	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, headerRequestID+":") }) {
-		r.Header.Set(headerRequestID, "req-1")
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, respond.HeaderRequestID+":") }) {
+		r.Header.Set(respond.HeaderRequestID, "req-1")
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")

@@ -19,6 +19,7 @@ import (
 
 	"aiperfd/internal/api/bundle"
 	"aiperfd/internal/api/checksum"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/run"
@@ -124,18 +125,18 @@ func (h *fileHandler) artifacts(id string) wire.Artifacts {
 //	@Router			/api/runs/{id}/results/list [get]
 //	@Router			/api/runs/{id}/artifacts [get]
 func (h *fileHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return errNoRun
+		return respond.ErrNoRun
 	}
 	out := wire.ResultFiles{Files: []wire.ResultFile{}, FailedExporters: []string{}}
 	f, err := h.openFolder(found.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return h.writeJSON(w, http.StatusOK, out)
+		return h.WriteJSON(w, http.StatusOK, out)
 	case err != nil:
 		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
@@ -147,7 +148,7 @@ func (h *fileHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 		}
 	}
-	return h.writeJSON(w, http.StatusOK, out)
+	return h.WriteJSON(w, http.StatusOK, out)
 }
 
 func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
@@ -183,7 +184,7 @@ func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 // next process.
 func (h *fileHandler) saveSums(f *folder) {
 	if err := h.sums.Save(f.Folder); err != nil {
-		h.log.Debug().Err(err).Str("run", f.Run).Msg("keep checksums")
+		h.Log.Debug().Err(err).Str("run", f.Run).Msg("keep checksums")
 	}
 }
 
@@ -209,11 +210,11 @@ func (h *fileHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.RawPath != "" { // chi routed by the raw path
 		var err error
 		if name, err = url.PathUnescape(name); err != nil {
-			return errNotFound
+			return respond.ErrNotFound
 		}
 	}
 	if !goodName(name) {
-		return fail(errFilename, "Invalid filename '%s': path traversal or reserved marker name", name)
+		return respond.Fail(respond.ErrFilename, "Invalid filename '%s': path traversal or reserved marker name", name)
 	}
 	f, err := h.ready(w, r)
 	if err != nil {
@@ -226,12 +227,12 @@ func (h *fileHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 // ready opens the folder of the run of a request; the caller closes it. The error says
 // that the results are not ready, if they are not.
 func (h *fileHandler) ready(w http.ResponseWriter, r *http.Request) (*folder, error) {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, errNoRun
+		return nil, respond.ErrNoRun
 	}
 	f, err := h.openFolder(found.ID)
 	switch {
@@ -247,7 +248,7 @@ func (h *fileHandler) ready(w http.ResponseWriter, r *http.Request) (*folder, er
 		}
 		f.Close()
 	}
-	return nil, fail(errNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
+	return nil, respond.Fail(respond.ErrNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
 		found.ID, processing, markerReady)
 }
 
@@ -272,16 +273,16 @@ func (h *fileHandler) bundle(kind bundle.Kind) handler {
 		}
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Etag", archive.Tag())
-		if tagged(r.Header.Values("If-None-Match"), archive.Tag()) {
+		if respond.Tagged(r.Header.Values("If-None-Match"), archive.Tag()) {
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
 		if !h.bundles.TryAcquire(1) {
-			return fail(errTooManyStreams, "%d archives are being sent", maxBundles)
+			return respond.Fail(respond.ErrTooManyStreams, "%d archives are being sent", maxBundles)
 		}
 		defer h.bundles.Release(1)
 		if err := archive.Serve(&fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r); err != nil {
-			h.log.Debug().Err(err).Str("run", f.Run).Msg("send archive")
+			h.Log.Debug().Err(err).Str("run", f.Run).Msg("send archive")
 			panic(http.ErrAbortHandler) // too late to respond: close the connection
 		}
 		return nil
@@ -289,7 +290,7 @@ func (h *fileHandler) bundle(kind bundle.Kind) handler {
 }
 
 func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder, name string) error {
-	missing := fail(errNotFound, "Result file not found: %s", name)
+	missing := respond.Fail(respond.ErrNotFound, "Result file not found: %s", name)
 	if name == "" || hidden(name) {
 		return missing
 	}
@@ -317,9 +318,9 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 		header.Set("X-Filename", base)
 	}
 	header.Set("Etag", `"`+sum+`"`)
-	header.Set("Cache-Control", noStore)
+	header.Set("Cache-Control", respond.NoStore)
 	if chi.URLParam(r, "id") == f.Run {
-		header.Set("Cache-Control", immutable)
+		header.Set("Cache-Control", respond.Immutable)
 	}
 	// A file that grows is served up to its size when it was opened.
 	content := io.NewSectionReader(file, 0, info.Size())
@@ -341,9 +342,9 @@ type fileWriter struct {
 func (p *fileWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		p.refused = errRange
+		p.refused = respond.ErrRange
 	case http.StatusPreconditionFailed:
-		p.refused = fail(errPrecondition, "The file has changed since the ETag of the request")
+		p.refused = respond.Fail(respond.ErrPrecondition, "The file has changed since the ETag of the request")
 	default:
 		p.ResponseWriter.WriteHeader(status)
 	}

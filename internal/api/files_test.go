@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aiperfd/internal/api/respond"
 )
 
 func TestFiles(t *testing.T) {
@@ -41,7 +43,7 @@ func TestFiles(t *testing.T) {
 		{"whole", "profile_export_aiperf.json", nil, 200, map[string]string{
 			"Content-Type": "application/json", "Content-Length": "36", "Etag": tag, "Accept-Ranges": "bytes",
 			"Last-Modified": "Mon, 04 May 2026 10:00:00 GMT", "X-Filename": "profile_export_aiperf.json",
-			"Content-Disposition": `attachment; filename="profile_export_aiperf.json"`, "Cache-Control": immutable,
+			"Content-Disposition": `attachment; filename="profile_export_aiperf.json"`, "Cache-Control": respond.Immutable,
 		}, content},
 		{"range", "profile_export_aiperf.json", []string{"Range: bytes=2-5"}, 206, map[string]string{"Content-Range": "bytes 2-5/36"}, "time"},
 		{"range at the end", "profile_export_aiperf.json", []string{"Range: bytes=-3"}, 206, nil, "2}}"},

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/history"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
@@ -342,10 +343,10 @@ func TestDocumentHasMetrics(t *testing.T) {
 
 // A store that cannot be read is logged once per minute, however many requests find that.
 func TestRarely(t *testing.T) {
-	var r rarely
+	var r respond.Rarely
 	now, lines := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC), ""
 	for range 150 {
-		lines += map[bool]string{true: "x", false: "."}[r.due(now)]
+		lines += map[bool]string{true: "x", false: "."}[r.Due(now)]
 		now = now.Add(time.Second)
 	}
 	if want := "x" + strings.Repeat(".", 59) + "x" + strings.Repeat(".", 59) + "x" + strings.Repeat(".", 29); lines != want {

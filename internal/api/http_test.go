@@ -17,6 +17,7 @@ import (
 
 	"aiperfd/internal/api/pages"
 	"aiperfd/internal/api/prom"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 	"aiperfd/web"
 )
@@ -29,7 +30,7 @@ func TestConventions(t *testing.T) {
 		want                 map[string]string // headers
 		body                 string            // part of it
 	}{
-		{"HEAD", "HEAD", "/api/run", nil, 200, map[string]string{"Content-Type": "application/json", headerRunID: idRunning}, ""},
+		{"HEAD", "HEAD", "/api/run", nil, 200, map[string]string{"Content-Type": "application/json", respond.HeaderRunID: idRunning}, ""},
 		{"HEAD of a probe", "HEAD", "/healthz", nil, 200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, ""},
 		{"HEAD of metrics", "HEAD", "/metrics", nil, 200, map[string]string{"Content-Type": prom.TextFormat}, ""},
 		{"OPTIONS", "OPTIONS", "/api/progress", nil, 204, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, ""},
@@ -53,14 +54,14 @@ func TestConventions(t *testing.T) {
 		{"foreign preflight", "OPTIONS", "/api/runs", []string{"Origin: https://evil.example", "Access-Control-Request-Method: POST"}, 403, nil, "forbidden-origin"},
 		{"own preflight", "OPTIONS", "/api/queue", []string{"Origin: http://localhost", "Host: localhost", "Access-Control-Request-Method: GET"}, 204, nil, ""},
 		{"redoc", "GET", "/redoc", nil, 308, map[string]string{"Location": "/docs"}, ""},
-		{"own request id", "GET", "/healthz", nil, 200, map[string]string{headerRequestID: "req-1", "X-Content-Type-Options": "nosniff"}, "ok"},
-		{"alias", "GET", "/api/runs/latest", nil, 200, map[string]string{"Content-Location": "/api/runs/" + idDone, "Cache-Control": noStore}, idDone},
-		{"alias of the selected route", "GET", "/api/run?run=current", nil, 200, map[string]string{headerRunID: idRunning}, idRunning},
+		{"own request id", "GET", "/healthz", nil, 200, map[string]string{respond.HeaderRequestID: "req-1", "X-Content-Type-Options": "nosniff"}, "ok"},
+		{"alias", "GET", "/api/runs/latest", nil, 200, map[string]string{"Content-Location": "/api/runs/" + idDone, "Cache-Control": respond.NoStore}, idDone},
+		{"alias of the selected route", "GET", "/api/run?run=current", nil, 200, map[string]string{respond.HeaderRunID: idRunning}, idRunning},
 		{"unknown run", "GET", "/api/run?run=" + idMissing, nil, 404, nil, "not-found"},
 		{"malformed id", "GET", "/api/runs/NOPE", nil, 404, nil, "not-found"},
 		{"long id", "GET", "/api/runs/" + idDone + "0", nil, 404, nil, "not-found"},
-		{"live answers are not stored", "GET", "/api/runs/" + idRunning + "/metrics", nil, 200, map[string]string{"Cache-Control": noStore}, ""},
-		{"final answers are", "GET", "/api/runs/" + idDone + "/metrics", nil, 200, map[string]string{"Cache-Control": immutable}, ""},
+		{"live answers are not stored", "GET", "/api/runs/" + idRunning + "/metrics", nil, 200, map[string]string{"Cache-Control": respond.NoStore}, ""},
+		{"final answers are", "GET", "/api/runs/" + idDone + "/metrics", nil, 200, map[string]string{"Cache-Control": respond.Immutable}, ""},
 		{"foreign host", "GET", "/api/run", []string{"Host: evil.example"}, 421, nil, "misdirected-host"},
 		{"foreign host and a probe", "GET", "/healthz", []string{"Host: 10.0.0.7"}, 200, nil, "ok"},
 		{"address and port", "GET", "/api/run", []string{"Host: 127.0.0.1:9097"}, 200, nil, idRunning},
@@ -118,7 +119,7 @@ func script(t *testing.T) string {
 func TestRequestID(t *testing.T) {
 	ts := newTestServer(t, nil)
 	for _, bad := range []string{"", "has space", "tab\t", "ünï", strings.Repeat("x", 129)} {
-		got := ts.do("GET", "/healthz", "", headerRequestID+": "+bad).Header().Get(headerRequestID)
+		got := ts.do("GET", "/healthz", "", respond.HeaderRequestID+": "+bad).Header().Get(respond.HeaderRequestID)
 		if got == bad || len(got) != 26 {
 			t.Errorf("request id for %q = %q, want a new one", bad, got)
 		}
@@ -128,19 +129,19 @@ func TestRequestID(t *testing.T) {
 // Every row of the table has one status and one title for its type.
 func TestProblemTable(t *testing.T) {
 	titles, statuses := map[string]string{}, map[string]int{}
-	for _, row := range problemTable() {
-		if old, ok := titles[row.name]; ok && old != row.title {
-			t.Errorf("%s has the titles %q and %q", row.name, old, row.title)
+	for _, row := range respond.Problems() {
+		if old, ok := titles[row.Name]; ok && old != row.Title {
+			t.Errorf("%s has the titles %q and %q", row.Name, old, row.Title)
 		}
-		if old, ok := statuses[row.name]; ok && old != row.status {
-			t.Errorf("%s has the statuses %d and %d", row.name, old, row.status)
+		if old, ok := statuses[row.Name]; ok && old != row.Status {
+			t.Errorf("%s has the statuses %d and %d", row.Name, old, row.Status)
 		}
-		titles[row.name], statuses[row.name] = row.title, row.status
-		if row.detail == "" || http.StatusText(row.status) == "" {
-			t.Errorf("%s: detail %q, status %d", row.name, row.detail, row.status)
+		titles[row.Name], statuses[row.Name] = row.Title, row.Status
+		if row.Detail == "" || http.StatusText(row.Status) == "" {
+			t.Errorf("%s: detail %q, status %d", row.Name, row.Detail, row.Status)
 		}
-		if got := problemOf(fmt.Errorf("wrapped: %w", row.err)); got != row {
-			t.Errorf("problemOf(%v) = %+v, want %+v", row.err, got, row)
+		if got := respond.ProblemOf(fmt.Errorf("wrapped: %w", row.Err)); got != row {
+			t.Errorf("problemOf(%v) = %+v, want %+v", row.Err, got, row)
 		}
 	}
 	want := map[string]int{
@@ -261,7 +262,7 @@ func TestProbes(t *testing.T) {
 		if health.Code != tt.healthz || health.Body.String() != tt.healthText {
 			t.Errorf("%s: healthz = %d %s", tt.state, health.Code, health.Body)
 		}
-		if ready.Code != tt.readyz || ready.Body.String() != tt.isText || ready.Header().Get("Cache-Control") != noStore {
+		if ready.Code != tt.readyz || ready.Body.String() != tt.isText || ready.Header().Get("Cache-Control") != respond.NoStore {
 			t.Errorf("%s: readyz = %d %s", tt.state, ready.Code, ready.Body)
 		}
 		verbose := ts.do("GET", "/readyz?verbose", "")
@@ -286,7 +287,7 @@ func TestVerboseProbe(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	daemon := newTestServer(t, nil)
-	if w := daemon.do("POST", "/api/shutdown", ""); w.Code != 409 || !strings.Contains(w.Body.String(), detailStillRunning) || daemon.shutdowns != 0 {
+	if w := daemon.do("POST", "/api/shutdown", ""); w.Code != 409 || !strings.Contains(w.Body.String(), respond.DetailStillRunning) || daemon.shutdowns != 0 {
 		t.Errorf("shutdown of a busy daemon = %d %s", w.Code, w.Body)
 	}
 	if w := daemon.do("POST", "/api/shutdown?force=true", ""); w.Code != 200 || w.Body.String() != `{"status":"shutting_down"}` || daemon.shutdowns != 1 {

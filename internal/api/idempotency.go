@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/run"
 )
@@ -52,10 +53,10 @@ func idempotency(r *http.Request, body []byte, format config.Format) (*run.Idemp
 		return nil, nil
 	}
 	if len(keys) > 1 {
-		return nil, fail(errParameter, "%s is given %d times", headerIdempotencyKey, len(keys))
+		return nil, respond.Fail(respond.ErrParameter, "%s is given %d times", headerIdempotencyKey, len(keys))
 	}
 	if !visible(keys[0], maxIdempotencyKey) {
-		return nil, fail(errParameter, "%s must have 1 to %d visible ASCII characters", headerIdempotencyKey, maxIdempotencyKey)
+		return nil, respond.Fail(respond.ErrParameter, "%s must have 1 to %d visible ASCII characters", headerIdempotencyKey, maxIdempotencyKey)
 	}
 	hash := sha256.New()
 	hash.Write([]byte(format + "\n"))
@@ -71,7 +72,7 @@ func (h *runHandler) once(ctx context.Context, id *run.Idempotency, create func(
 	}
 	end := h.keys.begin(*id)
 	if end == nil {
-		return nil, false, &failure{err: errKeyInProgress, header: map[string]string{"Retry-After": "1"}}
+		return nil, false, &respond.Failure{Err: respond.ErrKeyInProgress, Header: map[string]string{"Retry-After": "1"}}
 	}
 	defer end()
 	if r, err = h.earlier(ctx, id); err != nil || r != nil {
@@ -90,7 +91,7 @@ func (h *runHandler) earlier(ctx context.Context, id *run.Idempotency) (*run.Run
 	}
 	found := &page.Runs[0]
 	if found.Idempotency == nil || found.Idempotency.Body != id.Body {
-		return nil, fail(errKeyReused, "%s %q was used for run %s with another body", headerIdempotencyKey, id.Key, found.ID)
+		return nil, respond.Fail(respond.ErrKeyReused, "%s %q was used for run %s with another body", headerIdempotencyKey, id.Key, found.ID)
 	}
 	return h.runs.Get(ctx, found.ID)
 }

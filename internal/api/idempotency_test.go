@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 )
 
@@ -102,7 +103,7 @@ func TestSubmitRate(t *testing.T) {
 		t.Helper()
 		got := "ok"
 		if err := s.take(caller, at.Add(after)); err != nil {
-			got = err.(*failure).header["Retry-After"] //nolint:forcetypeassert,errorlint // of this package
+			got = err.(*respond.Failure).Header["Retry-After"] //nolint:forcetypeassert,errorlint // of this package
 		}
 		if got != want {
 			t.Errorf("take(%s, %v) = %s, want %s", caller, after, got, want)

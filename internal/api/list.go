@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/plainjson"
@@ -75,7 +76,7 @@ func (h *runHandler) listChildren(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	parent, err := h.run(w, r)
+	parent, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (h *runHandler) writeList(w http.ResponseWriter, r *http.Request, query run
 	if err != nil {
 		return err
 	}
-	h.writeTagged(w, r, "W/"+bodyTag(body), body)
+	h.WriteTagged(w, r, "W/"+respond.BodyTag(body), body)
 	return nil
 }
 
@@ -142,7 +143,7 @@ func parseQuery(params url.Values) (run.Query, error) {
 	}
 	if text := params.Get("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxPage {
-			return q, fail(errParameter, "limit must be a whole number from 1 to %d, not %q", maxPage, text)
+			return q, respond.Fail(respond.ErrParameter, "limit must be a whole number from 1 to %d, not %q", maxPage, text)
 		}
 	}
 	return q, nil
@@ -154,14 +155,14 @@ func parseStudy(params url.Values, q *run.Query) error {
 	switch q.Kind {
 	case "", run.KindRun, run.KindSweep:
 	default:
-		return fail(errParameter, "kind must be run or sweep, not %q", string(q.Kind))
+		return respond.Fail(respond.ErrParameter, "kind must be run or sweep, not %q", string(q.Kind))
 	}
 	switch include := params.Get("include"); include {
 	case "":
 	case "children":
 		q.TopLevel = false
 	default:
-		return fail(errParameter, "include must be children, not %q", include)
+		return respond.Fail(respond.ErrParameter, "include must be children, not %q", include)
 	}
 	return nil
 }
@@ -177,7 +178,7 @@ func parseStates(text string) ([]bench.State, error) {
 	var out []bench.State
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(all, bench.State(name)) {
-			return nil, fail(errParameter, "Unknown state %q", name)
+			return nil, respond.Fail(respond.ErrParameter, "Unknown state %q", name)
 		}
 		out = append(out, bench.State(name))
 	}
@@ -190,10 +191,10 @@ func parseLabel(text string) (run.LabelFilter, error) {
 	rest, not := strings.CutPrefix(text, "!")
 	name, value, exact := strings.Cut(rest, "=")
 	if name == "" {
-		return run.LabelFilter{}, fail(errParameter, "label %q has no name", text)
+		return run.LabelFilter{}, respond.Fail(respond.ErrParameter, "label %q has no name", text)
 	}
 	if before, after, colon := strings.Cut(name, ":"); colon && !exact {
-		return run.LabelFilter{}, fail(errParameter, "label must be name=value, name, !name or !name=value, not %q; did you mean %q?", text, before+"="+after)
+		return run.LabelFilter{}, respond.Fail(respond.ErrParameter, "label must be name=value, name, !name or !name=value, not %q; did you mean %q?", text, before+"="+after)
 	}
 	return run.LabelFilter{Name: name, Value: value, AnyValue: !exact, Not: not}, nil
 }
@@ -205,7 +206,7 @@ func parseTime(params url.Values, name string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return t, fail(errParameter, "%s must be an RFC 3339 time, not %q", name, text)
+		return t, respond.Fail(respond.ErrParameter, "%s must be an RFC 3339 time, not %q", name, text)
 	}
 	return t, nil
 }
@@ -219,7 +220,7 @@ func parseSort(text string) (run.Sort, bool, error) {
 		run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration,
 	}
 	if !slices.Contains(known, run.Sort(name)) {
-		return "", false, fail(errParameter, "Unknown sort key %q", text)
+		return "", false, respond.Fail(respond.ErrParameter, "Unknown sort key %q", text)
 	}
 	return run.Sort(name), descending, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/listen"
+	"aiperfd/internal/api/respond"
 )
 
 // middleware is one layer around every handler.
@@ -96,12 +97,12 @@ const (
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		id := r.Header.Get(headerRequestID)
+		id := r.Header.Get(respond.HeaderRequestID)
 		if !visible(id, maxRequestID) {
 			id = strings.ToLower(rand.Text())
 		}
 		h := w.Header()
-		h.Set(headerRequestID, id)
+		h.Set(respond.HeaderRequestID, id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		// Errors are those of the ResponseWriters of tests, which have no deadlines.
 		control := http.NewResponseController(w)
@@ -117,9 +118,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				route = "unmatched"
 			}
 			s.self.requested(route, recorded.status)
-			line := s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
+			line := s.Log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
 				Dur("took", time.Since(start)).Str("remote", r.RemoteAddr).Str("request_id", id)
-			if of := h.Get(headerRunID); of != "" {
+			if of := h.Get(respond.HeaderRunID); of != "" {
 				line.Str("run", of)
 			}
 			line.Msg("request")
@@ -153,12 +154,12 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			s.log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).
-				Str("request_id", w.Header().Get(headerRequestID)).Msg("handler panicked")
+			s.Log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).
+				Str("request_id", w.Header().Get(respond.HeaderRequestID)).Msg("handler panicked")
 			if recorded, ok := w.(*response); ok && recorded.status != 0 {
 				panic(http.ErrAbortHandler) // too late to respond: close the connection
 			}
-			s.writeProblem(w, r, errInternal)
+			s.WriteProblem(w, r, respond.ErrInternal)
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -175,7 +176,7 @@ func (s *Server) keepRoom(next http.Handler) http.Handler {
 		case listen.Spare(r.Context()):
 			w.Header().Set("Connection", "close")
 			if !probe(r) {
-				s.writeProblem(w, r, errTooManyConnections)
+				s.WriteProblem(w, r, respond.ErrTooManyConnections)
 				return
 			}
 		case r.ContentLength != 0: // with HTTP/2, requests without a body are not those with NoBody
@@ -198,7 +199,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !probe(r) && !s.named(r) {
-			s.writeProblem(w, r, errHost)
+			s.WriteProblem(w, r, respond.ErrHost)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -237,7 +238,7 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.Access.CrossOrigin(w.Header(), r, csrf.Check) {
-			s.writeProblem(w, r, errOrigin)
+			s.WriteProblem(w, r, respond.ErrOrigin)
 			return
 		}
 		if access.Preflight(r) {

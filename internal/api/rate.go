@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"aiperfd/internal/api/respond"
 )
 
 // submitRate limits how often each caller submits: evenly, after as many at once as it
@@ -34,8 +36,8 @@ func (s *submitRate) take(caller string, now time.Time) error {
 		next = now
 	}
 	if wait := next.Sub(now) - interval*time.Duration(s.perMinute-1); wait > 0 {
-		limited := fail(errRateLimited, "More than %d submissions per minute (--submit-rate)", s.perMinute)
-		limited.header = map[string]string{"Retry-After": strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+		limited := respond.Fail(respond.ErrRateLimited, "More than %d submissions per minute (--submit-rate)", s.perMinute)
+		limited.Header = map[string]string{"Retry-After": strconv.Itoa(int(math.Ceil(wait.Seconds())))}
 		return limited
 	}
 	s.next[caller] = next.Add(interval)

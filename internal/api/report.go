@@ -9,8 +9,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/report"
+	"aiperfd/internal/api/respond"
+	"aiperfd/internal/compare"
 )
 
 // ownAnswers lets reports ask the server.
@@ -27,7 +28,7 @@ func (a *ownAnswers) Get(ctx context.Context, path string) ([]byte, error) {
 	}
 	routing := chi.NewRouteContext()
 	if !a.server.router.Match(routing, http.MethodGet, target.Path) || a.server.gets[routing.RoutePattern()] == nil {
-		return nil, fmt.Errorf("ask for %s: %w", path, errNotFound)
+		return nil, fmt.Errorf("ask for %s: %w", path, respond.ErrNotFound)
 	}
 	ctx = context.WithValue(ctx, chi.RouteCtxKey, routing)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
@@ -47,7 +48,7 @@ func (a *ownAnswers) Input(ctx context.Context, id string) (compare.Input, error
 	if err != nil {
 		return compare.Input{}, err
 	}
-	snap, err := a.server.snapshot(ctx, found)
+	snap, err := a.server.Snapshot(ctx, found)
 	return compare.Input{Run: found, Snapshot: snap}, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )
@@ -103,7 +104,7 @@ func TestReports(t *testing.T) {
 	for _, id := range []string{idDone, idRunning, idQueued, idFailed} {
 		for format, media := range map[string]string{"html": "text/html; charset=utf-8", "md": "text/markdown; charset=utf-8; variant=GFM"} {
 			w := ts.do("GET", "/api/runs/"+id+"/report."+format, "")
-			if h := w.Header(); w.Code != 200 || h.Get("Content-Type") != media || h.Get(headerRunID) != id || h.Get("Etag") == "" {
+			if h := w.Header(); w.Code != 200 || h.Get("Content-Type") != media || h.Get(respond.HeaderRunID) != id || h.Get("Etag") == "" {
 				t.Errorf("report.%s of %s = %d %v %.300s", format, id, w.Code, h, w.Body)
 			}
 		}

@@ -5,64 +5,35 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"aiperfd/internal/api/intake"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/config"
 )
-
-// strictQuery rejects unknown parameters, those without a value, and those that are given
-// more than once unless they are repeatable.
-func strictQuery(q url.Values, known []string, repeatable ...string) error {
-	for name, values := range q {
-		if !slices.Contains(known, name) {
-			return fail(errParameter, "Unknown parameter %q", name)
-		}
-		if len(values) > 1 && !slices.Contains(repeatable, name) {
-			return fail(errParameter, "Parameter %q is given more than once", name)
-		}
-		if slices.Contains(values, "") {
-			return fail(errParameter, "Parameter %q has no value", name)
-		}
-	}
-	return nil
-}
-
-// boolParameter returns a parameter that is true, false or absent.
-func boolParameter(q url.Values, name string) (bool, error) {
-	switch q.Get(name) {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, fail(errParameter, "Parameter %q must be true or false", name)
-}
 
 // readBody reads the whole body of a request. The caller releases it.
 func readBody(w http.ResponseWriter, r *http.Request, gate *intake.Gate, limits *Limits) (*intake.Body, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return nil, &failure{
-			err: errMediaType, detail: fmt.Sprintf("Content-Encoding %q is not supported", coding),
-			header: map[string]string{"Accept-Encoding": "identity"},
+		return nil, &respond.Failure{
+			Err: respond.ErrMediaType, Detail: fmt.Sprintf("Content-Encoding %q is not supported", coding),
+			Header: map[string]string{"Accept-Encoding": "identity"},
 		}
 	}
 	body, err := gate.Read(http.MaxBytesReader(w, r.Body, limits.Body))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, fail(errTooLarge, "The body is larger than %d bytes", limits.Body)
+		return nil, respond.Fail(respond.ErrTooLarge, "The body is larger than %d bytes", limits.Body)
 	case errors.Is(err, intake.ErrBusy):
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, fail(errMalformed, "The body was not complete after %v", limits.BodyTimeout)
+		return nil, respond.Fail(respond.ErrMalformed, "The body was not complete after %v", limits.BodyTimeout)
 	case err != nil:
-		return nil, fail(errMalformed, "The body could not be read")
+		return nil, respond.Fail(respond.ErrMalformed, "The body could not be read")
 	}
 	// The deadline was for the body only. The error is that of a ResponseWriter
 	// without deadlines.
@@ -87,9 +58,9 @@ func documentFormat(r *http.Request) (config.Format, error) {
 	format, ok := formats()[media]
 	charset := strings.ToLower(params["charset"])
 	if err != nil || !ok || charset != "" && charset != "utf-8" {
-		return "", &failure{
-			err: errMediaType, header: map[string]string{"Accept-Post": acceptPost},
-			detail: fmt.Sprintf("Content-Type %q is not supported; send %s in UTF-8", given, acceptPost),
+		return "", &respond.Failure{
+			Err: respond.ErrMediaType, Header: map[string]string{"Accept-Post": acceptPost},
+			Detail: fmt.Sprintf("Content-Type %q is not supported; send %s in UTF-8", given, acceptPost),
 		}
 	}
 	return format, nil

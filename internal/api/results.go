@@ -12,9 +12,10 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/bundle"
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/records"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -41,29 +42,29 @@ type resultHandler struct{ *base }
 func (h *resultHandler) compare(w http.ResponseWriter, r *http.Request) error {
 	query, err := compare.ParseQuery(r.URL.Query())
 	if err != nil {
-		return fail(errParameter, "Bad parameters: %v", err)
+		return respond.Fail(respond.ErrParameter, "Bad parameters: %v", err)
 	}
 	var inputs []compare.Input
 	var missing, ids []string
 	for _, name := range query.IDs {
-		found, err := h.find(r.Context(), name)
+		found, err := h.Find(r.Context(), name)
 		switch {
-		case errors.Is(err, run.ErrNotFound) || errors.Is(err, errNotFound):
+		case errors.Is(err, run.ErrNotFound) || errors.Is(err, respond.ErrNotFound):
 			missing = append(missing, name)
 			continue
 		case err != nil:
 			return err
 		case slices.Contains(ids, found.ID):
-			return fail(errParameter, "Bad parameters: ids has run %s twice", found.ID)
+			return respond.Fail(respond.ErrParameter, "Bad parameters: ids has run %s twice", found.ID)
 		}
-		snap, err := h.snapshot(r.Context(), found)
+		snap, err := h.Snapshot(r.Context(), found)
 		if err != nil {
 			return err
 		}
 		ids, inputs = append(ids, found.ID), append(inputs, compare.Input{Run: found, Snapshot: snap})
 	}
 	if missing != nil {
-		return fail(errNotFound, "No such run: %s", strings.Join(missing, ", "))
+		return respond.Fail(respond.ErrNotFound, "No such run: %s", strings.Join(missing, ", "))
 	}
 	result, err := compare.New(inputs, query.Baseline)
 	if err != nil {
@@ -74,32 +75,32 @@ func (h *resultHandler) compare(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("encode comparison: %w", err)
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	h.writeTagged(w, r, bodyTag(body), body)
+	h.WriteTagged(w, r, respond.BodyTag(body), body)
 	return nil
 }
 
 // getErrors serves the errors of a run.
 func (h *resultHandler) getErrors(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := h.snapshot(r.Context(), found)
+	snap, err := h.Snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return h.writeOf(w, r, found, wire.NewErrors(found, snap))
+	return h.WriteOf(w, r, found, wire.NewErrors(found, snap))
 }
 
 // getRecords sends a page of the records of a run.
 func (h *resultHandler) getRecords(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	query, err := records.ParseQuery(found.ID, r.URL.Query())
 	if err != nil {
-		return fail(errParameter, "Bad parameters: %v", err)
+		return respond.Fail(respond.ErrParameter, "Bad parameters: %v", err)
 	}
 	var page *records.Page
 	root, err := h.live.Artifacts(found.ID)
@@ -109,21 +110,21 @@ func (h *resultHandler) getRecords(w http.ResponseWriter, r *http.Request) error
 	}
 	switch {
 	case errors.Is(err, records.ErrCursor):
-		return fail(errParameter, "Bad parameters: %v", err)
+		return respond.Fail(respond.ErrParameter, "Bad parameters: %v", err)
 	case errors.Is(err, fs.ErrNotExist) && found.State.Terminal():
-		return fail(errNotFound, "Run %s has no record lines: it measured nothing, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
+		return respond.Fail(respond.ErrNotFound, "Run %s has no record lines: it measured nothing, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
 	case errors.Is(err, fs.ErrNotExist):
-		return fail(errNotReady, "Run %s has no record lines yet, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
+		return respond.Fail(respond.ErrNotReady, "Run %s has no record lines yet, or artifacts.level or artifacts.recordFormat exclude them", found.ID)
 	case err != nil:
 		return fmt.Errorf("read records of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
 	defer page.Close()
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", respond.NoStore)
 	if chi.URLParam(r, "id") == found.ID && found.State.Terminal() {
-		w.Header().Set("Cache-Control", immutable)
+		w.Header().Set("Cache-Control", respond.Immutable)
 	}
 	if err := page.Serve(&fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r); err != nil {
-		h.log.Debug().Err(err).Str("run", found.ID).Msg("send records")
+		h.Log.Debug().Err(err).Str("run", found.ID).Msg("send records")
 		panic(http.ErrAbortHandler) // too late to respond: close the connection
 	}
 	return nil

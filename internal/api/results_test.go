@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/respond"
+	"aiperfd/internal/compare"
 )
 
 // Pages of records follow the Link header to the end; a run that goes on has no last page.
@@ -17,7 +18,7 @@ func TestRecords(t *testing.T) {
 	target, all := "/api/runs/"+idDone+"/records?limit=2", ""
 	for target != "" {
 		w := ts.do("GET", target, "", "Accept: application/x-ndjson")
-		if w.Code != 200 || w.Header().Get("Cache-Control") != immutable || w.Header().Get(headerRunID) != idDone {
+		if w.Code != 200 || w.Header().Get("Cache-Control") != respond.Immutable || w.Header().Get(respond.HeaderRunID) != idDone {
 			t.Fatalf("GET %s = %d %v %s", target, w.Code, w.Header(), w.Body)
 		}
 		all += w.Body.String()
@@ -27,7 +28,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("all pages = %s", all)
 	}
 	w := ts.do("GET", "/api/runs/current/records", "")
-	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"next_cursor":"`) || w.Header().Get("Cache-Control") != noStore {
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"next_cursor":"`) || w.Header().Get("Cache-Control") != respond.NoStore {
 		t.Errorf("run that goes on = %d %v %s", w.Code, w.Header(), body)
 	}
 	for path, want := range map[string]string{
@@ -59,13 +60,13 @@ func TestAPIDocument(t *testing.T) {
 func TestErrors(t *testing.T) {
 	ts := newTestServer(t, nil)
 	w := ts.do("GET", "/api/runs/"+idDone+"/errors", "")
-	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"total":3`) || !strings.Contains(body, `"sample":"overloaded"`) || w.Header().Get("Cache-Control") != immutable {
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `"total":3`) || !strings.Contains(body, `"sample":"overloaded"`) || w.Header().Get("Cache-Control") != respond.Immutable {
 		t.Errorf("errors = %d %v %s", w.Code, w.Header(), body)
 	}
 	if w := ts.do("GET", "/api/runs/"+idDone+"/errors", "", "If-None-Match: "+w.Header().Get("Etag")); w.Code != 304 {
 		t.Errorf("If-None-Match = %d", w.Code)
 	}
-	if w := ts.do("GET", "/api/runs/latest/errors", ""); w.Header().Get("Cache-Control") != noStore || w.Header().Get("Content-Location") != "/api/runs/"+idDone {
+	if w := ts.do("GET", "/api/runs/latest/errors", ""); w.Header().Get("Cache-Control") != respond.NoStore || w.Header().Get("Content-Location") != "/api/runs/"+idDone {
 		t.Errorf("errors of the latest run = %v", w.Header())
 	}
 }

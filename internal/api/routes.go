@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/pages"
 	"aiperfd/internal/api/report"
-	"aiperfd/internal/run"
+	"aiperfd/internal/api/respond"
 	"aiperfd/openapi"
 )
 
@@ -54,7 +53,7 @@ func (s *Server) routes() []route {
 	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
 	session := &sessionHandler{base: s.base, access: s.Access}
 	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(service), s.pageRoutes(), s.reportRoutes()), []route{
+	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(), s.pageRoutes(), s.reportRoutes()), []route{
 		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
 		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
 		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
@@ -97,7 +96,7 @@ func (s *Server) routes() []route {
 
 // pageRoutes are those of the embedded pages and documents.
 func (s *Server) pageRoutes() []route {
-	p := &pages.Handler{Send: s.sendTagged, NotFound: errNotFound, YAML: sync.OnceValues(openapi.YAML)}
+	p := &pages.Handler{Responder: &s.Responder, YAML: sync.OnceValues(openapi.YAML)}
 	get := http.MethodGet
 	return []route{
 		{method: get, pattern: "/api/config/schema", scope: access.Open, handle: p.DocumentSchema, query: none()},
@@ -122,12 +121,10 @@ func queueRoutes(service *serviceHandler) []route {
 }
 
 // courseRoutes returns the routes of what happens in runs, and of what was recorded of it.
-func (s *Server) courseRoutes(service *serviceHandler) []route {
-	bad := func(detail string) error { return fail(errParameter, "%s", detail) }
-	past := &history.Handler{Source: s.History, Find: s.run, Answer: s.writeOf, Busy: errTooManyStreams, Bad: bad}
+func (s *Server) courseRoutes() []route {
+	past := &history.Handler{Base: s.Base, Source: s.History}
 	events := &feed.EventHandler{
-		Hub: s.Hub, Source: feedSource{s.base}, Version: s.version, Most: s.Limits.Streams,
-		Find: s.run, Lease: s.Access.Lease, Queue: service.queue, Busy: errTooManyStreams, Bad: bad,
+		Base: s.Base, Hub: s.Hub, Source: feedSource{s.base}, Version: s.version, Most: s.Limits.Streams, Access: s.Access,
 	}
 	return []route{
 		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
@@ -142,20 +139,7 @@ func (s *Server) courseRoutes(service *serviceHandler) []route {
 // reportRoutes returns the routes of reports.
 func (s *Server) reportRoutes() []route {
 	reports := &report.Handler{
-		Source: &ownAnswers{s}, Version: s.version, Find: s.run, Send: s.sendTagged,
-		ID: func(ctx context.Context, name string) (string, error) {
-			found, err := s.find(ctx, name)
-			if errors.Is(err, run.ErrNotFound) {
-				return "", fail(errNotFound, "No such run: %s", name)
-			}
-			if err != nil {
-				return "", err
-			}
-			return found.ID, nil
-		},
-		Bad:  func(detail string) error { return fail(errParameter, "%s", detail) },
-		Busy: fail(errTooManyStreams, "%d reports are being made", report.MaxAtOnce),
-		Room: semaphore.NewWeighted(report.MaxAtOnce),
+		Base: s.Base, Source: &ownAnswers{s}, Version: s.version, Room: semaphore.NewWeighted(report.MaxAtOnce),
 	}
 	get, several := http.MethodGet, []string{"ids", "baseline"}
 	return []route{
@@ -192,7 +176,7 @@ func (s *Server) adapt(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := access.Of(r.Context()).Admit(rt.scope)
 		if err == nil && rt.query != nil {
-			err = strictQuery(r.URL.Query(), rt.query, "label")
+			err = respond.StrictQuery(r.URL.Query(), rt.query, "label")
 		}
 		if err == nil {
 			err = rt.handle(w, r)
@@ -201,7 +185,7 @@ func (s *Server) adapt(rt route) http.Handler {
 			s.audit(w, r, rt.action, err)
 		}
 		if err != nil {
-			s.writeProblem(w, r, err)
+			s.WriteProblem(w, r, err)
 		}
 	})
 }
@@ -218,11 +202,11 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, er
 		return
 	}
 	e := access.Entry{
-		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(headerRequestID),
-		Action: action, RunID: w.Header().Get(headerRunID), Result: "ok",
+		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(respond.HeaderRequestID),
+		Action: action, RunID: w.Header().Get(respond.HeaderRunID), Result: "ok",
 	}
 	if _, made := errors.AsType[afterChange](err); err != nil && !made {
-		e.Result = problemOf(err).name
+		e.Result = respond.ProblemOf(err).Name
 	}
 	s.Access.Audit(e)
 }
@@ -230,7 +214,7 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, er
 // Scopes returns the scope that each route needs, by method and pattern such as
 // "GET /api/runs". /metrics needs none if the daemon says so.
 func Scopes() map[string]access.Scope {
-	s := &Server{base: new(base), Options: Options{Access: new(access.Guard)}}
+	s := &Server{base: &base{Base: new(respond.Base)}, Options: Options{Access: new(access.Guard)}}
 	out := map[string]access.Scope{}
 	for _, rt := range s.routes() {
 		out[rt.method+" "+rt.pattern] = rt.scope
@@ -257,7 +241,7 @@ func (s *Server) allowed(path string) []string {
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect { // it has no path
 		w.Header().Set("Allow", "GET, HEAD, POST, PATCH, DELETE, OPTIONS")
-		s.writeProblem(w, r, errMethod)
+		s.WriteProblem(w, r, respond.ErrMethod)
 		return
 	}
 	path := r.URL.EscapedPath()
@@ -266,7 +250,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 		other = path + "/"
 	}
 	if other == "" || strings.HasPrefix(other, "//") || len(s.allowed(other)) == 0 {
-		s.writeProblem(w, r, errNotFound)
+		s.WriteProblem(w, r, respond.ErrNotFound)
 		return
 	}
 	if r.URL.RawQuery != "" {
@@ -285,7 +269,7 @@ func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if r.Method != http.MethodOptions {
-		s.writeProblem(w, r, errMethod)
+		s.WriteProblem(w, r, respond.ErrMethod)
 		return
 	}
 	if slices.Contains(allowed, http.MethodPost) {

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/intake"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -67,16 +68,16 @@ func (h *runHandler) document(ctx context.Context, data []byte, format config.Fo
 	case err == nil:
 		return doc, warnings, nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil, fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
+		return nil, nil, respond.Fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
 	case errors.As(err, &malformed):
-		return nil, nil, &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
+		return nil, nil, &respond.Failure{Err: respond.ErrMalformed, Detail: malformed.Detail, Position: *malformed}
 	case errors.As(err, &invalid):
 		n := len(invalid.Problems)
 		detail := fmt.Sprintf("%d problems in the submitted configuration", n)
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &failure{err: invalidity(invalid), detail: detail, errors: invalid.Problems, warnings: warnings}
+		return nil, nil, &respond.Failure{Err: invalidity(invalid), Detail: detail, Errors: invalid.Problems, Warnings: warnings}
 	}
 	return nil, nil, err
 }
@@ -86,11 +87,11 @@ func (h *runHandler) document(ctx context.Context, data []byte, format config.Fo
 func invalidity(e *problem.Invalid) error {
 	switch {
 	case problem.Has(e, problem.CodeTargetNotAllowed):
-		return errTarget
+		return respond.ErrTarget
 	case problem.Has(e, problem.CodeSecretNotAllowed):
-		return errSecret
+		return respond.ErrSecret
 	}
-	return errInvalid
+	return respond.ErrInvalid
 }
 
 // submit queues a run.
@@ -163,9 +164,9 @@ func (h *runHandler) create(ctx context.Context, body []byte, format config.Form
 	for _, p := range warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	created, err := h.runs.Submit(ctx, run.Submission{Document: doc, Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
+	created, err := h.runs.Submit(ctx, doc, run.Submission{Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
 	if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
-		return nil, &failure{err: invalidity(invalid), errors: invalid.Problems, warnings: warnings}
+		return nil, &respond.Failure{Err: invalidity(invalid), Errors: invalid.Problems, Warnings: warnings}
 	}
 	return created, err
 }
@@ -188,7 +189,7 @@ func preferWait(r *http.Request) (time.Duration, error) {
 func seconds(name, value string, limit time.Duration) (time.Duration, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n > int(limit.Seconds()) {
-		return 0, fail(errParameter, "%s must be a whole number of seconds from 0 to %d, not %q", name, int(limit.Seconds()), value)
+		return 0, respond.Fail(respond.ErrParameter, "%s must be a whole number of seconds from 0 to %d, not %q", name, int(limit.Seconds()), value)
 	}
 	return time.Duration(n) * time.Second, nil
 }
@@ -210,7 +211,7 @@ func (h *runHandler) await(ctx context.Context, run *run.Run, wait time.Duration
 // writeChanged answers a request that has changed a run, once the run is terminal or the
 // time is over.
 func (h *runHandler) writeChanged(w http.ResponseWriter, r *http.Request, status int, run *run.Run, wait time.Duration) (err error) {
-	w.Header().Set(headerRunID, run.ID)
+	w.Header().Set(respond.HeaderRunID, run.ID)
 	if wait > 0 && !run.State.Terminal() {
 		if run, err = h.await(r.Context(), run, wait); err != nil {
 			return afterChange{err}
@@ -227,7 +228,7 @@ func (h *runHandler) writeChanged(w http.ResponseWriter, r *http.Request, status
 
 // resource returns the complete resource of a run.
 func (h *runHandler) resource(ctx context.Context, run *run.Run) (wire.Run, error) {
-	snap, err := h.snapshot(ctx, run)
+	snap, err := h.Snapshot(ctx, run)
 	if err != nil {
 		return wire.Run{}, err
 	}
@@ -247,9 +248,9 @@ func (h *runHandler) writeRun(w http.ResponseWriter, r *http.Request, status int
 		return err
 	}
 	header := w.Header()
-	header.Set(headerRunID, run.ID)
+	header.Set(respond.HeaderRunID, run.ID)
 	header.Set("Etag", revisionTag(run))
-	return h.writeJSON(w, status, resource)
+	return h.WriteJSON(w, status, resource)
 }
 
 // revisionTag returns the entity tag of a run.
@@ -267,17 +268,35 @@ func revisionTag(run *run.Run) string { return `"r` + strconv.FormatInt(run.Revi
 //	@Produce	json
 //	@Router		/api/runs/{id} [get]
 func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
-	run, err := h.run(w, r)
+	run, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
 	// Progress and the position in the queue change without a new revision.
-	if run.State.Terminal() && tagged(r.Header.Values("If-None-Match"), revisionTag(run)) {
+	if run.State.Terminal() && respond.Tagged(r.Header.Values("If-None-Match"), revisionTag(run)) {
 		w.Header().Set("Etag", revisionTag(run))
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	return h.writeRun(w, r, http.StatusOK, run)
+}
+
+// Validation is the body of POST /api/validate.
+type Validation struct {
+	Valid    bool              `json:"valid"`
+	Errors   []problem.Problem `json:"errors"`
+	Warnings []problem.Problem `json:"warnings"`
+	Defaults []config.Default  `json:"defaults"`                              // values that follow from others; only if valid
+	Config   any               `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
+} // @name wire.Validation
+
+// newValidation returns the result of loading a document.
+func newValidation(resolved any, problems, warnings []problem.Problem, defaults []config.Default) Validation {
+	// Lists are never null.
+	return Validation{
+		Valid: len(problems) == 0, Errors: append([]problem.Problem{}, problems...),
+		Warnings: append([]problem.Problem{}, warnings...), Defaults: append([]config.Default{}, defaults...), Config: resolved,
+	}
 }
 
 // validate checks a document without running it.
@@ -287,7 +306,7 @@ func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Tags			runs
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
-//	@Success		200		{object}	wire.Validation
+//	@Success		200		{object}	Validation
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		403		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
@@ -302,14 +321,14 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer body.Release()
 	doc, warnings, err := h.document(r.Context(), body.Data, format)
-	var f *failure
+	var f *respond.Failure
 	switch {
-	case errors.As(err, &f) && f.errors != nil:
-		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
+	case errors.As(err, &f) && f.Errors != nil:
+		return h.WriteJSON(w, http.StatusOK, newValidation(nil, f.Errors, f.Warnings, nil))
 	case err != nil:
 		return err
 	}
-	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
+	return h.WriteJSON(w, http.StatusOK, newValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
 }
 
 // deleteRun deletes a run.
@@ -330,7 +349,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 //	@Produce		json
 //	@Router			/api/runs/{id} [delete]
 func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
-	force, err := boolParameter(r.URL.Query(), "force")
+	force, err := respond.BoolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
@@ -339,7 +358,7 @@ func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	run, err := h.run(w, r)
+	run, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )
@@ -23,7 +24,7 @@ func TestSubmit(t *testing.T) {
 		}
 		id := "01990f2c7d3e7a10b1c2d3e4f5a6b7d0"
 		for name, want := range map[string]string{
-			"Location": "/api/runs/" + id, "Etag": `"r3"`, headerRunID: id, "Content-Type": "application/json",
+			"Location": "/api/runs/" + id, "Etag": `"r3"`, respond.HeaderRunID: id, "Content-Type": "application/json",
 		} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s = %q, want %q", name, got, want)
@@ -42,7 +43,8 @@ func TestSubmit(t *testing.T) {
 			t.Errorf("run = %+v", got)
 		}
 		s := ts.fake.submitted[len(ts.fake.submitted)-1]
-		if s.Via != "api" || s.CLICommand != "" || s.Document.Metadata.Name != "yaml" {
+		doc := ts.fake.documents[len(ts.fake.documents)-1]
+		if s.Via != "api" || s.CLICommand != "" || doc.Metadata.Name != "yaml" {
 			t.Errorf("submission = %+v", s)
 		}
 	}

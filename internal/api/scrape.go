@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/prom"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 )
 
@@ -95,7 +96,7 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	counter(f.recovered, int64(health.Recovered))
 	counter(f.read, health.RecoveryRead)
 	counter(f.dropped, counts.Dropped)
-	for _, state := range terminalStates() {
+	for _, state := range respond.TerminalStates() {
 		counter(f.runs, counts.Finished[state], string(state))
 	}
 }
@@ -126,20 +127,20 @@ func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 		names = query.Get("names")
 	}
 	if !slices.Contains([]string{NamesCompat, NamesNative, NamesAll}, names) {
-		return fail(errParameter, "names must be compat, native or all, not %q", names)
+		return respond.Fail(respond.ErrParameter, "names must be compat, native or all, not %q", names)
 	}
 	now, named := time.Now(), r.URL.Query().Has("run")
 	var found, only *run.Run
 	if named || names != NamesNative {
 		var err error
-		if found, err = h.run(w, r); err != nil {
+		if found, err = h.Run(w, r); err != nil {
 			return err
 		}
 	}
 	if named {
 		only = found
 	} else if found != nil && !h.lingers(found, now) {
-		w.Header().Del(headerRunID)
+		w.Header().Del(respond.HeaderRunID)
 		found = nil
 	}
 	var gatherers prometheus.Gatherers
@@ -179,7 +180,7 @@ func (h *metricsHandler) native(runs ...prom.Run) (prometheus.Gatherer, error) {
 //	@Produce	plain,application/openmetrics-text,application/vnd.google.protobuf
 //	@Router		/api/runs/{id}/metrics.prom [get]
 func (h *metricsHandler) scrapeRun(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -211,9 +212,9 @@ func (h *metricsHandler) expose(w http.ResponseWriter, r *http.Request, g promet
 		return err
 	}
 	w.Header().Set("Content-Type", format)
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", respond.NoStore)
 	w.Header().Add("Vary", "Accept")
-	h.write(w, http.StatusOK, buf.Bytes())
+	h.Write(w, http.StatusOK, buf.Bytes())
 	return nil
 }
 
@@ -222,7 +223,7 @@ func (h *metricsHandler) compatText(ctx context.Context, run *run.Run) ([]byte, 
 	if run == nil {
 		return nil, nil
 	}
-	snap, err := h.snapshot(ctx, run)
+	snap, err := h.Snapshot(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func (h *metricsHandler) scraped(ctx context.Context, now time.Time, only *run.R
 		runs = append(runs, active)
 	}
 	if len(runs) == 0 {
-		last, err := h.lastFinished(ctx, run.Query{Kind: run.KindRun})
+		last, err := h.LastFinished(ctx, run.Query{Kind: run.KindRun})
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +270,7 @@ func (h *metricsHandler) scraped(ctx context.Context, now time.Time, only *run.R
 func (h *metricsHandler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]prom.Run, error) {
 	out := make([]prom.Run, 0, len(runs))
 	for _, r := range runs {
-		snap, err := h.snapshot(ctx, r)
+		snap, err := h.Snapshot(ctx, r)
 		if err != nil {
 			return nil, err
 		}

@@ -18,13 +18,14 @@ import (
 	"github.com/prometheus/common/model"
 
 	"aiperfd/internal/api/prom"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 )
 
 func TestScrapeCompat(t *testing.T) {
 	ts := newTestServer(t, nil)
 	w := ts.do("GET", "/metrics?names=compat&run="+idDone, "")
-	if w.Code != 200 || w.Header().Get("Content-Type") != prom.TextFormat || w.Header().Get(headerRunID) != idDone {
+	if w.Code != 200 || w.Header().Get("Content-Type") != prom.TextFormat || w.Header().Get(respond.HeaderRunID) != idDone {
 		t.Fatalf("scrape = %d %v", w.Code, w.Header())
 	}
 	golden(t, "compat.prom", w.Body.Bytes())
@@ -51,8 +52,8 @@ func TestScrapeLinger(t *testing.T) {
 		}
 		w := ts.do("GET", tt.target, "")
 		has := strings.Contains(w.Body.String(), "aiperf_request_count")
-		if w.Code != 200 || has != tt.want || (w.Header().Get(headerRunID) != "") != tt.want {
-			t.Errorf("GET %s %v after the end: %d, metrics %v of run %q, want %v", tt.target, tt.ago, w.Code, has, w.Header().Get(headerRunID), tt.want)
+		if w.Code != 200 || has != tt.want || (w.Header().Get(respond.HeaderRunID) != "") != tt.want {
+			t.Errorf("GET %s %v after the end: %d, metrics %v of run %q, want %v", tt.target, tt.ago, w.Code, has, w.Header().Get(respond.HeaderRunID), tt.want)
 		}
 	}
 }
@@ -118,8 +119,8 @@ func TestScrapeOneRun(t *testing.T) {
 					t.Errorf("names=%s of run %s: metrics of %s: %v", names, id, other, got)
 				}
 			}
-			if w.Code != 200 || w.Header().Get(headerRunID) != id {
-				t.Errorf("names=%s of run %s = %d of %s", names, id, w.Code, w.Header().Get(headerRunID))
+			if w.Code != 200 || w.Header().Get(respond.HeaderRunID) != id {
+				t.Errorf("names=%s of run %s = %d of %s", names, id, w.Code, w.Header().Get(respond.HeaderRunID))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/run"
@@ -32,15 +33,7 @@ type serviceHandler struct {
 //	@Produce	json
 //	@Router		/api/queue [get]
 func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error {
-	return h.writeJSON(w, http.StatusOK, h.queue())
-}
-
-func (h *serviceHandler) queue() wire.Queue {
-	q := h.live.Queue()
-	return wire.Queue{
-		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
-		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns, Paused: q.Paused,
-	}
+	return h.WriteJSON(w, http.StatusOK, wire.NewQueue(h.live.Queue()))
 }
 
 // startSimulator starts the simulated server.
@@ -55,16 +48,16 @@ func (h *serviceHandler) queue() wire.Queue {
 //	@Router			/api/simulator [post]
 func (h *serviceHandler) startSimulator(w http.ResponseWriter, _ *http.Request) error {
 	if h.simulate == nil {
-		return fail(errNotFound, "This process has no simulated server; run aiperfd mock")
+		return respond.Fail(respond.ErrNotFound, "This process has no simulated server; run aiperfd mock")
 	}
 	server, err := h.simulate()
 	if denied, ok := errors.AsType[*allow.Denied](err); ok {
-		return fail(errTarget, "%v; run aiperfd mock on a server that is allowed", denied)
+		return respond.Fail(respond.ErrTarget, "%v; run aiperfd mock on a server that is allowed", denied)
 	}
 	if err != nil {
 		return err
 	}
-	return h.writeJSON(w, http.StatusOK, server)
+	return h.WriteJSON(w, http.StatusOK, server)
 }
 
 // getVersion serves the version of this program.
@@ -81,7 +74,7 @@ func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) erro
 		out.APILevel, out.Compat, out.Go = 1, "aiperf-0.13", runtime.Version()
 		out.Features = append([]string{}, h.features...)
 	}
-	return h.writeJSON(w, http.StatusOK, out)
+	return h.WriteJSON(w, http.StatusOK, out)
 }
 
 // shutdown ends the program.
@@ -97,29 +90,29 @@ func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) erro
 //	@Produce		json
 //	@Router			/api/shutdown [post]
 func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error {
-	force, err := boolParameter(r.URL.Query(), "force")
+	force, err := respond.BoolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
-	studies, err := h.runs.List(r.Context(), run.Query{Kind: run.KindSweep, States: activeStates(), Limit: 1})
+	studies, err := h.runs.List(r.Context(), run.Query{Kind: run.KindSweep, States: respond.ActiveStates(), Limit: 1})
 	if err != nil {
 		return err
 	}
 	if studies.Total > 0 && (h.oneShot || !force) {
-		return fail(run.ErrActive, detailStillRunning)
+		return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 	}
 	if h.oneShot {
-		only, err := h.find(r.Context(), "")
+		only, err := h.Find(r.Context(), "")
 		if err != nil {
 			return err
 		}
 		if only == nil || !only.State.Terminal() {
-			return fail(run.ErrActive, detailStillRunning)
+			return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 		}
 	} else if len(h.live.Queue().Running) > 0 && !force {
-		return fail(run.ErrActive, detailStillRunning)
+		return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 	}
-	err = h.writeJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
+	err = h.WriteJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
 	h.stop()
 	return err
 }
@@ -171,11 +164,11 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 			out.Checks = maps.Clone(out.Checks)
 			out.Checks["queue"] = "paused"
 		}
-		return h.writeJSON(w, status, out)
+		return h.WriteJSON(w, status, out)
 	}
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", respond.NoStore)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	h.write(w, status, []byte(text))
+	h.Write(w, status, []byte(text))
 	return nil
 }
 

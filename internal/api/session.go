@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 )
 
 // sessionHandler handles the sessions of browsers.
@@ -30,7 +31,7 @@ func (h *sessionHandler) begin(w http.ResponseWriter, r *http.Request) error {
 	if cookie != nil {
 		http.SetCookie(w, cookie)
 	}
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", respond.NoStore)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -47,7 +48,7 @@ func (h *sessionHandler) begin(w http.ResponseWriter, r *http.Request) error {
 //	@Router			/api/session [delete]
 func (h *sessionHandler) end(w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, h.access.Logout(r))
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", respond.NoStore)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )
@@ -91,7 +92,7 @@ func TestTwins(t *testing.T) {
 		if diff := cmp.Diff(selected.Body.String(), twin.Body.String()); diff != "" {
 			t.Errorf("%s: selected and twin differ:\n%s", what, diff)
 		}
-		if got := twin.Header().Get(headerRunID); got != idDone {
+		if got := twin.Header().Get(respond.HeaderRunID); got != idDone {
 			t.Errorf("%s: run id header = %q, want %q", what, got, idDone)
 		}
 	}

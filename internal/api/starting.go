@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/listen"
+	"aiperfd/internal/api/respond"
 )
 
 // Listener is a listener whose Accept can be interrupted by a deadline, as those of package
@@ -31,7 +32,7 @@ func ServeStarting(l Listener, guard *access.Guard, limits Limits, logger zerolo
 	limits = limits.orDefaults()
 	bounded := listen.New(interruptible{l}, limits.Connections)
 	srv := &http.Server{
-		Handler: startingHandler(&responder{log: logger}), ReadTimeout: limits.HeaderTimeout, WriteTimeout: stepLimit,
+		Handler: startingHandler(&respond.Responder{Log: logger}), ReadTimeout: limits.HeaderTimeout, WriteTimeout: stepLimit,
 		IdleTimeout: limits.HeaderTimeout, MaxHeaderBytes: limits.Header, HTTP2: http2Limits(),
 		ConnState: bounded.ConnState, ConnContext: bounded.ConnContext, ErrorLog: log.New(serverLog{logger}, "", 0),
 	}
@@ -49,22 +50,22 @@ func ServeStarting(l Listener, guard *access.Guard, limits Limits, logger zerolo
 
 // startingHandler closes every connection, because the next request may be one for the
 // service itself.
-func startingHandler(out *responder) http.Handler {
+func startingHandler(out *respond.Responder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Connection", "close")
 		h.Set("X-Content-Type-Options", "nosniff")
 		if !probe(r) {
-			out.writeProblem(w, r, errStarting)
+			out.WriteProblem(w, r, respond.ErrStarting)
 			return
 		}
-		h.Set("Cache-Control", noStore)
+		h.Set("Cache-Control", respond.NoStore)
 		h.Set("Content-Type", "text/plain; charset=utf-8")
 		if r.URL.Path == "/healthz" {
-			out.write(w, http.StatusOK, []byte("ok"))
+			out.Write(w, http.StatusOK, []byte("ok"))
 			return
 		}
-		out.write(w, http.StatusServiceUnavailable, []byte("not ready"))
+		out.Write(w, http.StatusServiceUnavailable, []byte("not ready"))
 	})
 }
 

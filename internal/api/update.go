@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/amend"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
@@ -40,7 +41,7 @@ type updateHandler struct{ *runHandler }
 //	@Produce		json
 //	@Router			/api/runs/{id} [patch]
 func (h updateHandler) update(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.run(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -48,9 +49,9 @@ func (h updateHandler) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != amend.MediaType {
-		return &failure{
-			err: errMediaType, header: map[string]string{"Accept-Patch": amend.MediaType},
-			detail: "Content-Type " + strconv.Quote(r.Header.Get("Content-Type")) + " is not supported; send " + amend.MediaType,
+		return &respond.Failure{
+			Err: respond.ErrMediaType, Header: map[string]string{"Accept-Patch": amend.MediaType},
+			Detail: "Content-Type " + strconv.Quote(r.Header.Get("Content-Type")) + " is not supported; send " + amend.MediaType,
 		}
 	}
 	body, err := readBody(w, r, h.orders, &h.limits)
@@ -77,10 +78,10 @@ func (h updateHandler) update(w http.ResponseWriter, r *http.Request) error {
 // patchFault turns an error of a patch into one of the table.
 func patchFault(err error) error {
 	if malformed, ok := errors.AsType[*config.Malformed](err); ok {
-		return &failure{err: errMalformed, detail: malformed.Detail, position: *malformed}
+		return &respond.Failure{Err: respond.ErrMalformed, Detail: malformed.Detail, Position: *malformed}
 	}
 	if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
-		return &failure{err: errInvalid, detail: "The patch is not valid; it may have " + amend.Members, errors: invalid.Problems}
+		return &respond.Failure{Err: respond.ErrInvalid, Detail: "The patch is not valid; it may have " + amend.Members, Errors: invalid.Problems}
 	}
 	return err
 }
@@ -89,10 +90,10 @@ func patchFault(err error) error {
 func matched(r *http.Request, found *run.Run) error {
 	wanted := r.Header.Values("If-Match")
 	if slices.Contains(wanted, "") {
-		return fail(errParameter, "If-Match is empty; it needs an ETag or *")
+		return respond.Fail(respond.ErrParameter, "If-Match is empty; it needs an ETag or *")
 	}
-	if len(wanted) > 0 && !tagged(wanted, revisionTag(found)) {
-		return errPrecondition
+	if len(wanted) > 0 && !respond.Tagged(wanted, revisionTag(found)) {
+		return respond.ErrPrecondition
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 )
 
@@ -31,19 +32,19 @@ type feedHandler struct {
 //	@Router			/ws [get]
 func (h *feedHandler) connect(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
-		return &failure{err: errUpgrade, header: map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}}
+		return &respond.Failure{Err: respond.ErrUpgrade, Header: map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}}
 	}
 	if !h.access.AdmitsHandshake(r) {
-		return errOrigin
+		return respond.ErrOrigin
 	}
 	if !h.hub.Reserve() {
-		return errTooManyStreams
+		return respond.ErrTooManyStreams
 	}
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: stepLimit,
 		CheckOrigin:      func(*http.Request) bool { return true }, // done above
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-			h.writeProblem(w, r, fail(errParameter, "%s", reason))
+			h.WriteProblem(w, r, respond.Fail(respond.ErrParameter, "%s", reason))
 		},
 	}
 	conn, err := upgrader.Upgrade(w, r, nil)
@@ -65,7 +66,7 @@ func (f feedSource) Selected(ctx context.Context) (string, bool) { return f.base
 
 // Get implements feed.Source.
 func (f feedSource) Get(ctx context.Context, id string) (*run.Run, error) {
-	if !idPattern.MatchString(id) {
+	if !respond.IsID(id) {
 		return nil, run.ErrNotFound
 	}
 	return f.base.runs.Get(ctx, id)

@@ -160,11 +160,11 @@ type admission struct {
 }
 
 // Submit implements api.Runs.
-func (a admission) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
+func (a admission) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
 	if err := a.upkeep.Admit(); err != nil {
 		return nil, err
 	}
-	return a.Service.Submit(ctx, s)
+	return a.Service.Submit(ctx, doc, s)
 }
 
 // loadChecked reads a document and reports its problems, including those that

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
@@ -23,6 +25,8 @@ const boardEvery = 500 * time.Millisecond
 func fullScreen(d *config.Document) bool {
 	return d.Benchmark.Runtime.UI == "dashboard" && dashboard.Possible(os.Stderr, os.Stdin)
 }
+
+var _ live.Source = (*board)(nil)
 
 // board shows a run or a study of this process on the whole terminal.
 type board struct {
@@ -92,72 +96,59 @@ func (b *board) close() {
 }
 
 // snapshot returns what the dashboard shows.
-func (b *board) snapshot(ctx context.Context) (*dashboard.Snapshot, error) {
+func (b *board) snapshot(ctx context.Context) (*live.Snapshot, error) {
 	r, err := b.app.studies.Get(ctx, b.id)
 	if err != nil {
 		return nil, err
 	}
-	out := &dashboard.Snapshot{}
-	if r.Study != nil {
-		out.Study = new(wire.NewRun(r, nil, 0, wire.Artifacts{}))
-		if r, err = b.cells(ctx, out); err != nil || r == nil {
-			return out, err
-		}
+	return live.Read(ctx, b, new(wire.NewRun(r, nil, 0, wire.Artifacts{})))
+}
+
+// Cells implements [live.Source].
+func (b *board) Cells(ctx context.Context, study string) ([]*wire.Run, error) {
+	const most = 20
+	page, err := b.app.engine.List(ctx, run.Query{Parent: study, Descending: true, Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*wire.Run, len(page.Runs))
+	for i := range page.Runs {
+		out[i] = new(wire.NewRun(&page.Runs[i], nil, 0, wire.Artifacts{}))
+	}
+	return out, nil
+}
+
+// Measured implements [live.Source].
+func (b *board) Measured(ctx context.Context, active *wire.Run) (*live.Measured, error) {
+	r, err := b.app.studies.Get(ctx, active.ID)
+	if err != nil {
+		return nil, err
 	}
 	s, err := b.app.engine.Snapshot(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	out.Run = new(wire.NewRun(r, s, 0, wire.Artifacts{}))
-	out.Phases = dashboard.PhasesOf(new(wire.NewProgress(r, s)))
-	metrics := wire.NewMetrics("", r, s)
-	out.Elapsed, out.Metrics, out.Load, out.Errors = s.Elapsed, metrics.Metrics, metrics.Saturation, wire.NewErrors(r, s)
-	if s.Elapsed > 0 {
-		err = b.series(ctx, r, out)
-	}
-	return out, err
+	return &live.Measured{
+		Run: new(wire.NewRun(r, s, 0, wire.Artifacts{})), Progress: new(wire.NewProgress(r, s)),
+		Metrics: new(wire.NewMetrics("", r, s)), Errors: new(wire.NewErrors(r, s)),
+	}, nil
 }
 
-// cells adds the cells of a study, and returns the one that is being performed; nil = none.
-func (b *board) cells(ctx context.Context, out *dashboard.Snapshot) (active *run.Run, err error) {
-	const most = 20
-	page, err := b.app.engine.List(ctx, run.Query{Parent: b.id, Descending: true, Limit: most})
+// Timeseries implements [live.Source].
+func (b *board) Timeseries(
+	ctx context.Context, id string, names []string, step, from, to int64,
+) (*wire.Timeseries, error) {
+	r, err := b.app.studies.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	for i := range page.Runs {
-		if c := &page.Runs[i]; c.State.Terminal() {
-			out.Cells = append(out.Cells, new(wire.NewRun(c, nil, 0, wire.Artifacts{})))
-		} else if active == nil {
-			active = c
-		}
-	}
-	return active, nil
-}
-
-// series adds the time series of a run.
-func (b *board) series(ctx context.Context, r *run.Run, out *dashboard.Snapshot) error {
-	metrics, err := series.Select(dashboard.Series())
+	metrics, err := series.Select(names)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	from, tens := dashboard.SeriesFrom(out.Elapsed)
-	to, tensTo := dashboard.SeriesTo(out.Elapsed)
-	for _, part := range []struct {
-		to **wire.Timeseries
-		q  series.Query
-	}{
-		{to: &out.Seconds, q: series.Query{Metrics: metrics, Step: 1, From: from, To: to}},
-		{to: &out.Tens, q: series.Query{Metrics: metrics, Step: dashboard.Window, From: tens, To: tensTo}},
-	} {
-		if part.q.To == 0 {
-			continue
-		}
-		s, err := b.history.Series(ctx, r.ID, part.q)
-		if err != nil {
-			return err
-		}
-		*part.to = wire.NewTimeseries(r, metrics, s)
+	s, err := b.history.Series(ctx, id, series.Query{Metrics: metrics, Step: step, From: from, To: to})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return history.NewTimeseries(r, metrics, s), nil
 }

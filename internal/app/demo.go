@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/client"
 	"aiperfd/internal/engine/export"
 )
 
@@ -82,18 +83,21 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 
 // benchmark posts the demo's document, follows the run and prints its results.
 func (d *Demo) benchmark(ctx context.Context, daemon *Daemon, target string) error {
-	client := apiClient{base: daemon.URL()}
-	id, err := client.submit(ctx, fmt.Appendf(nil, demoDocument, target))
+	api, err := client.New(client.Options{Server: daemon.URL(), UserAgent: "aiperfd demo"})
 	if err != nil {
 		return err
 	}
+	r, err := api.Submit(ctx, fmt.Appendf(nil, demoDocument, target), "application/yaml")
+	if err != nil {
+		return err
+	}
+	id := r.ID
 	for {
-		p, err := client.progress(ctx, id)
-		if err != nil {
+		if r, err = api.Run(ctx, id); err != nil {
 			return err
 		}
-		fmt.Fprintln(d.Out, p)
-		if p.State.Terminal() {
+		fmt.Fprintln(d.Out, progressLine(r))
+		if r.State.Terminal() {
 			break
 		}
 		if err := pause(ctx, time.Second); err != nil {
@@ -117,6 +121,22 @@ func (d *Demo) benchmark(ctx context.Context, daemon *Daemon, target string) err
 	}
 	fmt.Fprintf(d.Out, "%-11s %s\n", "folder", filepath.Join(d.DataDir, "runs", id))
 	return nil
+}
+
+// progressLine returns how far a run is.
+func progressLine(r *client.Run) string {
+	line := fmt.Sprintf("%-10s", r.State)
+	if p := r.Progress; p != nil && p.Phase != "" {
+		line += fmt.Sprintf(" %-10s", p.Phase)
+		if p.Percent != nil {
+			line += fmt.Sprintf(" %5.1f %%", *p.Percent)
+		}
+		line += fmt.Sprintf("   sent %d, done %d, errors %d, in flight %d", p.Sent, p.Completed, p.Errors, p.InFlight)
+	}
+	if r.StateReason != "" {
+		line += "   " + r.StateReason
+	}
+	return line
 }
 
 // results prints a summary of the results.

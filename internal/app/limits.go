@@ -15,7 +15,6 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/quota"
-	"aiperfd/internal/study/cell"
 )
 
 // Limits bound what the clients of a daemon can take from it and ask of it. The zero
@@ -59,10 +58,7 @@ func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) err
 	if s == nil || s.Sweep == nil {
 		return caps.Check(p)
 	}
-	variations := []cell.Variation(s.Variations)
-	if s.Search != nil {
-		variations = s.Search.Corners()
-	}
+	variations := s.Checked()
 	var found problem.Invalid
 	seen := make(map[string]bool)
 	for i := range variations {

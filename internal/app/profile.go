@@ -179,7 +179,7 @@ func (o *oneShot) listen(ctx context.Context, ao *options) error {
 func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
 	id := o.Folder.resumed
 	if id == "" {
-		queued, err := a.studies.Submit(ctx, run.Submission{Document: o.Document, Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
+		queued, err := a.studies.Submit(ctx, o.Document, run.Submission{Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
 		if err != nil {
 			return nil, err
 		}

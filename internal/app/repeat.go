@@ -1,12 +1,10 @@
 package app
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +15,7 @@ import (
 	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/engine/regular"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study"
@@ -92,17 +90,9 @@ func measurementOf(section json.RawMessage) (json.RawMessage, error) {
 
 // readResults reads the results of the run, if there are any.
 func (r *Repeat) readResults(dir string) {
-	var config struct {
-		Artifacts struct{ Prefix string }
-	}
-	_ = json.Unmarshal(r.Run.Config, &config) // without a prefix, the names are the usual ones
-	data, err := regular.Read(filepath.Join(dir, export.NamesFor(config.Artifacts.Prefix).Result))
-	if err != nil {
-		return
-	}
-	if results, err := native.Read(bytes.NewReader(data)); err == nil {
-		r.results = results
-		r.machine, _ = native.ReadEnvironment(data) // Read has understood the file
+	prefix, _ := results.Prefix(r.Run.Config) // without a prefix, the names are the usual ones
+	if report, machine, err := results.Open(dir, prefix).Report(); err == nil {
+		r.results, r.machine = report, machine
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/report"
-	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
+	"aiperfd/internal/view"
 )
 
 // ReportOptions say which runs are reported.
@@ -52,7 +52,7 @@ func Report(ctx context.Context, o ReportOptions) ([]byte, error) {
 // by their folders.
 func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, byID bool) error {
 	const most = 10 // runs of a study that are named
-	var lines []string
+	var studies []view.Study
 	for _, id := range ids {
 		r, err := folders.Get(ctx, id)
 		if err != nil {
@@ -71,18 +71,16 @@ func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, by
 			}
 			return shownPath(folders.Dir(r.ID))
 		}
-		lines = append(lines, fmt.Sprintf("%s is a study of %s:", name(r), terminal.Plural(int64(cells.Total), "run")))
+		s := view.Study{Name: name(r), Total: cells.Total}
 		for i := range cells.Runs {
-			lines = append(lines, "  "+name(&cells.Runs[i]))
+			s.Runs = append(s.Runs, name(&cells.Runs[i]))
 		}
-		if more := cells.Total - len(cells.Runs); more > 0 {
-			lines = append(lines, fmt.Sprintf("  and %d more", more))
-		}
+		studies = append(studies, s)
 	}
-	if lines == nil {
+	if studies == nil {
 		return nil
 	}
-	return &OutcomeError{BadInput, "sweeps and repeated runs have no results of their own to compare; name runs of them instead\n" + strings.Join(lines, "\n")}
+	return &OutcomeError{BadInput, view.NotComparable(studies)}
 }
 
 // shownPath returns a path relative to the working directory if it is below it.

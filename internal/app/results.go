@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/slo"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -33,7 +33,7 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		return &OutcomeError{BadInput, r.Error.Message}
 	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
-	case results != nil && !slo.Passed(results.SLOs.Run):
+	case results != nil && !metric.SLOsPassed(results.SLOs.Run):
 		return &OutcomeError{MissedSLO, "the run missed an objective: " + missed(results.SLOs.Run)}
 	case p.Document.Benchmark.Client.Strict && r.Client != nil && r.Client.Verdict == verdict.Invalid:
 		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(verdict.Decisive(r.Client.Reasons))}
@@ -58,7 +58,7 @@ func (p *Profile) printRepeat(r *run.Run, results *export.Report) {
 }
 
 // missed lists the objectives that are not met.
-func missed(rs []slo.Result) string {
+func missed(rs []metric.SLOResult) string {
 	var out []string
 	for i := range rs {
 		if !rs[i].Met {

@@ -8,79 +8,30 @@ import (
 	"testing"
 )
 
-// layers returns the line of each package in the drawing of docs/architecture.md, from
-// the top.
-func layers(t *testing.T) map[string]int {
-	t.Helper()
-	_, text, _ := strings.Cut(read(t, "docs/architecture.md"), "## Packages")
-	_, text, _ = strings.Cut(text, "```\n")
-	text, _, found := strings.Cut(text, "```")
-	if !found {
-		t.Fatal("docs/architecture.md has no drawing under Packages")
-	}
-	out := map[string]int{}
-	line := 0
-	for names := range strings.Lines(text) {
-		line++
-		for name := range strings.SplitSeq(names, "·") {
-			name = strings.TrimSpace(name)
-			if first, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"cmd", "web", "openapi"}, first) {
-				name = "internal/" + name
-			}
-			if out[name] != 0 {
-				t.Errorf("the drawing has %s twice", name)
-			}
-			out[name] = line
-		}
-	}
-	return out
-}
-
-// outside are packages that the drawing does not have: programs that nothing imports.
-func outside() []string {
-	return []string{"openapi/gen", "scripts/arrivals", "scripts/crash", "scripts/docs", "scripts/hostile", "scripts/promcheck", "scripts/sbom", "scripts/soak", "benchmarks/limits", "internal/arch"}
-}
-
-// forbidden says what a package must not import, although it stands below.
-func forbidden(from, to string) (reason string) {
-	simulator := func(name string) bool { return name == "internal/mock" || strings.HasPrefix(name, "internal/mock/") }
+// forbidden says what a package must not import, although its area may.
+func forbidden(plan floorPlan, from, to string) (reason string) {
 	switch {
-	case simulator(from) && !simulator(to) && to != "internal/engine/sockstamp":
+	case plan.of(from) == "simulator" && plan.of(to) == "transport" && to != "internal/engine/sockstamp":
 		return "the simulator must not share a mistake with the code that it tests"
-	case simulator(to) && !simulator(from) && !strings.HasPrefix(from, "cmd/") && from != "internal/app" && from != "scripts/hostile": // a command, which plays the server
-		return "only commands start the simulator"
-	case to == "internal/engine" && (strings.HasPrefix(from, "internal/api") || from == "internal/store"):
-		return "the API and the store know runs, not the engine"
+	case plan.of(from) == "ctl" && plan.of(to) == "app" && !slices.Contains(screens(), to):
+		return "a client of the daemon does not contain it"
 	}
 	return ""
 }
 
-// TestImports: a package imports only what stands below it in the drawing of
-// docs/architecture.md. Tests are free, within what the compiler lets them.
+// screens are the packages that draw on a terminal, and what they draw.
+func screens() []string {
+	return []string{"internal/app/dashboard", "internal/app/live", "internal/app/terminal"}
+}
+
+// TestImports: what the table of areas cannot say. TestRatchets has what it says.
 func TestImports(t *testing.T) {
-	rows := layers(t)
-	seen := map[string]bool{}
-	for _, s := range code(t) {
-		seen[s.dir] = true
-		line := rows[s.dir]
-		if line == 0 && !slices.Contains(outside(), s.dir) {
-			t.Errorf("%s: package %s is not in the drawing of docs/architecture.md", s.path, s.dir)
-			continue
-		}
-		for _, imp := range s.file.Imports {
-			target, ours := strings.CutPrefix(importPath(t, imp.Path.Value), module+"/")
-			switch {
-			case !ours:
-			case rows[target] <= line:
-				t.Errorf("%s:%d: %s must not import %s, which does not stand below it", s.path, s.line(imp.Pos()), s.dir, target)
-			case forbidden(s.dir, target) != "":
-				t.Errorf("%s:%d: %s must not import %s: %s", s.path, s.line(imp.Pos()), s.dir, target, forbidden(s.dir, target))
+	plan := areas(t)
+	for dir, names := range ourImports(t) {
+		for _, name := range names {
+			if reason := forbidden(plan, dir, name); reason != "" {
+				t.Errorf("%s must not import %s: %s", dir, name, reason)
 			}
-		}
-	}
-	for dir := range rows {
-		if !seen[dir] {
-			t.Errorf("the drawing has %s, which does not exist", dir)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"testing"
 )
@@ -11,12 +12,23 @@ import (
 // parse returns a source with the text of one file.
 func parse(t *testing.T, text string) *source {
 	t.Helper()
+	return parseAll(t, text)[0]
+}
+
+// parseAll returns the files of one package: a.go, b.go and so on.
+func parseAll(t *testing.T, texts ...string) []*source {
+	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, "a.go", text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
+	var out []*source
+	for i, text := range texts {
+		name := string(rune('a'+i)) + ".go"
+		file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, &source{path: name, dir: "a", set: set, file: file})
 	}
-	return &source{path: "a.go", dir: "a", set: set, file: file}
+	return out
 }
 
 // TestFinds checks that the searches of this package find what they look for.
@@ -129,4 +141,38 @@ func TestFinds(t *testing.T) {
 			t.Errorf("repeats %v, want %v", got, want)
 		}
 	})
+}
+
+// TestWholes: what is cut off a type to stay below a limit still counts.
+func TestWholes(t *testing.T) {
+	files := parseAll(t, `package a
+		type Loader struct { path string; embedded; state state; meter meter; many []item; once *shared }
+		func (*Loader) Load() {}
+		type embedded struct { a, b int }
+		func (embedded) Help() {}
+		type rules struct { *Loader; more int }
+		func (*rules) check() {}
+		func (*rules) enough() {}
+		type state struct { x, y, z int }
+		type meter struct { n int }
+		func (m *meter) tick() { m.n++ }
+		type item struct { v int }
+		type shared struct { u int }
+		type other struct { once *shared }`, `package a
+		func use(l *Loader) { l.state.x = meter{n: 1}.m(); l.many[0].v++; l.once.u++ }`)
+	got := countWholes("a", files)
+	want := map[string]whole{
+		// With embedded, rules and state; without meter, which keeps to itself.
+		"Loader":   {methods: 4, fields: 10},
+		"embedded": {methods: 1, fields: 2},
+		"rules":    {methods: 2, fields: 2},
+		"state":    {fields: 3},
+		"meter":    {methods: 1, fields: 1},
+		"item":     {fields: 1},
+		"shared":   {fields: 1},
+		"other":    {fields: 1},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("countWholes = %v, want %v", got, want)
+	}
 }

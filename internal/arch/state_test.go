@@ -29,7 +29,7 @@ func initialised() map[string]string {
 		"cmd/aiperfd.commitDate":                   "the linker can set nothing but a variable",
 		"internal/engine/metric/catalogue.all":     "the catalogue with its defaults filled in; nothing writes to its rows",
 		"internal/engine/metric/catalogue.noUsage": "a zero value to read from",
-		"internal/engine/metric.quantiles":         "computed from the constant table of percentiles",
+		"internal/engine/metric/measure.quantiles": "computed from the constant table of percentiles",
 		"internal/engine/sketch.growth":            "math.Exp2 of a constant is no constant in Go",
 		"internal/engine/sketch.center":            "computed from growth",
 		"internal/engine/sketch.bounds":            "table computed from growth",
@@ -144,7 +144,7 @@ func (v *variable) frozen() bool {
 // resolve finds out which names of a package mean which of its declarations.
 // Imports are left open: only names of this package matter here.
 func resolve(dir string, files []*source) *types.Info {
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Error: func(error) {}, Importer: noImports{}}
 	asts := make([]*ast.File, len(files))
 	for i, s := range files {

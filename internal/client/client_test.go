@@ -355,3 +355,15 @@ func TestLog(t *testing.T) {
 		}
 	})
 }
+
+// A path that the daemon does not have is named, because the detail does not name it.
+func TestProblemNamesPath(t *testing.T) {
+	for want, p := range map[string]wire.Problem{
+		"Not Found: /x/api/runs": {Title: "Not found", Detail: "Not Found", Instance: "/x/api/runs"},
+		"No such run":            {Title: "Not found", Detail: "No such run", Instance: "/api/runs/a"},
+	} {
+		if got := (&Problem{Problem: p}).Error(); got != want {
+			t.Errorf("the error is %q, want %q", got, want)
+		}
+	}
+}

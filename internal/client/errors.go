@@ -60,6 +60,9 @@ type Problem struct {
 func (p *Problem) Error() string {
 	var out strings.Builder
 	out.WriteString(cmp.Or(p.Detail, p.Title))
+	if strings.EqualFold(p.Detail, p.Title) && p.Instance != "" { // the detail says no more than the type
+		out.WriteString(": " + p.Instance)
+	}
 	if p.Line > 0 {
 		fmt.Fprintf(&out, " (line %d, column %d)", p.Line, p.Column)
 	}

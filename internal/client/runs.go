@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/api/report"
 	"aiperfd/internal/api/wire"
 )
 
@@ -166,10 +165,10 @@ func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, er
 }
 
 // Report returns the report of a run, or that of several runs compared with the first.
-func (c *Client) Report(ctx context.Context, ids []string, format report.Format) ([]byte, error) {
-	r := request{method: http.MethodGet, path: runPath(ids[0], "/report."+string(format)), repeat: true}
+func (c *Client) Report(ctx context.Context, ids []string, format string) ([]byte, error) {
+	r := request{method: http.MethodGet, path: runPath(ids[0], "/report."+format), repeat: true}
 	if len(ids) > 1 {
-		r.path, r.query = "/api/compare/report."+string(format), url.Values{"ids": {strings.Join(ids, ",")}}
+		r.path, r.query = "/api/compare/report."+format, url.Values{"ids": {strings.Join(ids, ",")}}
 	}
 	out, err := c.call(ctx, r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 const artifactsLong = `List the files of a run, or with --dir download them. The checksum of each file
@@ -121,7 +121,10 @@ func printFiles(s *session, list *wire.ResultFiles, files []wire.ResultFile) err
 		f := &files[i]
 		rows = append(rows, []string{f.Name, size(f.Size), stamp(&f.ModifiedAt), f.ContentType})
 	}
-	return printTable(s.out, widthOf(s.cmd), []column{{"NAME", 0, false}, {"SIZE", 0, true}, {"MODIFIED", 1, false}, {"TYPE", 2, false}}, rows)
+	columns := []view.Column{
+		{Title: "NAME"}, {Title: "SIZE", Number: true}, {Title: "MODIFIED", Weight: 1}, {Title: "TYPE", Weight: 2},
+	}
+	return printTable(s.out, widthOf(s.cmd), columns, rows)
 }
 
 // download saves files in a folder.
@@ -170,7 +173,7 @@ func showDownloads(s *session, d *client.Download, files []wire.ResultFile) *ter
 	d.Progress = func(name string, n int64) {
 		if time.Since(drawn) >= interval {
 			drawn = time.Now()
-			_ = screen.Show(export.Fit(fmt.Sprintf("%s  %s of %s", name, size(n), size(total[name])), max(1, terminal.Columns(f)-1))) // as above
+			_ = screen.Show(view.Fit(fmt.Sprintf("%s  %s of %s", name, size(n), size(total[name])), max(1, terminal.Columns(f)-1))) // as above
 		}
 	}
 	return screen

@@ -3,10 +3,11 @@ package ctl
 import (
 	"context"
 	"os"
-	"time"
+	"slices"
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 )
@@ -35,55 +36,46 @@ func (w *watcher) leaveBoard() {
 	}
 }
 
-// snapshot returns what the dashboard shows of a run.
-func (w *watcher) snapshot(ctx context.Context, r *client.Run) (*dashboard.Snapshot, error) {
-	out := &dashboard.Snapshot{Run: &r.Run}
-	if r.Kind == "sweep" {
-		const most = 500
-		out.Study, out.Run = &r.Run, nil
-		cells, err := w.Children(ctx, r.ID, most)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range cells.Items {
-			if c.State.Terminal() {
-				out.Cells = append([]*wire.Run{&c.Run}, out.Cells...)
-			} else if out.Run == nil {
-				out.Run = &c.Run
-			}
-		}
+// daemonSource is the daemon as the source of what is shown.
+type daemonSource struct{ *client.Client }
+
+var _ live.Source = daemonSource{}
+
+// Cells implements [live.Source].
+func (d daemonSource) Cells(ctx context.Context, study string) ([]*wire.Run, error) {
+	const most = 500
+	cells, err := d.Children(ctx, study, most)
+	if err != nil {
+		return nil, err
 	}
-	if out.Run == nil || out.Run.Progress == nil {
-		return out, nil
+	out := make([]*wire.Run, 0, len(cells.Items))
+	for _, c := range slices.Backward(cells.Items) {
+		out = append(out, &c.Run)
 	}
-	return out, w.measured(ctx, out)
+	return out, nil
 }
 
-// measured adds the numbers of the run of a snapshot.
-func (w *watcher) measured(ctx context.Context, out *dashboard.Snapshot) error {
-	live := client.Live{Client: w.Client, ID: out.Run.ID}
-	m, err := w.Metrics(ctx, live.ID)
-	if err != nil {
-		return err
+// Measured implements [live.Source].
+func (d daemonSource) Measured(ctx context.Context, r *wire.Run) (*live.Measured, error) {
+	if r.Progress == nil {
+		return nil, nil
 	}
-	out.Metrics, out.Load, out.Elapsed = m.Metrics, m.Saturation, time.Duration(m.ElapsedSec*float64(time.Second))
-	p, err := live.Progress(ctx)
-	if err != nil {
-		return err
+	out := &live.Measured{Run: r}
+	var err error
+	if out.Metrics, err = d.Metrics(ctx, r.ID); err != nil {
+		return nil, err
 	}
-	out.Phases = dashboard.PhasesOf(p)
-	e, err := live.Errors(ctx)
-	if err != nil {
-		return err
+	now := client.Live{Client: d.Client, ID: r.ID}
+	if out.Progress, err = now.Progress(ctx); err != nil {
+		return nil, err
 	}
-	out.Errors = *e
-	from, tens := dashboard.SeriesFrom(out.Elapsed)
-	to, tensTo := dashboard.SeriesTo(out.Elapsed)
-	if to > 0 {
-		out.Seconds, err = live.Timeseries(ctx, dashboard.Series(), 1, from, to)
-	}
-	if err == nil && tensTo > 0 {
-		out.Tens, err = live.Timeseries(ctx, dashboard.Series(), dashboard.Window, tens, tensTo)
-	}
-	return err
+	out.Errors, err = now.Errors(ctx)
+	return out, err
+}
+
+// Timeseries implements [live.Source].
+func (d daemonSource) Timeseries(
+	ctx context.Context, id string, names []string, step, from, to int64,
+) (*wire.Timeseries, error) {
+	return client.Live{Client: d.Client, ID: id}.Timeseries(ctx, names, step, from, to)
 }

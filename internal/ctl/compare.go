@@ -10,11 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/api/compare"
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 const compareLong = `Compare 2 to 10 runs: their main metrics, or with --all every one, and the
@@ -63,7 +62,7 @@ func compareCommand(g *globals) *cobra.Command {
 func (s *session) comparable(ctx context.Context, names []string) ([]string, error) {
 	const most = 10 // runs of a study that are named
 	ids := make([]string, len(names))
-	var lines []string
+	var studies []view.Study
 	for i, name := range names {
 		r, err := s.find(ctx, name)
 		if err != nil {
@@ -77,16 +76,14 @@ func (s *session) comparable(ctx context.Context, names []string) ([]string, err
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, fmt.Sprintf("%s is a study of %s:", join(" ", r.ID, r.Name), terminal.Plural(int64(cells.Total), "run")))
+		study := view.Study{Name: join(" ", r.ID, r.Name), Total: cells.Total, More: ": aiperfd ctl list --parent " + r.ID}
 		for _, cell := range cells.Items {
-			lines = append(lines, "  "+join("  ", cell.ID, stateOf(cell), nameOf(cell)))
+			study.Runs = append(study.Runs, join("  ", cell.ID, stateOf(cell), nameOf(cell)))
 		}
-		if more := cells.Total - len(cells.Items); more > 0 {
-			lines = append(lines, fmt.Sprintf("  and %d more: aiperfd ctl list --parent %s", more, r.ID))
-		}
+		studies = append(studies, study)
 	}
-	if lines != nil {
-		return nil, usageError("sweeps and repeated runs have no results of their own to compare; name runs of them instead\n%s", strings.Join(lines, "\n"))
+	if studies != nil {
+		return nil, usageError("%s", view.NotComparable(studies))
 	}
 	return ids, nil
 }
@@ -127,11 +124,11 @@ func printComparison(s *session, c *compare.Comparison, all bool) error {
 		fmt.Fprintln(s.out, join("  ", runLetter(i), r.ID, string(r.State), r.Name, strings.Join(notes, ", ")))
 	}
 	fmt.Fprintln(s.out)
-	columns := []column{{"METRIC", 0, false}, {"", 0, false}}
+	columns := []view.Column{{Title: "METRIC"}, {}}
 	for i := range c.Runs {
-		columns = append(columns, column{runLetter(i), 3 * i, true})
+		columns = append(columns, view.Column{Title: runLetter(i), Weight: 3 * i, Number: true})
 		if c.Runs[i].ID != c.Baseline {
-			columns = append(columns, column{"CHANGE", 3*i + 1, true}, column{"", 3*i + 2, false})
+			columns = append(columns, view.Column{Title: "CHANGE", Weight: 3*i + 1, Number: true}, view.Column{Weight: 3*i + 2})
 		}
 	}
 	rows := comparisonRows(c, all)
@@ -170,7 +167,7 @@ func comparisonRows(c *compare.Comparison, all bool) [][]string {
 		cells := []string{fmt.Sprintf("%s (%s)", m.Header, m.Unit), st.Name}
 		for i := range st.Values {
 			v := &st.Values[i]
-			text := figure(v.Value)
+			text := view.FigureOr(v.Value, "")
 			switch {
 			case text == "":
 				text = "-"
@@ -239,9 +236,9 @@ func printDifferences(s *session, c *compare.Comparison, all bool) error {
 		_, err := fmt.Fprintln(s.out, "\nThe configurations are the same.")
 		return err
 	}
-	columns := []column{{"CONFIGURATION", 0, false}}
+	columns := []view.Column{{Title: "CONFIGURATION"}}
 	for i := range c.Runs {
-		columns = append(columns, column{runLetter(i), i, true})
+		columns = append(columns, view.Column{Title: runLetter(i), Weight: i, Number: true})
 	}
 	var rows [][]string
 	for i := range c.Differences {
@@ -279,7 +276,7 @@ func valueText(v any) string {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return export.Printable(fmt.Sprint(v))
+		return view.Printable(fmt.Sprint(v))
 	}
 	return string(data)
 }

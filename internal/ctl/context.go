@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
+	"aiperfd/internal/view"
 )
 
 const contextLong = `Name daemons, so that --context NAME or the current context chooses one. The
@@ -98,7 +99,7 @@ func contextListCommand(g *globals) *cobra.Command {
 				fmt.Fprintln(terminal.Plain(cmd.ErrOrStderr()), "no contexts; aiperfd ctl context set makes one")
 				return nil
 			}
-			columns := []column{{"", 0, false}, {"NAME", 0, false}, {"SERVER", 0, false}, {"TOKEN", 1, false}, {"CA", 2, false}}
+			columns := []view.Column{{}, {Title: "NAME"}, {Title: "SERVER"}, {Title: "TOKEN", Weight: 1}, {Title: "CA", Weight: 2}}
 			return printTable(out, widthOf(cmd), used(columns, rows), rows)
 		}),
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/client"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 // Where server and token come from: flags, then variables, then the context, whose token
@@ -136,7 +136,7 @@ func TestAddMetadata(t *testing.T) {
 
 // The table of runs at 80 columns and in full.
 func TestTable(t *testing.T) {
-	columns := []column{{"ID", 0, false}, {"NAME", 2, false}, {"REQ/S", 1, true}, {"MODEL", 3, false}}
+	columns := []view.Column{{Title: "ID"}, {Title: "NAME", Weight: 2}, {Title: "REQ/S", Weight: 1, Number: true}, {Title: "MODEL", Weight: 3}}
 	rows := [][]string{{"0199f1c2b7c8", "nightly", "7.00", "llama\x1b[31m"}, {"0199f1c2b7c9", "größer", "12.5", "m"}}
 	for width, want := range map[int]string{
 		0:  "ID            NAME     REQ/S  MODEL\n0199f1c2b7c8  nightly   7.00  llama[31m\n0199f1c2b7c9  größer    12.5  m\n",
@@ -152,7 +152,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("at %d columns (-want +got):\n%s", width, diff)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := export.TextWidth(strings.TrimSuffix(line, "\n")); width > 0 && n > width {
+			if n := view.Width(strings.TrimSuffix(line, "\n")); width > 0 && n > width {
 				t.Errorf("at %d columns a line has %d", width, n)
 			}
 		}
@@ -255,5 +255,16 @@ func TestGetFields(t *testing.T) {
 	}
 	if want := "TTFT p50 9.00 ms, p99 20.0* ms * too few independent requests"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("there is no %q:\n%s", want, text)
+	}
+}
+
+// The load in the document of a study is that of one of its runs.
+func TestGetStudy(t *testing.T) {
+	for kind, want := range map[run.Kind]string{run.KindRun: "concurrency 4", run.KindSweep: ""} {
+		r := &client.Run{Run: wire.Run{Kind: kind}}
+		r.Concurrency = new(4)
+		if got := loadOf(r); got != want {
+			t.Errorf("the load of a %s is %q, want %q", kind, got, want)
+		}
 	}
 }

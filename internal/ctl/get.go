@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 func getCommand(g *globals) *cobra.Command {
@@ -114,14 +115,17 @@ func submitted(r *client.Run, now time.Time) string {
 	return text
 }
 
-// loadOf returns the load that a run asks for.
+// loadOf returns the load that a run asks for; empty for a study, whose runs have one each.
 func loadOf(r *client.Run) string {
+	if r.Kind == run.KindSweep {
+		return ""
+	}
 	var out []string
 	if r.Concurrency != nil {
 		out = append(out, fmt.Sprintf("concurrency %d", *r.Concurrency))
 	}
 	if r.RequestRate != nil {
-		out = append(out, figure(r.RequestRate)+" requests/s")
+		out = append(out, view.FigureOr(r.RequestRate, "")+" requests/s")
 	}
 	return strings.Join(out, ", ")
 }
@@ -132,7 +136,7 @@ func summaryFields(r *client.Run) []field {
 	if m == nil {
 		return nil
 	}
-	requests := terminal.Plural(m.Requests, "request") + ", " + terminal.Plural(m.Errors, "error")
+	requests := view.Plural(m.Requests, "request") + ", " + view.Plural(m.Errors, "error")
 	if m.Cancelled > 0 {
 		requests += fmt.Sprintf(", %d cancelled", m.Cancelled)
 	}
@@ -168,7 +172,7 @@ func labelled(before string, v *float64, after string) string {
 	if v == nil {
 		return ""
 	}
-	return before + figure(v) + after
+	return before + view.FigureOr(v, "") + after
 }
 
 func unit(v *float64, name string) string { return labelled("", v, " "+name) }

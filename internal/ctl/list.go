@@ -12,7 +12,7 @@ import (
 
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 const listLong = `List runs, the active and queued ones first, then the newest. The columns that
@@ -153,13 +153,17 @@ func (s *session) printRuns(runs []*client.Run, now time.Time) error {
 		fmt.Fprintln(s.err, "no runs")
 		return nil
 	}
-	columns := []column{
-		{"ID", 0, false}, {"NAME", 3, false}, {"STATE", 0, false}, {"MODEL", 8, false}, {"AGE", 1, true}, {"TIME", 7, true}, {"REQUESTS", 10, true},
-		{"ERRORS", 6, true}, {"REQ/S", 2, true}, {"TOK/S", 9, true}, {"TTFT p99", 4, true}, {"LATENCY p99", 5, true}, {"SLO", 4, false}, {"BY", 11, false}, {"LABELS", 12, false},
+	columns := []view.Column{
+		{Title: "ID"}, {Title: "NAME", Weight: 3}, {Title: "STATE"}, {Title: "MODEL", Weight: 8},
+		{Title: "AGE", Weight: 1, Number: true}, {Title: "TIME", Weight: 7, Number: true},
+		{Title: "REQUESTS", Weight: 10, Number: true}, {Title: "ERRORS", Weight: 6, Number: true},
+		{Title: "REQ/S", Weight: 2, Number: true}, {Title: "TOK/S", Weight: 9, Number: true},
+		{Title: "TTFT p99", Weight: 4, Number: true}, {Title: "LATENCY p99", Weight: 5, Number: true},
+		{Title: "SLO", Weight: 4}, {Title: "BY", Weight: 11}, {Title: "LABELS", Weight: 12},
 	}
 	wide, width := s.output == formatWide, widthOf(s.cmd)
 	if wide {
-		columns, width = append(columns, column{"TARGET", 0, false}, column{"CLIENT", 0, false}), 0
+		columns, width = append(columns, view.Column{Title: "TARGET"}, view.Column{Title: "CLIENT"}), 0
 	}
 	digits := shortID(runs)
 	rows := make([][]string, 0, len(runs))
@@ -176,14 +180,14 @@ func (s *session) printRuns(runs []*client.Run, now time.Time) error {
 
 // used gives the columns that have no value in any row the largest weight, so that they
 // are left out first.
-func used(columns []column, rows [][]string) []column {
+func used(columns []view.Column, rows [][]string) []view.Column {
 	for i := range columns {
 		empty := true
 		for _, row := range rows {
 			empty = empty && row[i] == ""
 		}
-		if empty && columns[i].weight > 0 {
-			columns[i].weight += 100
+		if empty && columns[i].Weight > 0 {
+			columns[i].Weight += 100
 		}
 	}
 	return columns
@@ -212,7 +216,7 @@ func runRow(r *client.Run, now time.Time) []string {
 	}
 	if m := r.Summary; m != nil {
 		row[6], row[7] = fmt.Sprint(m.Requests), fmt.Sprint(m.Errors)
-		row[8], row[9], row[10], row[11] = figure(m.RequestThroughput), figure(m.OutputTokenThroughput), figure(m.TTFTP99), figure(m.LatencyP99)
+		row[8], row[9], row[10], row[11] = view.FigureOr(m.RequestThroughput, ""), view.FigureOr(m.OutputTokenThroughput, ""), view.FigureOr(m.TTFTP99, ""), view.FigureOr(m.LatencyP99, "")
 	}
 	if r.Verdict != nil {
 		row[12] = *r.Verdict
@@ -277,12 +281,4 @@ func length(d time.Duration) string {
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// figure formats a value that may not exist.
-func figure(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return export.Figure(*v)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/report"
+	"aiperfd/internal/compare"
 )
 
 const reportLong = `Make a report of a run, of a sweep, or of up to 10 runs compared with the first.
@@ -36,7 +36,7 @@ func reportCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body, err := s.Report(ctx, ids, kind)
+			body, err := s.Report(ctx, ids, string(kind))
 			if err != nil {
 				return err
 			}

@@ -13,11 +13,12 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 const watchLong = `Follow a run until it has ended, the active one by default: on a terminal as a
@@ -178,15 +179,15 @@ func (w *watcher) show(ctx context.Context, r *client.Run) {
 		return
 	}
 	if w.board != nil {
-		if s, err := w.snapshot(ctx, r); err == nil { // else the next request for the run reports it
+		if s, err := live.Read(ctx, daemonSource{w.Client}, &r.Run); err == nil { // else the next request for the run reports it
 			w.board.Show(s, "")
 		}
 		return
 	}
 	if w.draw {
 		status := []string{w.bar(r)}
-		if live := w.live(ctx, r); live != "" {
-			status = append(status, live)
+		if numbers := w.live(ctx, r); numbers != "" {
+			status = append(status, numbers)
 		}
 		_ = w.screen.Show(status...) // the run goes on without a terminal
 		return
@@ -217,7 +218,7 @@ func (w *watcher) line(text string) {
 	if w.json {
 		return
 	}
-	_, _ = fmt.Fprintln(w.screen, export.Printable(text)) // the run goes on without a terminal
+	_, _ = fmt.Fprintln(w.screen, view.Printable(text)) // the run goes on without a terminal
 }
 
 // changeOf returns the state of a run, and its phase or variation.
@@ -241,12 +242,12 @@ func (w *watcher) bar(r *client.Run) string {
 	}
 	p := r.Progress
 	if p == nil || p.Percent == nil {
-		return export.Fit(join("  ", changeOf(r), progressText(r)), width)
+		return view.Fit(join("  ", changeOf(r), progressText(r)), width)
 	}
 	before, after := join(" ", changeOf(r))+" |", fmt.Sprintf("| %3.0f%%  %s", *p.Percent, progressText(r))
-	room := min(most, width-export.TextWidth(before)-export.TextWidth(after))
+	room := min(most, width-view.Width(before)-view.Width(after))
 	if room < least {
-		return export.Fit(changeOf(r)+"  "+strings.TrimPrefix(after, "| "), width)
+		return view.Fit(changeOf(r)+"  "+strings.TrimPrefix(after, "| "), width)
 	}
 	style := terminal.Style{ASCII: terminal.ASCIIOnly(os.Getenv)}
 	return before + style.Fill(min(max(*p.Percent/100, 0), 1), room) + after
@@ -266,7 +267,7 @@ func progressText(r *client.Run) string {
 		}
 		return strings.Join(out, ", ")
 	}
-	out = append(out, fmt.Sprintf("%d done", p.Completed), terminal.Plural(p.Errors, "error"), fmt.Sprintf("%d in flight", p.InFlight))
+	out = append(out, fmt.Sprintf("%d done", p.Completed), view.Plural(p.Errors, "error"), fmt.Sprintf("%d in flight", p.InFlight))
 	if p.ETASec != nil && *p.ETASec > 0 {
 		out = append(out, length(time.Duration(*p.ETASec*float64(time.Second)))+" left")
 	}
@@ -284,7 +285,7 @@ func (w *watcher) live(ctx context.Context, r *client.Run) string {
 	}
 	text := liveNumbers(m)
 	if width := w.width(); width > 0 {
-		for export.TextWidth(text) >= width && strings.Contains(text, "  ") {
+		for view.Width(text) >= width && strings.Contains(text, "  ") {
 			text = text[:strings.LastIndex(text, "  ")]
 		}
 	}
@@ -293,16 +294,15 @@ func (w *watcher) live(ctx context.Context, r *client.Run) string {
 
 // liveNumbers returns the main metrics.
 func liveNumbers(m *wire.Metrics) string {
-	pair := func(tag, name string) string {
-		s, ok := m.Metrics[tag]
-		if !ok || s.P50 == nil || s.P99 == nil {
-			return ""
+	var out []string
+	for _, n := range live.Numbers(m.Get) {
+		text := n.Value + " " + n.Unit
+		if n.Name != "" {
+			text = n.Name + " p50/p99 " + text
 		}
-		return fmt.Sprintf("%s p50/p99 %s/%s ms", name, figure(s.P50), figure(s.P99))
+		out = append(out, text)
 	}
-	return join("  ",
-		labelled("", m.Metrics["request_throughput"].Avg, " req/s"), labelled("", m.Metrics["output_token_throughput"].Avg, " tok/s"),
-		pair("time_to_first_token", "TTFT"), pair("request_latency", "latency"), pair("inter_token_latency", "ITL"))
+	return strings.Join(out, "  ")
 }
 
 // end prints how a run has ended, and returns the exit code.
@@ -323,7 +323,7 @@ func outcomeLine(r *client.Run) string {
 		out[0] += " in " + took
 	}
 	if m := r.Summary; m != nil && m.Requests+m.Errors > 0 {
-		out = append(out, fmt.Sprintf("%s, %s", terminal.Plural(m.Requests, "request"), terminal.Plural(m.Errors, "error")),
+		out = append(out, fmt.Sprintf("%s, %s", view.Plural(m.Requests, "request"), view.Plural(m.Errors, "error")),
 			labelled("", m.RequestThroughput, " req/s"), labelled("", m.OutputTokenThroughput, " tok/s"),
 			labelled("TTFT p99 ", m.TTFTP99, " ms"), labelled("latency p99 ", m.LatencyP99, " ms"))
 	}

@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/absurd"
 	"aiperfd/internal/mock/cases"
 	"aiperfd/internal/run"
 )
@@ -49,9 +48,9 @@ func TestAbsurdServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				synctest.Test(t, func(t *testing.T) {
-					server := absurd.New(seed, all)
+					server := cases.NewAbsurd(seed, all)
 					b := newBed(t, mock.Options{}, func(http.Handler) http.Handler { return server })
-					r, err := b.engine.Wait(t.Context(), b.submit(absurd.Document("http://mem", name, kind.Caps.Streams && seed != 1, seed)))
+					r, err := b.engine.Wait(t.Context(), b.submit(cases.AbsurdDocument("http://mem", name, kind.Caps.Streams && seed != 1, seed)))
 					if err != nil {
 						t.Fatal(err)
 					}

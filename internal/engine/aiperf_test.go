@@ -218,7 +218,7 @@ func commandRuns(t *testing.T, argv []string) {
 			wrap = anyPath
 		}
 		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), wrap)
-		r, err := b.engine.Submit(t.Context(), run.Submission{Document: doc, Via: "cli"})
+		r, err := b.engine.Submit(t.Context(), doc, run.Submission{Via: "cli"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,11 +15,10 @@ func TestAnnounce(t *testing.T) {
 		want  []string
 	}{{announceAfter / 2, nil}, {announceAfter * 3, []string{"reading", ""}}} {
 		synctest.Test(t, func(t *testing.T) {
-			x := &preparation{newExecution(nil, nil)}
 			var shown []string
-			x.notify.status = func(text string) { shown = append(shown, text) }
+			status := func(text string) { shown = append(shown, text) }
 			fault := errors.New("broken")
-			err := x.announce("reading", func() error {
+			err := announce(status, "reading", func() error {
 				time.Sleep(tt.takes)
 				return fault
 			})

@@ -9,7 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -149,7 +149,7 @@ func (c *cancellation) Patience() time.Duration {
 }
 
 // Grace implements [load.Stop].
-func (c *cancellation) Grace(p *plan.Phase) (time.Duration, bool) {
+func (c *cancellation) Grace(p *spec.Phase) (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.request == nil {

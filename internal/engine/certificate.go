@@ -11,37 +11,41 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// certification measures the error of the client in a run.
-type certification struct{ *execution }
-
-// run certifies the client at the load of the run if the plan requests it for this
+// certify certifies the client at the load of the run if the plan requests it for this
 // moment. A failure is a warning and does not end the run; a cancel of the run ends
 // the certification.
-func (x *certification) run(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
-	if x.plan.Certify != when || x.cancel.cancelled() {
+func (x *execution) certify(ctx context.Context, when string) {
+	if x.prepared.plan.Certify != when || x.env.cancel.cancelled() {
 		return
 	}
-	o := x.reference()
-	o.Network = network
-	c, err := certify.Run(ctx, o)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	x.env.cancel.onCancel(cancel)
+	defer x.env.cancel.onCancel(nil)
+	c, err := certify.Run(ctx, x.reference())
 	switch {
 	case err == nil:
 		c.When = when
-		x.observed.certificate = c
-		if x.plan.Transport.Version != transport.HTTP1 {
-			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
+		x.certificate = c
+		if x.prepared.plan.Transport.Version != transport.HTTP1 {
+			x.prepared.warnings.add("certified-http1",
+				"the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
 		}
-	case !x.cancel.cancelled():
-		x.warn("not-certified", fmt.Sprintf("the client could not be certified: %v", err))
+	case !x.env.cancel.cancelled():
+		x.prepared.warnings.add("not-certified", fmt.Sprintf("the client could not be certified: %v", err))
 	}
 }
 
 // reference returns the load to certify for: that of the heaviest phase that enters
 // the result.
-func (x *certification) reference() certify.Options {
-	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.system.pacer, RequestBytes: x.requestBytes()}
-	for i := range x.plan.Phases {
-		p := &x.plan.Phases[i]
+func (x *execution) reference() certify.Options {
+	with := x.prepared.plan
+	o := certify.Options{
+		Transport: x.env.connections(with, bench.Clock{}), Pacer: x.env.system.pacer, Network: x.env.system.reference,
+		RequestBytes: x.requestBytes(),
+	}
+	for i := range with.Phases {
+		p := &with.Phases[i]
 		if !p.Counted() {
 			continue
 		}
@@ -54,11 +58,12 @@ func (x *certification) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run with only a warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.Indirect()) {
+	if o.Transport.Dial == nil && len(with.Targets) > 0 && (with.Targets[0].URL.Scheme != "http" || with.Indirect()) {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // a target like this one is reached over net/http
 	}
-	o.Transport.Policy.Allow = nil                                                                       // the reference server is our own
-	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the path to the server is not part of the client
+	// The reference server is our own, and the path to the server is not part of the client.
+	o.Transport.Policy.Allow = nil
+	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil
 	o.Transport.Version = transport.HTTP1
 	var chunks, received int64
 	for _, f := range x.finished() {
@@ -74,7 +79,7 @@ func (x *certification) reference() certify.Options {
 
 // requestBytes returns the mean size of the requests of the run, or before that of the
 // first requests of a few conversations.
-func (x *certification) requestBytes() int {
+func (x *execution) requestBytes() int {
 	var sent, count int64
 	for _, f := range x.finished() {
 		c := &f.public.Counters
@@ -84,15 +89,17 @@ func (x *certification) requestBytes() int {
 		return int(sent / count)
 	}
 	const most = 16
-	for _, c := range x.data.readers[0].Head(most) {
+	for _, c := range x.prepared.data.readers[0].Head(most) {
 		if len(c.Turns) == 0 {
 			continue
 		}
-		r := endpoint.Request{Model: c.Model, System: c.System, Context: c.Context, Turn: c.Turns[0], Settings: &x.plan.Settings}
-		if encode := x.tokenIDs(); encode != nil {
+		r := endpoint.Request{
+			Model: c.Model, System: c.System, Context: c.Context, Turn: c.Turns[0], Settings: &x.prepared.plan.Settings,
+		}
+		if encode := x.prepared.tokenIDs(); encode != nil {
 			r.TokenIDs = encode(&c.Turns[0], c.Model)
 		}
-		if body, err := x.plan.Kind.Body(nil, &r); err == nil {
+		if body, err := x.prepared.plan.Kind.Body(nil, &r); err == nil {
 			sent, count = sent+int64(len(body)), count+1
 		}
 	}

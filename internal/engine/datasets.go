@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/tokenizer"
@@ -36,14 +37,14 @@ type datasets struct {
 	warming bool      // a phase of the warm-up is running
 }
 
-// openDataset opens a dataset per tokenizer and waits until its first conversations are
-// complete.
-func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.Tokens) error {
+// openDatasets opens a dataset per tokenizer and waits until its first conversations are
+// complete. limit is the context length of the model; 0 = unknown.
+func (x *prepared) openDatasets(ctx context.Context, env *environment, limit bench.Tokens) error {
 	x.data.lengths.limit = limit
 	if x.plan.Files.Inputs {
 		var err error
 		if x.data.inputs, err = collect.OpenInputs(collect.InputOptions{
-			Dir: dir, Plan: x.plan, Secrets: x.secrets, TokenIDs: x.tokenIDs(),
+			Dir: env.dir, Plan: x.plan, Secrets: env.secrets, TokenIDs: x.tokenIDs(),
 		}); err != nil {
 			return err
 		}
@@ -51,17 +52,17 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		var err error
-		if o.Tokenizer, err = x.calibrated(ctx, &tok); err != nil {
+		if o.Tokenizer, err = x.calibrated(ctx, &tok, env); err != nil {
 			return err
 		}
-		o.Public.Hub = x.system.hub
+		o.Public.Hub = env.system.hub
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 			if n := o.Synthetic.SharedSystem; n > 0 {
 				o.Synthetic.SharedSystem = max(1, n-x.plan.SystemMarker(tok.Tokenizer.Count))
 			}
 		}
-		if err := x.openReader(ctx, &x.data, o, tok.Models); err != nil {
+		if err := x.openReader(ctx, x.data, o, tok.Models); err != nil {
 			return err
 		}
 		if !x.plan.Dataset.SeparateWarmup {
@@ -79,7 +80,7 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 }
 
 // openReader opens a dataset of some models, of all phases or of those that it serves.
-func (x *preparation) openReader(ctx context.Context, into *datasets, o dataset.Options, models []string) error {
+func (x *prepared) openReader(ctx context.Context, into *datasets, o dataset.Options, models []string) error {
 	source, err := x.plan.Dataset.Kind.Open(ctx, o)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (x *preparation) openReader(ctx context.Context, into *datasets, o dataset.
 		Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
 		Ahead: ahead(x.plan), Need: need(phases), Once: phases[0].Once, Check: x.check,
 	}
-	if x.data.inputs != nil && into == &x.data && len(into.readers) == 0 {
+	if x.data.inputs != nil && into == x.data && len(into.readers) == 0 {
 		options.First = x.data.inputs.Add
 	}
 	r, err := dataset.NewReader(ctx, options)
@@ -105,8 +106,8 @@ func (x *preparation) openReader(ctx context.Context, into *datasets, o dataset.
 
 // served returns the phases that a dataset serves: all, or if the warm-up has one of
 // its own, only those of the warm-up or only the others.
-func served(p *plan.Plan, warmup bool) []*plan.Phase {
-	var out []*plan.Phase
+func served(p *plan.Plan, warmup bool) []*spec.Phase {
+	var out []*spec.Phase
 	for i := range p.Phases {
 		if !p.Dataset.SeparateWarmup || warmup == (p.Phases[i].Kind == bench.Warmup) {
 			out = append(out, &p.Phases[i])
@@ -117,7 +118,7 @@ func served(p *plan.Plan, warmup bool) []*plan.Phase {
 
 // calibrated returns a tokenizer of the run. If the plan requests it, the tokens that
 // the server adds to texts are measured.
-func (x *preparation) calibrated(ctx context.Context, tok *collect.ModelTokenizer) (tokenizer.Tokenizer, error) {
+func (x *prepared) calibrated(ctx context.Context, tok *collect.ModelTokenizer, env *environment) (tokenizer.Tokenizer, error) {
 	if !x.plan.Dataset.Calibrate || tok.Tokenizer == nil {
 		return tok.Tokenizer, nil
 	}
@@ -126,8 +127,8 @@ func (x *preparation) calibrated(ctx context.Context, tok *collect.ModelTokenize
 	if err != nil {
 		return nil, err
 	}
-	x.notify.log.Info().Str("model", model).Msg(measured.String())
-	x.warn("isl-calibrated", measured.String()+"; prompts are shorter by that, so that the server counts the requested length")
+	env.notify.log.Info().Str("model", model).Msg(measured.String())
+	x.warnings.add("isl-calibrated", measured.String()+"; prompts are shorter by that, so that the server counts the requested length")
 	return withOverhead{tok.Tokenizer, measured.Tokens}, nil
 }
 
@@ -151,7 +152,7 @@ func ahead(p *plan.Plan) int {
 }
 
 // need returns how many conversations the phases need at most; 0 = without bound.
-func need(phases []*plan.Phase) (n int64) {
+func need(phases []*spec.Phase) (n int64) {
 	for _, phase := range phases {
 		bound := phase.Requests
 		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
@@ -258,7 +259,7 @@ func (d *datasets) close(warn func(code, detail string)) error {
 }
 
 // check checks a conversation before it is used. It is safe for concurrent use.
-func (x *preparation) check(ctx context.Context, c *bench.Conversation) error {
+func (x *prepared) check(ctx context.Context, c *bench.Conversation) error {
 	if err := errors.Join(takes(ctx, &x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
 		return err
 	}

@@ -15,8 +15,7 @@ import (
 )
 
 // describe returns the public description of a submission, redacted.
-func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, error) {
-	d := s.Document
+func describe(d *config.Document, s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, error) {
 	b := &d.Benchmark
 	shown, err := plainjson.Marshal(compat.Resolved(d))
 	if err != nil {
@@ -24,7 +23,7 @@ func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, 
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		Terms:    terms(s),
+		Terms:    terms(&d.Metadata, s.Cell != nil),
 		State:    bench.StateQueued,
 		Origin:   run.Origin{Via: s.Via, SubmittedBy: s.By, CLICommand: secrets.Exact(s.CLICommand), Idempotency: s.Idempotency, Seed: *d.RandomSeed},
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
@@ -48,12 +47,11 @@ func describe(s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, 
 	return r, nil
 }
 
-// terms returns the terms of a submission. A study as a whole is pinned, waits and expires;
+// terms returns the terms of a run. A study as a whole is pinned, waits and expires;
 // its cells have only the terms that decide when they start.
-func terms(s run.Submission) run.Terms {
-	m := &s.Document.Metadata
+func terms(m *config.Metadata, isCell bool) run.Terms {
 	out := run.Terms{Priority: m.Priority, SharesTarget: m.AllowSharedTarget}
-	if s.Cell != nil {
+	if isCell {
 		return out
 	}
 	out.Pinned, out.Deadline, out.TTL = m.Pinned, m.Deadline.Duration(), m.TTL.Duration()

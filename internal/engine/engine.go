@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
@@ -23,6 +24,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
 )
 
@@ -34,7 +36,7 @@ const (
 	DefaultStopGrace   = 30 * time.Second
 	DefaultStopTimeout = 65 * time.Second
 
-	storeTimeout = 10 * time.Second
+	storeTimeout = 10 * time.Second // of a check of the store
 )
 
 // Options configure an [Engine].
@@ -85,18 +87,13 @@ type Options struct {
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
 type Engine struct {
-	opts Options
-	wake chan struct{} // buffered 1: the queue changed
-	open chan struct{} // closed when the runs of an earlier process are known
-	ids  sequence
+	opts  Options
+	queue *queue.Queue[*job]
+	ids   sequence
 	// memory bounds the memory of the responses of all runs together.
 	memory   *transport.Memory
 	health   *health
 	watchdog *watchdog
-
-	edits sync.Mutex // orders the updates of runs and their removal; held during both on purpose
-
-	schedule
 }
 
 // New returns an engine. It does nothing until [Engine.Run].
@@ -110,25 +107,57 @@ func New(o Options) (*Engine, error) {
 		o.Pacer = pace.Timers
 	}
 	if o.Publisher == nil {
-		o.Publisher = nobody{}
+		o.Publisher = run.Publishers{}
 	}
-	return &Engine{
-		opts: o, schedule: schedule{max: o.MaxRuns, jobs: map[string]*job{}}, wake: make(chan struct{}, 1), open: make(chan struct{}),
-		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
+	e := &Engine{
+		opts: o, memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
 		health: newHealth(), watchdog: newWatchdog(),
-	}, nil
+	}
+	e.queue = queue.New(queue.Options[*job]{
+		Backing: queue.Backing{Store: o.Store, Publisher: o.Publisher, Fault: e.storeFault},
+		Kind:    run.KindRun, Max: o.MaxRuns, MaxQueued: o.MaxQueued,
+		Reopen: e.reopen, Paused: e.recall, Rivals: rivals, Blocked: e.health.storeFails,
+		Idle: debug.FreeOSMemory, Stop: stop{e}.run,
+	})
+	return e, nil
 }
 
-type nobody struct{}
-
-func (nobody) Publish(run.Event) {}
-
-// wakeLoop makes the loop look at the queue.
-func (e *Engine) wakeLoop() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
+// storeFault logs an error of the store that does not stop a run. While the store fails, only
+// the first one is an error of the log: what could not be stored is tried again and again.
+func (e *Engine) storeFault(id string, err error) {
+	level := zerolog.DebugLevel
+	if e.health.store(err) {
+		level = zerolog.ErrorLevel
 	}
+	e.opts.Log.WithLevel(level).Err(err).Str("run", id).Msg("store run")
+}
+
+// rivals reports whether a run that waits must not disturb an active one.
+func rivals(waiting, active *job) bool {
+	if active.plan == nil || !active.plan.Shares(waiting.plan) {
+		return false
+	}
+	return !waiting.item.View().SharesTarget || !active.item.View().SharesTarget
+}
+
+// recall reports whether the queue was paused when the earlier process ended.
+func (e *Engine) recall(ctx context.Context) (paused bool, err error) {
+	if e.opts.Switch == nil {
+		return false, nil
+	}
+	return e.opts.Switch.Paused(ctx)
+}
+
+// follow makes the ids of runs greater than those of earlier processes.
+func (e *Engine) follow(ctx context.Context) error {
+	newest, err := e.opts.Store.List(ctx, run.Query{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("find the newest run: %w", err)
+	}
+	for i := range newest.Runs {
+		e.ids.follow(newest.Runs[i].ID)
+	}
+	return nil
 }
 
 // Run executes the queue until ctx ends. Then it refuses new runs, stops the active ones
@@ -136,107 +165,41 @@ func (e *Engine) wakeLoop() {
 // error is that of a store that cannot be read at the start, or of active runs that have not
 // ended within [Options.StopTimeout]; their goroutines go on, and the process must end.
 func (e *Engine) Run(ctx context.Context) error {
-	past := &recovery{engine: e}
-	if err := cmp.Or(e.recallPause(ctx), past.begin(ctx)); ctx.Err() != nil {
+	err := e.follow(ctx)
+	if err == nil {
+		err = e.queue.Recover(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
 		return nil // the next process begins again
-	} else if err != nil {
+	case err != nil:
 		e.health.set(run.HealthFailed, checkStore, err.Error())
 		return err
 	}
 	e.health.set(run.HealthRunning, checkStore, "ok")
-	close(e.open)
 	if e.opts.Recovered != nil {
 		e.opts.Recovered()
 	}
-	var supervisors sync.WaitGroup
-	supervisors.Go(func() { storeWatch{e}.run(ctx) })
-	supervisors.Go(func() { past.run(ctx) })
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() { storeWatch{e}.run(ctx) })
 	alive := e.watchdog.watch("the scheduler", schedulerPatience)
 	defer e.watchdog.forget(alive)
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		alive.beat()
-		j, wait := e.next(time.Now(), e.health.storeFails())
-		if j != nil {
-			supervisors.Go(func() {
-				j.supervise(ctx)
-				e.retire(j)
-				e.freeIdleMemory()
-				e.wakeLoop()
-			})
-			continue
-		}
-		var due <-chan time.Time
-		if wait > 0 {
-			due = time.After(wait)
-		}
-		select {
-		case <-e.wake:
-		case <-due:
-		case <-tick.C:
-			ended{e}.store(ctx, ended{e}.unstored())
-		case <-ctx.Done():
-			return stop{e}.run(ctx, &supervisors)
-		}
-	}
+	return e.queue.Run(ctx, alive.beat)
 }
 
-// freeIdleMemory returns memory to the system when no run is active: a daemon is idle
-// most of the time, and the runtime would keep the memory of a run for minutes. No
-// run is disturbed: one that starts meanwhile is still being prepared.
-func (e *Engine) freeIdleMemory() {
-	e.mu.Lock()
-	idle := len(e.active) == 0 && len(e.queue) == 0 && !e.stopping
-	e.mu.Unlock()
-	if idle {
-		debug.FreeOSMemory()
-	}
-}
-
-// retire removes a terminal job from the active ones. Only the newest terminal jobs
-// stay in memory.
-func (e *Engine) retire(j *job) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, a := range e.active {
-		if a == j {
-			e.active = append(e.active[:i:i], e.active[i+1:]...)
-			break
-		}
-	}
-	if previous := e.last; j.exec.latest() != nil {
-		e.last = j.id
-		ended{e}.forget(previous)
-	} else {
-		ended{e}.forget(j.id)
-	}
-	close(j.done)
+// job returns the job of a run that waits, is active, or ended last; else nil.
+func (e *Engine) job(id string) *job {
+	j, _ := e.queue.Find(id)
+	return j
 }
 
 // Cancel stops a run; a queued one is cancelled at once. changed is false if the run
 // was already stopping or cancelled. The error is ErrAlreadyFinished if the run
 // completed or failed before.
 func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error) {
-	e.mu.Lock()
-	j := e.jobs[id]
-	at := -1
-	if j != nil {
-		at = slices.Index(e.queue, j)
-	}
-	if at >= 0 {
-		e.queue = slices.Delete(e.queue, at, at+1)
-	}
-	e.mu.Unlock()
-	if at >= 0 {
-		err := j.change(ctx, func(r *run.Run) { j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
-		e.retire(j)
-		j.emit(run.EventComplete, nil)
-		return j.view(), true, err
-	}
-	if j != nil && !j.view().State.Terminal() {
-		first := j.cancel(ctx, c)
-		return j.view(), first || c.Force, nil
+	if r, changed, err = e.queue.Cancel(ctx, id, c); r != nil {
+		return r, changed, err
 	}
 	r, err = e.Get(ctx, id)
 	if err == nil && r.State != bench.StateCancelled {
@@ -246,24 +209,19 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 }
 
 // Get returns a run with its configuration.
-func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) {
-	if j := e.job(id); j != nil {
-		return j.view(), nil
-	}
-	return e.opts.Store.Get(ctx, id)
-}
+func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) { return e.queue.Get(ctx, id) }
 
 // List returns runs without their configurations. The state of active runs is the
 // one stored last; every change of state is stored. Of a run whose end the store has
 // refused, the list has the state in memory.
 func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	page, err := e.opts.Store.List(ctx, q)
-	for _, j := range (ended{e}).unstored() {
-		at := slices.IndexFunc(page.Runs, func(r run.Run) bool { return r.ID == j.id })
+	for _, j := range e.queue.Unstored() {
+		at := slices.IndexFunc(page.Runs, func(r run.Run) bool { return r.ID == j.item.ID() })
 		if at < 0 {
 			continue
 		}
-		page.Runs[at] = *j.view()
+		page.Runs[at] = *j.item.View()
 		page.Runs[at].Config = nil
 		if len(q.States) > 0 && !slices.Contains(q.States, page.Runs[at].State) {
 			page.Runs = slices.Delete(page.Runs, at, at+1)
@@ -276,40 +234,47 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 // Delete removes a terminal run and its files. With force, an active run is
 // cancelled first.
 func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
-	if j := e.job(id); j != nil && !j.view().State.Terminal() {
-		if !force {
-			return run.ErrActive
+	return e.queue.Delete(ctx, id, force)
+}
+
+// Update changes what users may change of a run: name, labels, notes and terms. change is
+// called once, with a copy; its error ends the update. The change is durable when Update
+// returns. It waits until [Engine.Run] knows the runs of an earlier process.
+func (e *Engine) Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	return e.queue.Update(ctx, id, change)
+}
+
+// Wait returns when a run is terminal and durable, or when ctx ends.
+func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) { return e.queue.Wait(ctx, id) }
+
+// Queue returns the state of the queue.
+func (e *Engine) Queue() run.Queue {
+	q := e.queue.Describe()
+	q.Max, q.MaxRuns, q.StoreFails = e.opts.MaxQueued, e.opts.MaxRuns, e.health.storeFails()
+	return q
+}
+
+// Pause makes the queue start no more runs, or start them again. It is durable when Pause
+// returns. Active runs are not affected.
+func (e *Engine) Pause(ctx context.Context, paused bool) error {
+	return e.queue.Pause(paused, func() error {
+		if e.opts.Switch == nil {
+			return nil
 		}
-		if _, _, err := e.Cancel(ctx, id, run.CancelRequest{Force: true, Reason: "deleted"}); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
-			return err
+		if err := e.opts.Switch.SetPaused(ctx, paused); err != nil {
+			return fmt.Errorf("%w: %w", run.ErrStore, err)
 		}
-		select {
-		case <-j.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	e.edits.Lock()
-	defer e.edits.Unlock()
-	if err := e.opts.Store.Delete(ctx, id); err != nil {
-		return err
-	}
-	e.forgetDeleted(id)
-	e.opts.Publisher.Publish(run.Event{Type: run.EventDeleted, RunID: id, At: time.Now().UTC()})
-	return nil
+		return nil
+	})
 }
 
 // Selected returns the run for routes without an id: the active run that started
 // last, or the run that finished last if none is active.
 func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
-	e.mu.Lock()
-	if n := len(e.active); n > 0 {
-		defer e.mu.Unlock()
-		return e.active[n-1].id, true
+	if active := e.queue.Active(); len(active) > 0 {
+		return active[len(active)-1].item.ID(), true
 	}
-	last := e.last
-	e.mu.Unlock()
-	if last != "" {
+	if last := e.queue.Last(); last != "" {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
@@ -325,10 +290,10 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 // has an empty one.
 func (e *Engine) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
 	if j := e.job(id); j != nil {
-		if snap := j.exec.latest(); snap != nil {
+		if snap := j.live.snapshot.Load(); snap != nil {
 			return snap, nil
 		}
-		return &run.Snapshot{Wall: time.Now().UTC(), State: j.view().State}, nil
+		return &run.Snapshot{Wall: time.Now().UTC(), State: j.item.View().State}, nil
 	}
 	r, err := e.opts.Store.Get(ctx, id)
 	if err != nil {
@@ -344,12 +309,11 @@ func (e *Engine) Report(id string) *export.Report {
 	if j == nil {
 		return nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.report == nil {
+	rep := j.report.Load()
+	if rep == nil {
 		return nil
 	}
-	return export.Redacted(j.report, j.secrets)
+	return export.Redacted(rep, j.secrets)
 }
 
 // Artifacts opens the folder of a run; the caller closes it. The error is
@@ -358,24 +322,12 @@ func (e *Engine) Artifacts(id string) (*os.Root, error) {
 	return os.OpenRoot(e.opts.Store.Dir(id))
 }
 
-// Wait returns when a run is terminal and durable, or when ctx ends.
-func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) {
-	if j := e.job(id); j != nil {
-		select {
-		case <-j.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return e.Get(ctx, id)
-}
-
 // CancelAll cancels every active run by force, and returns how many there were. What was
 // recorded is still exported.
 func (e *Engine) CancelAll() int {
-	active := stop{e}.left()
+	active := e.queue.Active()
 	for _, j := range active {
-		j.cancel(context.Background(), run.CancelRequest{Force: true})
+		j.Cancel(context.Background(), run.CancelRequest{Force: true})
 	}
 	return len(active)
 }

@@ -333,7 +333,7 @@ func TestQueueBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			clients.Go(func() {
-				switch _, err := b.engine.Submit(t.Context(), run.Submission{Document: d}); {
+				switch _, err := b.engine.Submit(t.Context(), d, run.Submission{}); {
 				case err == nil:
 					accepted.Add(1)
 				case errors.Is(err, run.ErrQueueFull):

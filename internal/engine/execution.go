@@ -1,124 +1,56 @@
 package engine
 
 import (
-	"context"
-	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
-	"aiperfd/internal/engine/hub"
-	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/monitor"
-	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
-	"aiperfd/internal/engine/samples"
-	"aiperfd/internal/engine/series"
-	"aiperfd/internal/engine/target"
-	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
-// execution is one run while it is active. Its supervisor goroutine calls its
-// methods in order; cancel and latest may be called from any goroutine.
+// execution performs the phases of a prepared run and computes its results. The supervisor
+// of the run calls its methods in order.
 type execution struct {
-	id      string     // of the run
-	plan    *plan.Plan // replaced when the server has named the model
-	secrets *redact.Set
-	system  system
-	notify  notifications
-	cancel  *cancellation
+	env      *environment
+	prepared *prepared
 
-	warnings []bench.Warning
-
-	clock   bench.Clock
-	client  *transport.Client
-	servers *target.Servers // for requests that are not load; nil before the preparation
-	data    datasets
-	tokens  *collect.Tokens
-	files   *collect.Files
-	faults  *collect.Faults // of the processing of responses
-	records *collect.Run
-	work    *load.Work
-
-	begun    []*activePhase // in the order of the plan; guarded by records.Recording while phases are performed
-	observed observation
-	process  processMeter
-	snapshot atomic.Pointer[run.Snapshot]
-	state    atomic.Value // bench.State
-}
-
-// system holds the options of the engine that a run uses.
-type system struct {
-	allow    *allow.List                                                       // nil = every server may be reached
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
-	memory   *transport.Memory                                                 // of responses; nil = without bound
-	pacer    func() pace.Waiter
-	hub      hub.Options // locates the tokenizers of models
-	watchdog *watchdog
-	// reserve is the bytes of the disk that record files leave free.
-	reserve int64
-}
-
-// notifications are how a run reports to the engine. None blocks.
-type notifications struct {
-	log           zerolog.Logger                                     // its lines are in the log of the run too
-	note          func(level, message string, fields map[string]any) // writes to the log of the run only
-	publish       func(what run.EventType, snap *run.Snapshot, phase int)
-	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
-	alarm         func(text string) // status, as a warning
-	modelResolved func(*plan.Plan)  // the server has named the model
-}
-
-// observation is the state of the load generator, and what it has sent.
-type observation struct {
+	begun       []*activePhase       // in the order of the plan; guarded by records.Recording while phases are performed
 	monitor     *monitor.Monitor     // while phases are performed
-	repeats     *collect.Repeats     // of prompts
 	certificate *verdict.Certificate // nil = none was requested, or not yet made
-	// stampLag returns how long received bytes waited for the client since the
-	// run began, by the kernel's stamps; nil = the transport does not measure it.
-	stampLag func() verdict.Histogram
-	// series is the time series of the run while it is recorded; nil before and after that.
-	series atomic.Pointer[series.Recorder]
-	// samples are single requests of the run while they are recorded; nil before and after that.
-	samples atomic.Pointer[samples.Recorder]
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase
 // continues the silence that the preparation observed, if any.
-func (x *execution) silence(p *plan.Phase) *collect.Silence {
+func (x *execution) silence(p *spec.Phase) *collect.Silence {
+	with, notify := x.prepared, x.env.notify
 	o := collect.SilenceOptions{
-		First:   collect.FirstSilence + x.plan.Settings.Job.Interval, // between polls nothing is requested
-		Servers: x.plan.Servers(), Received: x.received, Alarm: x.notify.alarm, Clear: func() { x.notify.status("") },
+		First:   collect.FirstSilence + with.plan.Settings.Job.Interval, // between polls nothing is requested
+		Servers: with.plan.Servers(), Received: with.received, Alarm: notify.alarm, Clear: func() { notify.status("") },
 	}
 	if p.Index == 0 {
-		o.Since, o.Next = x.servers.Silence()
+		o.Since, o.Next = with.servers.Silence()
 	}
 	return collect.NewSilence(o)
 }
 
-// received returns the number of reads from the servers so far.
-func (x *execution) received() uint64 {
-	lag := x.client.Lag()
-	return lag.Kernel + lag.Read
+// shot returns a snapshot of a run that performs no phase.
+func (env *environment) shot() *run.Snapshot {
+	return &run.Snapshot{
+		Wall: time.Now().UTC(), State: env.live.state.Load().(bench.State), Cancelled: env.cancel.cancelled(),
+		Process: env.live.process.read(),
+	}
 }
 
-// shot returns a snapshot of the run because of a phase; nil = of none. Call it with
+// shot returns a snapshot of the run because of a phase; nil = because of none. Call it with
 // records.Recording held, or when no phase is performed.
 func (x *execution) shot(because *activePhase) *run.Snapshot {
-	snap := &run.Snapshot{
-		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancel.cancelled(),
-		Process: x.process.read(),
-	}
-	now := x.clock.Now()
+	snap := x.env.shot()
+	now := x.prepared.clock.Now()
 	var measured []report.Measured
 	for _, a := range x.begun {
 		f := &a.finished
@@ -136,14 +68,14 @@ func (x *execution) shot(because *activePhase) *run.Snapshot {
 		}
 	}
 	snap.SetElapsed(now)
-	snap.Client = report.Client(measured, x.observed.certificate)
+	snap.Client = report.Client(measured, x.certificate)
 	snap.Stream, snap.Saturation = report.Stream(measured), report.Saturation(measured)
 	return snap
 }
 
 // public returns a phase as the API shows it.
 func (x *execution) public(m *report.Measured, l *collect.Live) run.Phase {
-	out := m.Public(x.clock)
+	out := m.Public(x.prepared.clock)
 	out.Counters.BytesSent, out.Counters.BytesReceived = l.Sent, l.Received
 	return out
 }
@@ -169,14 +101,14 @@ func (x *execution) measured() (out []report.Measured) {
 
 // announce publishes a snapshot and the event of a phase that goes with it.
 func (x *execution) announce(what run.EventType, snap *run.Snapshot, phase int) {
-	x.snapshot.Store(snap)
-	x.notify.publish(what, snap, phase)
+	x.env.live.snapshot.Store(snap)
+	x.env.notify.publish(what, snap, phase)
 }
 
 // watched calls work while the process monitors itself.
-func (x *execution) watched(o monitor.Options, work func()) {
-	x.observed.monitor = monitor.Start(o)
-	stop := sync.OnceFunc(x.observed.monitor.Stop)
+func (x *execution) watched(work func()) {
+	x.monitor = monitor.Start(x.env.system.monitor)
+	stop := sync.OnceFunc(x.monitor.Stop)
 	defer stop()
 	work()
 }

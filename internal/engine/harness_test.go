@@ -142,7 +142,7 @@ func parsed(t testing.TB, document string) *config.Document {
 // submit loads a YAML document and queues it.
 func (b *bed) submit(document string) string {
 	b.t.Helper()
-	r, err := b.engine.Submit(b.t.Context(), run.Submission{Document: parsed(b.t, document), Via: "api"})
+	r, err := b.engine.Submit(b.t.Context(), parsed(b.t, document), run.Submission{Via: "api"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func (w storeWatch) note(err error) {
 	e := w.engine
 	changed := e.health.store(err)
 	if err == nil {
-		e.wakeLoop()
+		e.queue.Wake()
 	}
 	if !changed {
 		return

@@ -3,13 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/results"
 )
 
 // History is what was recorded of runs over their time. Its methods are safe for concurrent
@@ -26,6 +26,11 @@ const maxReading = 2
 // NewHistory returns the history of the runs of an engine.
 func NewHistory(e *Engine) *History { return &History{e, semaphore.NewWeighted(maxReading)} }
 
+// stored returns what a run has left in its folder.
+func (h *History) stored(id string) *results.Results {
+	return results.Open(h.engine.opts.Store.Dir(id), "")
+}
+
 // Series returns a part of the time series of a run. It is empty before the first phase, and
 // for a run that had none. It waits while too many others are read.
 func (h *History) Series(ctx context.Context, id string, q series.Query) (*series.Result, error) {
@@ -34,11 +39,11 @@ func (h *History) Series(ctx context.Context, id string, q series.Query) (*serie
 	}
 	defer h.reading.Release(1)
 	if j := h.engine.job(id); j != nil {
-		if recorder := j.exec.observed.series.Load(); recorder != nil {
+		if recorder := j.live.series.Load(); recorder != nil {
 			return recorder.Read(ctx, q)
 		}
 	}
-	return series.Read(ctx, h.engine.opts.Store.Dir(id), q)
+	return h.stored(id).Series(ctx, q)
 }
 
 // Distributions returns how latencies of a run are distributed, as [History.Series] does.
@@ -48,11 +53,11 @@ func (h *History) Distributions(ctx context.Context, id string, q series.Distrib
 	}
 	defer h.reading.Release(1)
 	if j := h.engine.job(id); j != nil {
-		if recorder := j.exec.observed.series.Load(); recorder != nil {
+		if recorder := j.live.series.Load(); recorder != nil {
 			return recorder.Distributions(ctx, q)
 		}
 	}
-	return series.ReadDistributions(ctx, h.engine.opts.Store.Dir(id), q)
+	return h.stored(id).Distributions(ctx, q)
 }
 
 // Samples returns the requests of a run that are kept for a closer look, also while it is
@@ -60,11 +65,11 @@ func (h *History) Distributions(ctx context.Context, id string, q series.Distrib
 // damaged file are empty and say so.
 func (h *History) Samples(id string) (*samples.Samples, error) {
 	if j := h.engine.job(id); j != nil {
-		if recorder := j.exec.observed.samples.Load(); recorder != nil {
+		if recorder := j.live.samples.Load(); recorder != nil {
 			return recorder.Samples(), nil
 		}
 	}
-	s, err := samples.Read(h.engine.opts.Store.Dir(id))
+	s, err := h.stored(id).Samples()
 	if errors.Is(err, samples.ErrDamaged) { // which no later request mends
 		h.engine.opts.Log.Warn().Err(err).Str("run", id).Msg("the samples of the run are left out")
 		return &samples.Samples{Damaged: true}, nil
@@ -75,22 +80,11 @@ func (h *History) Samples(id string) (*samples.Samples, error) {
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never
 // started has none.
 func (h *History) Log(id string, each func(*runlog.Line) error) error {
-	return runlog.Read(h.engine.opts.Store.Dir(id), each)
+	return h.stored(id).Log(each)
 }
 
 // Active reports whether the log of a run may get further lines from this process.
 func (h *History) Active(id string) bool {
-	e := h.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	j := e.jobs[id]
-	if j == nil || e.stopping && slices.Contains(e.queue, j) {
-		return false
-	}
-	select {
-	case <-j.done:
-		return false
-	default:
-		return true
-	}
+	_, busy := h.engine.queue.Busy(id)
+	return busy
 }

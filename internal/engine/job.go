@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -20,88 +18,45 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
 )
 
 // job is a run of this process.
 type job struct {
-	id      string
-	opts    *Options   // of the engine
-	health  *health    // of the engine
-	plan    *plan.Plan // as submitted; the plan of exec has the resolved model, too; nil = it is being recovered
+	item    *queue.Item
+	engine  *Engine
+	plan    *plan.Plan // as submitted; the prepared one has the resolved model, too; nil = it is being recovered
 	secrets *redact.Set
-	exec    *execution
 	time    stamps
-	done    chan struct{} // closed when the run is terminal and durable
-
-	reserved bool // it takes the place of a submission that was being stored
-
-	save sync.Mutex // orders changes of run and their storing; held across both on purpose
-	mu   sync.Mutex
-	run  run.Run     // guarded by mu
-	log  *runlog.Log // guarded by mu; nil before the run starts
-	lost bool        // guarded by mu; the store has refused the last change
-
-	report *export.Report // guarded by mu; nil before the results are computed
+	cancels *cancellation
+	live    *live
+	log     atomic.Pointer[runlog.Log]    // nil before the run starts
+	report  atomic.Pointer[export.Report] // nil before the results are computed
 }
 
-// view returns a copy of the run.
-func (j *job) view() *run.Run {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r := j.run
-	return &r
-}
+var _ queue.Task = (*job)(nil)
 
-// unstored reports whether the run has ended and the store does not have its end.
-func (j *job) unstored() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.lost && j.run.State.Terminal()
-}
-
-// warn logs an error of the store that does not stop the run. While the store fails, only
-// the first one is an error of the log: what could not be stored is tried again and again.
-func (j *job) warn(err error) {
-	if err == nil {
-		return
+// newJob returns the job of a run. plan is nil for one that is recovered.
+func (e *Engine) newJob(r *run.Run, p *plan.Plan, secrets *redact.Set, at stamps) *job {
+	j := &job{
+		engine: e, plan: p, secrets: secrets, time: at, cancels: newCancellation(), live: newLive(r.State),
 	}
-	level := zerolog.DebugLevel
-	if j.health.store(err) {
-		level = zerolog.ErrorLevel
-	}
-	j.opts.Log.WithLevel(level).Err(err).Str("run", j.id).Msg("store run")
+	j.item = queue.NewItem(e.queue.Backing(), r, queue.Hooks{
+		Snapshot: j.live.snapshot.Load, Entered: j.entered, Redact: j.redact,
+	})
+	return j
 }
 
-// change applies a change to a run, stores it and publishes it, even if ctx has ended.
-// Changes of one run happen one after the other, in the same order in the store.
-func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
-	j.save.Lock()
-	defer j.save.Unlock()
-	j.mu.Lock()
-	before, log := j.run.State, j.log
-	apply(&j.run)
-	j.run.Revision++
-	r := j.run
-	j.mu.Unlock()
-	if r.State != before {
-		logState(log, &r)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	err := j.opts.Store.Put(ctx, &r)
-	j.mu.Lock()
-	j.lost = err != nil
-	j.mu.Unlock()
-	j.emit(run.EventStateChanged, j.exec.latest())
-	if err != nil {
-		return fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	return nil
-}
+// Item implements [queue.Task].
+func (j *job) Item() *queue.Item { return j.item }
 
-// logState writes the state of a run to its log.
-func logState(log *runlog.Log, r *run.Run) {
+// dir returns the folder of the run.
+func (j *job) dir() string { return j.engine.opts.Store.Dir(j.item.ID()) }
+
+// entered writes the state of the run to its log and its snapshots.
+func (j *job) entered(r *run.Run) {
+	j.live.state.Store(r.State)
 	level, fields := "info", map[string]any{"state": r.State}
 	if r.StateReason != "" {
 		fields["reason"] = r.StateReason
@@ -109,218 +64,177 @@ func logState(log *runlog.Log, r *run.Run) {
 	if r.Error != nil {
 		level, fields["code"] = "error", r.Error.Code
 	}
-	log.Add(level, "the run is "+string(r.State), fields)
+	j.log.Load().Add(level, "the run is "+string(r.State), fields)
 }
 
-// openLog opens the log of the run and returns a logger whose lines are in it too.
-func (j *job) openLog() (*runlog.Log, zerolog.Logger) {
-	log := runlog.New(j.opts.Store.Dir(j.id), j.secrets)
-	j.mu.Lock()
-	j.log = log
-	j.mu.Unlock()
-	return log, log.Tee(j.opts.Log.With().Str("run", j.id).Logger())
-}
-
-// emit publishes an event of a run.
-func (j *job) emit(what run.EventType, snap *run.Snapshot) {
-	last := 0
-	if snap != nil && len(snap.Phases) > 0 {
-		last = snap.Phases[len(snap.Phases)-1].Stats.Index
-	}
-	j.emitPhase(what, snap, last)
-}
-
-// emitPhase publishes an event of a phase.
-func (j *job) emitPhase(what run.EventType, snap *run.Snapshot, phase int) {
-	r := j.view()
-	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
-	for i := 0; snap != nil && i < len(snap.Phases); i++ {
-		if snap.Phases[i].Stats.Index == phase {
-			ev.Phase = &snap.Phases[i]
-		}
-	}
-	j.opts.Publisher.Publish(ev)
-}
-
-// supervise performs one run from its start to its end. It owns every goroutine of
-// the run. Only a cancel of the run stops it: the end of ctx does not.
-func (j *job) supervise(ctx context.Context) {
-	lines, log := j.openLog()
-	lines.Clear()
-	defer func() {
-		if fault := recover(); fault != nil {
-			log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Msg("run crashed")
-			j.warn(j.change(ctx, func(r *run.Run) { j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
-		}
-	}()
-	ctx = context.WithoutCancel(ctx)
-	x := j.exec
-	defer x.release()
-	j.warn(j.change(ctx, func(r *run.Run) {
-		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
-	}))
-	ended := watchDeadline(ctx, j)
-	defer ended()
-	x.state.Store(bench.StateStarting)
-	x.id = j.id
-	x.notify.publish = j.emitPhase
-	x.notify.log, x.notify.note = log, lines.Add
-	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
-	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
-	x.notify.modelResolved = func(p *plan.Plan) { j.modelResolved(ctx, p) }
-
-	stoppable, cancel := context.WithCancel(ctx)
-	defer cancel()
-	x.cancel.onCancel(cancel)
-	if err := (&preparation{x}).run(stoppable, j.opts.Store.Dir(j.id)); err != nil {
-		j.abandon(ctx, err)
-		return
-	}
-	(&certification{x}).run(stoppable, "before", j.opts.Reference)
-	x.cancel.onCancel(nil)
-	if !x.cancel.cancelled() {
-		j.enter(ctx, bench.StateRunning)
-	}
-	var fault *run.Error
-	x.watched(j.opts.Monitor, func() { fault = performance{x}.perform(ctx) })
-	x.cancel.onCancel(cancel)
-	(&certification{x}).run(stoppable, "after", j.opts.Reference)
-	x.cancel.onCancel(nil)
-	ended()
-	j.enter(ctx, bench.StateExporting)
-	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.id), fault))
-	x.releaseInputs()
-}
-
-// amend applies an update to the run and publishes it. If the store refuses it, nothing
-// changes.
-func (j *job) amend(ctx context.Context, change func(*run.Run) error) (*run.Run, error) {
-	j.save.Lock()
-	defer j.save.Unlock()
-	r := j.view()
-	if err := change(r); err != nil {
-		return nil, err
-	}
+// redact removes secrets from what a user may change.
+func (j *job) redact(r *run.Run) {
 	r.Name, r.Notes = j.secrets.String(r.Name), j.secrets.String(r.Notes)
 	labels := make(map[string]string, len(r.Labels))
 	for name, text := range r.Labels {
 		labels[j.secrets.String(name)] = j.secrets.String(text)
 	}
 	r.Labels = labels
-	r.Revision++
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	if err := j.opts.Store.Put(ctx, r); err != nil {
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	j.mu.Lock()
-	j.run, j.lost = *r, false
-	j.mu.Unlock()
-	j.emit(run.EventUpdated, j.exec.latest())
-	return r, nil
 }
 
-// cancel stops an active run; first reports whether it had not been cancelled before.
-func (j *job) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
-	first = j.exec.cancel.cancel(c)
-	if first {
-		j.warn(j.change(ctx, func(r *run.Run) {
-			if !c.Passing && j.plan != nil { // a recovery that is cancelled ends an interrupted run
-				r.Cancelled = &c
-			}
-			if r.State == bench.StateStarting || r.State == bench.StateRunning {
-				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
-				j.exec.state.Store(bench.StateStopping)
-			}
-		}))
+// openLog opens the log of the run and returns a logger whose lines are in it too.
+func (j *job) openLog() (*runlog.Log, zerolog.Logger) {
+	log := runlog.New(j.dir(), j.secrets)
+	j.log.Store(log)
+	return log, log.Tee(j.engine.opts.Log.With().Str("run", j.item.ID()).Logger())
+}
+
+// Execute implements [queue.Task]: it performs the run from its start to its end. It owns
+// every goroutine of the run. Only a cancel of the run stops it: the end of ctx does not.
+func (j *job) Execute(ctx context.Context) {
+	lines, log := j.openLog()
+	lines.Clear()
+	defer func() {
+		if fault := recover(); fault != nil {
+			log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Msg("run crashed")
+			j.item.Change(ctx, func(r *run.Run) {
+				j.fail(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"})
+			})
+		}
+	}()
+	ctx = context.WithoutCancel(ctx)
+	j.item.Change(ctx, func(r *run.Run) {
+		r.State, r.StartedAt = bench.StateStarting, new(j.time.now())
+	})
+	ended := j.item.WatchDeadline(j.item.View().Deadline, func(c run.CancelRequest) { j.Cancel(ctx, c) })
+	defer ended()
+	env := j.environment(ctx, lines, log)
+	stoppable, cancel := context.WithCancel(ctx)
+	defer cancel()
+	j.cancels.onCancel(cancel)
+	prepared, err := prepare(stoppable, j.plan, env)
+	j.cancels.onCancel(nil)
+	if err != nil {
+		j.abandon(ctx, env, err)
+		return
 	}
-	return first
+	defer prepared.release()
+	x := &execution{env: env, prepared: prepared}
+	x.certify(ctx, "before")
+	if !j.cancels.cancelled() {
+		j.enter(ctx, bench.StateRunning)
+	}
+	var fault *run.Error
+	x.watched(func() { fault = x.perform(ctx) })
+	x.certify(ctx, "after")
+	ended()
+	j.enter(ctx, bench.StateExporting)
+	j.conclude(ctx, x, x.export(j.item.View(), fault))
+}
+
+// environment returns what the run needs besides its plan.
+func (j *job) environment(ctx context.Context, lines *runlog.Log, log zerolog.Logger) *environment {
+	return &environment{
+		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, system: j.engine.system(), cancel: j.cancels, live: j.live,
+		notify: notifications{
+			log: log, note: lines.Add, publish: j.item.PublishPhase,
+			status:        func(text string) { j.setStatus(ctx, log, zerolog.InfoLevel, text) },
+			alarm:         func(text string) { j.setStatus(ctx, log, zerolog.WarnLevel, text) },
+			modelResolved: func(p *plan.Plan) { j.modelResolved(ctx, p) },
+		},
+	}
+}
+
+// Cancel implements [queue.Task].
+func (j *job) Cancel(ctx context.Context, c run.CancelRequest) (changed bool) {
+	first := j.cancels.cancel(c)
+	if first {
+		recovering := j.plan == nil // its cancel ends an interrupted run
+		j.item.Stop(ctx, &c, !c.Passing && !recovering)
+	}
+	return first || c.Force
+}
+
+// Dismiss implements [queue.Task].
+func (j *job) Dismiss(r *run.Run, c run.CancelRequest) {
+	j.finish(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued"))
 }
 
 // setStatus shows what the run is waiting for; empty = it no longer waits. The reason
 // of a run that is stopping stays.
-func (j *job) setStatus(ctx context.Context, level zerolog.Level, text string) {
+func (j *job) setStatus(ctx context.Context, log zerolog.Logger, level zerolog.Level, text string) {
 	waits := func(r *run.Run) bool { return r.State == bench.StateStarting || r.State == bench.StateRunning }
-	r := j.view()
+	r := j.item.View()
 	if r.State.Terminal() || r.StateReason == text {
 		return
 	}
 	if text != "" {
-		j.exec.notify.log.WithLevel(level).Msg(text)
+		log.WithLevel(level).Msg(text)
 	}
 	if !waits(r) {
 		return
 	}
-	j.warn(j.change(ctx, func(r *run.Run) {
+	j.item.Change(ctx, func(r *run.Run) {
 		if waits(r) {
 			r.StateReason = text
 		}
-	}))
+	})
 }
 
 // modelResolved records the model that the server has named.
 func (j *job) modelResolved(ctx context.Context, p *plan.Plan) {
 	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
 	if err != nil {
-		j.opts.Log.Error().Err(err).Str("run", j.id).Msg("encode configuration")
+		j.engine.opts.Log.Error().Err(err).Str("run", j.item.ID()).Msg("encode configuration")
 	}
-	j.warn(j.change(ctx, func(r *run.Run) {
+	j.item.Change(ctx, func(r *run.Run) {
 		r.Models = p.Models.Names
 		if err == nil {
 			r.Config = shown
 		}
-	}))
+	})
 }
 
 // enter moves an active run to its next state.
 func (j *job) enter(ctx context.Context, s bench.State) {
-	j.warn(j.change(ctx, func(r *run.Run) {
+	j.item.Change(ctx, func(r *run.Run) {
 		if s == bench.StateRunning && r.State == bench.StateStopping {
 			return // cancelled meanwhile
 		}
 		r.State = s
-		j.exec.state.Store(s)
-	}))
+	})
 }
 
 // abandon ends a run that could not be prepared.
-func (j *job) abandon(ctx context.Context, err error) {
-	x := j.exec
-	x.close()
-	j.warn(j.change(ctx, func(r *run.Run) {
-		if x.cancel.overdue() {
+func (j *job) abandon(ctx context.Context, env *environment, err error) {
+	j.item.Change(ctx, func(r *run.Run) {
+		if j.cancels.overdue() {
 			j.fail(r, overdue(r))
 			return
 		}
-		if x.cancel.cancelled() {
+		if j.cancels.cancelled() {
 			j.finish(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
 		}
-		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
+		cause := &run.Error{Code: run.Internal, Message: j.secrets.String(err.Error())}
 		if p, ok := errors.AsType[*prepareError](err); ok {
 			cause.Code = p.code
 		}
 		j.fail(r, cause)
-	}))
-	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.id), nil))
-	j.emit(run.EventComplete, x.latest())
+	})
+	j.item.Report(env.keepSnapshot(env.shot(), j.item.View().State))
+	j.item.Publish(run.EventComplete)
 }
 
 // conclude makes the outcome durable and announces it.
-func (j *job) conclude(ctx context.Context, o report.Outcome) {
-	x := j.exec
-	if o.State == bench.StateCancelled && x.cancel.overdue() {
-		o.State, o.Err = bench.StateFailed, overdue(j.view())
+func (j *job) conclude(ctx context.Context, x *execution, o report.Outcome) {
+	if o.State == bench.StateCancelled && j.cancels.overdue() {
+		o.State, o.Err = bench.StateFailed, overdue(j.item.View())
 	}
-	j.mu.Lock()
-	j.report = o.Report
-	j.mu.Unlock()
-	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.id), o.Report))
-	j.emit(run.EventExported, x.latest())
-	for _, w := range slices.Concat(j.view().Warnings, o.Warnings) {
-		x.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
+	j.report.Store(o.Report)
+	snap := x.shot(nil)
+	complete(snap, o.Report)
+	j.item.Report(x.env.keepSnapshot(snap, o.State))
+	j.item.Publish(run.EventExported)
+	for _, w := range slices.Concat(j.item.View().Warnings, o.Warnings) {
+		x.env.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
 	}
-	j.warn(j.change(ctx, func(r *run.Run) {
+	j.item.Change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)
 		if o.Err != nil {
@@ -328,6 +242,6 @@ func (j *job) conclude(ctx context.Context, o report.Outcome) {
 			return
 		}
 		j.finish(r, o.State, o.Reason)
-	}))
-	j.emit(run.EventComplete, x.latest())
+	})
+	j.item.Publish(run.EventComplete)
 }

@@ -29,14 +29,13 @@ func TestPollQuota(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := &preparation{&execution{plan: compiled}}
-			x.warnOfPolls()
+			warnings := pollWarnings(compiled)
 			got := false
-			for _, w := range x.warnings {
+			for _, w := range warnings {
 				got = got || w.Code == "poll-quota" && strings.Contains(w.Detail, "expect HTTP 429")
 			}
 			if got != tt.want {
-				t.Errorf("warned = %v, want %v: %+v", got, tt.want, x.warnings)
+				t.Errorf("warned = %v, want %v: %+v", got, tt.want, warnings)
 			}
 		})
 	}

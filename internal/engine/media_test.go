@@ -54,7 +54,7 @@ func (b *bed) submitTurns(document string, list ...bench.Turn) *run.Run {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := b.engine.SubmitTurns(b.t.Context(), run.Submission{Document: d, Via: "api"}, list...)
+	r, err := b.engine.SubmitTurns(b.t.Context(), d, run.Submission{Via: "api"}, list...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

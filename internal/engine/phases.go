@@ -8,20 +8,20 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/load"
-	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
 // activePhase is a phase that has begun.
 type activePhase struct {
-	plan     *plan.Phase
+	plan     *spec.Phase
 	load     *load.Phase
 	recorder *collect.Recorder
 	client   *collect.Client
 	silence  *collect.Silence
-	set      *metric.Set
+	set      *measure.Set
 	alive    *pulse
 
 	ended    bool          // guarded by collect.Run.Recording
@@ -36,32 +36,29 @@ type finishedPhase struct {
 	chunks int64 // content events of all responses
 }
 
-// performance is the part of an execution that performs the phases.
-type performance struct{ *execution }
-
 // perform performs all phases. A seamless one begins when the one before it has sent
 // everything, every other one when all before it have ended. The end of ctx aborts them at
 // once; cancel stops them gracefully. Its error is that of a call to a server between the
 // phases.
-func (x performance) perform(ctx context.Context) *run.Error {
+func (x *execution) perform(ctx context.Context) *run.Error {
 	ctx, force := context.WithCancelCause(ctx)
 	defer force(nil)
-	x.cancel.onForce(force)
-	all := x.plan.Phases
+	x.env.cancel.onForce(force)
+	all := x.prepared.plan.Phases
 	for first := 0; first < len(all); {
 		after := first + 1
 		for after < len(all) && all[after].Seamless {
 			after++
 		}
-		if x.cancel.cancelled() || ctx.Err() != nil {
+		if x.env.cancel.cancelled() || ctx.Err() != nil {
 			return nil
 		}
-		if err := x.servers.ResetCaches(ctx, &all[first]); err != nil {
-			return &run.Error{Code: run.CacheReset, Phase: all[first].Name, Message: x.secrets.String(err.Error())}
+		if err := x.prepared.servers.ResetCaches(ctx, &all[first]); err != nil {
+			return &run.Error{Code: run.CacheReset, Phase: all[first].Name, Message: x.env.secrets.String(err.Error())}
 		}
-		x.warnings = append(x.warnings, x.servers.Profile(ctx, &all[first], true)...)
+		x.profileServers(ctx, &all[first], true)
 		ok := x.performTogether(ctx, all[first:after])
-		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), &all[first], false)...)
+		x.profileServers(context.WithoutCancel(ctx), &all[first], false)
 		if !ok {
 			return nil
 		}
@@ -70,38 +67,46 @@ func (x performance) perform(ctx context.Context) *run.Error {
 	return nil
 }
 
+// profileServers begins or ends the profiles of the servers for a phase, if the plan asks for
+// them.
+func (x *execution) profileServers(ctx context.Context, p *spec.Phase, begin bool) {
+	failed := x.prepared.servers.Profile(ctx, p, begin)
+	x.prepared.warnings = append(x.prepared.warnings, failed...)
+}
+
 // performTogether performs a phase and the seamless ones that follow it. It returns when
 // all have ended; false = the run does not go on.
-func (x performance) performTogether(ctx context.Context, together []plan.Phase) (ok bool) {
+func (x *execution) performTogether(ctx context.Context, together []spec.Phase) (ok bool) {
 	var working sync.WaitGroup
 	var begun []*load.Phase
 	for i := range together {
 		if i > 0 {
 			<-begun[i-1].Sent()
-			if x.cancel.stopping() || ctx.Err() != nil {
+			if x.env.cancel.stopping() || ctx.Err() != nil {
 				break
 			}
 		}
 		a := x.begin(ctx, &together[i], begun)
 		begun = append(begun, a.load)
-		x.notify.note("info", "the phase begins", map[string]any{"phase": a.plan.Name})
+		x.env.notify.note("info", "the phase begins", map[string]any{"phase": a.plan.Name})
 		working.Go(func() {
 			a.load.Run(ctx)
 			a.recorder.Close()
 			x.finish(a)
 			s := &a.finished.public.Stats
-			x.notify.note("info", "the phase has ended", map[string]any{
-				"phase": s.Name, "end": s.End, "sent": s.Sent, "completed": s.Completed, "errors": s.Errors, "cancelled": s.Cancelled,
+			x.env.notify.note("info", "the phase has ended", map[string]any{
+				"phase": s.Name, "end": s.End,
+				"sent": s.Sent, "completed": s.Completed, "errors": s.Errors, "cancelled": s.Cancelled,
 			})
 		})
 	}
 	working.Wait()
-	return !x.cancel.stopping()
+	return !x.env.cancel.stopping()
 }
 
 // begin begins a phase after those that are still waiting for answers.
-func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.Phase) *activePhase {
-	set, err := metric.NewSet(x.plan.Metrics)
+func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Phase) *activePhase {
+	set, err := measure.NewSet(x.prepared.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
 	}
@@ -109,23 +114,20 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 		for _, cost := range x.preconnect(ctx, p) {
 			set.Connected(cost)
 		}
-		x.data.warming = p.Kind == bench.Warmup
+		x.prepared.data.warming = p.Kind == bench.Warmup
 	}
 	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
-	a.alive = x.system.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.id), phasePatience)
+	a.alive = x.env.system.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.env.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
-		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
-		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.plan.Objectives(),
+		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,
+		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.prepared.plan.Objectives(),
 	})
-	observers := []collect.Observer{a.client, a.silence, x.observed.repeats.Phase(set)}
-	if to := x.observed.series.Load(); to != nil {
-		observers = append(observers, collect.NewSeries(to, p))
-	}
-	if to := x.observed.samples.Load(); to != nil {
-		observers = append(observers, collect.NewSamples(to, p))
+	observers := []collect.Observer{a.client, a.silence}
+	for _, o := range x.prepared.observers {
+		observers = append(observers, o.Phase(p, set))
 	}
 	a.recorder = collect.NewRecorder(collect.RecorderOptions{
-		Run: x.records, Phase: p, Set: set, Observers: observers,
+		Run: x.prepared.records, Phase: p, Set: set, Observers: observers,
 		Shot: func(events ...run.EventType) (publish func()) {
 			if a.load.Overdue() < phasePatience { // else this loop runs, but not that of the load
 				a.alive.beat()
@@ -138,11 +140,11 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 			}
 		},
 	})
-	a.load = load.NewPhase(x.work, p, a.recorder)
-	x.cancel.enter(a.load)
-	x.records.Publish(func() func() { //nolint:contextcheck // a record waits for the disk even if ctx has ended
-		if err := x.files.Keep(set); err != nil {
-			x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
+	a.load = load.NewPhase(x.prepared.work, p, a.recorder)
+	x.env.cancel.enter(a.load)
+	x.prepared.records.Publish(func() func() { //nolint:contextcheck // a record waits for the disk even if ctx has ended
+		if err := x.prepared.files.Keep(set); err != nil {
+			x.prepared.warnings.add("values", fmt.Sprintf("phase %s: %v", p.Name, err))
 		}
 		a.load.Begin(earlier...)
 		x.begun = append(x.begun, a)
@@ -153,10 +155,10 @@ func (x performance) begin(ctx context.Context, p *plan.Phase, earlier []*load.P
 
 // finish keeps the measurements of a phase whose records are in. A phase that ends the run
 // stops those that have begun after it.
-func (x performance) finish(a *activePhase) {
-	x.cancel.leave(a.load)
-	x.system.watchdog.forget(a.alive)
-	x.records.Publish(func() func() {
+func (x *execution) finish(a *activePhase) {
+	x.env.cancel.leave(a.load)
+	x.env.system.watchdog.forget(a.alive)
+	x.prepared.records.Publish(func() func() {
 		x.keep(a)
 		snap := x.shot(a)
 		return func() { x.announce(run.EventPhaseComplete, snap, a.plan.Index) }
@@ -164,16 +166,16 @@ func (x performance) finish(a *activePhase) {
 }
 
 // keep keeps the measurements of a phase, with Recording held.
-func (x performance) keep(a *activePhase) {
+func (x *execution) keep(a *activePhase) {
 	l := a.recorder.Live()
 	l.Stats.End = a.load.End()
-	x.warnings = append(x.warnings, a.load.Warnings()...)
+	x.prepared.warnings = append(x.prepared.warnings, a.load.Warnings()...)
 	m := a.measured(l)
 	a.finished = finishedPhase{Measured: *m, public: x.public(m, l), live: l, chunks: a.recorder.Chunks()}
 	a.ended = true
 	switch l.Stats.End {
 	case bench.PhaseFailed, bench.PhaseSaturated, bench.PhaseAborted:
-		x.cancel.stopPhases()
+		x.env.cancel.stopPhases()
 	case bench.PhaseCompleted, bench.PhaseGraceTimeout, bench.PhaseCancelled:
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -27,26 +27,27 @@ const (
 // time and the pool does not have, and returns how long each took. It takes the
 // connect timeout at most, and stops when the run is cancelled. It runs outside the
 // timed windows.
-func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup {
-	if !x.plan.Preconnect || x.cancel.cancelled() {
+func (x *execution) preconnect(ctx context.Context, p *spec.Phase) []bench.Setup {
+	with := x.prepared
+	if !with.plan.Preconnect || x.env.cancel.cancelled() {
 		return nil
 	}
-	limit := cmp.Or(x.plan.Transport.ConnectTimeout, transport.DefaultConnectTimeout)
+	limit := cmp.Or(with.plan.Transport.ConnectTimeout, transport.DefaultConnectTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	x.cancel.onCancel(cancel)
-	defer x.cancel.onCancel(nil)
+	x.env.cancel.onCancel(cancel)
+	defer x.env.cancel.onCancel(nil)
 	urls := make([]*url.URL, atOnce(p, usualLatency(x.finished())))
 	for i := range urls {
-		urls[i] = x.plan.Targets[x.work.Target(int64(i))].URL
+		urls[i] = with.plan.Targets[with.work.Target(int64(i))].URL
 	}
-	return x.client.Preconnect(ctx, urls)
+	return with.client.Preconnect(ctx, urls)
 }
 
 // atOnce returns how many requests of a phase are expected to be in flight at the same
 // time: the concurrency of a closed loop, or the rate of an open loop times the 90th
 // percentile of the latency in the phase before.
-func atOnce(p *plan.Phase, latency time.Duration) int {
+func atOnce(p *spec.Phase, latency time.Duration) int {
 	n := p.Concurrency
 	if p.Open() {
 		need := maxPreconnect

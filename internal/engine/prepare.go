@@ -2,20 +2,20 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
-	"aiperfd/internal/engine/config/userfile"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/request"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
@@ -33,266 +33,276 @@ type prepareError struct {
 func (e *prepareError) Error() string { return e.err.Error() }
 func (e *prepareError) Unwrap() error { return e.err }
 
-func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
-	x := &execution{
-		plan: p, secrets: secrets, cancel: newCancellation(),
-		notify: notifications{
-			log:     zerolog.Nop(),
-			note:    func(string, string, map[string]any) {},
-			publish: func(run.EventType, *run.Snapshot, int) {}, status: func(string) {}, alarm: func(string) {},
-			modelResolved: func(*plan.Plan) {},
-		},
-	}
-	x.state.Store(bench.StateQueued)
-	return x
-}
-
 // announceAfter is the time after which a step before the first request is shown.
 const announceAfter = 2 * time.Second
 
-// preparation performs the steps before the first request of a run.
-type preparation struct{ *execution }
+// prepared is a run that can begin: its servers answer, and its dataset, connections and
+// files are open. [prepare] makes it complete.
+type prepared struct {
+	plan     *plan.Plan // with the model that the server has named
+	warnings warnings
 
-// run performs everything that may be slow before the first request: the servers,
-// tokenizer, dataset, files. It runs outside the timed windows.
-func (x *preparation) run(ctx context.Context, dir string) error {
-	x.warnings = append(x.warnings, x.plan.Warnings...)
-	x.warnReserved()
-	if _, err := x.plan.Dataset.Options.Synthetic.Videos.Encoder(ctx); err != nil {
-		return &prepareError{run.DatasetFailed, err}
+	clock   bench.Clock
+	servers *target.Servers // for requests that are not load
+	tokens  *collect.Tokens
+	data    *datasets
+	client  *transport.Client
+	faults  *collect.Faults // of the processing of responses
+	files   *collect.Files
+	records *collect.Run
+	work    *load.Work
+	sender  *request.Polling // of the load
+	// observers observe the run besides the judgement of its client and its servers.
+	observers []collect.RunObserver
+}
+
+// prepare does everything that may be slow before the first request: servers, tokenizers,
+// dataset, files. It runs outside the timed windows. After an error nothing is open; else
+// the caller closes what it returns, and releases it once the results are computed.
+func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, err error) {
+	if err := checkSurroundings(ctx, p, env); err != nil {
+		return nil, err
 	}
-	if err := transport.CheckSources(x.plan.Transport.Sources); err != nil {
-		return &prepareError{run.SourceAddress, err}
+	servers := newServers(p, env)
+	defer servers.Close()
+	if err := servers.Await(ctx); err != nil {
+		return nil, &prepareError{run.NotReady, err}
 	}
-	if err := x.checkTargets(ctx); err != nil {
-		return &prepareError{run.TargetNotAllowed, err}
-	}
-	x.servers = x.newServers()
-	defer x.servers.Close()
-	if err := x.servers.Await(ctx); err != nil {
-		return &prepareError{run.NotReady, err}
-	}
-	models, err := x.resolveModels(ctx)
+	models, err := servers.Resolve(ctx)
 	if err != nil {
-		return &prepareError{run.ModelUnknown, err}
+		return nil, &prepareError{run.ModelUnknown, err}
 	}
-	x.warnOfConnections()
+	if models.Plan != p {
+		env.notify.modelResolved(models.Plan)
+	}
+	x := &prepared{
+		plan: models.Plan, servers: servers, data: &datasets{},
+		warnings: slices.Concat(p.Warnings, reservedInputs(p), models.Warnings, connectionWarnings(models.Plan, env)),
+		faults:   &collect.Faults{Log: env.notify.log, Secrets: env.secrets},
+	}
+	defer func() {
+		if err != nil {
+			_ = x.close() // the run fails for the other reason
+			x.endObservers(env.live)
+			x.release()
+		}
+	}()
 	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
-		Plan: x.plan, Hub: x.system.hub, Log: x.notify.log, Status: x.notify.status, Warn: x.warn,
+		Plan: x.plan, Hub: env.system.hub, Log: env.notify.log, Status: env.notify.status, Warn: x.warnings.add,
 	}); err != nil {
-		return &prepareError{run.TokenizerFailed, err}
+		return nil, &prepareError{run.TokenizerFailed, err}
 	}
 	ctx, x.data.stop = context.WithCancel(ctx)
-	if err := x.announce("preparing the dataset", func() error { return x.openDataset(ctx, dir, models.Context) }); err != nil {
-		return &prepareError{run.DatasetFailed, err}
+	if err := announce(env.notify.status, "preparing the dataset", func() error {
+		return x.openDatasets(ctx, env, models.Context)
+	}); err != nil {
+		return nil, &prepareError{run.DatasetFailed, err}
 	}
-	if err := x.servers.ResetCaches(ctx, nil); err != nil {
-		return &prepareError{run.CacheReset, err}
+	if err := servers.ResetCaches(ctx, nil); err != nil {
+		return nil, &prepareError{run.CacheReset, err}
 	}
 	x.clock = bench.NewClock()
-	client := transport.New(x.transport(x.clock))
-	x.client = client
-	if x.observed.stampLag == nil {
-		x.observed.stampLag = func() (lags verdict.Histogram) {
-			client.Lag().Each(lags.AddN)
-			return lags
+	x.client = transport.New(env.connections(x.plan, x.clock))
+	x.warnings = append(x.warnings, pollWarnings(x.plan)...)
+	if err := x.openFiles(env); err != nil {
+		return nil, &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
+	}
+	x.records = &collect.Run{
+		Plan: x.plan, Clock: x.clock, Secrets: env.secrets, Tokens: x.tokens, Files: x.files,
+		Faults: x.faults, Forced: env.cancel.forced,
+	}
+	x.work = x.newWork(ctx, env)
+	return x, nil
+}
+
+// checkSurroundings checks what needs no server.
+func checkSurroundings(ctx context.Context, p *plan.Plan, env *environment) error {
+	if _, err := p.Dataset.Options.Synthetic.Videos.Encoder(ctx); err != nil {
+		return &prepareError{run.DatasetFailed, err}
+	}
+	if err := transport.CheckSources(p.Transport.Sources); err != nil {
+		return &prepareError{run.SourceAddress, err}
+	}
+	// The document was checked before the names of servers were resolved: one may lead to
+	// an address that the run may not connect to.
+	o := env.connections(p, bench.Clock{})
+	for i := range p.Targets {
+		if err := o.Denied(ctx, p.Targets[i].URL); err != nil {
+			return &prepareError{run.TargetNotAllowed, err}
 		}
 	}
-	x.warnOfPolls()
-	x.faults = &collect.Faults{Log: x.notify.log, Secrets: x.secrets}
-	if err := x.openFiles(dir); err != nil {
-		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
-	}
-	x.observed.repeats = collect.NewRepeats(x.plan.CacheBust)
-	x.records = &collect.Run{
-		Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files,
-		Faults: x.faults, Forced: x.cancel.forced,
-	}
-	x.work = load.NewWork(load.Options{
-		Plan: x.plan, RunID: x.id, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
-	})
 	return nil
 }
 
-// announce performs a step and shows what the run is waiting for if that takes long.
-func (x *preparation) announce(text string, step func() error) error {
+// announce performs a step, and shows what the run is waiting for if that takes long.
+func announce(status func(text string), text string, step func() error) error {
 	shown := make(chan struct{})
 	timer := time.AfterFunc(announceAfter, func() {
 		defer close(shown)
-		x.notify.status(text)
+		status(text)
 	})
 	err := step()
 	if !timer.Stop() {
 		<-shown
-		x.notify.status("")
+		status("")
 	}
 	return err
 }
 
-// checkTargets reports a server whose name leads to addresses that the run may not
-// connect to. The document was checked before names were resolved.
-func (x *preparation) checkTargets(ctx context.Context) error {
-	o := x.transport(bench.Clock{})
-	for i := range x.plan.Targets {
-		if err := o.Denied(ctx, x.plan.Targets[i].URL); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // newServers returns the servers of the run, for requests that are not load.
-func (x *preparation) newServers() *target.Servers {
+func newServers(p *plan.Plan, env *environment) *target.Servers {
 	return target.New(target.Options{
-		Plan: x.plan, Transport: x.transport(bench.NewClock()), Secrets: x.secrets, Log: x.notify.log,
-		Status: x.notify.status, Silence: collect.FirstSilence,
+		Plan: p, Transport: env.connections(p, bench.NewClock()), Secrets: env.secrets, Log: env.notify.log,
+		Status: env.notify.status, Silence: collect.FirstSilence,
 		Unanswered: func(request string, since time.Time, length time.Duration) {
-			x.notify.alarm(collect.Unanswered(length, request+" is waiting", since))
+			env.notify.alarm(collect.Unanswered(length, request+" is waiting", since))
 		},
 	})
 }
 
-// resolveModels replaces the plan if the server has named the model.
-func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error) {
-	models, err := x.servers.Resolve(ctx)
-	if err != nil {
-		return nil, err
+// observe begins to observe the run. A new observer is a row.
+func (x *prepared) observe(env *environment) {
+	for _, o := range []collect.RunObserver{
+		collect.NewRepeats(x.plan.CacheBust),
+		x.recordSeries(env),
+		x.recordSamples(env),
+	} {
+		if o != nil {
+			x.observers = append(x.observers, o)
+		}
 	}
-	x.warnings = append(x.warnings, models.Warnings...)
-	if models.Plan != x.plan {
-		x.plan = models.Plan
-		x.notify.modelResolved(x.plan)
-	}
-	return models, nil
 }
 
-// recordSeries begins the time series of the run, which goes on without one if there is no
-// file for it.
-func (x *preparation) recordSeries(dir string) {
-	recorder, err := series.Create(series.Options{
-		Path: filepath.Join(dir, series.File), Clock: x.clock, CPU: func() float64 { return x.process.read().CPUPercent },
+// recordSeries begins the time series of the run, which others can read from now on. nil =
+// there is no file for it, and the run goes on without one.
+func (x *prepared) recordSeries(env *environment) collect.RunObserver {
+	to, err := series.Create(series.Options{
+		Path: filepath.Join(env.dir, series.File), Clock: x.clock,
+		CPU: func() float64 { return env.live.process.read().CPUPercent },
 	})
 	if err != nil {
-		x.warn("series-incomplete", err.Error())
-		return
+		x.warnings.add(collect.WarnSeries, err.Error())
+		return nil
 	}
-	x.observed.series.Store(recorder)
+	env.live.series.Store(to)
+	return collect.NewSeries(to)
 }
 
-// recordSamples begins the samples of the run.
-func (x *preparation) recordSamples(dir string) {
-	x.observed.samples.Store(samples.New(samples.Options{
-		Path: filepath.Join(dir, samples.File), Clock: x.clock, Rand: x.plan.Seed.Rand(bench.StreamSamples),
-	}))
+// recordSamples begins the samples of the run, which others can read from now on.
+func (x *prepared) recordSamples(env *environment) collect.RunObserver {
+	to := samples.New(samples.Options{
+		Path: filepath.Join(env.dir, samples.File), Clock: x.clock, Rand: x.plan.Seed.Rand(bench.StreamSamples),
+	})
+	env.live.samples.Store(to)
+	return collect.NewSamples(to)
 }
 
-// openFiles starts the writers of the record files.
-func (x *preparation) openFiles(dir string) (err error) {
+// openFiles writes the files of the user and starts what writes during the run.
+func (x *prepared) openFiles(env *environment) (err error) {
 	b := &x.plan.Document.Benchmark
-	if err := x.plan.Document.WriteUserFiles(userfile.Run{
-		Epoch: time.Now().Unix(), JobName: filepath.Base(dir), Model: x.plan.Models.Names[0], EndpointURL: b.Endpoint.URLs[0].String(), ArtifactDir: dir,
+	if err := x.plan.Document.WriteUserFiles(config.UserFileRun{
+		Epoch: time.Now().Unix(), JobName: filepath.Base(env.dir), Model: x.plan.Models.Names[0],
+		EndpointURL: b.Endpoint.URLs[0].String(), ArtifactDir: env.dir,
 	}); err != nil {
 		return err
 	}
-	x.recordSeries(dir)
-	x.recordSamples(dir)
+	x.observe(env)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
-		Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets,
-		Reserve: x.system.reserve, Alarm: x.notify.alarm, Faults: x.faults,
+		Dir: env.dir, Plan: x.plan, Clock: x.clock, Secrets: env.secrets,
+		Reserve: env.system.reserve, Alarm: env.notify.alarm, Faults: x.faults,
 	})
 	return err
 }
 
 // tokenIDs returns the function that encodes texts as tokens; nil = the API takes
 // texts.
-func (x *execution) tokenIDs() func(t *bench.Turn, model string) []int {
+func (x *prepared) tokenIDs() func(t *bench.Turn, model string) []int {
 	if !x.plan.Kind.Caps.TokenIDs {
 		return nil
 	}
 	return x.tokens.Encode
 }
 
-// transport returns the options of the connections of the run.
-func (x *execution) transport(clock bench.Clock) transport.Options {
-	o := x.plan.Transport
-	o.Dial, o.Memory, o.Clock = x.system.dial, x.system.memory, clock
-	o.Policy.Allow = x.system.allow
-	o.Policy.Private = func(body []byte) bool {
-		text := string(body)
-		return x.secrets.Exact(text) != text
-	}
-	return o
+// received returns the number of reads from the servers so far.
+func (x *prepared) received() uint64 {
+	lag := x.client.Lag()
+	return lag.Kernel + lag.Read
 }
 
-// warnOfConnections adds the warnings about connections to the result.
-func (x *preparation) warnOfConnections() {
-	o := &x.plan.Transport
-	if files, ok := monitor.FileLimit(); ok && x.system.dial == nil {
-		if text := plan.Overcommitted(x.plan, files); text != "" {
-			x.notify.log.Warn().Msg(text)
-			x.warn("file-limit", text)
+// stampLag returns how long received bytes waited for the client since the run began, by the
+// kernel's stamps.
+func (x *prepared) stampLag() (lags verdict.Histogram) {
+	x.client.Lag().Each(lags.AddN)
+	return lags
+}
+
+// connectionWarnings returns the warnings about connections.
+func connectionWarnings(p *plan.Plan, env *environment) []bench.Warning {
+	var out warnings
+	o := &p.Transport
+	if files, ok := monitor.FileLimit(); ok && env.system.dial == nil {
+		if text := plan.Overcommitted(p, files); text != "" {
+			env.notify.log.Warn().Msg(text)
+			out.add("file-limit", text)
 		}
 	}
-	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
-		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
-		x.notify.log.Warn().Msg(text)
-		x.warn("tls-not-verified", text)
+	if o.SkipTLSVerify && slices.ContainsFunc(p.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
+		const text = "TLS certificates were NOT verified: the identity of the server is unknown, " +
+			"and API keys may have been sent to anyone"
+		env.notify.log.Warn().Msg(text)
+		out.add("tls-not-verified", text)
 	}
 	switch {
 	case o.Proxy != nil:
-		x.warn("proxy", fmt.Sprintf("requests went through the proxy %s; all latencies include it", redact.URL(o.Proxy.String())))
+		proxy := redact.URL(o.Proxy.String())
+		out.add("proxy", fmt.Sprintf("requests went through the proxy %s; all latencies include it", proxy))
 	case o.EnvProxy:
-		x.warn("proxy", "requests went through the proxy that the environment names, if any; all latencies include it")
+		out.add("proxy", "requests went through the proxy that the environment names, if any; all latencies include it")
 	}
+	return out
 }
 
-// warnReserved warns of extra inputs that cannot be sent.
-func (x *preparation) warnReserved() {
-	for _, f := range x.plan.Settings.Extra {
-		if slices.Contains(x.plan.Kind.Reserved, f.Name) {
-			x.warn("extra-input-ignored", fmt.Sprintf(
-				"extra input %q is not sent: in requests of type %s this field is what the dataset says", f.Name, x.plan.Kind.Name))
+// reservedInputs returns the warnings about extra inputs that cannot be sent.
+func reservedInputs(p *plan.Plan) []bench.Warning {
+	var out warnings
+	for _, f := range p.Settings.Extra {
+		if slices.Contains(p.Kind.Reserved, f.Name) {
+			out.add("extra-input-ignored", fmt.Sprintf(
+				"extra input %q is not sent: in requests of type %s this field is what the dataset says", f.Name, p.Kind.Name))
 		}
 	}
+	return out
 }
 
-// warn adds a warning to the result.
-func (x *execution) warn(code, detail string) {
-	x.warnings = append(x.warnings, bench.Warning{Code: code, Detail: detail})
-}
-
-// close releases the resources that the preparation opened.
-func (x *execution) close() {
-	if x.work != nil {
-		x.work.Wait()
+// close ends the reading of the dataset and the connections, and makes the record files
+// durable. The observers go on.
+func (x *prepared) close() error {
+	var fault error
+	if x.files != nil {
+		fault = x.files.Close()
 	}
-	if err := x.data.close(x.warn); err != nil {
-		x.warn("dataset", err.Error())
+	fault = errors.Join(fault, x.data.close(x.warnings.add))
+	if x.sender != nil {
+		x.sender.Wait()
 	}
 	if x.client != nil {
 		x.client.Close()
 	}
-	if x.files != nil {
-		if err := x.files.Close(); err != nil {
-			x.warn("records", err.Error())
-		}
+	return fault
+}
+
+// endObservers ends the observers. What they have recorded is read from its files then.
+func (x *prepared) endObservers(l *live) {
+	l.series.Store(nil)
+	l.samples.Store(nil)
+	for _, o := range x.observers {
+		o.End(x.warnings.add)
 	}
-	x.closeSeries()
-	x.closeSamples()
 }
 
 // release removes the files that only the computation of the results needs.
-func (x *execution) release() {
+func (x *prepared) release() {
 	if x.files != nil {
 		x.files.Release()
 	}
 }
-
-// releaseInputs drops the references that only an active run needs; the snapshot stays.
-func (x *execution) releaseInputs() {
-	x.data, x.begun, x.client, x.tokens, x.records, x.work = datasets{}, nil, nil, nil, nil, nil
-}
-
-// latest returns the newest snapshot; nil before the first.
-func (x *execution) latest() *run.Snapshot { return x.snapshot.Load() }

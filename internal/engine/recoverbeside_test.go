@@ -112,7 +112,7 @@ func TestRecoverBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, err := e.Submit(t.Context(), run.Submission{Document: d, Via: "api"})
+		next, err := e.Submit(t.Context(), d, run.Submission{Via: "api"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestClockSetBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fourth, err := e.Submit(t.Context(), run.Submission{Document: d, Via: "api"})
+		fourth, err := e.Submit(t.Context(), d, run.Submission{Via: "api"})
 		if err != nil {
 			t.Fatal(err)
 		}

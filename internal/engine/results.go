@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/native"
@@ -21,27 +22,25 @@ import (
 
 // export closes the record files, computes the exact results and writes them. fault is
 // why the run ended early; nil = nothing failed between its phases.
-func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outcome {
-	fileErr := errors.Join(x.files.Close(), x.data.close(x.warn))
-	incomplete, warning := x.files.Incomplete()
+func (x *execution) export(r *run.Run, fault *run.Error) report.Outcome {
+	with, dir, secrets := x.prepared, x.env.dir, x.env.secrets
+	fileErr := with.close()
+	incomplete, warning := with.files.Incomplete()
 	if len(incomplete) > 0 {
-		x.warnings = append(x.warnings, warning)
+		with.warnings = append(with.warnings, warning)
 	}
-	kept := x.files.Kept()
+	kept := with.files.Kept()
 	if kept != nil {
-		x.warnings = append(x.warnings, kept.Warning())
+		with.warnings = append(with.warnings, kept.Warning())
 	}
-	x.closeSeries()
-	x.closeSamples()
-	x.work.Wait()
-	x.client.Close()
+	with.endObservers(x.env.live)
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
 	o.Report.Layout.Incomplete, o.Report.Layout.Kept = incomplete, kept
-	failed, err := export.Write(dir, o.Report, x.secrets, native.Format())
+	failed, err := export.Write(dir, o.Report, secrets, native.Format())
 	if err = errors.Join(fileErr, err); err != nil {
-		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
+		o.Err = &run.Error{Code: run.ExportFailed, Message: secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.State = bench.StateFailed
 	} else if len(failed) > 0 {
 		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
@@ -49,53 +48,32 @@ func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outc
 	return o
 }
 
-// closeSeries makes the time series of the run durable.
-func (x *execution) closeSeries() {
-	recorder := x.observed.series.Swap(nil)
-	if recorder == nil {
-		return
-	}
-	incomplete, err := recorder.Close()
-	switch {
-	case err != nil:
-		x.warn("series-incomplete", err.Error())
-	case incomplete:
-		x.warn("series-incomplete", "the time series lacks some seconds, because the disk was too slow")
-	}
-}
-
-// closeSamples makes the samples of the run durable.
-func (x *execution) closeSamples() {
-	if recorder := x.observed.samples.Swap(nil); recorder != nil {
-		if err := recorder.Close(); err != nil {
-			x.warn("samples-incomplete", err.Error())
-		}
-	}
-}
-
 // results collects the input of the outcome of the run.
 func (x *execution) results(r *run.Run) *report.Input {
+	with := x.prepared
 	in := &report.Input{
-		Run: r, Plan: x.plan, Clock: x.clock, Phases: x.measured(), Cancelled: x.cancel.cancelled(), Certificate: x.observed.certificate,
-		SameHost: target.Local(x.plan.Targets), Warnings: x.warnings, Tokens: x.counting(),
+		Run: r, Plan: with.plan, Clock: with.clock, Phases: x.measured(), Cancelled: x.env.cancel.cancelled(),
+		Certificate: x.certificate, SameHost: target.Local(with.plan.Targets), Warnings: with.warnings,
+		Tokens: counting(with.tokens),
 		Responses: report.Responses{
-			Mismatched: x.records.Mismatched.Load(), Malformed: x.records.Malformed.Load(), Example: x.records.MalformedEvent(),
-			Impossible: x.records.Impossible.Load(), Crashes: x.faults.Count(),
+			Mismatched: with.records.Mismatched.Load(), Malformed: with.records.Malformed.Load(),
+			Example: with.records.MalformedEvent(), Impossible: with.records.Impossible.Load(),
+			Crashes: with.faults.Count(),
 		},
-		Sharing: report.Sharing(x.client.Shared()),
+		Sharing: report.Sharing(with.client.Shared()),
 	}
-	if err := x.work.Err(); err != nil {
-		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.secrets.String(err.Error())}
+	if err := with.work.Err(); err != nil {
+		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.env.secrets.String(err.Error())}
 	}
-	in.Dataset = x.data.describe()
+	in.Dataset = with.data.describe()
 	return in
 }
 
 // counting describes how tokens were counted.
-func (x *execution) counting() report.Tokens {
-	out := report.Tokens{Method: x.tokens.Method(), Substituted: x.tokens.Substituted()}
-	out.Refused, out.Refusal = x.tokens.Refused()
-	if w, ok := x.tokens.SubstituteWarning(); ok {
+func counting(t *collect.Tokens) report.Tokens {
+	out := report.Tokens{Method: t.Method(), Substituted: t.Substituted()}
+	out.Refused, out.Refusal = t.Refused()
+	if w, ok := t.SubstituteWarning(); ok {
 		out.Warning = &w
 	}
 	return out
@@ -105,16 +83,11 @@ func (x *execution) counting() report.Tokens {
 // because it is not an artifact for users.
 const snapshotFile = ".snapshot.json"
 
-// finalSnapshot publishes and stores the last state of a run. rep is nil for a run
-// that was not measured.
-func (x *execution) finalSnapshot(state bench.State, dir string, rep *export.Report) error {
-	snap := x.shot(nil)
+// keepSnapshot stores the last snapshot of a run.
+func (env *environment) keepSnapshot(snap *run.Snapshot, state bench.State) error {
 	snap.State, snap.Final = state, true
-	if rep != nil {
-		complete(snap, rep)
-	}
-	x.snapshot.Store(snap)
-	return storeSnapshot(dir, snap)
+	env.live.snapshot.Store(snap)
+	return storeSnapshot(env.dir, snap)
 }
 
 // complete adds the exported results to the last snapshot of a run.

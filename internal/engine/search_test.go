@@ -47,7 +47,7 @@ func (b *bed) perform(document string) (study *config.Study, done []cell.Outcome
 	}
 	study = d.Study()
 	for {
-		v, more := study.Planner().Next(done)
+		v, more := search.PlannerOf(study).Next(done)
 		if !more {
 			return study, done, requests
 		}
@@ -55,7 +55,7 @@ func (b *bed) perform(document string) (study *config.Study, done []cell.Outcome
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		r, err := b.engine.Submit(b.t.Context(), run.Submission{Document: one, Via: "api"})
+		r, err := b.engine.Submit(b.t.Context(), one, run.Submission{Via: "api"})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -136,14 +136,14 @@ sweep:
 	}
 	check := func(name, more string, good func(s search.Summary) bool) {
 		study, done, requests := searched(t, searchDocument+more)
-		s := study.Search.Summarize(done)
+		s := search.Of(study).Summarize(done)
 		share := float64(requests) / float64(most)
 		t.Logf("%s: %d probes, %.0f %% of %d requests (%s)", name, len(done), 100*share, most, s.Reason)
 		if !good(s) || share > 0.4 {
 			t.Errorf("%s: best iterations %v, boundary %+v, %.0f %% of the requests; the sweep found %v with %.1f tokens/s",
 				name, s.Best, s.Boundary, 100*share, highest, throughput)
 		}
-		if h := study.Search.History(done); len(h.Iterations) != len(done) || h.Iterations[0].Runs[0].ID == "" {
+		if h := search.Of(study).History(done); len(h.Iterations) != len(done) || h.Iterations[0].Runs[0].ID == "" {
 			t.Errorf("%s: history of %d iterations", name, len(h.Iterations))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/starter"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -16,7 +15,7 @@ import (
 // short, against the simulator; of a study, the last variation.
 func TestStarters(t *testing.T) {
 	t.Chdir("testdata/aiperf") // has a trace, and a copy of a public dataset
-	for _, s := range starter.All() {
+	for _, s := range config.Starters() {
 		t.Run(s.Name, func(t *testing.T) {
 			doc, warnings, err := config.Load([]byte(s.For("some-model", "http://localhost:8000")), config.LoadOptions{
 				Choices: plan.Choices(), LookupEnv: func(string) (string, bool) { return "", false },
@@ -38,7 +37,7 @@ func TestStarters(t *testing.T) {
 			cutShort(&doc.Benchmark)
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, timing(t, time.Millisecond, time.Millisecond), nil)
-				r, err := b.engine.Submit(t.Context(), run.Submission{Document: doc, Via: "cli"})
+				r, err := b.engine.Submit(t.Context(), doc, run.Submission{Via: "cli"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,18 +20,16 @@ const stopReason = "process is stopping"
 const decodeTime = 5 * time.Second
 
 // stop ends the work of an engine.
-type stop struct{ *Engine }
+type stop struct{ engine *Engine }
 
-// run refuses new runs, stops the active ones and waits for their results. Runs that wait
-// for requests in flight after the grace period are cancelled by force: somebody may have
-// cancelled them before, with a longer period.
-func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
+// run stops the active runs and waits until they have ended. Runs that wait for requests in
+// flight after the grace period are cancelled by force: somebody may have cancelled them
+// before, with a longer period.
+func (s stop) run(ctx context.Context, ended <-chan struct{}) error {
+	e := s.engine
 	began := time.Now()
 	e.health.set(run.HealthStopping, "engine", "stopping")
-	e.mu.Lock()
-	e.stopping = true
-	e.mu.Unlock()
-	active, log := e.left(), e.opts.Log
+	active, log := e.queue.Active(), e.opts.Log
 	level := zerolog.InfoLevel
 	if len(active) == 0 {
 		level = zerolog.DebugLevel
@@ -41,40 +37,28 @@ func (e stop) run(ctx context.Context, supervisors *sync.WaitGroup) error {
 	log.WithLevel(level).Int("active_runs", len(active)).Dur("grace", e.opts.StopGrace).Dur("timeout", e.opts.StopTimeout).
 		Msg("stopping: new runs are refused, and active runs are cancelled")
 	for _, j := range active {
-		j.cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason, Passing: true})
+		j.Cancel(ctx, run.CancelRequest{MaxGrace: e.opts.StopGrace, Reason: stopReason, Passing: true})
 	}
-	done := make(chan struct{})
-	go func() {
-		supervisors.Wait()
-		close(done)
-	}()
 	force, timeout := time.After(e.opts.StopGrace+decodeTime), time.After(e.opts.StopTimeout)
 	for {
 		select {
-		case <-done:
+		case <-ended:
 			log.WithLevel(level).Dur("took", time.Since(began)).Msg("stopping: no run is active")
 			return nil
 		case <-force:
-			for _, j := range e.left() {
-				if j.view().State == bench.StateStopping {
-					log.Warn().Str("run", j.id).Msg("stopping: the requests of the run are aborted, because its grace period is too long")
-					j.cancel(ctx, run.CancelRequest{Force: true})
+			for _, j := range e.queue.Active() {
+				if j.item.View().State == bench.StateStopping {
+					log.Warn().Str("run", j.item.ID()).Msg("stopping: the requests of the run are aborted, because its grace period is too long")
+					j.Cancel(ctx, run.CancelRequest{Force: true})
 				}
 			}
 		case <-timeout:
 			var ids []string
-			for _, j := range e.left() {
-				ids = append(ids, j.id)
+			for _, j := range e.queue.Active() {
+				ids = append(ids, j.item.ID())
 			}
 			return fmt.Errorf("stop: after %v these runs have not ended; the next start computes their results: %s",
 				e.opts.StopTimeout, strings.Join(ids, ", "))
 		}
 	}
-}
-
-// left returns the active jobs.
-func (e stop) left() []*job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.active)
 }

@@ -96,7 +96,7 @@ func TestStopRefuses(t *testing.T) {
 		if h := b.engine.Health(); h.State != run.HealthStopping {
 			t.Errorf("health %s, want stopping", h.State)
 		}
-		if _, err := b.engine.Submit(t.Context(), run.Submission{Document: parsed(t, doc), Via: "api"}); !errors.Is(err, run.ErrStopping) {
+		if _, err := b.engine.Submit(t.Context(), parsed(t, doc), run.Submission{Via: "api"}); !errors.Is(err, run.ErrStopping) {
 			t.Errorf("Submit = %v, want ErrStopping", err)
 		}
 		<-ended
@@ -166,7 +166,7 @@ func TestStopTimeout(t *testing.T) {
 		}
 		return nil
 	}, func(t *testing.T, _ *heldPut, e *engine.Engine, stop func() error) {
-		r, err := e.Submit(t.Context(), run.Submission{Document: parsed(t, document("type: concurrency, concurrency: 1, requests: 3", fileData)), Via: "api"})
+		r, err := e.Submit(t.Context(), parsed(t, document("type: concurrency, concurrency: 1, requests: 3", fileData)), run.Submission{Via: "api"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestWatchdogScheduler(t *testing.T) {
 		<-s.release
 		return nil
 	}, func(t *testing.T, s *heldPut, e *engine.Engine, stop func() error) {
-		if _, err := e.Submit(t.Context(), run.Submission{Document: parsed(t, document("type: concurrency, concurrency: 1, requests: 1", fileData)), Via: "api"}); err != nil {
+		if _, err := e.Submit(t.Context(), parsed(t, document("type: concurrency, concurrency: 1, requests: 1", fileData)), run.Submission{Via: "api"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second) // it has hung for less

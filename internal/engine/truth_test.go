@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/view"
 )
 
 func (o *observed) lineOf(label, text string) []string {
@@ -42,7 +42,7 @@ func (o *observed) errorsLine() []string {
 
 func (o *observed) throughputLine() []string {
 	return o.lineOf("Throughput", fmt.Sprintf("%s req/s, %s output tok/s",
-		export.Figure(float64(len(o.ok))/o.window), export.Figure(sum(o.values["output_sequence_length"])/o.window)))
+		view.Figure(float64(len(o.ok))/o.window), view.Figure(sum(o.values["output_sequence_length"])/o.window)))
 }
 
 func sum(values []float64) float64 {
@@ -97,7 +97,7 @@ func (o *observed) latencyLines() []string {
 		sorted := slices.Sorted(slices.Values(values))
 		cells := ""
 		for _, q := range []float64{0.5, 0.9, 0.99} {
-			text := export.Figure(stat.Quantile(sorted, q))
+			text := view.Figure(stat.Quantile(sorted, q))
 			if star, size, _ := starred(values, q); star {
 				text, stars = text+"*", stars+1
 				n := float64(len(values))
@@ -178,8 +178,8 @@ func (o *observed) steadyLine() []string {
 	if !o.streaming && ended > 0 {
 		tokens *= served / ended
 	}
-	return o.lineOf("Steady", fmt.Sprintf("%s req/s, %s output tok/s in %s s of %s s", export.Figure(served/seconds), export.Figure(tokens/seconds),
-		export.Figure(seconds), export.Figure(o.window)))
+	return o.lineOf("Steady", fmt.Sprintf("%s req/s, %s output tok/s in %s s of %s s", view.Figure(served/seconds), view.Figure(tokens/seconds),
+		view.Figure(seconds), view.Figure(o.window)))
 }
 
 // full returns the first and the last instant with all slots in use.
@@ -233,7 +233,7 @@ func (o *observed) goodputLine() []string {
 		}
 	}
 	n := float64(len(o.lines))
-	text := fmt.Sprintf("%s %% (%s req/s) met ", percentOf(float64(good)/n), export.Figure(float64(good)/o.window))
+	text := fmt.Sprintf("%s %% (%s req/s) met ", percentOf(float64(good)/n), view.Figure(float64(good)/o.window))
 	for i, tag := range tags {
 		if i > 0 {
 			text += ", "

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/run"
@@ -12,23 +13,17 @@ import (
 
 // SubmitTurns is Submit with turns in place of the document's dataset, for tests of
 // content that no dataset makes.
-func (e *Engine) SubmitTurns(ctx context.Context, s run.Submission, list ...bench.Turn) (*run.Run, error) {
-	j, err := e.newJob(s)
+func (e *Engine) SubmitTurns(ctx context.Context, doc *config.Document, s run.Submission, list ...bench.Turn) (*run.Run, error) {
+	if err := e.queue.Opened(ctx); err != nil { // or the run is taken for one of an earlier process
+		return nil, err
+	}
+	j, err := e.compile(doc, s)
 	if err != nil {
 		return nil, err
 	}
 	j.plan.Dataset.Kind.Open = func(context.Context, dataset.Options) (source.Source, error) { return turnSource(list), nil }
-	select {
-	case <-e.open: // or the run is taken for one of an earlier process
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
-		return nil, err
-	}
-	created := j.view()
-	e.enqueue(j)
-	return created, nil
+	created := j.item.View()
+	return created, e.queue.Submit(ctx, j, false, nil)
 }
 
 // turnSource is a dataset of conversations of one turn each.

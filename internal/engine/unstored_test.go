@@ -48,7 +48,7 @@ func TestEndedRunsStayEnded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := e.Submit(t.Context(), run.Submission{Document: d, Via: "api"})
+			r, err := e.Submit(t.Context(), d, run.Submission{Via: "api"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestStoreFaultsLogged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.Submit(t.Context(), run.Submission{Document: d, Via: "api"}); err != nil {
+			if _, err := e.Submit(t.Context(), d, run.Submission{Via: "api"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -41,7 +41,7 @@ benchmark:
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), nil)
-		r, err := b.engine.Submit(t.Context(), run.Submission{Document: doc, Via: "cli"})
+		r, err := b.engine.Submit(t.Context(), doc, run.Submission{Via: "cli"})
 		if err != nil {
 			t.Fatal(err)
 		}

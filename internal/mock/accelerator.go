@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/truth"
 )
 
@@ -38,7 +38,7 @@ type slot struct {
 func startAccelerator(s *Server, p batch.Params) *accelerator {
 	a := &accelerator{
 		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, 0)))),
+		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, random.Mix(s.opt.Seed, 0)))),
 		slots:  make(map[*batch.Sequence]slot),
 	}
 	go a.run()

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // enqueue queues the request at the accelerator. The error is an error response that was
@@ -26,10 +26,10 @@ func (x *exchange) enqueue() error {
 		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 		return nil
 	}
-	refusal := apierror.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
+	refusal := wire.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
 	if errors.Is(err, batch.ErrFull) {
 		status := http.StatusServiceUnavailable
-		refusal = apierror.New(status, "The server is overloaded: the waiting queue is full.", "")
+		refusal = wire.NewError(status, "The server is overloaded: the waiting queue is full.", "")
 	}
 	x.metrics = nil // it never reached the engine
 	x.refuse(refusal)
@@ -59,7 +59,7 @@ func (x *exchange) sequences() []*batch.Sequence {
 		p := &q.Prompts[i/q.N]
 		out = append(out, &batch.Sequence{
 			Prompt: p.Identify(), Answer: x.Choices[i].Identify(), Priority: q.Priority,
-			Salt: seed.Mix(uint64(seed.Checksum(q.Model)), uint64(seed.Checksum(q.CacheSalt))),
+			Salt: random.Mix(uint64(random.Checksum(q.Model)), uint64(random.Checksum(q.CacheSalt))),
 		})
 	}
 	return out

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/wire"
 )
 
 // speaksAnthropic reports whether a route is one of Anthropic's.
@@ -13,13 +13,13 @@ func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/
 
 // admitAnthropic checks the key of a request, which may be in the header x-api-key, and
 // whether the server is ready.
-func admitAnthropic(s *Server, r *http.Request) *apierror.Error {
+func admitAnthropic(s *Server, r *http.Request) *wire.Error {
 	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
 	switch {
 	case !key && !authorized(s.opt.APIKey, r.Header.Get("Authorization")):
-		return &apierror.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
+		return &wire.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
 	case !s.ready():
-		return &apierror.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
+		return &wire.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/wire"
 )
 
 // State is the response to GET /mock/state.
@@ -57,21 +57,23 @@ func (s *Server) State() State {
 	return out
 }
 
-func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { writeDocument(w, s.State()) }
+func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { respondLine(w, s.State()) }
 
 // serveLoad responds as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
+	wire.OK(w, map[string]int64{"server_load": s.running.Load()})
 }
 
 // serveServerInfo responds with the configuration that is relevant to clients.
 func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
-	config := map[string]any{"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen}
+	config := map[string]any{
+		"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen,
+	}
 	if p := s.opt.Accelerator; p != nil {
 		config["max_num_seqs"], config["max_num_batched_tokens"] = p.MaxSequences, p.MaxBatched
 		config["block_size"], config["num_gpu_blocks"], config["enable_prefix_caching"] = p.BlockSize, p.Blocks, p.PrefixCache
 	}
-	writeDocument(w, map[string]any{"vllm_config": config})
+	respondLine(w, map[string]any{"vllm_config": config})
 }
 
 // serveResetPrefixCache removes cached prefixes; without an accelerator there are none.
@@ -113,8 +115,7 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("level"); text != "" {
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 1 || v > 2 {
-			e := apierror.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
-			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
+			wire.Refuse(w, wire.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text)))
 			return
 		}
 		level = v
@@ -130,7 +131,7 @@ func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
+	wire.OK(w, map[string]bool{"is_sleeping": s.asleep.Load() > 0})
 }
 
 func serveGPUMetrics(s *Server, w http.ResponseWriter, r *http.Request) { s.gpuHandler.ServeHTTP(w, r) }

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // Headers with which a request controls its own answer.
@@ -20,12 +20,12 @@ const (
 )
 
 // control applies the control headers of a request. Errors become an error response.
-func (x *exchange) control(h http.Header) *apierror.Error {
+func (x *exchange) control(h http.Header) *wire.Error {
 	if x.Options.NoControlHeaders {
 		return nil
 	}
-	bad := func(name string, err error) *apierror.Error {
-		return apierror.BadRequest(name, fmt.Sprintf("%s: %v", name, err))
+	bad := func(name string, err error) *wire.Error {
+		return wire.BadRequest(name, fmt.Sprintf("%s: %v", name, err))
 	}
 	rule := h.Get(headerAction)
 	if status := h.Get(headerStatus); status != "" {
@@ -55,7 +55,8 @@ func (x *exchange) control(h http.Header) *apierror.Error {
 	if text := h.Get(headerTokens); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > x.Options.MaxModelLen {
-			return apierror.BadRequest(headerTokens, fmt.Sprintf("%s is %q, want a whole number between 1 and %d", headerTokens, text, x.Options.MaxModelLen))
+			return wire.BadRequest(headerTokens, fmt.Sprintf("%s is %q, want a whole number between 1 and %d",
+				headerTokens, text, x.Options.MaxModelLen))
 		}
 		x.ownTokens = n
 	}

@@ -3,11 +3,10 @@ package mock
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/wire"
 )
 
 // document is the response of an exchange in one piece. It belongs to the goroutine of
@@ -65,15 +64,15 @@ func (d *document) runFault(longest int) error {
 	switch rule.Action {
 	case fault.ActStreamError:
 		x.Acted = true
-		x.refuse(apierror.New(http.StatusInternalServerError, rule.Message, ""))
+		x.refuse(wire.NewError(http.StatusInternalServerError, rule.Message, ""))
 		return errFaulted
 	case fault.ActMalformed:
 		x.Acted = true
 		d.render()
 		d.buf.B = fault.Corrupt(d.buf.B, 0, rule.Kind)
 		return d.send(len(d.buf.B))
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody,
-		fault.ActJob, fault.ActBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty,
+		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
 	}
 	d.render()
 	return d.send(len(d.buf.B) / 2)
@@ -155,6 +154,6 @@ func (d *document) done() {
 	t.FinishReason = x.Choices[0].Finish
 	x.s.sent.Add(int64(t.OutputTokens))
 	if x.metrics != nil {
-		x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
+		x.metrics.span(firstToken, t.AcceptNs, t.FirstWriteNs)
 	}
 }

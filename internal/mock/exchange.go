@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/seed"
 	"aiperfd/internal/mock/truth"
+	"aiperfd/internal/mock/wire"
 )
 
 // exchange is one inference request in service. It belongs to the goroutine of
@@ -21,13 +20,13 @@ type exchange struct {
 	api.Answer
 	s       *Server
 	w       http.ResponseWriter
-	api     api.Protocol
+	api     *api.Protocol
 	whole   bool // the request arrived whole with its first bytes
 	wait    waiter
 	fault   injector
-	misuse  *apierror.Error // error of the control headers; nil = none
-	ticket  *ticket         // at the accelerator; nil without one
-	metrics *modelMetrics   // nil = the request has not reached the engine
+	misuse  *wire.Error   // error of the control headers; nil = none
+	ticket  *ticket       // at the accelerator; nil without one
+	metrics *modelMetrics // nil = the request has not reached the engine
 
 	ownTTFT   random.Delay // the request's own; unset = the server's
 	ownITL    random.Delay
@@ -35,7 +34,7 @@ type exchange struct {
 }
 
 // inference returns the handler of one route that runs a model.
-func inference(p api.Protocol) func(*Server, http.ResponseWriter, *http.Request) {
+func inference(p *api.Protocol) handler {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := newHandlerExchange(s, p, w, r)
 		x.misuse = x.control(r.Header)
@@ -44,7 +43,7 @@ func inference(p api.Protocol) func(*Server, http.ResponseWriter, *http.Request)
 }
 
 // newHandlerExchange returns the exchange of a request that net/http serves.
-func newHandlerExchange(s *Server, p api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
+func newHandlerExchange(s *Server, p *api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
 	x := newExchange(s, p, w, origin{
 		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
 		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
@@ -72,13 +71,13 @@ type origin struct {
 
 // newExchange counts a request and selects its fault rule. p is nil if the answer is not
 // that of a protocol.
-func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *exchange {
+func newExchange(s *Server, p *api.Protocol, w http.ResponseWriter, o origin) *exchange {
 	seq := s.begin()
 	x := &exchange{
 		s: s, w: w, api: p, whole: o.whole, wait: waiter{now: s.now, stopping: s.stopping},
 		Answer: api.Answer{
-			Model: s.model, Options: s.opt, Header: w.Header(), Reasons: p != nil && p.Reasons(),
-			Rand: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
+			Model: s.model, Options: s.opt, Header: w.Header(), Reasons: p != nil && p.Reasons,
+			Rand: rand.New(rand.NewPCG(s.opt.Seed, random.Mix(s.opt.Seed, uint64(seq)))),
 			Truth: truth.Record{
 				Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
 				RequestID: o.requestID, CorrelationID: o.correlationID,
@@ -96,7 +95,7 @@ func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *ex
 }
 
 // run answers the request. The error is api.ErrClientGone, errShutdown or errFaulted, or
-// an [apierror.Error] that was sent already.
+// an [wire.Error] that was sent already.
 func (x *exchange) run() error {
 	refusal, err := x.read()
 	if err != nil {
@@ -130,7 +129,7 @@ func (x *exchange) run() error {
 
 // read reads the body and parses it. An error response is not sent yet, because a fault
 // rule has precedence.
-func (x *exchange) read() (refusal *apierror.Error, err error) {
+func (x *exchange) read() (refusal *wire.Error, err error) {
 	buf := x.s.body()
 	defer x.s.putBody(buf)
 	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
@@ -147,11 +146,11 @@ func (x *exchange) read() (refusal *apierror.Error, err error) {
 }
 
 // parse parses the body, whose last byte has just been read.
-func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
+func (x *exchange) parse(body []byte) (refusal *wire.Error) {
 	x.Truth.BodyReadNs = x.Now()
-	if c, ok := x.api.(api.Chooser); ok {
-		x.api = c.Choose(x.Model, body)
-		x.Reasons = x.api.Reasons()
+	if choose := x.api.Choose; choose != nil {
+		x.api = choose(x.Model, body)
+		x.Reasons = x.api.Reasons
 	}
 	x.Request, refusal = x.api.Read(x.Model, x.HTTP, body)
 	if x.Request != nil {
@@ -205,10 +204,10 @@ func (x *exchange) prepare() {
 }
 
 // refuse sends an error response.
-func (x *exchange) refuse(e *apierror.Error) {
+func (x *exchange) refuse(e *wire.Error) {
 	x.head(e.Status)
 	// The outcome is the error response, even if the client has disconnected.
-	_ = apierror.WriteJSON(x.w, e.Status, x.api.Refusal(nil, e))
+	wire.Respond(x.w, e.Status, x.api.Refusal(nil, e))
 }
 
 // head records the time of the response head, which the caller writes next.
@@ -255,7 +254,7 @@ func (x *exchange) finish(err error) {
 }
 
 func (x *exchange) outcome(err error) string {
-	var refusal *apierror.Error
+	var refusal *wire.Error
 	switch {
 	case x.Acted:
 		return truth.OutcomeFault + x.fault.rule.Text
@@ -286,7 +285,7 @@ func (x *exchange) countEnd(err error) {
 		for i := range x.Choices {
 			m.finished(x.Choices[i].Finish)
 		}
-		m.latency.Observe(float64(t.EndNs-t.AcceptNs) / float64(time.Second))
+		m.span(requestLatency, t.AcceptNs, t.EndNs)
 	case errors.Is(err, errFaulted):
 		m.finished("error")
 	default:

@@ -27,14 +27,14 @@ func frontOptions(s *Server, keepAlive time.Duration) front.Options {
 // frontHandler serves the requests of the front.
 type frontHandler struct {
 	s      *Server
-	routes map[string]api.Protocol // by path
+	routes map[string]*api.Protocol // by path
 }
 
 var _ front.Handler = (*frontHandler)(nil)
 
 func newFrontHandler(s *Server) *frontHandler {
-	h := &frontHandler{s: s, routes: map[string]api.Protocol{}}
-	for path, p := range map[string]api.Protocol{
+	h := &frontHandler{s: s, routes: map[string]*api.Protocol{}}
+	for path, p := range map[string]*api.Protocol{
 		"/v1/chat/completions": openai.NewChat(),
 		"/v1/completions":      openai.NewCompletions(),
 	} {

@@ -29,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []api.Protocol{openai.NewChat(), openai.NewCompletions()} {
+		for _, d := range []*api.Protocol{openai.NewChat(), openai.NewCompletions()} {
 			q, refusal := d.Read(s.model, nil, body)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {

@@ -2,65 +2,64 @@ package mock
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
+
+// modelCard is the object of a model in vLLM's form.
+type modelCard struct {
+	ID          string  `json:"id"`
+	Object      string  `json:"object"`
+	Created     int64   `json:"created"`
+	OwnedBy     string  `json:"owned_by"`
+	Root        string  `json:"root"`
+	Parent      *string `json:"parent"` // always null
+	MaxModelLen int     `json:"max_model_len"`
+	Permission  []int   `json:"permission"` // always empty
+}
+
+func newModelCard(s *Server, name string) modelCard {
+	return modelCard{
+		ID: name, Object: "model", Created: s.startNs / int64(time.Second), OwnedBy: "aiperfd-mock", Root: name,
+		MaxModelLen: s.opt.MaxModelLen, Permission: []int{},
+	}
+}
 
 // serveModels responds with the list of models in vLLM's form.
 func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
-	dst := append([]byte(nil), `{"object":"list","data":[`...)
-	for i, name := range s.model.Models() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendModel(dst, s, name)
+	list := struct {
+		Object  string      `json:"object"`
+		Data    []modelCard `json:"data"`
+		HasMore bool        `json:"has_more,omitempty"` // Anthropic's member: every name is served
+	}{Object: "list", HasMore: len(s.opt.ServedModels) == 0}
+	for _, name := range s.model.Models() {
+		list.Data = append(list.Data, newModelCard(s, name))
 	}
-	dst = append(dst, ']')
-	if len(s.opt.ServedModels) == 0 {
-		dst = append(dst, `,"has_more":true`...) // Anthropic's member; every name is served
-	}
-	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
-}
-
-// appendModel appends the object of a model.
-func appendModel(dst []byte, s *Server, name string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = jsonappend.String(dst, name)
-	dst = append(dst, `,"object":"model","created":`...)
-	dst = strconv.AppendInt(dst, s.startNs/int64(time.Second), 10)
-	dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
-	dst = jsonappend.String(dst, name)
-	dst = append(dst, `,"parent":null,"max_model_len":`...)
-	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
-	return append(dst, `,"permission":[]}`...)
+	wire.OK(w, list)
 }
 
 // serveModel handles GET /v1/models/NAME; names may contain slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
 	if !s.model.Serves(name) {
-		refusal := api.NoModel(name)
-		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
+		wire.Refuse(w, api.NoModel(name))
 		return
 	}
-	_ = apierror.WriteJSON(w, http.StatusOK, appendModel(nil, s, name))
+	wire.OK(w, newModelCard(s, name))
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = apierror.WriteJSON(w, http.StatusOK, appendVersion(nil))
-}
-
-func appendVersion(dst []byte) []byte {
-	dst = append(dst, `{"version":`...)
-	dst = jsonappend.String(dst, api.Version)
-	return append(dst, '}')
+	wire.OK(w, map[string]string{"version": api.Version})
 }
 
 func serveMetrics(s *Server, w http.ResponseWriter, r *http.Request) {
 	s.metrics.handler.ServeHTTP(w, r)
+}
+
+// respondLine is [wire.OK] for what people read: with a line end.
+func respondLine(w http.ResponseWriter, v any) {
+	wire.Respond(w, http.StatusOK, append(wire.JSON(nil, v), '\n'))
 }

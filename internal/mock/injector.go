@@ -38,8 +38,8 @@ func (f *injector) beforeHeaders() error {
 			x.w.WriteHeader(http.StatusOK)
 			return errFaulted
 		}
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStreamError, fault.ActMalformed, fault.ActSlowBody, fault.ActJob,
-		fault.ActBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStreamError, fault.ActMalformed,
+		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
 	}
 	return f.checkpoint(fault.PosBeforeHeaders, 0)
 }
@@ -109,7 +109,8 @@ func (f *injector) checkpoint(pos fault.Position, tokens int) error {
 		f.x.Acted = true
 		f.breakChunk()
 		return errFaulted
-	case fault.ActStatus, fault.ActSlowHeaders, fault.ActStreamError, fault.ActMalformed, fault.ActEmpty, fault.ActSlowBody, fault.ActJob:
+	case fault.ActStatus, fault.ActSlowHeaders, fault.ActStreamError, fault.ActMalformed, fault.ActEmpty,
+		fault.ActSlowBody, fault.ActJob:
 	}
 	return nil
 }

@@ -8,28 +8,26 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/api/jobs"
 	"aiperfd/internal/mock/fault"
-	"aiperfd/internal/mock/jobs"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
-// The time that results of Runpod's jobs are kept.
-const (
-	asyncExpiry = 30 * time.Minute
-)
+// asyncExpiry is the time that results of jobs are kept, unless their protocol says otherwise.
+const asyncExpiry = 30 * time.Minute
 
 // submits returns the handler of a route that starts a job. Faults apply to the response
 // to the submission, or to the job itself.
-func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
+func submits(p *jobs.Protocol) handler {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := newHandlerExchange(s, p, w, r)
+		x := newHandlerExchange(s, &p.Protocol, w, r)
 		x.end(x.submit(r.Context(), p))
 	}
 }
 
 // submit starts the job, waits for it if the request sets a wait, and sends its state.
-func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
+func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
@@ -57,14 +55,14 @@ func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 		j.Apply(x.JobFault)
 	}
 	x.Request.Payload = j
-	if !p.Jobs().Submit(j) {
+	if !p.Queue.Submit(j) {
 		status := http.StatusTooManyRequests
-		full := apierror.New(status, "too many jobs are waiting", "")
+		full := wire.NewError(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}
-	if wait := p.Wait(x.HTTP); wait > 0 {
-		err := p.Jobs().Await(ctx, x.s.stopping, j.ID, j.Submitted+int64(wait))
+	if p.Wait != nil {
+		err := p.Queue.Await(ctx, x.s.stopping, j.ID, j.Submitted+int64(p.Wait(x.HTTP)))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}
@@ -80,5 +78,5 @@ func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 // jobID returns an id that depends only on the seed and the number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
-	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"
+	return strconv.FormatUint(random.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/media"
+	"aiperfd/internal/mock/api/jobs"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
@@ -216,7 +216,7 @@ func TestVideos(t *testing.T) {
 		time.Sleep(time.Second)
 		same(t, "done", now(), `OK {"id":"ID","object":"video","status":"completed","progress":100,"model":"m","size":"720x1280","seconds":"8",`+
 			`"completed_at":946684802,"inference_time_s":2,"peak_memory_mb":21846}`)
-		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != media.VideoSize || got.header.Get("Content-Type") != "video/mp4" {
+		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != jobs.VideoSize || got.header.Get("Content-Type") != "video/mp4" {
 			t.Errorf("content: %d bytes of %s", len(got.body), got.header.Get("Content-Type"))
 		}
 		same(t, "delete", strings.ReplaceAll(r.call("DELETE", "/v1/videos/"+video), video, "ID"), `OK {"id":"ID","object":"video.deleted","deleted":true}`)

@@ -372,7 +372,7 @@ func FuzzForm(f *testing.F) {
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		r := &http.Request{Header: http.Header{"Content-Type": {kind}}}
-		for _, p := range []api.Protocol{media.NewTranscription("transcribe", "transcription.chunk"), media.NewImages(true)} {
+		for _, p := range []*api.Protocol{media.NewTranscription("transcribe", "transcription.chunk"), media.NewImages(true)} {
 			q, refusal := p.Read(s.model, r, body)
 			if refusal == nil && (len(q.Prompts) != 1 || q.N < 1 || q.PromptTokens() < 0) {
 				t.Errorf("request %+v", q)

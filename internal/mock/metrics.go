@@ -23,10 +23,7 @@ type metrics struct {
 	prompt     *prometheus.CounterVec
 	generation *prometheus.CounterVec
 	success    *prometheus.CounterVec
-	ttft       *prometheus.HistogramVec
-	itl        *prometheus.HistogramVec
-	latency    *prometheus.HistogramVec
-	requests   [requestHistograms]*prometheus.HistogramVec
+	histograms [histograms]*prometheus.HistogramVec
 
 	iterationTokens prometheus.Observer // tokens of one step
 
@@ -38,10 +35,7 @@ type metrics struct {
 type modelMetrics struct {
 	promptTokens     prometheus.Counter
 	generationTokens prometheus.Counter
-	ttft             prometheus.Observer
-	itl              prometheus.Observer
-	latency          prometheus.Observer
-	requests         [requestHistograms]prometheus.Observer
+	histograms       [histograms]prometheus.Observer
 	ends             map[string]prometheus.Counter // by finished_reason
 }
 
@@ -68,11 +62,6 @@ func newMetrics(s *Server) *metrics {
 		reg.MustRegister(c)
 		return c
 	}
-	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-		reg.MustRegister(h)
-		return h
-	}
 	m := &metrics{
 		registry:   reg,
 		handler:    promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
@@ -80,14 +69,12 @@ func newMetrics(s *Server) *metrics {
 		prompt:     counter("vllm:prompt_tokens_total", "Number of prefill tokens processed."),
 		generation: counter("vllm:generation_tokens_total", "Number of generation tokens processed."),
 		success:    counter("vllm:request_success_total", "Count of finished requests by reason.", "finished_reason"),
-		ttft: histogram("vllm:time_to_first_token_seconds",
-			"Time from the arrival of a request to its first token.", ttftBuckets()),
-		itl: histogram("vllm:inter_token_latency_seconds",
-			"Time from one token to the next.", itlBuckets()),
-		latency: histogram("vllm:e2e_request_latency_seconds",
-			"Time from the arrival of a request to its end.", latencyBuckets()),
 	}
-	m.addRequestHistograms(s.opt.MaxModelLen, histogram)
+	for i, row := range histogramTable(s.opt.MaxModelLen) {
+		opts := prometheus.HistogramOpts{Name: "vllm:" + row.name, Help: row.help, Buckets: row.buckets}
+		m.histograms[i] = prometheus.NewHistogramVec(opts, labels)
+		reg.MustRegister(m.histograms[i])
+	}
 	m.addEngine(s)
 	for _, name := range s.model.Models() {
 		m.forModel(name) // makes every series exist from the start
@@ -117,13 +104,10 @@ func (m *metrics) forModel(name string) *modelMetrics {
 	made := &modelMetrics{
 		promptTokens:     m.prompt.WithLabelValues(name, engine),
 		generationTokens: m.generation.WithLabelValues(name, engine),
-		ttft:             m.ttft.WithLabelValues(name, engine),
-		itl:              m.itl.WithLabelValues(name, engine),
-		latency:          m.latency.WithLabelValues(name, engine),
 		ends:             make(map[string]prometheus.Counter),
 	}
-	for i, vec := range m.requests {
-		made.requests[i] = vec.WithLabelValues(name, engine)
+	for i, vec := range m.histograms {
+		made.histograms[i] = vec.WithLabelValues(name, engine)
 	}
 	for _, reason := range []string{"stop", "length", "abort", "error"} {
 		made.ends[reason] = m.success.WithLabelValues(name, engine, reason)

@@ -10,9 +10,13 @@ import (
 	"aiperfd/internal/mock/batch"
 )
 
-// Histograms to which a request adds when it was answered.
+// The histograms of a model. From perOutputToken on, a request adds to them when it was
+// answered.
 const (
-	perOutputToken = iota
+	firstToken = iota
+	interToken
+	requestLatency
+	perOutputToken
 	queueTime
 	inferenceTime
 	prefillTime
@@ -22,33 +26,35 @@ const (
 	maxGenerationLength
 	paramsN
 	paramsMaxTokens
-	requestHistograms // how many
+	histograms // how many
 )
 
-// addRequestHistograms registers them.
-func (m *metrics) addRequestHistograms(maxModelLen int, histogram func(name, help string, buckets []float64) *prometheus.HistogramVec) {
-	lengths := lengthBuckets(maxModelLen)
-	rows := [requestHistograms]struct {
-		name, help string
-		buckets    []float64
-	}{
-		perOutputToken: {"request_time_per_output_token_seconds", "Time from token to token, a mean for each request.", itlBuckets()},
-		queueTime:      {"request_queue_time_seconds", "Time that requests spend in the queue.", latencyBuckets()},
-		inferenceTime:  {"request_inference_time_seconds", "Time from the queue to the last token.", latencyBuckets()},
-		prefillTime:    {"request_prefill_time_seconds", "Time from the queue to the first token.", latencyBuckets()},
-		decodeTime:     {"request_decode_time_seconds", "Time from the first token to the last.", latencyBuckets()},
-		promptLength:   {"request_prompt_tokens", "Prompt tokens per request.", lengths},
-		generationLength: {
-			"request_generation_tokens", "Generation tokens per request, over all choices.", lengths,
+// histogramRow is a row of the table of histograms.
+type histogramRow struct {
+	name, help string
+	buckets    []float64
+}
+
+func histogramTable(maxModelLen int) [histograms]histogramRow {
+	spans, lengths := latencyBuckets(), lengthBuckets(maxModelLen)
+	return [histograms]histogramRow{
+		firstToken: {"time_to_first_token_seconds", "Time from the arrival of a request to its first token.", ttftBuckets()},
+		interToken: {"inter_token_latency_seconds", "Time from one token to the next.", itlBuckets()},
+		perOutputToken: {
+			"request_time_per_output_token_seconds", "Time from token to token, a mean for each request.", itlBuckets(),
 		},
+		requestLatency:   {"e2e_request_latency_seconds", "Time from the arrival of a request to its end.", spans},
+		queueTime:        {"request_queue_time_seconds", "Time that requests spend in the queue.", spans},
+		inferenceTime:    {"request_inference_time_seconds", "Time from the queue to the last token.", spans},
+		prefillTime:      {"request_prefill_time_seconds", "Time from the queue to the first token.", spans},
+		decodeTime:       {"request_decode_time_seconds", "Time from the first token to the last.", spans},
+		promptLength:     {"request_prompt_tokens", "Prompt tokens per request.", lengths},
+		generationLength: {"request_generation_tokens", "Generation tokens per request, over all choices.", lengths},
 		maxGenerationLength: {
 			"request_max_num_generation_tokens", "Generation tokens of the longest choice per request.", lengths,
 		},
 		paramsN:         {"request_params_n", "The parameter n of requests.", []float64{1, 2, 5, 10, 20}},
 		paramsMaxTokens: {"request_params_max_tokens", "The parameter max_tokens of requests.", lengths},
-	}
-	for i, row := range rows {
-		m.requests[i] = histogram("vllm:"+row.name, row.help, row.buckets)
 	}
 }
 
@@ -79,7 +85,9 @@ func (m *metrics) addEngine(s *Server) {
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,
 		}, func() float64 { return float64(value(s.engineStats())) }))
 	}
-	gauge("num_requests_running", "Number of requests in service.", func() float64 { return float64(s.engineStats().Running) })
+	gauge("num_requests_running", "Number of requests in service.", func() float64 {
+		return float64(s.engineStats().Running)
+	})
 	gauge("num_requests_waiting", "Number of requests that are held before service.", func() float64 {
 		return float64(s.engineStats().Waiting)
 	})
@@ -138,6 +146,14 @@ func (s *Server) cacheUsage() float64 {
 	return float64(stats.BlocksUsed) / float64(stats.Blocks)
 }
 
+// span adds the time between two stamps to a histogram.
+func (m *modelMetrics) span(which int, from, to int64) { m.spread(which, from, to, 1) }
+
+// spread is span for the time between tokens: the span divided by their number.
+func (m *modelMetrics) spread(which int, from, to int64, tokens int) {
+	m.histograms[which].Observe(float64(to-from) / float64(time.Second) / float64(tokens))
+}
+
 // ended adds a request that was answered completely.
 func (m *modelMetrics) ended(x *exchange) {
 	t := &x.Truth
@@ -145,25 +161,22 @@ func (m *modelMetrics) ended(x *exchange) {
 	if x.ticket != nil {
 		queued, scheduled, first, last = x.ticket.times()
 	}
-	seconds := func(which int, from, to int64) {
-		m.requests[which].Observe(float64(to-from) / float64(time.Second))
-	}
-	seconds(queueTime, queued, scheduled)
+	m.span(queueTime, queued, scheduled)
 	if first > 0 { // an answer may have no content at all
-		seconds(inferenceTime, scheduled, last)
-		seconds(prefillTime, scheduled, first)
-		seconds(decodeTime, first, last)
+		m.span(inferenceTime, scheduled, last)
+		m.span(prefillTime, scheduled, first)
+		m.span(decodeTime, first, last)
 	}
 	longest := api.LongestChoice(x.Choices)
 	if longest > 1 && first > 0 && (t.Stream || x.ticket != nil) {
-		m.requests[perOutputToken].Observe(float64(last-first) / float64(time.Second) / float64(longest-1))
+		m.spread(perOutputToken, first, last, longest-1)
 	}
-	m.requests[promptLength].Observe(float64(t.PromptTokens))
-	m.requests[generationLength].Observe(float64(t.OutputTokens))
-	m.requests[maxGenerationLength].Observe(float64(longest))
-	m.requests[paramsN].Observe(float64(x.Request.N))
+	m.histograms[promptLength].Observe(float64(t.PromptTokens))
+	m.histograms[generationLength].Observe(float64(t.OutputTokens))
+	m.histograms[maxGenerationLength].Observe(float64(longest))
+	m.histograms[paramsN].Observe(float64(x.Request.N))
 	if t.MaxTokens > 0 {
-		m.requests[paramsMaxTokens].Observe(float64(t.MaxTokens))
+		m.histograms[paramsMaxTokens].Observe(float64(t.MaxTokens))
 	}
 }
 

@@ -311,15 +311,15 @@ func FuzzNativeRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	all := []api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.NewInfer(), native.NewInvocations(true)}
+	all := []*api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.NewInfer(), native.NewInvocations(true)}
 	r, err := http.NewRequest(http.MethodPost, "/", nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, p := range all {
-			if c, ok := p.(api.Chooser); ok {
-				p = c.Choose(s.model, body)
+			if p.Choose != nil {
+				p = p.Choose(s.model, body)
 			}
 			q, refusal := p.Read(s.model, r, body)
 			if refusal != nil {
@@ -328,7 +328,7 @@ func FuzzNativeRequest(f *testing.F) {
 				}
 				continue
 			}
-			if choices := s.model.Plan(q, p.Reasons()); len(choices) != len(q.Prompts)*q.N || len(choices) == 0 {
+			if choices := s.model.Plan(q, p.Reasons); len(choices) != len(q.Prompts)*q.N || len(choices) == 0 {
 				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.Prompts), q.N)
 			}
 		}

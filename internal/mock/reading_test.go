@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/api/vectors"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
@@ -202,7 +202,7 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 	var plain, packed, score, rank listed
 	get(t, s, "/v1/embeddings", `{"input":`+string(input)+`}`, &plain)
 	get(t, s, "/v1/embeddings", `{"input":`+string(input)+`,"encoding_format":"base64"}`, &packed)
-	var vectors [][]float32
+	var got [][]float32
 	for i := range texts {
 		v := floats(t, plain.Data[i].Embedding)
 		var text string
@@ -217,16 +217,16 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 		for ; len(raw) > 0; raw = raw[4:] {
 			other = append(other, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 		}
-		if len(v) != embedding.DefaultDim || !slices.Equal(v, other) || !slices.Equal(v, embedding.Vector(texts[i], embedding.DefaultDim)) {
+		if len(v) != vectors.DefaultDim || !slices.Equal(v, other) || !slices.Equal(v, vectors.Vector(texts[i], vectors.DefaultDim)) {
 			t.Errorf("text %d: %d numbers, %d in base64, not the same", i, len(v), len(other))
 		}
-		vectors = append(vectors, v)
+		got = append(got, v)
 	}
 	documents, _ := json.Marshal(texts[1:])
 	get(t, s, "/score", fmt.Sprintf(`{"text_1":%q,"text_2":%s}`, texts[0], documents), &score)
 	get(t, s, "/v1/rerank", fmt.Sprintf(`{"query":%q,"documents":%s}`, texts[0], documents), &rank)
 	for i, d := range score.Data {
-		want := max(0, embedding.Cosine(vectors[0], vectors[i+1]))
+		want := max(0, vectors.Cosine(got[0], got[i+1]))
 		if d.Index != i || math.Abs(d.Score-want) > 1e-6 {
 			t.Errorf("score %d = %v, want %v", i, d.Score, want)
 		}

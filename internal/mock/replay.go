@@ -1,8 +1,6 @@
 package mock
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +14,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/wire"
 )
 
 // Headers by which a request selects a case.
@@ -73,17 +71,16 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 	c := s.cases.byID[id]
 	if c == nil {
-		status := http.StatusNotFound
-		e := apierror.New(status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), headerCase)
-		_ = apierror.WriteJSON(w, status, apierror.Append(nil, e))
+		text := fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id)
+		wire.Refuse(w, wire.NewError(http.StatusNotFound, text, headerCase))
 		return
 	}
 	scale := s.opt.TimeScale
 	if text := r.Header.Get(headerTimeScale); text != "" {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
-			e := apierror.BadRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
-			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
+			wrong := fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text)
+			wire.Refuse(w, wire.BadRequest(headerTimeScale, wrong))
 			return
 		}
 		scale = v
@@ -211,19 +208,7 @@ func serveCases(s *Server, w http.ResponseWriter, _ *http.Request) {
 		c := s.cases.byID[id]
 		rows = append(rows, row{c.ID, c.Title, c.Type, len(c.Reads), c.End.How})
 	}
-	writeDocument(w, map[string]any{"cases": rows})
-}
-
-// writeDocument responds with v as JSON.
-func writeDocument(w http.ResponseWriter, v any) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_ = apierror.WriteJSON(w, http.StatusOK, buf.Bytes())
+	respondLine(w, map[string]any{"cases": rows})
 }
 
 // newCases returns the cases of the options, which are valid.

@@ -11,27 +11,26 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/anthropic"
+	"aiperfd/internal/mock/api/jobs"
 	"aiperfd/internal/mock/api/media"
 	"aiperfd/internal/mock/api/native"
 	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/api/runpod"
 	"aiperfd/internal/mock/api/vectors"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/wire"
 )
 
 // route is one row of the table of routes.
 type route struct {
 	method, pattern string
 	guarded         bool // requires the API key, and readiness
-	serve           func(*Server, http.ResponseWriter, *http.Request)
+	serve           handler
 }
 
 // newRoutes returns the routes of the server, in the order of the documentation.
 func newRoutes(s *Server) []route {
 	const runpodSalt, videoSalt = 1, 2
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(newQueue(s, videoSalt))),
-		queueRoutes(runpod.New(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(jobs.NewVideos(newQueue(s, videoSalt))),
+		queueRoutes(jobs.NewRunpod(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
 }
 
 // newQueue returns a queue of jobs. The delays of its workers depend on salt.
@@ -40,8 +39,11 @@ func newQueue(s *Server, salt uint64) *jobs.Queue {
 	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
 }
 
+// handler handles the requests of one route.
+type handler func(*Server, http.ResponseWriter, *http.Request)
+
 // about returns the handler of a route that responds with properties of the model.
-func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) handler {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
@@ -51,7 +53,7 @@ func textRoutes() []route {
 	return []route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat())},
 		{http.MethodPost, "/v1/completions", true, inference(openai.NewCompletions())},
-		{http.MethodPost, "/v1/responses", true, inference(responses)},
+		{http.MethodPost, "/v1/responses", true, inference(responses.Protocol())},
 		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
 		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
 		{http.MethodPost, "/v1/messages/count_tokens", true, about(anthropic.ServeCountTokens)},
@@ -88,15 +90,17 @@ func vectorRoutes() []route {
 }
 
 // mediaRoutes returns the APIs for audio, images and videos.
-func mediaRoutes(videos *media.Videos) []route {
+func mediaRoutes(videos *jobs.Videos) []route {
+	heard := inference(media.NewTranscription("transcribe", "transcription.chunk"))
+	translated := inference(media.NewTranscription("translate", "translation.chunk"))
 	return []route{
-		{http.MethodPost, "/v1/audio/transcriptions", true, inference(media.NewTranscription("transcribe", "transcription.chunk"))},
-		{http.MethodPost, "/v1/audio/translations", true, inference(media.NewTranscription("translate", "translation.chunk"))},
+		{http.MethodPost, "/v1/audio/transcriptions", true, heard},
+		{http.MethodPost, "/v1/audio/translations", true, translated},
 		{http.MethodPost, "/v1/audio/speech", true, inference(media.NewSpeech())},
 		{http.MethodPost, "/v1/images/generations", true, inference(media.NewImages(false))},
 		{http.MethodPost, "/v1/images/edits", true, inference(media.NewImages(true))},
 		{http.MethodGet, "/mock/files/{id}", false, about(media.ServeFile)},
-		{http.MethodPost, "/v1/videos", true, submits(videos)},
+		{http.MethodPost, "/v1/videos", true, submits(videos.Submission())},
 		{http.MethodGet, "/v1/videos/{id}", true, about(videos.Serve)},
 		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.ServeDelete)},
 		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.ServeContent)},
@@ -104,15 +108,15 @@ func mediaRoutes(videos *media.Videos) []route {
 }
 
 // queueRoutes returns the API of Runpod's job queue.
-func queueRoutes(p *runpod.Endpoint) []route {
+func queueRoutes(p *jobs.Runpod) []route {
 	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.Submission{Endpoint: p})},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpod.Submission{Endpoint: p, Sync: true})},
-		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
-		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
-		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
-		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
-		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.About(p.AppendCancel))},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(p.Submission())},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(p.SyncSubmission())},
+		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.ServeStatus)},
+		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.ServeStatus)},
+		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.ServeStream)},
+		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.ServeStream)},
+		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.ServeCancel)},
 		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.ServeRetry)},
 		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.ServePurge)},
 		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.ServeHealth)},
@@ -173,11 +177,11 @@ func newHandler(s *Server) http.Handler {
 	}
 	// The texts are FastAPI's. Write errors mean that the client has disconnected.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+		wire.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed(s.routes, strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
-		_ = apierror.WriteJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+		wire.Respond(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
 	return replaying(s, r)
 }
@@ -203,14 +207,14 @@ func wrap(s *Server, row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := admitAnthropic(s, r); refusal != nil {
-				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendError(nil, refusal))
+				wire.Respond(w, refusal.Status, anthropic.AppendError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
 		if row.guarded && !authorized(s.opt.APIKey, r.Header.Get("Authorization")) {
-			_ = apierror.WriteJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			wire.Respond(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
@@ -222,8 +226,7 @@ func wrap(s *Server, row route) http.Handler {
 }
 
 func unavailable(w http.ResponseWriter) {
-	status := http.StatusServiceUnavailable
-	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
+	wire.Refuse(w, wire.NewError(http.StatusServiceUnavailable, "The server is not ready.", ""))
 }
 
 // nativeRoutes returns the native APIs of other servers.

@@ -2,11 +2,10 @@ package mock
 
 import (
 	"net/http"
-	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/wire"
 )
 
 // stream is the streamed response of an exchange. It belongs to the goroutine of the
@@ -23,7 +22,7 @@ type stream struct {
 // error.
 func openStream(x *exchange) (*stream, error) {
 	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
-	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frame(), st.write)
+	e := api.NewEvents(&x.Answer, x.api.Script, x.s.frame(), st.write)
 	st.e = e
 	if kind, named := x.Options.ContentType(e.Script.ContentType); named {
 		x.Header.Set("Content-Type", kind)
@@ -92,8 +91,8 @@ func (st *stream) tokenFault(sent int) error {
 		// The next event is broken; without one there is nothing to break.
 		st.e.BreakNext = f.rule.Kind
 		return nil
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody,
-		fault.ActJob, fault.ActBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty,
+		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
 	}
 	return f.checkpoint(fault.PosAfterTokens, sent)
 }
@@ -102,7 +101,7 @@ func (st *stream) tokenFault(sent int) error {
 func (st *stream) breakDown(message string) error {
 	e := st.e
 	if e.Script.Fail != nil {
-		if err := e.Script.Fail(e, apierror.New(http.StatusInternalServerError, message, "")); err != nil {
+		if err := e.Script.Fail(e, wire.NewError(http.StatusInternalServerError, message, "")); err != nil {
 			return err
 		}
 	}
@@ -179,9 +178,9 @@ func (st *stream) observe(before int64, tokens int) {
 		st.unseen += tokens
 		return
 	case before == 0:
-		m.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
+		m.span(firstToken, t.AcceptNs, t.FirstWriteNs)
 	default:
-		m.itl.Observe(float64(t.LastWriteNs-before) / float64(time.Second) / float64(st.unseen+tokens))
+		m.spread(interToken, before, t.LastWriteNs, st.unseen+tokens)
 	}
 	st.unseen = 0
 }

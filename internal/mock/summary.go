@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/truth"
+	"aiperfd/internal/mock/wire"
 )
 
 // defaultRequestsLimit is the default number of records that GET /mock/requests returns.
@@ -59,7 +59,7 @@ func (s *Server) Summary() Summary {
 }
 
 func serveSummary(s *Server, w http.ResponseWriter, _ *http.Request) {
-	writeDocument(w, s.Summary())
+	respondLine(w, s.Summary())
 }
 
 // serveRequests responds with the last records, oldest first, as lines of JSON.
@@ -68,8 +68,7 @@ func serveRequests(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := strings.TrimSpace(r.URL.Query().Get("limit")); text != "" {
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			e := apierror.BadRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text))
-			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
+			wire.Refuse(w, wire.BadRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text)))
 			return
 		}
 		limit = v

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/plotter"
+	finished "aiperfd/internal/results"
 )
 
 // oneRun returns the plots of a single run.
@@ -66,10 +66,10 @@ func overTime(what string, value func(request) float64) func(*results) (*figure,
 		if err != nil {
 			return nil, err
 		}
-		var all plotter.XYs
+		var all []point
 		for _, r := range requests {
 			if v := value(r); !math.IsNaN(v) {
-				all = append(all, plotter.XY{X: r.start, Y: v})
+				all = append(all, point{X: r.start, Y: v})
 			}
 		}
 		if len(all) == 0 {
@@ -87,12 +87,12 @@ func overTime(what string, value func(request) float64) func(*results) (*figure,
 }
 
 // every returns at most n points, evenly spaced in their order.
-func every(all plotter.XYs, n int) plotter.XYs {
+func every(all []point, n int) []point {
 	if len(all) <= n {
 		return all
 	}
 	step := (len(all) + n - 1) / n
-	var some plotter.XYs
+	var some []point
 	for i := 0; i < len(all); i += step {
 		some = append(some, all[i])
 	}
@@ -103,7 +103,7 @@ func every(all plotter.XYs, n int) plotter.XYs {
 const minRolling = 40
 
 // rolling returns a percentile of a window of a twentieth of the points, at least 20.
-func rolling(name string, colour int, all plotter.XYs, q float64) series {
+func rolling(name string, colour int, all []point, q float64) series {
 	window := max(20, len(all)/20)
 	step := max(1, (len(all)-window)/500)
 	s := series{name: fmt.Sprintf("%s of %d", name, window), colour: colour}
@@ -113,7 +113,7 @@ func rolling(name string, colour int, all plotter.XYs, q float64) series {
 			values[i] = all[from+i].Y
 		}
 		slices.Sort(values)
-		s.points = append(s.points, plotter.XY{X: all[from+window/2].X, Y: quantile(values, q)})
+		s.points = append(s.points, point{X: all[from+window/2].X, Y: quantile(values, q)})
 	}
 	return s
 }
@@ -159,9 +159,9 @@ func throughput(d *results) (*figure, error) {
 			spread(&tokens, step, first, r.end, r.tokens)
 		}
 	}
-	points := func(values [bins]float64) (p plotter.XYs) {
+	points := func(values [bins]float64) (p []point) {
 		for i, v := range values {
-			p = append(p, plotter.XY{X: (float64(i) + 0.5) * step, Y: v})
+			p = append(p, point{X: (float64(i) + 0.5) * step, Y: v})
 		}
 		return p
 	}
@@ -201,8 +201,8 @@ func timeline(d *results) (*figure, error) {
 		if !math.IsNaN(r.ttft) {
 			first = min(r.end, r.start+r.ttft/1000)
 		}
-		wait.points = append(wait.points, plotter.XY{X: r.start, Y: y}, plotter.XY{X: first, Y: y})
-		receive.points = append(receive.points, plotter.XY{X: first, Y: y}, plotter.XY{X: r.end, Y: y})
+		wait.points = append(wait.points, point{X: r.start, Y: y}, point{X: first, Y: y})
+		receive.points = append(receive.points, point{X: first, Y: y}, point{X: r.end, Y: y})
 		shown++
 	}
 	return &figure{d.title("Requests over time", shown, len(requests)), []panel{
@@ -231,9 +231,9 @@ func distribution(d *results) (*figure, error) {
 			}
 		}
 		slices.Sort(values)
-		points := make(plotter.XYs, len(values))
+		points := make([]point, len(values))
 		for j, v := range values {
-			points[j] = plotter.XY{X: v, Y: 100 * float64(j+1) / float64(len(values))}
+			points[j] = point{X: v, Y: 100 * float64(j+1) / float64(len(values))}
 		}
 		if len(points) > 0 {
 			p.series = append(p.series, series{name: of.name, colour: i, points: every(points, 2000)})
@@ -248,19 +248,18 @@ func distribution(d *results) (*figure, error) {
 // bySlice returns a plot of a metric over the time slices of the run.
 func bySlice(what, tag string) func(*results) (*figure, error) {
 	return func(d *results) (*figure, error) {
-		name := filepath.Join(d.runs[0].dir, d.runs[0].names.Summary("_timeslices.json"))
-		data, err := readFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s is missing; it is written with --slice-duration", errNoData, name)
-		}
-		if err != nil {
-			return nil, err
-		}
 		var file struct {
 			Timeslices []map[string]json.RawMessage `json:"timeslices"`
 		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		files := d.runs[0].files
+		name := files.Names.Summary("_timeslices.json")
+		err := files.Decode(name, &file)
+		if errors.Is(err, fs.ErrNotExist) {
+			path := filepath.Join(files.Dir, name)
+			return nil, fmt.Errorf("%w: %s is missing; it is written with --slice-duration", errNoData, path)
+		}
+		if err != nil {
+			return nil, err
 		}
 		lines := map[string]*series{}
 		var order []*series
@@ -270,7 +269,7 @@ func bySlice(what, tag string) func(*results) (*figure, error) {
 			if i == 0 {
 				zero = start
 			}
-			m, _ := readMetric(slice[tag])
+			m, _ := finished.ReadMetric(slice[tag])
 			for _, stat := range []string{"avg", "p50", "p95", "p99"} {
 				v, ok := m.Stats[stat]
 				if !ok {
@@ -281,7 +280,7 @@ func bySlice(what, tag string) func(*results) (*figure, error) {
 					order = append(order, lines[stat])
 					unit = m.Unit
 				}
-				lines[stat].points = append(lines[stat].points, plotter.XY{X: ((start+end)/2 - zero) / 1e9, Y: v})
+				lines[stat].points = append(lines[stat].points, point{X: ((start+end)/2 - zero) / 1e9, Y: v})
 			}
 		}
 		if len(order) == 0 {

@@ -20,23 +20,11 @@ type Options struct {
 	Names   []string // the plots that are wanted; none = all for which the results have data
 }
 
-// Format is a kind of picture.
-type Format string
-
-// The formats.
-const (
-	PNG Format = "png"
-	SVG Format = "svg"
-)
-
 // Output is what was drawn.
 type Output struct {
 	Files   []string // in the order of the plots
 	Skipped []string // names of the plots for which the results have no data
 }
-
-// errNoData is the error of a plot for which the results have no data.
-var errNoData = errors.New("the results have no data for it")
 
 // Make draws plots of the results in o.Paths: of one run over its time, or of several
 // runs against each other. A plot named in o.Names that cannot be drawn is an error, and
@@ -83,12 +71,6 @@ func Make(o Options) (*Output, error) {
 		return nil, fmt.Errorf("%s: no plot can be drawn: %w", strings.Join(o.Paths, ", "), errNoData)
 	}
 	return out, nil
-}
-
-// preset is a plot that can be asked for.
-type preset struct {
-	name, about string
-	figure      func(*results) (*figure, error)
 }
 
 // choose returns the plots with these names, or all without names.

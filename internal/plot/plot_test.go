@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gonum.org/v1/plot/plotter"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
+	finished "aiperfd/internal/results"
 )
 
 // writeRun writes the files of a run in which request i takes latency + i milliseconds.
@@ -104,7 +104,7 @@ func TestOneRun(t *testing.T) {
 func TestRequests(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, 1, "ok", 3)
-	d := &results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}
+	d := &results{runs: []*result{{files: finished.Open(dir, "")}}}
 	got, err := d.load()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestParquet(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, []string{recordsFile, "profile_export.parquet"}[i]), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if all[i], err = (&results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}).load(); err != nil {
+		if all[i], err = (&results{runs: []*result{{files: finished.Open(dir, "")}}}).load(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestBrokenRecords(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, recordsFile), []byte("{}\n{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&results{runs: []*result{{dir: dir, names: export.NamesFor("")}}}).load()
+	_, err := (&results{runs: []*result{{files: finished.Open(dir, "")}}}).load()
 	if err == nil || !strings.HasSuffix(err.Error(), "line 2: unexpected end of JSON input") {
 		t.Errorf("error %v", err)
 	}
@@ -244,8 +244,8 @@ func TestSeveralRuns(t *testing.T) {
 // A run counts for what the load generator did not distort in it.
 func TestDistortedNumbers(t *testing.T) {
 	r := &result{}
-	r.client.Verdict = verdict.OK
-	r.client.Reasons = []verdict.Reason{
+	r.Client.Verdict = verdict.OK
+	r.Client.Reasons = []verdict.Reason{
 		{Level: verdict.Invalid, Concerns: []string{"inter_chunk_latency"}}, {Level: verdict.Suspect, Concerns: []string{"time_to_first_token"}},
 	}
 	if r.distorted("request_latency", tokens, "time_to_first_token") || !r.distorted(tokens, "inter_chunk_latency") {
@@ -254,7 +254,7 @@ func TestDistortedNumbers(t *testing.T) {
 	if got := r.warning(); got != "INVALID: inter_chunk_latency" {
 		t.Errorf("warning %q", got)
 	}
-	sound := &result{metrics: map[string]metric{}}
+	sound := &result{}
 	d := &results{runs: []*result{r, sound}}
 	if c := d.cells("inter_chunk_latency")[0]; len(c.runs) != 1 || c.invalid {
 		t.Errorf("%d runs of the distorted number, invalid %v", len(c.runs), c.invalid)
@@ -265,7 +265,7 @@ func TestDistortedNumbers(t *testing.T) {
 }
 
 func TestFrontier(t *testing.T) {
-	all := plotter.XYs{{X: 3, Y: 5}, {X: 1, Y: 2}, {X: 2, Y: 1}, {X: 2, Y: 4}, {X: 4, Y: 4}}
+	all := []point{{X: 3, Y: 5}, {X: 1, Y: 2}, {X: 2, Y: 1}, {X: 2, Y: 4}, {X: 4, Y: 4}}
 	if got := fmt.Sprint(frontier(all, true)); got != "[{1 2} {2 4} {3 5}]" {
 		t.Errorf("less is better: %s", got)
 	}
@@ -303,8 +303,8 @@ func TestErrors(t *testing.T) {
 
 func TestTicks(t *testing.T) {
 	labels := func(low, high float64) (all []string) {
-		for _, tick := range (roundTicks{10}).Ticks(low, high) {
-			all = append(all, tick.Label)
+		for _, tick := range roundTicks(low, high, 10) {
+			all = append(all, tick.label)
 		}
 		return all
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 // severalRuns returns the plots that compare runs.
@@ -119,23 +117,23 @@ func pareto(title string, x axis) func(*results) (*figure, error) {
 
 // point adds a point with its range and its label.
 func (s *series) point(x float64, y span, label string) {
-	s.points = append(s.points, plotter.XY{X: x, Y: y.mean})
+	s.points = append(s.points, point{X: x, Y: y.mean})
 	s.low, s.high = append(s.low, y.low), append(s.high, y.high)
 	s.labels = append(s.labels, label)
 }
 
 // frontier returns the points that no other point is better than in both, in the order
 // of x.
-func frontier(all plotter.XYs, less bool) plotter.XYs {
+func frontier(all []point, less bool) []point {
 	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, func(a, b plotter.XY) int {
+	slices.SortFunc(sorted, func(a, b point) int {
 		order := cmp.Compare(a.X, b.X)
 		if !less {
 			order = -order
 		}
 		return cmp.Or(order, cmp.Compare(b.Y, a.Y))
 	})
-	var front plotter.XYs
+	var front []point
 	for _, p := range sorted {
 		if len(front) == 0 || p.Y > front[len(front)-1].Y {
 			front = append(front, p)

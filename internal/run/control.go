@@ -4,16 +4,14 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config"
 )
 
-// Submission is a request to queue one run.
+// Submission is what a request to queue one run says besides its document.
 type Submission struct {
-	Document   *config.Document // loaded and without problems; owned by the engine from now on
-	Warnings   []bench.Warning  // found while loading; kept with the run
-	Via        string           // "api" or "cli"
-	By         string           // name of the token of the caller; empty = none
-	CLICommand string           // redacted; empty for runs submitted over the API
+	Warnings   []bench.Warning // found while loading; kept with the run
+	Via        string          // "api" or "cli"
+	By         string          // name of the token of the caller; empty = none
+	CLICommand string          // redacted; empty for runs submitted over the API
 	// Idempotency is kept with the run; nil = the request has no key.
 	Idempotency *Idempotency
 	Cell        *Cell // the place of the run in a study, which the queue always takes; nil = it stands alone

@@ -42,3 +42,13 @@ type Event struct {
 type Publisher interface {
 	Publish(Event)
 }
+
+// Publishers publish each event to all of them, in their order.
+type Publishers []Publisher
+
+// Publish implements [Publisher].
+func (p Publishers) Publish(ev Event) {
+	for _, to := range p {
+		to.Publish(ev)
+	}
+}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/slo"
+	"aiperfd/internal/engine/config/vary"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
-	"aiperfd/internal/study/cell"
 )
 
 // Run is the public description of one run: identity, state, and the redacted
@@ -135,7 +135,7 @@ func (r *Run) ParentID() string {
 // Cell is the place of a run in a study.
 type Cell struct {
 	ParentID  string         `json:"parent_id"`
-	Variation cell.Variation `json:"variation"`
+	Variation vary.Variation `json:"variation"`
 	Trial     int            `json:"trial"`  // from 0
 	Label     string         `json:"label"`  // of the trial: run_0001
 	Folder    string         `json:"folder"` // below that of the study, with slashes
@@ -205,6 +205,26 @@ func (s *Study) MissedObjective() bool {
 	return slices.ContainsFunc(s.Objectives, func(o StudyObjective) bool { return o.Missed > 0 })
 }
 
+// ObjectivesVerdict returns whether all objectives are met, in a study by all runs that count;
+// nil if there are none, or one was not judged.
+func (r *Run) ObjectivesVerdict() *string {
+	judged, passed := false, false
+	if s := r.Study; s != nil && r.State.Terminal() {
+		unjudged := slices.ContainsFunc(s.Objectives, func(o StudyObjective) bool { return o.Runs == 0 })
+		passed = !s.MissedObjective()
+		judged = !passed || len(s.Objectives) > 0 && !unjudged
+	} else if r.Summary != nil {
+		passed, judged = metric.SLOsPassed(r.Summary.SLOs), len(r.Summary.SLOs) > 0
+	}
+	switch {
+	case !judged:
+		return nil
+	case passed:
+		return new("pass")
+	}
+	return new("fail")
+}
+
 // Credentials names the secrets of a run, without their values.
 type Credentials struct {
 	APIKey      bool     `json:"api_key"`
@@ -234,7 +254,7 @@ type Summary struct {
 	// Windows are the named windows of the only profiling phase; absent if there are more.
 	Windows []Window `json:"windows,omitempty"`
 	// SLOs are the outcomes of the objectives of the run as a whole.
-	SLOs []slo.Result `json:"slo_results,omitempty"`
+	SLOs []metric.SLOResult `json:"slo_results,omitempty"`
 	// ByURL has the numbers of each server, if there are several.
 	ByURL []URLSummary `json:"by_url,omitempty"`
 	// ByModel has the numbers of each model, LoRA adapters among them, if the document names

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +12,9 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	engineexport "aiperfd/internal/engine/export"
+	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
@@ -26,19 +27,18 @@ const repeats = "repeats"
 
 // performance is a study of this process.
 type performance struct {
-	opts    *Options
+	item    *queue.Item
+	service *Service
+	opts    *Options // of the service
 	doc     *config.Study
 	planner cell.Planner
-	files   engineexport.Names // of the cells
+	prefix  string // of the names of the files of the cells
 	// allRecords reports whether the record files of the cells have all requests.
 	allRecords bool
 	sampled    []string // metrics that are read from them
 	cancelled  chan struct{}
-	done       chan struct{} // closed when the study has ended, or the process stops
 
-	save    sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu      sync.Mutex
-	run     run.Run            // guarded by mu
 	child   string             // guarded by mu; id of the active cell
 	request *run.CancelRequest // guarded by mu; nil = not cancelled
 
@@ -65,8 +65,8 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *perform
 		prefix = *given
 	}
 	p := &performance{
-		opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}), done: make(chan struct{}),
-		files: engineexport.NamesFor(prefix), found: make(map[position]*run.Run), skipped: make(map[int]string),
+		service: s, opts: &s.opts, doc: doc.Study(), cancelled: make(chan struct{}),
+		prefix: prefix, found: make(map[position]*run.Run), skipped: make(map[int]string),
 		allRecords: doc.Benchmark.Artifacts.KeepRecords == string(engineexport.KeepAll),
 	}
 	p.doc.Seed = parent.Seed
@@ -76,53 +76,35 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *perform
 	}
 	p.sampled = sampledTags(more)
 	kind := repeats
-	p.planner = p.doc.Planner()
+	p.planner = search.PlannerOf(p.doc)
 	if p.doc.Sweep != nil {
 		kind = p.doc.Sweep.Type
 	}
 	if parent.Study == nil {
 		parent.Study = &run.Study{Type: kind, Total: p.planner.Budget() * p.doc.MultiRun.NumRuns}
 	}
-	p.run = *parent
+	p.item = queue.NewItem(s.queue.Backing(), parent, queue.Hooks{})
 	return p
 }
 
-// view returns a copy of the study.
-func (p *performance) view() *run.Run {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, progress := p.run, *p.run.Study
-	r.Study = &progress
-	return &r
-}
+var _ queue.Task = (*performance)(nil)
 
-// change applies a change to the study, stores it and publishes it, even if ctx has ended.
-func (p *performance) change(ctx context.Context, apply func(*run.Run)) {
-	p.save.Lock()
-	defer p.save.Unlock()
-	p.mu.Lock()
-	apply(&p.run)
-	p.run.Revision++
-	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	if err := p.opts.Store.Put(ctx, p.view()); err != nil {
-		p.opts.Log.Error().Err(err).Str("run", p.run.ID).Msg("store study")
+// Item implements [queue.Task].
+func (p *performance) Item() *queue.Item { return p.item }
+
+// stopped reports whether the study was cancelled.
+func (p *performance) stopped() bool {
+	select {
+	case <-p.cancelled:
+		return true
+	default:
+		return false
 	}
-	p.emit(run.EventStateChanged)
 }
 
-// emit publishes an event of the study.
-func (p *performance) emit(what run.EventType) {
-	if p.opts.Publisher == nil {
-		return
-	}
-	r := p.view()
-	p.opts.Publisher.Publish(run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, State: r.State})
-}
-
-// cancel stops the study; first reports whether it had not been cancelled before.
-func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bool) {
+// Cancel implements [queue.Task]; first reports whether the study had not been cancelled
+// before.
+func (p *performance) Cancel(ctx context.Context, c run.CancelRequest) (first bool) {
 	p.mu.Lock()
 	first = p.request == nil
 	if !first {
@@ -133,12 +115,7 @@ func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bo
 	p.mu.Unlock()
 	if first {
 		close(p.cancelled)
-		p.change(ctx, func(r *run.Run) {
-			r.Cancelled = &c
-			if r.State.Active() {
-				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
-			}
-		})
+		p.item.Stop(ctx, &c, true)
 	}
 	if child != "" {
 		ofCell := c
@@ -150,9 +127,34 @@ func (p *performance) cancel(ctx context.Context, c run.CancelRequest) (first bo
 	return first
 }
 
-// perform performs all cells and writes the results.
-func (p *performance) perform(ctx context.Context) {
-	p.change(ctx, func(r *run.Run) {
+// Dismiss implements [queue.Task].
+func (p *performance) Dismiss(r *run.Run, c run.CancelRequest) {
+	r.Cancelled = &c
+	dismiss(r)
+}
+
+// dismiss makes a study terminal that was cancelled before it began.
+func dismiss(r *run.Run) {
+	r.State, r.StateReason, r.EndedAt = bench.StateCancelled, "cancelled while queued", new(time.Now().UTC())
+}
+
+// Recover implements [queue.Task]: it ends a study that an earlier process had cancelled. It
+// writes the results of the cells that have ended, and begins none.
+func (p *performance) Recover(ctx context.Context) (ended bool) {
+	if p.item.View().StartedAt != nil {
+		p.Execute(ctx)
+		return true
+	}
+	p.item.Change(ctx, dismiss)
+	p.item.Publish(run.EventComplete)
+	return true
+}
+
+// Execute implements [queue.Task]: it performs all cells and writes the results. When ctx
+// ends first, the next process goes on.
+func (p *performance) Execute(ctx context.Context) {
+	defer p.service.last.Store(p)
+	p.item.Change(ctx, func(r *run.Run) {
 		if r.StartedAt == nil {
 			r.StartedAt = new(time.Now().UTC())
 		}
@@ -160,13 +162,17 @@ func (p *performance) perform(ctx context.Context) {
 			r.State = bench.StateRunning
 		}
 	})
-	ended := p.watchDeadline(ctx)
+	// The deadline counts from the start of the study, even if that was in an earlier process.
+	begun := p.item.View()
+	left := time.Until(begun.StartedAt.Add(begun.Deadline))
+	ended := p.item.WatchDeadline(left, func(c run.CancelRequest) { p.Cancel(ctx, c) })
+	defer ended()
 	err := p.cells(ctx)
 	ended()
 	if !p.stopped() && ctx.Err() != nil {
 		return // the next process goes on
 	}
-	p.change(ctx, func(r *run.Run) {
+	p.item.Change(ctx, func(r *run.Run) {
 		r.State, r.Study.Current, r.Study.Objectives = bench.StateExporting, "", p.objectives
 		if err == nil { // a search performs fewer probes than it may
 			r.Study.Total = r.Study.Done
@@ -179,12 +185,12 @@ func (p *performance) perform(ctx context.Context) {
 		fault = &run.Error{Code: run.Internal, Message: err.Error()}
 	}
 	p.results = p.report()
-	if err := export.Write(p.opts.Store.Dir(p.run.ID), p.results); err != nil && fault == nil {
+	if err := export.Write(p.opts.Store.Dir(p.item.ID()), p.results); err != nil && fault == nil {
 		fault = &run.Error{Code: run.ExportFailed, Message: fmt.Sprintf("write results: %v", err)}
 	}
 	for _, doubt := range p.results.Doubts {
-		p.opts.Log.Warn().Str("run", p.run.ID).Msg(doubt)
-		p.change(ctx, func(r *run.Run) {
+		p.opts.Log.Warn().Str("run", p.item.ID()).Msg(doubt)
+		p.item.Change(ctx, func(r *run.Run) {
 			r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: doubt})
 		})
 	}
@@ -202,14 +208,16 @@ func (p *performance) end(ctx context.Context, fault *run.Error) {
 	p.mu.Unlock()
 	switch {
 	case request != nil && request.Deadline:
-		fault := &run.Error{Code: run.DeadlinePassed, Message: fmt.Sprintf("the study had not ended %v after its start (metadata.deadline)", p.view().Deadline)}
+		text := fmt.Sprintf("the study had not ended %v after its start (metadata.deadline)", p.item.View().Deadline)
+		fault := &run.Error{Code: run.DeadlinePassed, Message: text}
 		p.finish(ctx, bench.StateFailed, fault.Message, fault)
 	case request != nil:
 		p.finish(ctx, bench.StateCancelled, cmp.Or(request.Reason, "cancelled"), nil)
 	case fault != nil:
 		p.finish(ctx, bench.StateFailed, fault.Message, fault)
 	case good < least:
-		fault := &run.Error{Code: run.NoSuccess, Message: fmt.Sprintf("%d of %d runs succeeded", good, p.run.Study.Done)}
+		text := fmt.Sprintf("%d of %d runs succeeded", good, p.item.View().Study.Done)
+		fault := &run.Error{Code: run.NoSuccess, Message: text}
 		p.finish(ctx, bench.StateFailed, fault.Message, fault)
 	default:
 		p.finish(ctx, bench.StateCompleted, "", nil)
@@ -218,10 +226,10 @@ func (p *performance) end(ctx context.Context, fault *run.Error) {
 
 // finish makes the study terminal and announces it.
 func (p *performance) finish(ctx context.Context, state bench.State, reason string, fault *run.Error) {
-	p.change(ctx, func(r *run.Run) {
+	p.item.Change(ctx, func(r *run.Run) {
 		r.State, r.StateReason, r.Error, r.EndedAt = state, reason, fault, new(time.Now().UTC())
 	})
-	p.emit(run.EventComplete)
+	p.item.Publish(run.EventComplete)
 }
 
 // faultError is an error that ends a study as failed.
@@ -258,8 +266,8 @@ func (p *performance) cells(ctx context.Context) error {
 				return err
 			}
 		}
-		if p.doc.Search != nil {
-			if err := export.WriteHistory(p.opts.Store.Dir(p.run.ID), p.doc, p.outcomes); err != nil {
+		if p.doc.Adaptive() {
+			if err := export.WriteHistory(p.opts.Store.Dir(p.item.ID()), p.doc, p.outcomes); err != nil {
 				return err
 			}
 		}
@@ -314,7 +322,7 @@ func (p *performance) skips(ctx context.Context, at int) bool {
 
 // skip takes cells out of the plan.
 func (p *performance) skip(ctx context.Context, n int) {
-	p.change(ctx, func(r *run.Run) { r.Study.Total -= n })
+	p.item.Change(ctx, func(r *run.Run) { r.Study.Total -= n })
 }
 
 // cell performs one trial of a variation, unless an earlier process has.
@@ -351,11 +359,11 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	for i := range p.outcomes {
 		done += len(p.outcomes[i].Trials)
 	}
-	p.change(ctx, func(r *run.Run) { r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, "" })
+	p.item.Change(ctx, func(r *run.Run) { r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, "" })
 	if p.opts.Observer != nil {
-		p.opts.Observer.Ended(p.view(), child, &result)
+		p.opts.Observer.Ended(p.item.View(), child, &result)
 	}
-	if p.doc.Search != nil && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
+	if p.doc.Adaptive() && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
 		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
 	}
 	return p.tolerated(v, &result)
@@ -379,7 +387,7 @@ func (p *performance) stoppedWith(child *run.Run) bool {
 }
 
 // tolerated returns the error that ends the study if too many cells have failed.
-func (p *performance) tolerated(v *cell.Variation, t *cell.Trial) error {
+func (p *performance) tolerated(v *vary.Variation, t *cell.Trial) error {
 	s := p.doc.Sweep
 	if t.Failure == "" || s == nil {
 		return nil
@@ -415,80 +423,4 @@ func (p *performance) pause(ctx context.Context, seconds float64) error {
 	default:
 		return nil
 	}
-}
-
-// submit queues one trial of a variation and waits for its end. queued is the cell if an
-// earlier process has queued it.
-func (p *performance) submit(ctx context.Context, v *cell.Variation, trial int, queued *run.Run) (*run.Run, error) {
-	child := queued
-	if child == nil {
-		var err error
-		if child, err = p.queue(ctx, v, trial); err != nil || child.ID == "" {
-			return child, err
-		}
-	}
-	p.mu.Lock()
-	p.child = child.ID
-	request := p.request
-	p.mu.Unlock()
-	p.change(ctx, func(r *run.Run) { r.Study.Current = v.Label })
-	if p.opts.Observer != nil {
-		p.opts.Observer.Started(p.view(), child)
-	}
-	if request != nil { // since the pause ended
-		if _, _, err := p.opts.Runner.Cancel(ctx, child.ID, *request); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
-			return nil, err
-		}
-	}
-	ended, err := p.opts.Runner.Wait(ctx, child.ID)
-	p.mu.Lock()
-	p.child = ""
-	p.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil, errStop // the runner ends its active runs when the process stops
-	}
-	if err != nil {
-		return nil, fmt.Errorf("wait for cell %s: %w", child.ID, err)
-	}
-	return ended, nil
-}
-
-// queue submits one trial of a variation. A document that is not valid is a failed cell
-// without an id.
-func (p *performance) queue(ctx context.Context, v *cell.Variation, trial int) (*run.Run, error) {
-	place := &run.Cell{ParentID: p.run.ID, Variation: *v, Trial: trial, Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial)}
-	doc, warnings, err := p.doc.Cell(v, trial)
-	if err != nil {
-		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
-	}
-	doc.Metadata.Priority = p.view().Priority
-	sub := run.Submission{Document: doc, Via: p.run.Via, By: p.run.SubmittedBy, CLICommand: p.run.CLICommand, Cell: place}
-	for _, w := range warnings {
-		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
-	}
-	child, err := p.opts.Runner.Submit(ctx, sub)
-	switch {
-	case errors.Is(err, run.ErrStopping), err != nil && ctx.Err() != nil:
-		return nil, errStop
-	case err != nil:
-		return nil, fmt.Errorf("submit cell %s: %w", v.Label, err)
-	}
-	return child, nil
-}
-
-// folder returns AIPerf's folder of a cell.
-func (p *performance) folder(v *cell.Variation, trial int) string {
-	s, n := p.doc.Sweep, p.doc.MultiRun.NumRuns
-	runs, number := "profile_runs", fmt.Sprintf("_%04d", trial+1)
-	switch {
-	case s == nil:
-		return path.Join(runs, "run"+number)
-	case s.Type == sweep.Adaptive:
-		return path.Join(v.Folder, runs, "run"+number)
-	case n == 1:
-		return v.Folder
-	case s.IterationOrder == sweep.Repeated:
-		return path.Join(runs, "trial"+number, v.Folder)
-	}
-	return path.Join(v.Folder, runs, "trial"+number)
 }

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/regular"
+	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	studyexport "aiperfd/internal/study/export"
@@ -71,27 +72,9 @@ func Stored(dir string) (json.RawMessage, error) {
 	return in.Document, nil
 }
 
-// recover goes on with the studies of an earlier process.
-func (s *Service) recover(ctx context.Context) error {
-	states := []bench.State{bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting}
-	page, err := s.List(ctx, run.Query{Kind: run.KindSweep, States: states, Sort: run.SortCreated, Limit: 500})
-	if err != nil {
-		return fmt.Errorf("list studies: %w", err)
-	}
-	for i := range page.Runs {
-		parent, err := s.Runner.Get(ctx, page.Runs[i].ID)
-		if err != nil {
-			return fmt.Errorf("read study: %w", err)
-		}
-		if err := s.resume(ctx, parent); err != nil {
-			return fmt.Errorf("resume study %s: %w", parent.ID, err)
-		}
-	}
-	return nil
-}
-
-// resume goes on with one study, or makes it failed if its document cannot be had.
-func (s *Service) resume(ctx context.Context, parent *run.Run) error {
+// reopen goes on with a study of an earlier process, or makes it failed if its document cannot
+// be had.
+func (s *Service) reopen(ctx context.Context, parent *run.Run) (*performance, queue.Fate, error) {
 	p, err := s.reread(parent)
 	if err != nil {
 		fault := &run.Error{Code: run.Internal, Message: err.Error()}
@@ -105,18 +88,18 @@ func (s *Service) resume(ctx context.Context, parent *run.Run) error {
 		parent.Error, parent.State, parent.StateReason = fault, bench.StateFailed, fault.Message
 		parent.EndedAt = new(time.Now().UTC())
 		parent.Revision++
-		return s.opts.Store.Put(ctx, parent)
+		return nil, queue.Gone, s.opts.Store.Put(ctx, parent)
 	}
 	if err := p.recall(ctx); err != nil {
-		return err
+		return nil, queue.Gone, fmt.Errorf("resume study %s: %w", parent.ID, err)
 	}
 	line := s.opts.Log.Info().Str("run", parent.ID).Int("runs_complete", len(p.found)).Int("runs_total", parent.Study.Total)
+	fate := queue.Queued
 	if p.stopped() {
-		line = line.Bool("cancelled", true)
+		line, fate = line.Bool("cancelled", true), queue.Settled
 	}
 	line.Msg("resuming sweep")
-	s.start(p) //nolint:contextcheck // it lives as long as the service
-	return nil
+	return p, fate, nil
 }
 
 // errNoPlan reports that the document was removed, or never written: earlier versions wrote
@@ -145,8 +128,8 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 	kind := parent.Study.Type
 	parent.Study = nil
 	p := s.newPerformance(parent, doc)
-	if p.run.Study.Type != kind {
-		return nil, fmt.Errorf("the stored document is a study of type %s, not %s", p.run.Study.Type, kind)
+	if parent.Study.Type != kind {
+		return nil, fmt.Errorf("the stored document is a study of type %s, not %s", parent.Study.Type, kind)
 	}
 	if p.request = parent.Cancelled; p.request != nil {
 		close(p.cancelled)
@@ -158,7 +141,7 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 // has begun and not ended are removed, without waiting for their results; they are
 // performed again. Those of a cancelled study stay; they are no part of its results.
 func (p *performance) recall(ctx context.Context) error {
-	cells, err := cellsOf(ctx, p.opts.Runner, p.run.ID)
+	cells, err := cellsOf(ctx, p.opts.Runner, p.item.ID())
 	if err != nil {
 		return err
 	}
@@ -182,7 +165,7 @@ func (p *performance) recall(ctx context.Context) error {
 
 // report returns the results of the study so far.
 func (p *performance) report() *studyexport.Report {
-	r := p.view()
+	r := p.item.View()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := &studyexport.Report{Run: r, Study: p.doc, Cancelled: p.request != nil}

@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -12,23 +11,15 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
-	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
 )
-
-// pooledTags are the metrics whose values are read from the records of the runs.
-func pooledTags() []string {
-	return []string{
-		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency",
-		"output_token_throughput_per_user",
-	}
-}
 
 // trial returns what a cell of a study measured.
 func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error) {
@@ -52,7 +43,7 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		if !p.allRecords {
 			return nil // a part of the requests is not representative
 		}
-		return readSamples(dir, p.files, p.sampled)
+		return readSamples(results.Open(dir, p.prefix), p.sampled)
 	})
 	t.Samples = func(tag string) ([]float64, bool) {
 		values, ok := kept()[tag]
@@ -66,7 +57,7 @@ const mostNamed = 8
 
 // judge adds to the objectives of the study what a run says of them.
 func (p *performance) judge(r *run.Run, t *cell.Trial) {
-	if r.Summary == nil || t.Failure != "" || p.doc.Search != nil {
+	if r.Summary == nil || t.Failure != "" || p.doc.Adaptive() {
 		return // the probes of a search are there to find the limit
 	}
 	comparisons := map[string]string{"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -113,10 +104,10 @@ func (p *performance) writeConfig(r *run.Run) error {
 }
 
 // metricsOf returns results as plain numbers; infinities are left out.
-func metricsOf(results metric.Results) []cell.Metric {
+func metricsOf(list metric.Results) []cell.Metric {
 	var out []cell.Metric
-	for i := range results {
-		m := &results[i]
+	for i := range list {
+		m := &list[i]
 		one := cell.Metric{Tag: m.Def.Tag, Unit: m.Def.Unit, Stats: map[string]float64{}}
 		if m.Count > 0 {
 			one.Stats["count"] = float64(m.Count)
@@ -154,41 +145,27 @@ func doubt(metrics []cell.Metric, reasons []verdict.Reason) {
 	}
 }
 
-// readSamples reads the values of metrics from the record file of a run, in either format:
-// those of the requests of profiling phases that succeeded. What cannot be read is left out.
-func readSamples(dir string, names export.Names, tags []string) map[string][]float64 {
+// readSamples reads the values of metrics from the record file of a run: those of the requests of
+// profiling phases that succeeded. What cannot be read is left out: without a record file there are
+// no samples, and a damaged one has those beside the damage.
+func readSamples(files *results.Results, tags []string) map[string][]float64 {
 	out := make(map[string][]float64)
-	// Without a record file there are no samples, and a damaged one has those up to the damage.
-	_, _ = columns.EachLine(dir, names, func(line []byte) error {
-		var record struct {
-			Metadata struct {
-				Kind      string `json:"phase_kind"`
-				Cancelled bool   `json:"was_cancelled"`
-			} `json:"metadata"`
-			Metrics map[string]struct{ Value json.RawMessage }
-			Error   json.RawMessage `json:"error"`
-		}
-		if json.Unmarshal(line, &record) != nil {
-			return nil // torn by a crash
-		}
-		failed := len(record.Error) > 0 && string(record.Error) != "null"
-		if record.Metadata.Kind != string(bench.Profiling) || record.Metadata.Cancelled || failed {
-			return nil
+	for record, err := range files.Records() {
+		if err != nil || record.Metadata.Kind != bench.Profiling || !record.Succeeded() {
+			continue
 		}
 		for _, tag := range tags {
-			var v float64
-			if m, ok := record.Metrics[tag]; ok && json.Unmarshal(m.Value, &v) == nil {
+			if v, ok := record.Value(tag); ok {
 				out[tag] = append(out[tag], v)
 			}
 		}
-		return nil
-	})
+	}
 	return out
 }
 
-// sampledTags returns the metrics to read, with one more.
+// sampledTags returns the metrics whose values are read from the records of the runs, with one more.
 func sampledTags(more string) []string {
-	tags := pooledTags()
+	tags := catalogue.Headlines(catalogue.Pooled)
 	if more != "" && !slices.Contains(tags, more) {
 		tags = append(tags, more)
 	}

@@ -16,14 +16,16 @@ import (
 	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/results"
 )
 
 // The values of requests are read from lines and from Parquet, under any prefix; a torn line
 // is left out.
 func TestReadSamples(t *testing.T) {
 	options := export.RecordOptions{
-		Clock: bench.ClockAt(time.Unix(1e9, 0)), Secrets: redact.NewSet(), Metrics: metric.Options{Caps: bench.Caps{ProducesTokens: true}},
+		Clock: bench.ClockAt(time.Unix(1e9, 0)), Secrets: redact.NewSet(), Metrics: measure.Options{Caps: bench.Caps{ProducesTokens: true}},
 		Phases: []export.PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
 	}
 	var lines, table bytes.Buffer
@@ -55,12 +57,12 @@ func TestReadSamples(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got := readSamples(dir, names, []string{"request_latency", "time_to_first_token"})
+			got := readSamples(results.Open(dir, prefix), []string{"request_latency", "time_to_first_token"})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		if got := readSamples(t.TempDir(), names, []string{"request_latency"}); len(got) != 0 {
+		if got := readSamples(results.Open(t.TempDir(), prefix), []string{"request_latency"}); len(got) != 0 {
 			t.Errorf("without records: %v", got)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/export"
@@ -26,9 +27,9 @@ import (
 // package run, wrapped or not.
 type Runner interface {
 	// Describe returns the run that a submission would make, with an id; it is not stored.
-	Describe(s run.Submission) (*run.Run, error)
+	Describe(doc *config.Document, s run.Submission) (*run.Run, error)
 	// Submit queues a run. The run is durable when the method returns.
-	Submit(ctx context.Context, s run.Submission) (*run.Run, error)
+	Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error)
 	// Wait returns when a run is terminal and durable.
 	Wait(ctx context.Context, id string) (*run.Run, error)
 	// Cancel stops a run. changed is false if the request had no effect.
@@ -73,24 +74,14 @@ type Options struct {
 	MaxQueued  int // 0 = 100
 }
 
-// storeTimeout bounds a change of a study in the store.
-const storeTimeout = 10 * time.Second
-
 // Service accepts studies and runs, and performs the studies by priority and in the order
 // in which they were submitted. Its methods are safe for concurrent use.
 type Service struct {
 	Runner // runs that are no studies
 	opts   Options
-	turns  *turns        // of the studies that are queued
-	edits  sync.Mutex    // orders updates of studies and their removal; held during both on purpose
-	ready  chan struct{} // closed when the studies of an earlier process are recovered
-
-	mu      sync.Mutex
-	studies map[string]*performance // guarded by mu; not terminal
-	storing int                     // guarded by mu; submissions that become studies once they are stored
-	ctx     context.Context         //nolint:containedctx // of Run: studies outlive the requests that submit them; guarded by mu
-	last    *performance            // guarded by mu; that ended last
-	all     sync.WaitGroup          // of performances; Add under mu
+	queue  *queue.Queue[*performance]
+	edits  sync.Mutex                  // orders updates of studies and their removal; held during both on purpose
+	last   atomic.Pointer[performance] // the study that ended last
 }
 
 // New returns a service. It performs nothing until [Service.Run].
@@ -99,154 +90,89 @@ func New(o Options) (*Service, error) {
 		return nil, errors.New("make study service: Runner, Store or Load is missing")
 	}
 	o.MaxStudies, o.MaxQueued = cmp.Or(o.MaxStudies, 1), cmp.Or(o.MaxQueued, 100)
-	return &Service{
-		Runner: o.Runner, opts: o, turns: newTurns(o.MaxStudies), ready: make(chan struct{}),
-		studies: make(map[string]*performance),
-	}, nil
+	if o.Publisher == nil {
+		o.Publisher = run.Publishers{}
+	}
+	s := &Service{Runner: o.Runner, opts: o}
+	s.queue = queue.New(queue.Options[*performance]{
+		Backing: queue.Backing{Store: o.Store, Publisher: o.Publisher, Fault: func(id string, err error) {
+			o.Log.Error().Err(err).Str("run", id).Msg("store study")
+		}},
+		Kind: run.KindSweep, Max: o.MaxStudies, MaxQueued: o.MaxQueued, Reopen: s.reopen,
+		Paused: func(context.Context) (bool, error) { return s.Queue().Paused, nil },
+	})
+	return s, nil
 }
 
 // Run performs studies until ctx ends, those of an earlier process first. Studies that are
 // not complete then go on in the next process. The runner must have recovered its runs.
 func (s *Service) Run(ctx context.Context) error {
-	defer s.all.Wait()
-	s.mu.Lock()
-	s.ctx = ctx
-	s.mu.Unlock()
-	if err := s.recover(ctx); err != nil && ctx.Err() == nil {
+	err := s.queue.Recover(ctx)
+	if ctx.Err() != nil {
+		return nil // the next process begins again
+	}
+	if err != nil {
 		return err
 	}
-	s.turns.hold(s.Queue().Paused)
-	close(s.ready)
-	<-ctx.Done()
-	return nil
+	return s.queue.Run(ctx, nil)
 }
 
 // Submit queues a run, or a study if the document asks for several runs. It is durable when
 // Submit returns.
-func (s *Service) Submit(ctx context.Context, sub run.Submission) (*run.Run, error) {
-	if sub.Document.Study() == nil {
-		return s.Runner.Submit(ctx, sub)
+func (s *Service) Submit(ctx context.Context, doc *config.Document, sub run.Submission) (*run.Run, error) {
+	if doc.Study() == nil {
+		return s.Runner.Submit(ctx, doc, sub)
 	}
-	parent, err := s.Describe(sub)
+	parent, err := s.Describe(doc, sub)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	p := s.newPerformance(parent, sub.Document)
-	if err := s.reserve(); err != nil {
+	if err := s.queue.Opened(ctx); err != nil {
 		return nil, err
 	}
-	defer s.release()
-	// The document comes first, so that every study that another process finds can go on.
+	p := s.newPerformance(parent, doc)
 	dir := s.opts.Store.Dir(parent.ID)
-	err = storePlan(dir, p.doc)
-	if err == nil {
-		err = s.opts.Store.Put(ctx, parent)
-	}
-	if err != nil {
-		dropPlan(dir)
-		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
-	}
-	s.start(p) //nolint:contextcheck // it lives as long as the service
-	return p.view(), nil
-}
-
-// reserve takes a place in the queue for a submission that is being stored.
-func (s *Service) reserve() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.ctx.Err() != nil:
-		return run.ErrStopping
-	case len(s.studies)+s.storing >= s.opts.MaxQueued:
-		return run.ErrQueueFull
-	}
-	s.storing++
-	return nil
-}
-
-// release gives the place back, to the study or to others.
-func (s *Service) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storing--
-}
-
-// start performs a study when it is its turn.
-func (s *Service) start(p *performance) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.studies[p.run.ID] = p
-	recalled := p.stopped() // an earlier process has cancelled it
-	if !recalled {
-		s.turns.enter(p)
-	}
-	p.emit(run.EventQueued)
-	ctx := s.ctx
-	s.all.Go(func() {
-		defer func() {
-			s.mu.Lock()
-			delete(s.studies, p.run.ID)
-			s.last = p
-			s.mu.Unlock()
-			close(p.done)
-		}()
-		switch {
-		case !recalled && s.turns.take(ctx, p):
-			defer s.turns.release()
-			p.perform(ctx)
-		case p.stopped() && p.view().StartedAt != nil:
-			p.perform(ctx) // writes the results of the cells that have ended, and begins none
-		case p.stopped():
-			p.finish(ctx, bench.StateCancelled, "cancelled while queued", nil)
+	err = s.queue.Submit(ctx, p, false, func() error {
+		// The document comes first, so that every study that another process finds can go on.
+		err := storePlan(dir, p.doc)
+		if err == nil {
+			err = s.opts.Store.Put(ctx, p.item.View())
 		}
+		if err != nil {
+			dropPlan(dir)
+		}
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return p.item.View(), nil
 }
 
 // Report returns the results of the study that ended last; nil for other ids.
 func (s *Service) Report(id string) *export.Report {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil || s.last.run.ID != id {
+	p := s.last.Load()
+	if p == nil || p.item.ID() != id {
 		return nil
 	}
-	return s.last.results
-}
-
-// find returns a study that is not terminal, or nil.
-func (s *Service) find(id string) *performance {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.studies[id]
+	return p.results
 }
 
 // Wait returns when a run or a study is terminal and durable, or when ctx ends.
 func (s *Service) Wait(ctx context.Context, id string) (*run.Run, error) {
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := s.queue.Opened(ctx); err != nil {
+		return nil, err
 	}
-	p := s.find(id)
-	if p == nil {
-		return s.Runner.Wait(ctx, id)
+	if _, ok := s.queue.Find(id); ok {
+		return s.queue.Wait(ctx, id)
 	}
-	select {
-	case <-p.done:
-		return s.Get(ctx, id)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return s.Runner.Wait(ctx, id)
 }
 
 // Get returns a run or a study with its configuration.
 func (s *Service) Get(ctx context.Context, id string) (*run.Run, error) {
-	if p := s.find(id); p != nil {
-		return p.view(), nil
+	if p, ok := s.queue.Find(id); ok {
+		return p.item.View(), nil
 	}
 	return s.Runner.Get(ctx, id)
 }
@@ -254,9 +180,8 @@ func (s *Service) Get(ctx context.Context, id string) (*run.Run, error) {
 // Cancel stops a run or a study. That of a study stops its active cell and drops the cells
 // that follow; the results of those that ended are written.
 func (s *Service) Cancel(ctx context.Context, id string, c run.CancelRequest) (*run.Run, bool, error) {
-	if p := s.find(id); p != nil {
-		changed := p.cancel(ctx, c)
-		return p.view(), changed, nil
+	if r, changed, err := s.queue.Cancel(ctx, id, c); r != nil {
+		return r, changed, err
 	}
 	r, err := s.Get(ctx, id)
 	if err != nil || r.Study == nil {
@@ -272,37 +197,24 @@ func (s *Service) Cancel(ctx context.Context, id string, c run.CancelRequest) (*
 // change is called once, with a copy; its error ends the update. The change is durable when
 // Update returns.
 func (s *Service) Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := s.queue.Opened(ctx); err != nil {
+		return nil, err
 	}
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	p := s.find(id)
-	if p == nil {
-		return s.Runner.Update(ctx, id, change)
+	if _, ok := s.queue.Find(id); ok {
+		return s.queue.Update(ctx, id, change)
 	}
-	r, err := p.amend(ctx, change)
-	s.turns.change(func() {}) // the priority may be another one
-	return r, err
+	return s.Runner.Update(ctx, id, change)
 }
 
 // Pause makes the queue start no more runs and studies, or start them again. A study that
 // has begun performs no further runs meanwhile. It is durable when Pause returns.
 func (s *Service) Pause(ctx context.Context, paused bool) error {
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s.edits.Lock()
-	defer s.edits.Unlock()
-	if err := s.Runner.Pause(ctx, paused); err != nil {
+	if err := s.queue.Opened(ctx); err != nil {
 		return err
 	}
-	s.turns.hold(paused)
-	return nil
+	return s.queue.Pause(paused, func() error { return s.Runner.Pause(ctx, paused) })
 }
 
 // Delete removes a run or a study with its cells, and their files. What is pinned needs
@@ -313,38 +225,40 @@ func (s *Service) Delete(ctx context.Context, id string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if p := s.find(id); p != nil {
+	if _, busy := s.queue.Busy(id); busy {
 		if !force {
 			return run.ErrActive
 		}
-		p.cancel(ctx, run.CancelRequest{Force: true, Reason: "deleted"})
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-			return ctx.Err()
+		if _, _, err := s.queue.Cancel(ctx, id, run.CancelRequest{Force: true, Reason: "deleted"}); err != nil {
+			return err
+		}
+		if _, err := s.queue.Wait(ctx, id); err != nil {
+			return err
 		}
 	}
 	if r.Study != nil || !force { // else the run may be active until its end is stored
 		s.edits.Lock()
 		defer s.edits.Unlock()
 	}
-	switch {
-	case !force && s.pinned(ctx, id):
+	if !force && s.pinned(ctx, id) {
 		return run.ErrPinned
-	case r.Cell != nil && s.find(r.Cell.ParentID) != nil:
+	}
+	if _, busy := s.queue.Busy(r.ParentID()); busy {
 		return fmt.Errorf("%w: its study is active", run.ErrActive)
-	case r.Study != nil:
-		cells, err := cellsOf(ctx, s.Runner, id)
-		if err != nil {
-			return err
-		}
-		for i := range cells {
-			if err := s.Runner.Delete(ctx, cells[i].ID, force); err != nil && !errors.Is(err, run.ErrNotFound) {
-				return fmt.Errorf("delete cell %s: %w", cells[i].ID, err)
-			}
+	}
+	if r.Study == nil {
+		return s.Runner.Delete(ctx, id, force)
+	}
+	cells, err := cellsOf(ctx, s.Runner, id)
+	if err != nil {
+		return err
+	}
+	for i := range cells {
+		if err := s.Runner.Delete(ctx, cells[i].ID, force); err != nil && !errors.Is(err, run.ErrNotFound) {
+			return fmt.Errorf("delete cell %s: %w", cells[i].ID, err)
 		}
 	}
-	return s.Runner.Delete(ctx, id, force)
+	return s.queue.Delete(ctx, id, force)
 }
 
 // pinned reports whether a run or the study that it belongs to is pinned.

@@ -17,10 +17,10 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study/cell"
@@ -43,32 +43,32 @@ type runner struct {
 
 const length = 10 * time.Second
 
-func (r *runner) Describe(s run.Submission) (*run.Run, error) {
-	if _, err := plan.Compile(s.Document); err != nil {
+func (r *runner) Describe(doc *config.Document, s run.Submission) (*run.Run, error) {
+	if _, err := plan.Compile(doc); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.next++
-	m := &s.Document.Metadata
+	m := &doc.Metadata
 	terms := run.Terms{Priority: m.Priority, Deadline: m.Deadline.Duration()}
 	if !m.StartAfter.IsZero() {
 		terms.StartAfter = &m.StartAfter.Time
 	}
 	return &run.Run{
 		ID: fmt.Sprintf("%032x", r.next), State: bench.StateQueued, CreatedAt: time.Now(), Terms: terms,
-		Origin: run.Origin{Via: s.Via, SubmittedBy: s.By, Seed: *s.Document.RandomSeed}, Cell: s.Cell, Warnings: s.Warnings,
+		Origin: run.Origin{Via: s.Via, SubmittedBy: s.By, Seed: *doc.RandomSeed}, Cell: s.Cell, Warnings: s.Warnings,
 	}, nil
 }
 
-func (r *runner) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
-	q, err := r.Describe(s)
+func (r *runner) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
+	q, err := r.Describe(doc, s)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	line := fmt.Sprintf("%v %s %s seed %d", time.Since(r.began), q.Cell.Folder, q.Cell.Label, q.Seed)
-	for _, p := range s.Document.Benchmark.Phases {
+	for _, p := range doc.Benchmark.Phases {
 		line += fmt.Sprintf(" %s:%d", p.Name, *p.Concurrency)
 	}
 	if s.By != "ci" {
@@ -207,7 +207,7 @@ func submit(t *testing.T, s *Service, blocks string) *run.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := s.Submit(t.Context(), run.Submission{Document: doc, Via: "api", By: "ci"})
+	parent, err := s.Submit(t.Context(), doc, run.Submission{Via: "api", By: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestObjectives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRunner(t)
 				r.summary = func(q *run.Run) *run.Summary {
-					return &run.Summary{SLOs: []slo.Result{
+					return &run.Summary{SLOs: []metric.SLOResult{
 						{Objective: "p95(ttft) < 1ms", Metric: "time_to_first_token", Operator: "<", Met: !c.missed(q.Cell)},
 						{Objective: "request_throughput > 1", Metric: "request_throughput", Operator: ">", Met: true},
 					}}
@@ -382,7 +382,7 @@ func TestObjectives(t *testing.T) {
 func TestObjectiveDistorted(t *testing.T) {
 	p := &performance{doc: &config.Study{}}
 	for i, side := range []int{0, 1, -1} {
-		r := &run.Run{Cell: &run.Cell{Trial: i, Variation: cell.Variation{Label: "base"}}, Summary: &run.Summary{SLOs: []slo.Result{
+		r := &run.Run{Cell: &run.Cell{Trial: i, Variation: vary.Variation{Label: "base"}}, Summary: &run.Summary{SLOs: []metric.SLOResult{
 			{Objective: "p95(ttft) < 1ms", Metric: "time_to_first_token", Operator: "<"},
 		}}}
 		var d *cell.Doubt
@@ -522,7 +522,7 @@ func TestResumeFails(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.recover(t.Context()); err != nil {
+			if err := s.queue.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Run(ctx); err != nil {

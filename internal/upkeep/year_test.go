@@ -132,7 +132,7 @@ func (d *daemon) perform() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	r, err := d.engine.Submit(d.t.Context(), run.Submission{Document: doc, Via: "api"})
+	r, err := d.engine.Submit(d.t.Context(), doc, run.Submission{Via: "api"})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -14,10 +14,11 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/amend"
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/records"
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/runlog"
 )
 
@@ -26,7 +27,7 @@ import (
 func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
-		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
+		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, api.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
 		records.Body{}, wire.Errors{},
 		runlog.Line{},
@@ -105,11 +106,23 @@ func patchBody(s *openapi3.Schema) {
 	}
 	labels := s.Properties["labels"].Value
 	labels.AdditionalProperties = openapi3.AdditionalProperties{
-		Schema: inline(&openapi3.Schema{Type: types("string"), Nullable: true, MaxLength: new(uint64(value.MaxLabelValue))}),
+		Schema: inline(&openapi3.Schema{Type: types("string"), Nullable: true, MaxLength: new(uint64(schema.MaxLabelValue))}),
 	}
 	ttl := s.Properties["ttl"].Value
 	number := &openapi3.Schema{Type: types("number"), Min: new(0.0), Max: ttl.Max, Nullable: true, ExclusiveMin: openapi3.ExclusiveBound{Bool: new(true)}}
 	s.Properties["ttl"] = inline(&openapi3.Schema{Description: ttl.Description, AnyOf: openapi3.SchemaRefs{inline(number), ref(durationSchema)}})
+}
+
+// schemaName is the name of the schema of a Go type. A type that has moved keeps the name that
+// clients know, which its annotation @name says, too.
+func schemaName(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[metric.SLOResult]():
+		return "slo.Result"
+	case reflect.TypeFor[api.Validation]():
+		return "wire.Validation"
+	}
+	return t.String()
 }
 
 // refine tells a schema which members of its Go type can be null, and which are
@@ -122,7 +135,7 @@ func refine(doc *openapi3.T, t reflect.Type, seen map[reflect.Type]bool) error {
 		return nil
 	}
 	seen[t] = true
-	ref := doc.Components.Schemas[t.String()]
+	ref := doc.Components.Schemas[schemaName(t)]
 	if ref == nil {
 		return fmt.Errorf("type %s has no schema", t)
 	}
@@ -156,7 +169,7 @@ func refined(op *openapi3.Operation, seen map[reflect.Type]bool) error {
 			if isRef {
 				name, isRef = strings.CutPrefix(media.Schema.Ref, "#/components/schemas/")
 			}
-			known := slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(t reflect.Type) bool { return t.String() == name })
+			known := slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(t reflect.Type) bool { return schemaName(t) == name })
 			if isRef && !known {
 				return fmt.Errorf("%s answers with %s, which is not in the list of bodies", op.OperationID, name)
 			}

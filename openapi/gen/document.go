@@ -9,6 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -100,7 +101,7 @@ func (g *schemaWriter) object(f *reference.Field) *openapi3.Schema {
 			g.member(s, short.Name, g.short(member, &short))
 		}
 	}
-	if f.Has(reference.FormSwitch) {
+	if f.Has(schema.FormSwitch) {
 		g.member(s, "enabled", inline(&openapi3.Schema{
 			AnyOf:       openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution), ref(nothing)},
 			Description: "false is the same as no object.",
@@ -185,11 +186,11 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 	case reference.KindList:
 		element := g.element(f.Element)
 		list := &openapi3.Schema{Type: types("array"), Items: element, MinItems: uint64(f.MinLength), MaxItems: limit(f.MaxLength)}
-		if f.Has(reference.FormGroups) {
+		if f.Has(schema.FormGroups) {
 			groups := &openapi3.Schema{Type: types("object"), MinProps: 1, AdditionalProperties: openapi3.AdditionalProperties{Schema: inline(list)}}
 			return openapi3.SchemaRefs{inline(list), inline(groups)}
 		}
-		if f.Has(reference.FormElement) {
+		if f.Has(schema.FormElement) {
 			return append(openapi3.SchemaRefs{inline(list)}, g.values(f.Element)...)
 		}
 		return openapi3.SchemaRefs{inline(list)}
@@ -224,25 +225,25 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 		g.schemas[name] = inline(g.object(f))
 	}
 	values := openapi3.SchemaRefs{ref(name)}
-	if f.Has(reference.FormSwitch) {
+	if f.Has(schema.FormSwitch) {
 		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution))
 	}
-	if f.Has(reference.FormName) {
+	if f.Has(schema.FormName) {
 		values = append(values, inline(&openapi3.Schema{Type: types("string"), MinLength: 1}))
 	}
-	if f.Has(reference.FormNumber) {
+	if f.Has(schema.FormNumber) {
 		values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: numbersPattern}),
 			inline(&openapi3.Schema{Type: types("number"), Min: f.Fields[0].Least, Max: f.Fields[0].Most}))
 	}
-	if f.Has(reference.FormDuration) {
+	if f.Has(schema.FormDuration) {
 		values = append(values, g.values(&f.Fields[0])...)
 	}
-	if f.Has(reference.FormPoints) {
+	if f.Has(schema.FormPoints) {
 		for i := range f.Fields { // path and points
 			values = append(values, g.values(&f.Fields[i])...)
 		}
 	}
-	if !f.Has(reference.FormList) {
+	if !f.Has(schema.FormList) {
 		return values
 	}
 	for i := range f.Fields {
@@ -271,7 +272,7 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		s.Type, s.Format, s.Pattern = types("string"), "date-time", timePattern
 	case reference.KindString:
 		s.MinLength, s.MaxLength = uint64(f.MinLength), limit(f.MaxLength)
-		if f.Has(reference.FormScalar) {
+		if f.Has(schema.FormScalar) {
 			values = append(values, inline(&openapi3.Schema{Type: types("number")}), inline(&openapi3.Schema{Type: types("boolean")}))
 		}
 		if f.Choices == nil {
@@ -284,11 +285,11 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		if f.Numeric {
 			values = append(values, inline(&openapi3.Schema{Type: types("number"), Enum: numbersOf(f.Choices)}))
 		}
-		if f.Has(reference.FormBoolean) {
+		if f.Has(schema.FormBoolean) {
 			values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
 		}
 	case reference.KindBoolean:
-		if f.Has(reference.FormJSON) {
+		if f.Has(schema.FormJSON) {
 			values = append(values, inline(&openapi3.Schema{Type: types("array"), MinItems: 1, MaxItems: new(uint64(1)), Items: inline(constant("json"))}))
 		}
 	case reference.KindInteger:

@@ -3,7 +3,7 @@
 //
 //	go run ./scripts/arrivals artifacts/…/profile_export.jsonl --rate 2000 --process poisson
 //
-// It reads the record stream of a run and compares, of one phase, the gaps
+// It reads the record file of a run, lines or Parquet, and compares, of one phase, the gaps
 // between the due times and the gaps between the starts with the distribution of
 // the process, by the Anderson–Darling test, and prints the achieved rate and the
 // lag of the starts. It exits with 1 if the starts of a random process do not fit
@@ -12,8 +12,6 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +23,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/results"
 )
 
 // Limits of the verdict.
@@ -87,14 +86,9 @@ func run(args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	file, err := os.Open(o.file)
+	dueTimes, starts, err := read(o.file, o.phase)
 	if err != nil {
 		return false, err
-	}
-	defer file.Close()
-	dueTimes, starts, err := read(file, o.phase)
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", o.file, err)
 	}
 	if len(starts) < 3 {
 		return false, fmt.Errorf("%s has %d requests of an open loop; at least 3 are needed", o.file, len(starts))
@@ -159,35 +153,23 @@ func gaps(at []float64) []float64 {
 
 // read returns when the requests of a phase were due and when they started, in
 // nanoseconds from the first start of the file.
-func read(r io.Reader, phase string) (dueTimes, starts []float64, err error) {
-	type line struct {
-		Metadata struct {
-			Kind    string `json:"phase_kind"`
-			StartNs int64  `json:"request_start_ns"`
-		} `json:"metadata"`
-		Metrics struct {
-			Lag *struct {
-				Value float64 `json:"value"` // ms
-			} `json:"schedule_lag"`
-		} `json:"metrics"`
-	}
-	var epoch int64
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var l line
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, nil, err
+func read(file, phase string) (dueTimes, starts []float64, err error) {
+	var first int64
+	for record, err := range results.OpenRecords(file).Records() {
+		if err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		if epoch == 0 {
-			epoch = l.Metadata.StartNs
+		m := &record.Metadata
+		if first == 0 {
+			first = m.Start
 		}
-		if l.Metadata.Kind != phase || l.Metrics.Lag == nil {
+		lag, ok := record.Value("schedule_lag") // in milliseconds
+		if string(m.Kind) != phase || !ok {
 			continue // failed requests have no metrics
 		}
-		start := float64(l.Metadata.StartNs - epoch)
+		start := float64(m.Start - first)
 		starts = append(starts, start)
-		dueTimes = append(dueTimes, start-math.Round(l.Metrics.Lag.Value*1e6))
+		dueTimes = append(dueTimes, start-math.Round(lag*1e6))
 	}
-	return dueTimes, starts, lines.Err()
+	return dueTimes, starts, nil
 }

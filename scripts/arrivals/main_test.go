@@ -15,7 +15,7 @@ func write(t *testing.T, n int, gap, lag func() int64) string {
 	t.Helper()
 	var b strings.Builder
 	line := func(kind string, start int64, late float64) {
-		fmt.Fprintf(&b, `{"metadata":{"phase_kind":%q,"request_start_ns":%d},"metrics":{"schedule_lag":{"value":%v,"unit":"ms"}}}`+"\n",
+		fmt.Fprintf(&b, `{"metadata":{"benchmark_phase":%q,"request_start_ns":%d},"metrics":{"schedule_lag":{"value":%v,"unit":"ms"}}}`+"\n",
 			kind, start, late)
 	}
 	due := int64(1_700_000_000_000_000_000)
@@ -25,7 +25,7 @@ func write(t *testing.T, n int, gap, lag func() int64) string {
 		late := lag()
 		line("profiling", due+late, float64(late)/1e6)
 	}
-	b.WriteString(`{"metadata":{"phase_kind":"profiling","request_start_ns":1700000000000000000},"metrics":{}}` + "\n")
+	b.WriteString(`{"metadata":{"benchmark_phase":"profiling","request_start_ns":1700000000000000000},"metrics":{}}` + "\n")
 	path := filepath.Join(t.TempDir(), "profile_export.jsonl")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)

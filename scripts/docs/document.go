@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -102,8 +103,8 @@ func document(w io.Writer) error {
 	root.Walk(func(f *reference.Field) { object(&b, f) })
 	b.WriteString(distributions)
 	b.WriteString(templates)
-	fmt.Fprintf(&b, limits, bound.Depth, bound.Pointer, bound.Values, bound.OwnValues, bound.Aliased, bound.Text, bound.Prompt>>20, bound.Name,
-		bound.Secret>>10, bound.List, bound.Members)
+	fmt.Fprintf(&b, limits, tree.MaxDepth, tree.MaxPointer, tree.MaxValues, tree.MaxOwnValues, tree.MaxAliased, schema.MaxText, schema.MaxPrompt>>20, schema.MaxName,
+		schema.MaxSecret>>10, schema.MaxList, schema.MaxMembers)
 	unsupported(&b, &root)
 	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
 	_, err = io.WriteString(w, b.String())
@@ -151,16 +152,16 @@ func kind(f *reference.Field) string {
 		has  bool
 		text string
 	}{
-		{f.Has(reference.FormList), ", or its items"},
-		{f.Has(reference.FormPoints), ", or its points or path"},
-		{f.Has(reference.FormDuration), ", or its duration"},
-		{f.Has(reference.FormGroups), ", or an object of such lists"},
-		{f.Has(reference.FormElement), ", or one " + element(f)},
-		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
-		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
-		{f.Has(reference.FormJSON), ", or `[json]`"},
-		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
-		{f.Numeric || f.Has(reference.FormNumber), ", or number"},
+		{f.Has(schema.FormList), ", or its items"},
+		{f.Has(schema.FormPoints), ", or its points or path"},
+		{f.Has(schema.FormDuration), ", or its duration"},
+		{f.Has(schema.FormGroups), ", or an object of such lists"},
+		{f.Has(schema.FormElement), ", or one " + element(f)},
+		{f.Element != nil && f.Element.Has(schema.FormName), " or name"},
+		{f.Element != nil && f.Element.Has(schema.FormScalar), ", number or boolean"},
+		{f.Has(schema.FormJSON), ", or `[json]`"},
+		{f.Has(schema.FormSwitch) || f.Has(schema.FormBoolean), ", or boolean"},
+		{f.Numeric || f.Has(schema.FormNumber), ", or number"},
 	} {
 		if form.has {
 			name += form.text
@@ -221,7 +222,7 @@ func accepts(f *reference.Field) string {
 	if of.Infinite {
 		parts = append(parts, "`inf`")
 	}
-	usual := f.Kind == reference.KindString && f.MaxLength == bound.Text || f.Kind == reference.KindList && f.MaxLength == bound.List
+	usual := f.Kind == reference.KindString && f.MaxLength == schema.MaxText || f.Kind == reference.KindList && f.MaxLength == schema.MaxList
 	switch {
 	case f.Kind == reference.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
 		parts = append(parts, fmt.Sprintf("exactly %d", f.MinLength))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/results"
 )
 
 // example returns the JSON example in a section of the page of formats.
@@ -46,19 +48,24 @@ func TestRecordExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	line.WriteByte('\n')
-	log, err := export.ReadRecords(&line)
-	if err != nil {
+	files := results.Open(t.TempDir(), "")
+	if err := os.WriteFile(filepath.Join(files.Dir, files.Names.Records), line.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var again bytes.Buffer
-	w := export.NewRecordWriter(&again, export.RecordOptions{
-		Clock: log.Clock, Worker: "worker-0", Metrics: metric.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
-		Phases: []export.PhaseName{{Name: "warm", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "first", Kind: bench.Profiling}},
-	})
-	for r, err := range log.Records {
+	log := files.Measured(func(int64, int64) {})
+	var records []*bench.Record
+	for r, err := range log.Records(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		records = append(records, r)
+	}
+	var again bytes.Buffer
+	w := export.NewRecordWriter(&again, export.RecordOptions{
+		Clock: log.Clock, Worker: "worker-0", Metrics: measure.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
+		Phases: []export.PhaseName{{Name: "warm", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "first", Kind: bench.Profiling}},
+	})
+	for _, r := range records {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
-	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
@@ -266,7 +265,7 @@ func comingFrom(w io.Writer) error {
 		return fmt.Errorf("read page: %w", err)
 	}
 	text := string(page)
-	for _, tool := range elsewhere.Tools() {
+	for _, tool := range flags.Tools() {
 		begin := fmt.Sprintf("<!-- This table is generated from %s. -->\n\n", tool.Source)
 		before, rest, found := strings.Cut(text, begin)
 		_, after, ended := strings.Cut(rest, "<!-- end of the table -->")

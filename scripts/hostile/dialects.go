@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/mock/absurd"
 	"aiperfd/internal/mock/cases"
 )
 
@@ -45,7 +44,7 @@ func startDialects(ctx context.Context, all *sync.WaitGroup, o options, ln net.L
 	}
 	slices.Sort(types)
 	types = slices.Compact(types)
-	web := &http.Server{Handler: absurd.New(o.seed, recorded), ReadHeaderTimeout: time.Minute}
+	web := &http.Server{Handler: cases.NewAbsurd(o.seed, recorded), ReadHeaderTimeout: time.Minute}
 	all.Go(func() { _ = web.Serve(ln) }) // it ends with the error that it was closed
 	context.AfterFunc(ctx, func() { _ = web.Close() })
 	for i := range o.writes {
@@ -62,10 +61,10 @@ func startDialects(ctx context.Context, all *sync.WaitGroup, o options, ln net.L
 // dialect performs a run of one endpoint type, reads its results and removes it.
 func (w *writer) dialect(ctx context.Context, name, target string) {
 	seed := uint64(w.rand.Uint32())
-	text := absurd.Document(target, name, seed%2 == 0, seed)
+	text := cases.AbsurdDocument(target, name, seed%2 == 0, seed)
 	status, answer := w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(text))
 	if status == "422" { // the endpoint type has no streams
-		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(absurd.Document(target, name, false, seed)))
+		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(cases.AbsurdDocument(target, name, false, seed)))
 	}
 	var run struct {
 		ID       string

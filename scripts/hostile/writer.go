@@ -11,8 +11,7 @@ import (
 	"regexp"
 	"time"
 
-	"aiperfd/internal/engine/config/mutate"
-	"aiperfd/internal/engine/config/starter"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -24,7 +23,7 @@ type writer struct {
 	addr    string
 	target  string
 	rand    *rand.Rand
-	mutator *mutate.Mutator
+	mutator *tree.Mutator
 	http    *http.Client
 	hosts   *regexp.Regexp
 	counts  *counts
@@ -47,10 +46,10 @@ func newWriter(o options, number uint64, target string, c *counts) (*writer, err
 	for _, s := range seeds() {
 		sources = append(sources, []byte(s))
 	}
-	for _, t := range starter.All() {
+	for _, t := range config.Starters() {
 		sources = append(sources, []byte(t.Text))
 	}
-	m, err := mutate.New(o.seed+number*1_000_003, maxBody, sources...)
+	m, err := tree.NewMutator(o.seed+number*1_000_003, maxBody, sources...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config/bound"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/seconds"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
 )
@@ -25,12 +22,12 @@ const Members = "name, labels, notes, pinned, priority and ttl"
 
 // members are the members of a patch. Their limits are those of a document's metadata.
 type members struct {
-	Name     *string          `json:"name" validate:"max=128"`
-	Labels   *value.Labels    `json:"labels"`
-	Notes    *string          `json:"notes" validate:"max=4096"`
-	Pinned   *bool            `json:"pinned"`
-	Priority *int             `json:"priority" validate:"gte=-100,lte=100"`
-	TTL      *seconds.Seconds `json:"ttl" validate:"gt=0,lte=315360000"`
+	Name     *string         `json:"name"`
+	Labels   *schema.Labels  `json:"labels"`
+	Notes    *string         `json:"notes"`
+	Pinned   *bool           `json:"pinned"`
+	Priority *int            `json:"priority"`
+	TTL      *schema.Seconds `json:"ttl"`
 }
 
 // Patch is a valid merge patch.
@@ -43,7 +40,7 @@ type Patch struct {
 
 // Read reads a patch. The error is *tree.Malformed or *problem.Invalid, with all problems.
 func Read(data []byte) (*Patch, error) {
-	root, duplicates, err := tree.Parse(data, tree.JSON, bound.Values)
+	root, duplicates, err := tree.Parse(data, tree.JSON, tree.MaxValues)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func Read(data []byte) (*Patch, error) {
 		}
 		labels.Members = kept
 	}
-	decode.New(&report, decode.Options{}).Fields(root, &p.set, "metadata")
+	schema.NewDecoder(&report, schema.DecodeOptions{}).Fields(root, &p.set, "metadata")
 	if err := report.Err(); err != nil {
 		return nil, err
 	}
@@ -87,7 +84,7 @@ func (p *Patch) redact() {
 	if p.set.Labels == nil {
 		return
 	}
-	clean := make(value.Labels, len(*p.set.Labels))
+	clean := make(schema.Labels, len(*p.set.Labels))
 	for name, text := range *p.set.Labels {
 		if redact.SensitiveName(name) && text != "" {
 			text = redact.Placeholder
@@ -120,8 +117,9 @@ func (p *Patch) Apply(r *run.Run) error {
 	}
 	assign(&r.TTL, ttl, p.null["ttl"])
 	r.Labels = p.merged(r.Labels)
-	if len(r.Labels) > value.MaxLabels {
-		report.Fail(p.places["labels"], problem.CodeOutOfRange, "labels: the run would have %d; at most %d are allowed", len(r.Labels), value.MaxLabels)
+	if len(r.Labels) > schema.MaxLabels {
+		report.Fail(p.places["labels"], problem.CodeOutOfRange,
+			"labels: the run would have %d; at most %d are allowed", len(r.Labels), schema.MaxLabels)
 	}
 	return report.Err()
 }

@@ -1,36 +1,27 @@
 package feed
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/run"
 )
 
 // EventHandler handles the routes of server-sent events. All exported fields are
 // required. It must not be copied.
 type EventHandler struct {
+	*respond.Base
 	Hub    *Hub
 	Source Source
 	// Version is that of this program, for snapshots.
 	Version string
 	// Most is the number of streams that are open at a time.
-	Most int
-	// Find returns the run of a request.
-	Find func(w http.ResponseWriter, r *http.Request) (*run.Run, error)
-	// Lease returns a context that ends when the caller may no longer read.
-	Lease func(ctx context.Context) (leased context.Context, release context.CancelFunc)
-	// Queue returns the answer to GET /api/queue.
-	Queue func() wire.Queue
-	// Bad returns the error of a request with bad parameters.
-	Bad func(detail string) error
-	// Busy is the error of a request beyond Most.
-	Busy error
+	Most   int
+	Access *access.Guard
 
 	open atomic.Int64 // streams
 }
@@ -58,9 +49,9 @@ func (h *EventHandler) OfRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	known := EventTypes()
 	if unknown := slices.DeleteFunc(slices.Clone(q.Types), func(t string) bool { return slices.Contains(known, t) }); len(unknown) > 0 {
-		return h.Bad(fmt.Sprintf("types has %q; accepted are %s", unknown, strings.Join(known, ", ")))
+		return respond.Fail(respond.ErrParameter, "types has %q; accepted are %s", unknown, strings.Join(known, ", "))
 	}
-	found, err := h.Find(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -86,7 +77,7 @@ func (h *EventHandler) OfRun(w http.ResponseWriter, r *http.Request) error {
 //	@Produce		event-stream
 //	@Router			/api/events [get]
 func (h *EventHandler) OfAll(w http.ResponseWriter, r *http.Request) error {
-	return h.serve(w, r, EventRequest{Queue: h.Queue})
+	return h.serve(w, r, EventRequest{Queue: func() wire.Queue { return wire.NewQueue(h.Live.Queue()) }})
 }
 
 // serve sends events to a client for as long as it may read.
@@ -94,7 +85,7 @@ func (h *EventHandler) serve(w http.ResponseWriter, r *http.Request, q EventRequ
 	if since := r.URL.Query().Get("since_seq"); since != "" {
 		id, err := ParseEventID(since)
 		if err != nil {
-			return h.Bad(fmt.Sprintf("since_seq: %v; it must be a number or an id such as 413-k3v9q2xa", err))
+			return respond.Fail(respond.ErrParameter, "since_seq: %v; it must be a number or an id such as 413-k3v9q2xa", err)
 		}
 		q.Since = &id
 	}
@@ -107,7 +98,7 @@ func (h *EventHandler) serve(w http.ResponseWriter, r *http.Request, q EventRequ
 	}
 	if h.open.Add(1) > int64(h.Most) {
 		h.open.Add(-1)
-		return h.Busy
+		return respond.ErrTooManyStreams
 	}
 	defer h.open.Add(-1)
 	header := w.Header()
@@ -117,7 +108,7 @@ func (h *EventHandler) serve(w http.ResponseWriter, r *http.Request, q EventRequ
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	ctx, release := h.Lease(r.Context())
+	ctx, release := h.Access.Lease(r.Context())
 	defer release()
 	q.Source, q.Version = h.Source, h.Version
 	return h.Hub.ServeEvents(ctx, w, q)

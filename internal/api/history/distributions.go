@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/api/wire"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
@@ -34,9 +34,9 @@ func DistributionParameters() []string { return []string{"metric", "from", "to",
 func (h *Handler) Distributions(w http.ResponseWriter, r *http.Request) error {
 	q, problems := distributionQuery(r.URL.Query())
 	if len(problems) > 0 {
-		return h.Bad(strings.Join(problems, "; "))
+		return respond.Fail(respond.ErrParameter, "%s", strings.Join(problems, "; "))
 	}
-	found, err := h.Find(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (h *Handler) Distributions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("distributions of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
-	return h.Answer(w, r, found, wire.NewDistributions(found, q.Metrics, d))
+	return h.WriteOf(w, r, found, newDistributions(found, q.Metrics, d))
 }
 
 // distributionQuery reads the parameters of the distributions, and returns all that is wrong
@@ -76,7 +76,7 @@ func distributionQuery(values url.Values) (q series.DistributionQuery, problems 
 //	@Produce		json
 //	@Router			/api/runs/{id}/samples [get]
 func (h *Handler) Samples(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.Find(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -84,5 +84,5 @@ func (h *Handler) Samples(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("samples of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
-	return h.Answer(w, r, found, wire.NewSamples(found, s))
+	return h.WriteOf(w, r, found, newSamples(found, s))
 }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aiperfd/internal/api/wire"
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
@@ -36,15 +36,8 @@ type Source interface {
 
 // Handler handles the routes. All exported fields are required. It must not be copied.
 type Handler struct {
+	*respond.Base
 	Source Source
-	// Find returns the run of a request.
-	Find func(w http.ResponseWriter, r *http.Request) (*run.Run, error)
-	// Answer answers with data of a run.
-	Answer func(w http.ResponseWriter, r *http.Request, of *run.Run, v any) error
-	// Bad returns the error of a request with bad parameters.
-	Bad func(detail string) error
-	// Busy is the error of a request that too many others are like.
-	Busy error
 
 	followers atomic.Int64 // of logs
 }
@@ -70,9 +63,9 @@ func Parameters() []string { return []string{"metric", "step", "from", "to"} }
 func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {
 	q, problems := query(r.URL.Query())
 	if len(problems) > 0 {
-		return h.Bad(strings.Join(problems, "; "))
+		return respond.Fail(respond.ErrParameter, "%s", strings.Join(problems, "; "))
 	}
-	found, err := h.Find(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +73,7 @@ func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("series of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
-	return h.Answer(w, r, found, wire.NewTimeseries(found, q.Metrics, s))
+	return h.WriteOf(w, r, found, NewTimeseries(found, q.Metrics, s))
 }
 
 // query reads the parameters of the time series, and returns all that is wrong with them.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/run"
@@ -48,9 +49,9 @@ func (h *Handler) Log(w http.ResponseWriter, r *http.Request) error {
 	s := &sender{handler: h, w: w, control: http.NewResponseController(w)}
 	follow, problems := s.query(r.URL.Query())
 	if len(problems) > 0 {
-		return h.Bad(strings.Join(problems, "; "))
+		return respond.Fail(respond.ErrParameter, "%s", strings.Join(problems, "; "))
 	}
-	found, err := h.Find(w, r)
+	found, err := h.Run(w, r)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (h *Handler) Log(w http.ResponseWriter, r *http.Request) error {
 	if follow && r.Method != http.MethodHead {
 		if h.followers.Add(1) > maxFollowers {
 			h.followers.Add(-1)
-			return h.Busy
+			return respond.ErrTooManyStreams
 		}
 		defer h.followers.Add(-1)
 		return s.follow(r.Context())

@@ -7,16 +7,14 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/openapi"
 	"aiperfd/web"
 )
 
-// Handler handles the routes of embedded files. Send and NotFound are required.
+// Handler handles the routes of embedded files.
 type Handler struct {
-	// Send answers with a body and its entity tag, or with 304 if the client has that
-	// version.
-	Send     func(w http.ResponseWriter, r *http.Request, mediaType string, body []byte)
-	NotFound error
+	*respond.Responder
 	// YAML returns the API document as YAML.
 	YAML func() ([]byte, error)
 }
@@ -30,7 +28,7 @@ type Handler struct {
 //	@Router		/openapi.json [get]
 func (h *Handler) Document(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-cache")
-	h.Send(w, r, "application/json", openapi.JSON)
+	h.SendTagged(w, r, "application/json", openapi.JSON)
 	return nil
 }
 
@@ -50,7 +48,7 @@ func (h *Handler) DocumentYAML(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	h.Send(w, r, "application/yaml", body)
+	h.SendTagged(w, r, "application/yaml", body)
 	return nil
 }
 
@@ -69,7 +67,7 @@ func (h *Handler) DocumentSchema(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	h.Send(w, r, "application/json", schema)
+	h.SendTagged(w, r, "application/json", schema)
 	return nil
 }
 
@@ -91,7 +89,7 @@ func (h *Handler) Asset(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) sendAsset(w http.ResponseWriter, r *http.Request, name string) error {
 	body, ok := web.File(name)
 	if !ok {
-		return h.NotFound
+		return respond.ErrNotFound
 	}
 	header := w.Header()
 	header.Set("Content-Security-Policy", Policy)
@@ -100,7 +98,7 @@ func (h *Handler) sendAsset(w http.ResponseWriter, r *http.Request, name string)
 	if path.Dir(name) == "assets" {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	h.Send(w, r, assetTypes()[path.Ext(name)], body)
+	h.SendTagged(w, r, assetTypes()[path.Ext(name)], body)
 	return nil
 }
 

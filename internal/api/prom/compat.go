@@ -42,7 +42,7 @@ func Compat(version string, r *run.Run, s *run.Snapshot) []byte {
 	}
 	c.buf.WriteByte('\n')
 	for i := range s.Metrics {
-		if m := &s.Metrics[i]; wire.Shown(m) {
+		if m := &s.Metrics[i]; m.Def.Shown() {
 			c.metric(m)
 		}
 	}

@@ -76,7 +76,9 @@ func TestErrorClass(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
+	var tags []string
 	for _, h := range newHistograms(nil) {
+		tags = append(tags, h.tag)
 		if !slices.IsSorted(h.bounds) || len(h.bounds) < 20 || len(h.bounds) > 30 {
 			t.Errorf("%s: %d bounds %v", h.tag, len(h.bounds), h.bounds)
 		}
@@ -85,6 +87,11 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%s: %g follows %g", h.tag, h.bounds[i], h.bounds[i-1])
 			}
 		}
+	}
+	want := catalogue.Headlines(catalogue.Exposed)
+	slices.Sort(want)
+	if slices.Sort(tags); !slices.Equal(tags, want) {
+		t.Errorf("histograms of %q, want those of %q", tags, want)
 	}
 	latency := decades(-3, 3, 0.63e3)
 	if latency[0] != 0.001 || latency[len(latency)-1] != 630 {

@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,24 +12,18 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/regular"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
 // Open reads a page of the records of a run, whose folder is root. The caller closes the
 // page. The error is that of [Read], or fs.ErrNotExist if the run has no record lines.
 func Open(ctx context.Context, root *os.Root, r *run.Run, q *Query) (*Page, error) {
-	var config struct {
-		Artifacts struct {
-			Prefix string `json:"prefix"`
-		} `json:"artifacts"`
+	prefix, err := results.Prefix(r.Config)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(r.Config, &config); err != nil {
-		return nil, fmt.Errorf("decode configuration: %w", err)
-	}
-	open := func(name string) (*os.File, error) { return regular.OpenIn(root, name) }
-	file, err := export.OpenParts(open, export.NamesFor(config.Artifacts.Prefix).Records)
+	file, err := results.RecordLines(root, prefix)
 	if err != nil {
 		return nil, err
 	}

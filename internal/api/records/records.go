@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/results"
 )
 
 // Bounds of a page.
@@ -134,22 +136,17 @@ func (q *Query) selects(l *line) bool {
 	if q.Outcome == "" && q.Phase == "" {
 		return true
 	}
-	var m struct {
-		Metadata struct {
-			Phase     string `json:"phase_name"`
-			Kind      string `json:"phase_kind"`
-			Cancelled bool   `json:"was_cancelled"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(l.head, &m) != nil {
+	var record results.Record
+	if json.Unmarshal(l.head, &record) != nil {
 		return false
 	}
+	m := &record.Metadata
 	outcome := Success
 	switch {
-	case m.Metadata.Cancelled:
+	case m.Cancelled:
 		outcome = Cancelled
 	case l.failed:
 		outcome = Failure
 	}
-	return (q.Outcome == "" || q.Outcome == outcome) && (q.Phase == "" || q.Phase == m.Metadata.Phase || q.Phase == m.Metadata.Kind)
+	return (q.Outcome == "" || q.Outcome == outcome) && (q.Phase == "" || q.Phase == m.PhaseName || q.Phase == string(m.Kind))
 }

@@ -30,7 +30,7 @@ func recordLine(n int, phase string, outcome Outcome, filler int) string {
 	if phase == "warm" {
 		kind = "warmup"
 	}
-	return fmt.Sprintf(`{"metadata":{"session_num":%d,"phase_name":%q,"phase_kind":%q,"was_cancelled":%v},"metrics":{"a":{"value":1,"unit":"ms"}},"trace_data":"%s","aiperfd":{"epoch_ns":1%s}}`,
+	return fmt.Sprintf(`{"metadata":{"session_num":%d,"phase_name":%q,"benchmark_phase":%q,"was_cancelled":%v},"metrics":{"a":{"value":1,"unit":"ms"}},"trace_data":"%s","aiperfd":{"epoch_ns":1%s}}`,
 		n, phase, kind, outcome == Cancelled, strings.Repeat("z", filler), failure) + "\n"
 }
 
@@ -140,7 +140,7 @@ func TestOddLines(t *testing.T) {
 	file := recordLine(1, "main", Success, 0) + long + "\x00\x00\n\n[1]\n" + recordLine(3, "main", Success, 0) + `{"metadata":{"torn`
 	got, _ := walk(t, file, Query{Run: "r", Limit: MaxLimit})
 	want := recordLine(1, "main", Success, 0) +
-		fmt.Sprintf(`{"metadata":{"session_num":2,"phase_name":"main","phase_kind":"profiling","was_cancelled":false},"omitted_bytes":%d}`, len(long)-1) +
+		fmt.Sprintf(`{"metadata":{"session_num":2,"phase_name":"main","benchmark_phase":"profiling","was_cancelled":false},"omitted_bytes":%d}`, len(long)-1) +
 		"\n{\"omitted_bytes\":2}\n{\"omitted_bytes\":0}\n{\"omitted_bytes\":3}\n" + recordLine(3, "main", Success, 0)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

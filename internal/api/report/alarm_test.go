@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/api/compare"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // comparedText returns the text of a comparison.
@@ -33,10 +34,10 @@ func (c *content) names() []string {
 
 // compared lists the runs.
 func (c *content) compared(names []string) table {
-	t := table{Title: "Runs", Header: []string{"", "Run", "Model", "Load", "Started", "Outcome"}, Left: 6}
+	t := newTable("Runs", []string{"", "Run", "Model", "Load", "Started", "Outcome"})
 	for i := range c.runs {
 		r, in := &c.runs[i], &c.comparison.Runs[i]
-		started := absent
+		started := view.Absent
 		if r.StartedAt != nil {
 			started = r.StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 		}
@@ -57,7 +58,7 @@ func (c *content) compared(names []string) table {
 
 // deltas compares the main metrics.
 func (c *content) deltas(names []string) table {
-	t := table{Title: "Changes from the baseline", Header: append([]string{"Metric", "Unit"}, names...), Left: 2}
+	t := newTable("Changes from the baseline", []string{"Metric", "Unit"}, names...)
 	for _, want := range []struct{ tag, statistics string }{
 		{"request_throughput", "avg"}, {"goodput", "avg"}, {"output_token_throughput", "avg"}, {"output_token_throughput_per_user", "p50"},
 		{"time_to_first_token", "p50 p90 p99"}, {"inter_token_latency", "avg p50 p99"}, {"request_latency", "p50 p90 p99"},
@@ -90,7 +91,7 @@ func (c *content) deltas(names []string) table {
 
 // delta returns a value with its change and what that means.
 func delta(v *compare.Value) string {
-	out := number(v.Value)
+	out := view.Compact(v.Value)
 	switch {
 	case v.Percent == nil:
 	case math.Abs(*v.Percent) < 0.05:
@@ -115,7 +116,7 @@ func delta(v *compare.Value) string {
 
 // differences lists the values of the configurations that are not the same.
 func (c *content) differences(names []string) table {
-	t := table{Title: "Differences of the configurations", Header: append([]string{"Field"}, names...), Left: 1 + len(names)}
+	t := newTable("Differences of the configurations", append([]string{"Field"}, names...))
 	for i := range c.comparison.Differences {
 		if i == maxDifferences {
 			t.More = plural(int64(len(c.comparison.Differences)-i), "more difference")
@@ -135,14 +136,14 @@ func (c *content) differences(names []string) table {
 func valueOf(d *compare.Difference, id string) string {
 	i := slices.IndexFunc(d.Values, func(f compare.Field) bool { return f.Run == id })
 	if i < 0 {
-		return absent
+		return view.Absent
 	}
 	if s, ok := d.Values[i].Value.(string); ok {
 		return cut(s)
 	}
 	data, err := json.Marshal(d.Values[i].Value)
 	if err != nil {
-		return absent
+		return view.Absent
 	}
 	return cut(string(data))
 }

@@ -9,7 +9,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"aiperfd/internal/api/compare"
+	"aiperfd/internal/api/respond"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/run"
 )
 
@@ -19,20 +20,10 @@ const MaxAtOnce = 4
 
 // Handler handles the routes of reports. All fields are required.
 type Handler struct {
+	*respond.Base
 	Source  Source
 	Version string
-	// Find returns the run of a request.
-	Find func(w http.ResponseWriter, r *http.Request) (*run.Run, error)
-	// ID returns the id of a run by id or alias.
-	ID func(ctx context.Context, name string) (string, error)
-	// Send answers with a body and its entity tag, or with 304 if the client has that
-	// version.
-	Send func(w http.ResponseWriter, r *http.Request, mediaType string, body []byte)
-	// Bad returns the error of a request with bad parameters.
-	Bad func(detail string) error
-	// Busy is the error of a request while [MaxAtOnce] others are answered.
-	Busy error
-	Room *semaphore.Weighted // of size MaxAtOnce
+	Room    *semaphore.Weighted // of size MaxAtOnce
 }
 
 // OfRun serves the report of a run.
@@ -52,7 +43,7 @@ type Handler struct {
 //	@Router			/api/runs/{id}/report.md [get]
 func (h *Handler) OfRun(format Format) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		found, err := h.Find(w, r)
+		found, err := h.Run(w, r)
 		if err != nil {
 			return err
 		}
@@ -90,18 +81,18 @@ func (h *Handler) Compared(format Format) func(http.ResponseWriter, *http.Reques
 func (h *Handler) ids(ctx context.Context, q url.Values) ([]string, error) {
 	query, err := compare.ParseQuery(q)
 	if err != nil {
-		return nil, h.Bad("Bad parameters: " + err.Error())
+		return nil, respond.Fail(respond.ErrParameter, "Bad parameters: %v", err)
 	}
 	var ids []string
 	var faults []error
 	for _, name := range query.IDs {
-		id, err := h.ID(ctx, name)
+		id, err := h.id(ctx, name)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
 		if slices.Contains(ids, id) {
-			return nil, h.Bad("Bad parameters: ids has run " + id + " twice")
+			return nil, respond.Fail(respond.ErrParameter, "Bad parameters: ids has run %s twice", id)
 		}
 		ids = append(ids, id)
 	}
@@ -112,10 +103,22 @@ func (h *Handler) ids(ctx context.Context, q url.Values) ([]string, error) {
 	return append([]string{baseline}, slices.Delete(ids, query.Baseline, query.Baseline+1)...), nil
 }
 
+// id returns the id of a run by id or alias.
+func (h *Handler) id(ctx context.Context, name string) (string, error) {
+	found, err := h.Find(ctx, name)
+	switch {
+	case errors.Is(err, run.ErrNotFound):
+		return "", respond.Fail(respond.ErrNotFound, "No such run: %s", name)
+	case err != nil:
+		return "", err
+	}
+	return found.ID, nil
+}
+
 // send makes a report and sends it.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, ids []string, format Format) error {
 	if !h.Room.TryAcquire(1) {
-		return h.Busy
+		return respond.Fail(respond.ErrTooManyStreams, "%d reports are being made", MaxAtOnce)
 	}
 	defer h.Room.Release(1)
 	body, err := Make(r.Context(), h.Source, h.Version, ids, format)
@@ -131,6 +134,6 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, ids []string, for
 		w.Header().Set("Referrer-Policy", "no-referrer")
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	h.Send(w, r, format.MediaType(), body)
+	h.SendTagged(w, r, format.MediaType(), body)
 	return nil
 }

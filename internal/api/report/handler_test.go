@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -8,16 +9,23 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
 )
 
+// oneRun is one run, which is selected.
+type oneRun struct{}
+
+func (oneRun) Get(context.Context, string) (*run.Run, error)           { return &run.Run{ID: "a"}, nil }
+func (oneRun) List(context.Context, run.Query) (run.Page, error)       { return run.Page{}, nil }
+func (oneRun) Selected(context.Context) (string, bool)                 { return "a", true }
+func (oneRun) Snapshot(context.Context, string) (*run.Snapshot, error) { return nil, run.ErrNotFound }
+func (oneRun) Queue() run.Queue                                        { return run.Queue{} }
+
 // While as many reports are being made as may be, another one is refused at once.
 func TestBusy(t *testing.T) {
-	busy := errors.New("busy")
-	h := &Handler{
-		Find: func(http.ResponseWriter, *http.Request) (*run.Run, error) { return &run.Run{ID: "a"}, nil },
-		Busy: busy, Room: semaphore.NewWeighted(MaxAtOnce),
-	}
+	busy := respond.ErrTooManyStreams
+	h := &Handler{Base: &respond.Base{Runs: oneRun{}, Live: oneRun{}}, Room: semaphore.NewWeighted(MaxAtOnce)}
 	if !h.Room.TryAcquire(MaxAtOnce) {
 		t.Fatal("the room is smaller than MaxAtOnce")
 	}

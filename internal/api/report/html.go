@@ -37,8 +37,8 @@ const page = `<!doctype html>
 {{end}}{{range .Text.Facts}}<p>{{.}}</p>
 {{end}}{{range .Text.Tables}}<h2>{{.Title}}</h2>
 <div class="scroll"><table>
-<thead><tr>{{$left := .Left}}{{range $i, $_ := .Header}}<th{{if lt $i $left}} class="text"{{end}}>{{.}}</th>{{end}}</tr></thead>
-<tbody>{{range .Rows}}<tr>{{range $i, $_ := .}}<td{{if lt $i $left}} class="text wrap"{{end}}>{{.}}</td>{{end}}</tr>
+<thead><tr>{{range .Columns}}<th{{if not .Number}} class="text"{{end}}>{{.Title}}</th>{{end}}</tr></thead>
+<tbody>{{$columns := .Columns}}{{range .Rows}}<tr>{{range $i, $_ := .}}<td{{if not (index $columns $i).Number}} class="text wrap"{{end}}>{{.}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 {{if .More}}<p>{{.More}}</p>
 {{end}}{{end}}{{range .Text.Lists}}<h2>{{.Title}}</h2>

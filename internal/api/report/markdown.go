@@ -3,7 +3,7 @@ package report
 import (
 	"strings"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 // markdown returns the text as GitHub Flavored Markdown.
@@ -15,91 +15,37 @@ func (t *text) markdown() string {
 		}
 		out.WriteByte('\n')
 	}
-	line("## ", escape(t.Title))
+	line("## ", view.EscapeMarkdown(t.Title))
 	for i := range t.Alerts {
 		line()
-		line("> **", escape(t.Alerts[i].Title), "**")
+		line("> **", view.EscapeMarkdown(t.Alerts[i].Title), "**")
 		for _, reason := range t.Alerts[i].Lines {
-			line("> - ", escape(reason))
+			line("> - ", view.EscapeMarkdown(reason))
 		}
 	}
 	for _, fact := range t.Facts {
 		line()
-		line(escape(fact))
+		line(view.EscapeMarkdown(fact))
 	}
 	for i := range t.Tables {
 		line()
-		t.Tables[i].markdown(line)
+		line("**", view.EscapeMarkdown(t.Tables[i].Title), "**")
+		line()
+		out.WriteString(t.Tables[i].Markdown())
+		if more := t.Tables[i].More; more != "" {
+			line()
+			line("<sub>", view.EscapeMarkdown(more), "</sub>")
+		}
 	}
 	for i := range t.Lists {
 		line()
-		line("**", escape(t.Lists[i].Title), "**")
+		line("**", view.EscapeMarkdown(t.Lists[i].Title), "**")
 		line()
 		for _, item := range t.Lists[i].Items {
-			line("- ", escape(cut(item)))
+			line("- ", view.EscapeMarkdown(cut(item)))
 		}
 	}
 	line()
-	line("<sub>", escape(t.Origin), "</sub>")
+	line("<sub>", view.EscapeMarkdown(t.Origin), "</sub>")
 	return out.String()
-}
-
-// markdown writes a table.
-func (t *table) markdown(line func(...string)) {
-	line("**", escape(t.Title), "**")
-	line()
-	row := func(cells []string) {
-		var out strings.Builder
-		for _, cell := range cells {
-			out.WriteString("| " + escape(cell) + " ")
-		}
-		line(out.String(), "|")
-	}
-	row(t.Header)
-	rule := make([]string, len(t.Header))
-	for i := range rule {
-		rule[i] = "---:"
-		if i < t.Left {
-			rule[i] = "---"
-		}
-	}
-	line("| ", strings.Join(rule, " | "), " |")
-	for _, cells := range t.Rows {
-		row(cells)
-	}
-	if t.More != "" {
-		line()
-		line("<sub>", escape(t.More), "</sub>")
-	}
-}
-
-// escape makes a text of unknown origin a part of a line or of a table cell that Markdown
-// shows as it is: no markup, no HTML, no end of the cell, and neither a mention of a person
-// nor a reference to an issue, which GitHub recognizes after the escapes are gone.
-func escape(s string) string {
-	const joint = "\u200b" // has no width
-	var out strings.Builder
-	before := ' '
-	for _, r := range export.Printable(s) {
-		switch {
-		case r == '&':
-			out.WriteString("&amp;")
-		case r == '<':
-			out.WriteString("&lt;")
-		case r == '>':
-			out.WriteString("&gt;")
-		case r == '@':
-			out.WriteString("@" + joint)
-		case r == '#':
-			out.WriteString(`\#` + joint)
-		case strings.ContainsRune("\\`*_{}[]|~!", r):
-			out.WriteString(`\` + string(r))
-		case r == '/' && before == ':': // no link to an address that a server has sent
-			out.WriteString(joint + "/")
-		default:
-			out.WriteRune(r)
-		}
-		before = r
-	}
-	return strings.TrimSpace(out.String())
 }

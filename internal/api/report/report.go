@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -153,7 +154,7 @@ func (c *content) answer(ctx context.Context, source Source) error {
 			}
 		} else {
 			paths = append(paths, "/timeseries", "/samples")
-			for _, metric := range distributed() {
+			for _, metric := range catalogue.Headlines(catalogue.OverTime) {
 				paths = append(paths, "/distributions?metric="+metric)
 			}
 		}
@@ -180,11 +181,6 @@ func (c *content) answer(ctx context.Context, source Source) error {
 	}
 	path := "api/compare?ids=" + strings.Join(ids, ",")
 	return c.get(ctx, source, path, path)
-}
-
-// distributed are the metrics whose distributions the page of a run shows.
-func distributed() []string {
-	return []string{"time_to_first_token", "inter_token_latency", "inter_chunk_latency", "request_latency", "schedule_lag"}
 }
 
 // maxIntervals is the number of runs of a sweep whose intervals are shown, as on the

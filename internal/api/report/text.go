@@ -3,16 +3,17 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"aiperfd/internal/api/compare"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 // The lengths of lists in the text of a report.
@@ -40,11 +41,20 @@ type alert struct {
 }
 
 type table struct {
-	Title  string
-	Header []string
-	Left   int // columns with text; those after them have numbers
-	Rows   [][]string
-	More   string // what is left out; may be empty
+	view.Table
+	More string // what is left out; may be empty
+}
+
+// newTable returns a table of columns with text and, after them, columns with numbers.
+func newTable(title string, text []string, numbers ...string) table {
+	t := table{Table: view.Table{Title: title}}
+	for _, name := range text {
+		t.Columns = append(t.Columns, view.Column{Title: name})
+	}
+	for _, name := range numbers {
+		t.Columns = append(t.Columns, view.Column{Title: name, Number: true})
+	}
+	return t
 }
 
 type list struct {
@@ -116,18 +126,11 @@ func (t *text) alarm(r *wire.Run, prefix string, reasons []verdict.Reason) {
 	}
 }
 
-// latencyTags are the metrics whose distributions a report shows.
-func latencyTags() []string {
-	return []string{
-		"time_to_first_token", "time_to_second_token", "inter_token_latency", "request_latency", "output_token_throughput_per_user",
-		"session_latency", "input_sequence_length", "output_sequence_length",
-	}
-}
-
 // shown returns the reasons that decide the verdict or concern a number of the report.
 func (c *content) shown(reasons []verdict.Reason) []verdict.Reason {
+	tags := catalogue.Headlines(catalogue.InTables)
 	return slices.DeleteFunc(slices.Clone(reasons), func(x verdict.Reason) bool {
-		return x.Unreported && !slices.ContainsFunc(latencyTags(), func(tag string) bool {
+		return x.Unreported && !slices.ContainsFunc(tags, func(tag string) bool {
 			return find(c.comparison, tag) != nil && c.withheld[tag].Reason == "" && verdict.Affects([]verdict.Reason{x}, tag) != nil
 		})
 	})
@@ -241,7 +244,7 @@ func verdicts(r *wire.Run) string {
 func load(r *wire.Run) string {
 	var parts []string
 	if r.RequestRate != nil {
-		parts = append(parts, number(r.RequestRate)+" req/s")
+		parts = append(parts, view.Compact(r.RequestRate)+" req/s")
 	}
 	if r.Concurrency != nil {
 		parts = append(parts, fmt.Sprintf("%d concurrent", *r.Concurrency))
@@ -256,14 +259,15 @@ func join(parts []string) string {
 
 // latencies returns the distributions that matter most.
 func (c *content) latencies() table {
-	t := table{Title: "Latency", Header: []string{"Metric", "Unit", "avg", "p50", "p90", "p99"}, Left: 2}
-	for _, tag := range latencyTags() {
+	statistics := []string{"avg", "p50", "p90", "p99"}
+	t := newTable("Latency", []string{"Metric", "Unit"}, statistics...)
+	for _, tag := range catalogue.Headlines(catalogue.InTables) {
 		m := find(c.comparison, tag)
 		if m == nil {
 			continue
 		}
 		row := []string{m.Header, m.Unit}
-		for _, name := range t.Header[2:] {
+		for _, name := range statistics {
 			if name != "avg" && c.withheld[tag].Reason != "" {
 				row = append(row, "withheld")
 				continue
@@ -288,7 +292,7 @@ func intervalNote(rows [][]string) string {
 
 // rates returns the metrics that are one number.
 func rates(c *compare.Comparison) table {
-	t := table{Title: "Throughput", Header: []string{"Metric", "Unit", "Value"}, Left: 2}
+	t := newTable("Throughput", []string{"Metric", "Unit"}, "Value")
 	for _, tag := range []string{"request_throughput", "goodput", "output_token_throughput", "total_token_throughput", "error_request_count"} {
 		if m := find(c, tag); m != nil {
 			t.Rows = append(t.Rows, []string{m.Header, m.Unit, withInterval(statistic(m, "avg"))})
@@ -318,11 +322,11 @@ func statistic(m *compare.Metric, name string) *compare.Value {
 func withInterval(v *compare.Value) string {
 	switch {
 	case v == nil:
-		return absent
+		return view.Absent
 	case v.Interval == nil:
-		return number(v.Value)
+		return view.Compact(v.Value)
 	}
-	value, low, high := number(v.Value), number(&v.Interval[0]), number(&v.Interval[1])
+	value, low, high := view.Compact(v.Value), view.Compact(&v.Interval[0]), view.Compact(&v.Interval[1])
 	if low == high && value == low {
 		return value
 	}
@@ -331,13 +335,13 @@ func withInterval(v *compare.Value) string {
 
 // objectives returns which objectives a run met.
 func objectives(r *wire.Run) table {
-	t := table{Title: "Service level objectives", Header: []string{"", "Objective", "Measured"}, Left: 2}
+	t := newTable("Service level objectives", []string{"", "Objective"}, "Measured")
 	if r.Summary == nil {
 		return t
 	}
 	for i := range r.Summary.SLOs {
 		s := &r.Summary.SLOs[i]
-		met, value := "met", number(s.Value)+" "+s.Unit
+		met, value := "met", view.Compact(s.Value)+" "+s.Unit
 		if !s.Met {
 			met = "missed"
 		}
@@ -351,7 +355,7 @@ func objectives(r *wire.Run) table {
 
 // failures returns the most frequent errors.
 func failures(e *wire.Errors) table {
-	t := table{Title: "Errors", Header: []string{"Class", "Message", "Requests"}, Left: 2}
+	t := newTable("Errors", []string{"Class", "Message"}, "Requests")
 	for i := range e.Items {
 		if i == maxErrors {
 			t.More = plural(int64(len(e.Items)-i), "more kind") + " of error"
@@ -365,10 +369,8 @@ func failures(e *wire.Errors) table {
 
 // cells returns the runs of a sweep.
 func cells(l *wire.RunList) table {
-	t := table{
-		Title: "Runs", Left: 3,
-		Header: []string{"Run", "Load", "State", "req/s", "tokens/s", "TTFT p50 ms", "TTFT p99 ms", "Latency p50 ms", "Latency p99 ms", "Errors"},
-	}
+	t := newTable("Runs", []string{"Run", "Load", "State"},
+		"req/s", "tokens/s", "TTFT p50 ms", "TTFT p99 ms", "Latency p50 ms", "Latency p99 ms", "Errors")
 	for i := range l.Items {
 		if i == maxCells {
 			t.More = plural(int64(l.Total-i), "more run")
@@ -381,58 +383,16 @@ func cells(l *wire.RunList) table {
 			name = r.Cell.Label
 		}
 		t.Rows = append(t.Rows, []string{
-			cmp.Or(name, r.ID), cmp.Or(load(r), absent), join([]string{string(r.State), verdicts(r)}), number(s.RequestThroughput), number(s.OutputTokenThroughput),
-			number(s.TTFTP50), number(s.TTFTP99), number(s.LatencyP50), number(s.LatencyP99), strconv.FormatInt(s.Errors, 10),
+			cmp.Or(name, r.ID), cmp.Or(load(r), view.Absent), join([]string{string(r.State), verdicts(r)}), view.Compact(s.RequestThroughput), view.Compact(s.OutputTokenThroughput),
+			view.Compact(s.TTFTP50), view.Compact(s.TTFTP99), view.Compact(s.LatencyP50), view.Compact(s.LatencyP99), strconv.FormatInt(s.Errors, 10),
 		})
 	}
 	return t
 }
 
-const absent = "–"
-
-// number writes three significant digits, or a whole number with separators; nil is absent.
-func number(v *float64) string {
-	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
-		return absent
-	}
-	size := math.Abs(*v)
-	switch {
-	case size >= 999.5:
-		return grouped(int64(math.Round(*v)))
-	case size >= 100:
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	case size >= 1 && size < 10:
-		return trimmed(*v, 2)
-	case size >= 10:
-		return trimmed(*v, 1)
-	}
-	return strconv.FormatFloat(*v, 'g', 2, 64)
-}
-
-// trimmed writes a number with at most so many decimals.
-func trimmed(v float64, decimals int) string {
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', decimals, 64), "0"), ".")
-}
-
-// grouped writes a whole number with separators of thousands.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
-
 // plural writes a number of things.
 func plural(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
+	return view.Whole(n) + " " + view.Noun(n, noun)
 }
 
 // cut shortens a text that may be long.

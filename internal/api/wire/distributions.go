@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"time"
-
-	"aiperfd/internal/engine/series"
-	"aiperfd/internal/run"
-)
+import "time"
 
 // Distributions are how latencies of a run are distributed.
 type Distributions struct {
@@ -44,31 +39,4 @@ type Histogram struct {
 type Heatmap struct {
 	Bounds Column    `json:"bounds"`
 	Counts [][]int64 `json:"counts"`
-}
-
-// NewDistributions returns the distributions of a run.
-func NewDistributions(r *run.Run, metrics []series.Metric, d *series.Distributions) *Distributions {
-	out := &Distributions{
-		RunID: r.ID, State: string(r.State), StartTime: known(d.Start), StepSec: d.Step, TimeSec: d.Times,
-		Phases: []Band{}, Quantiles: series.Quantiles(), Distributions: map[string]Distribution{},
-	}
-	for i := range d.Phases {
-		out.Phases = append(out.Phases, Band(d.Phases[i]))
-	}
-	for i := range metrics {
-		s := &d.Of[i]
-		out.Distributions[metrics[i].Name] = Distribution{
-			Unit: metrics[i].Unit, Count: s.Count, Avg: Number(s.Avg), Std: Number(s.Std), Min: Number(s.Min), Max: Number(s.Max),
-			Values: s.Values, Histogram: Histogram{s.Histogram.Bounds, s.Histogram.Counts}, Heatmap: Heatmap{s.Rows, s.Columns},
-		}
-	}
-	return out
-}
-
-// known returns a time, nil if it is not known.
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

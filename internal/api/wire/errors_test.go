@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/run"
 )
 
 func TestNewErrors(t *testing.T) {
 	s := &run.Snapshot{
 		Phases: []run.Phase{{Epoch: time.Date(2026, 5, 4, 12, 0, 0, 0, time.FixedZone("", 7200))}},
-		Errors: []errorgroup.Group{
+		Errors: []metric.ErrorGroup{
 			{Class: bench.Overloaded, Status: 503, Code: "busy", Type: "server_error", Pattern: "worker <n>", Example: "worker 7", Count: 3, First: time.Second, Last: time.Minute},
 			{Class: bench.ConnectionReset, Count: 2, First: 1, Last: 2},
 		},

@@ -105,10 +105,7 @@ func newMainStats(s *run.Snapshot) map[string]MainStats {
 	if s == nil {
 		return out
 	}
-	for _, tag := range []string{
-		"request_throughput", "output_token_throughput", "goodput", "request_count", "error_request_count",
-		"time_to_first_token", "inter_token_latency", "request_latency",
-	} {
+	for _, tag := range catalogue.Headlines(catalogue.InLists) {
 		if res := s.Metrics.Find(tag); res != nil {
 			all := newStats(res)
 			out[tag] = MainStats{Unit: all.Unit, Avg: all.Avg, P50: all.P50, P90: all.P90, P95: all.P95, P99: all.P99}
@@ -121,7 +118,7 @@ func newMainStats(s *run.Snapshot) map[string]MainStats {
 func newStatsByTag(rs metric.Results) map[string]Stats {
 	out := map[string]Stats{}
 	for i := range rs {
-		if res := &rs[i]; Shown(res) {
+		if res := &rs[i]; res.Def.Shown() {
 			out[res.Def.Tag] = newStats(res)
 		}
 	}
@@ -145,6 +142,23 @@ func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 	return m
 }
 
+// Get returns a statistic of a metric: the average, p50 or p99.
+func (m *Metrics) Get(tag string, stat metric.Stat) (float64, bool) {
+	s := m.Metrics[tag]
+	v := s.Avg
+	switch stat {
+	case metric.P50:
+		v = s.P50
+	case metric.P99:
+		v = s.P99
+	default:
+	}
+	if v == nil {
+		return 0, false
+	}
+	return *v, true
+}
+
 // VersionText returns the version in fields in which AIPerf has its own.
 func VersionText(version string) string { return "aiperfd/" + version }
 
@@ -159,16 +173,11 @@ func ModelText(r *run.Run) string {
 	return text
 }
 
-// Shown reports whether users see a metric.
-func Shown(r *metric.Result) bool {
-	return r.Def.Flags&(catalogue.Internal|catalogue.Experimental) == 0
-}
-
 // NewRecords returns the metrics of a result in catalogue order, never nil.
 func NewRecords(rs metric.Results) []Record {
 	out := make([]Record, 0, len(rs))
 	for i := range rs {
-		if !Shown(&rs[i]) {
+		if !rs[i].Def.Shown() {
 			continue
 		}
 		s := newStats(&rs[i])

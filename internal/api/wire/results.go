@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -216,7 +216,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 }
 
 // NewErrorSummary returns the kinds of errors, most frequent first, never nil.
-func NewErrorSummary(groups []errorgroup.Group) []ErrorCount {
+func NewErrorSummary(groups []metric.ErrorGroup) []ErrorCount {
 	out := make([]ErrorCount, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]

@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/run"
 )
 
@@ -214,6 +212,14 @@ type Queue struct {
 	Paused            bool     `json:"paused"` // no run starts
 }
 
+// NewQueue returns the state of the queue.
+func NewQueue(q run.Queue) Queue {
+	return Queue{
+		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
+		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns, Paused: q.Paused,
+	}
+}
+
 // Patch is the body of PATCH /api/runs/{id}, a JSON merge patch: members that are absent
 // stay, null removes.
 type Patch struct {
@@ -230,7 +236,7 @@ type Patch struct {
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: r.Kind(), Cell: newCell(r.Cell),
-		RunState:   RunState{r.State, r.StateReason, ObjectivesVerdict(r), r.Pinned, r.Priority, r.SharesTarget},
+		RunState:   RunState{r.State, r.StateReason, r.ObjectivesVerdict(), r.Pinned, r.Priority, r.SharesTarget},
 		RunTimes:   timesOf(r),
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
@@ -253,26 +259,6 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		out.QueuePosition = &position
 	}
 	return out
-}
-
-// ObjectivesVerdict returns whether all objectives are met, in a study by all runs that count;
-// nil if there are none, or one was not judged.
-func ObjectivesVerdict(r *run.Run) *string {
-	judged, passed := false, false
-	if s := r.Study; s != nil && r.State.Terminal() {
-		unjudged := slices.ContainsFunc(s.Objectives, func(o run.StudyObjective) bool { return o.Runs == 0 })
-		passed = !s.MissedObjective()
-		judged = !passed || len(s.Objectives) > 0 && !unjudged
-	} else if r.Summary != nil {
-		passed, judged = slo.Passed(r.Summary.SLOs), len(r.Summary.SLOs) > 0
-	}
-	switch {
-	case !judged:
-		return nil
-	case passed:
-		return new("pass")
-	}
-	return new("fail")
 }
 
 func newLinks(id string) *Links {

@@ -1,12 +1,6 @@
 package wire
 
-import (
-	"math"
-	"time"
-
-	"aiperfd/internal/engine/samples"
-	"aiperfd/internal/run"
-)
+import "time"
 
 // Samples are single requests of a run.
 type Samples struct {
@@ -83,65 +77,3 @@ type Number float64
 
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n)), nil }
-
-// NewSamples returns the samples of a run.
-func NewSamples(r *run.Run, s *samples.Samples) *Samples {
-	out := &Samples{
-		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), Damaged: s.Damaged,
-		Slowest: Slowest{slowRequests(r, s.Latency), slowRequests(r, s.FirstToken)},
-	}
-	column := func(value func(p *samples.Point) float64) Column {
-		c := make(Column, len(s.Points))
-		for i := range s.Points {
-			c[i] = value(&s.Points[i])
-		}
-		return c
-	}
-	out.Sample = Sample{
-		Of:          s.Seen,
-		EndSec:      column(func(p *samples.Point) float64 { return p.End.Seconds() }),
-		Input:       column(func(p *samples.Point) float64 { return p.Input }),
-		Output:      column(func(p *samples.Point) float64 { return p.Output }),
-		FirstToken:  column(func(p *samples.Point) float64 { return p.FirstToken }),
-		InterToken:  column(func(p *samples.Point) float64 { return p.InterToken }),
-		Latency:     column(func(p *samples.Point) float64 { return p.Latency }),
-		ScheduleLag: column(func(p *samples.Point) float64 { return p.Wait }),
-	}
-	return out
-}
-
-func slowRequests(r *run.Run, list []*samples.Request) []SlowRequest {
-	out := []SlowRequest{}
-	for _, q := range list {
-		setup, at := q.Setup, &q.Timeline
-		one := SlowRequest{
-			RequestID: q.ID, ConversationID: q.Conversation, Phase: q.Phase, Session: q.Session, Turn: q.Turn, Model: q.Model,
-			Status: q.Status, ErrorClass: string(q.Class), Input: Number(q.Input), Output: Number(q.Output),
-			Latency: rounded(q.Latency), FirstToken: Number(q.FirstToken), StartSec: rounded(q.At.Seconds()),
-			Connection: Connection{q.Reused, float64(offset(setup.DNS)), float64(offset(setup.Connect)), float64(offset(setup.TLS))},
-			Timeline: Timeline{
-				Due: offset(at.Due), Connected: offset(at.Connected), Sent: offset(at.Wrote), FirstByte: offset(at.FirstByte), End: offset(at.End),
-				Chunks: Column{}, ChunkCount: at.ChunkCount,
-			},
-		}
-		if q.Target < len(r.Targets) {
-			one.Target = r.Targets[q.Target]
-		}
-		for _, chunk := range at.Chunks {
-			one.Timeline.Chunks = append(one.Timeline.Chunks, float64(offset(chunk)))
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// rounded rounds a number to three decimal places.
-func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
-
-// offset returns an offset in milliseconds.
-func offset(d time.Duration) Number {
-	if d == samples.NoTime {
-		return Number(math.NaN())
-	}
-	return Number(float64(d.Microseconds()) / 1e3)
-}

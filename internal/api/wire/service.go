@@ -3,7 +3,6 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 )
 
@@ -19,22 +18,6 @@ type Problem struct {
 	Column    int               `json:"column,omitempty"` // malformed-body: 1-based
 	Errors    []problem.Problem `json:"errors,omitempty"`
 	Warnings  []problem.Problem `json:"warnings,omitempty"`
-}
-
-// Validation is the body of POST /api/validate.
-type Validation struct {
-	Valid    bool              `json:"valid"`
-	Errors   []problem.Problem `json:"errors"`
-	Warnings []problem.Problem `json:"warnings"`
-	Defaults []config.Default  `json:"defaults"`                              // values that follow from others; only if valid
-	Config   any               `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
-}
-
-// NewValidation returns the result of loading a document.
-func NewValidation(resolved any, problems, warnings []problem.Problem, defaults []config.Default) Validation {
-	return Validation{
-		Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Defaults: list(defaults), Config: resolved,
-	}
 }
 
 // Cancel is the body of POST /api/runs/{id}/cancel.

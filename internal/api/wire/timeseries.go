@@ -5,9 +5,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"aiperfd/internal/engine/series"
-	"aiperfd/internal/run"
 )
 
 // Timeseries is a part of the time series of a run. Columns have one value per point.
@@ -77,23 +74,4 @@ func (c *Column) UnmarshalJSON(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// NewTimeseries returns the series of a run.
-func NewTimeseries(r *run.Run, metrics []series.Metric, s *series.Result) *Timeseries {
-	out := &Timeseries{
-		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), StepSec: s.Step, NextSec: s.Next,
-		Phases: []Band{}, TimeSec: s.Times, Series: map[string]Series{},
-	}
-	for i := range s.Phases {
-		out.Phases = append(out.Phases, Band(s.Phases[i]))
-	}
-	for i := range metrics {
-		values := make(map[string]Column, len(s.Values[i]))
-		for name, column := range s.Values[i] {
-			values[name] = column
-		}
-		out.Series[metrics[i].Name] = Series{Unit: metrics[i].Unit, Values: values}
-	}
-	return out
 }

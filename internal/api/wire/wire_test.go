@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -203,30 +202,5 @@ func TestColumnJSON(t *testing.T) {
 	}
 	if len(got) != 3 || got[0] != 1 || !math.IsNaN(got[1]) || got[2] != 2.5 {
 		t.Errorf("%s became %v", data, got)
-	}
-}
-
-// The verdict of a study is that of its runs, once it has ended.
-func TestObjectivesVerdict(t *testing.T) {
-	met, missed, open := run.StudyObjective{Runs: 2}, run.StudyObjective{Runs: 2, Missed: 1}, run.StudyObjective{Uncounted: 2}
-	for _, c := range []struct {
-		name string
-		run  run.Run
-		want string
-	}{
-		{"no objective", run.Run{Study: &run.Study{}, State: bench.StateCompleted}, ""},
-		{"met", run.Run{Study: &run.Study{Objectives: []run.StudyObjective{met}}, State: bench.StateCompleted}, "pass"},
-		{"missed", run.Run{Study: &run.Study{Objectives: []run.StudyObjective{met, missed, open}}, State: bench.StateCompleted}, "fail"},
-		{"not judged", run.Run{Study: &run.Study{Objectives: []run.StudyObjective{met, open}}, State: bench.StateCompleted}, ""},
-		{"not ended", run.Run{Study: &run.Study{Objectives: []run.StudyObjective{missed}}, State: bench.StateExporting}, ""},
-		{"a run", run.Run{Summary: &run.Summary{SLOs: []slo.Result{{Met: true}, {}}}, State: bench.StateCompleted}, "fail"},
-	} {
-		got := ""
-		if v := ObjectivesVerdict(&c.run); v != nil {
-			got = *v
-		}
-		if got != c.want {
-			t.Errorf("%s: verdict %q, want %q", c.name, got, c.want)
-		}
 	}
 }

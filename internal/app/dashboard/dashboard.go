@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 )
 
@@ -48,14 +49,14 @@ type Dashboard struct {
 
 // message is what the model gets from outside.
 type message struct {
-	snapshot *Snapshot
+	snapshot *live.Snapshot
 	note     string // shown beside the state, such as a lost connection; empty = none
 }
 
 // Start takes over the terminal. The caller must call Stop.
 func Start(o Options) *Dashboard {
 	d := &Dashboard{log: &tail{}, done: make(chan struct{})}
-	m := model{interrupt: o.Interrupt, view: view{leaves: o.Leaves, ascii: o.ASCII, log: d.log}, newest: d.newest}
+	m := model{interrupt: o.Interrupt, display: display{leaves: o.Leaves, ascii: o.ASCII, log: d.log}, newest: d.newest}
 	d.program = tea.NewProgram(m, tea.WithOutput(o.Out), tea.WithInput(o.In), tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profileOf(o.Out)))
 	go func() {
@@ -78,7 +79,7 @@ func profileOf(f *os.File) colorprofile.Profile {
 func (d *Dashboard) Log() io.Writer { return d.log }
 
 // Show shows a snapshot; a nil one leaves the last one. A note is shown beside the state.
-func (d *Dashboard) Show(s *Snapshot, note string) {
+func (d *Dashboard) Show(s *live.Snapshot, note string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -31,7 +32,7 @@ func stats(unit string, avg float64) wire.Stats {
 // timeseries returns time series of some points.
 func timeseries(points int) *wire.Timeseries {
 	out := &wire.Timeseries{Series: map[string]wire.Series{}}
-	for i, name := range Series() {
+	for i, name := range live.Series() {
 		s := wire.Series{Values: map[string]wire.Column{}}
 		for _, statistic := range []string{"rate", "avg", "p50", "p90", "p99"} {
 			for k := range points {
@@ -45,12 +46,12 @@ func timeseries(points int) *wire.Timeseries {
 }
 
 // running is a run in its profiling phase.
-func running() Snapshot {
+func running() live.Snapshot {
 	r := &wire.Run{
 		ID: "01a2", Name: "nightly", RunState: wire.RunState{State: bench.StateRunning}, Models: []string{"llama\x1b[2J"},
 		Targets: []string{"https://host:8000"}, Endpoint: "chat", Streaming: true, RequestRate: new(25.0),
 	}
-	return Snapshot{
+	return live.Snapshot{
 		Run: r, Elapsed: 75 * time.Second,
 		Phases: []wire.Phase{
 			{
@@ -75,7 +76,7 @@ func running() Snapshot {
 }
 
 // troubled is a run with everything that can be wrong.
-func troubled() Snapshot {
+func troubled() live.Snapshot {
 	s := running()
 	late := verdict.Reason{
 		Code: "tick-lag", Level: verdict.Invalid, Value: 39, Limit: 1, Unit: "ms", Percentile: 83, Concerns: []string{"time_to_first_token"},
@@ -94,7 +95,7 @@ func troubled() Snapshot {
 }
 
 // draining is a run without a name whose last responses take longer than its phase.
-func draining() Snapshot {
+func draining() live.Snapshot {
 	s := running()
 	s.Run.Name = ""
 	p := &s.Phases[1]
@@ -103,7 +104,7 @@ func draining() Snapshot {
 }
 
 // behind is a run whose duration is over and whose arrivals still wait for slots.
-func behind() Snapshot {
+func behind() live.Snapshot {
 	s := running()
 	p := &s.Phases[1]
 	p.ExpectedDuration, p.Percent, p.RequestsETA, p.Arrivals.Waiting = new(60.0), new(100.0), nil, 1331
@@ -111,14 +112,14 @@ func behind() Snapshot {
 }
 
 // exporting is a run that has ended and writes its files.
-func exporting() Snapshot {
+func exporting() live.Snapshot {
 	s := running()
 	s.Run.State = bench.StateExporting
 	return s
 }
 
 // sweep is a study with two cells that have ended.
-func sweep() Snapshot {
+func sweep() live.Snapshot {
 	s := running()
 	s.Study = &wire.Run{Name: "sweep", Progress: &wire.RunProgress{CellsTotal: new(8), CellsDone: new(2), CellsFailed: new(1), CurrentCell: "concurrency=4"}}
 	s.Cells = []*wire.Run{
@@ -142,35 +143,35 @@ func logOf(lines ...string) *tail {
 // The screens, without colours.
 func TestScreens(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		view view
+		name    string
+		display display
 	}{
-		{"preparing", view{width: 80, height: 24}},
-		{"running", view{width: 80, height: 24, snapshot: running()}},
-		{"running_whole", view{width: 80, height: 24, whole: true, leaves: true, snapshot: running()}},
-		{"running_60x15", view{width: 60, height: 15, snapshot: running()}},
-		{"running_20x5", view{width: 20, height: 5, snapshot: running()}},
-		{"running_ascii", view{width: 100, height: 20, ascii: true, snapshot: running()}},
-		{"troubled", view{width: 80, height: 30, snapshot: troubled(), log: logOf("12:00:00 WRN one", "12:00:01 WRN two")}},
-		{"troubled_wide", view{width: 160, height: 45, snapshot: troubled(), log: logOf("12:00:00 WRN one")}},
-		{"lost", view{width: 80, height: 12, leaves: true, note: "connection lost", snapshot: running()}},
-		{"stopping", view{width: 80, height: 12, interrupted: 1, snapshot: running()}},
-		{"draining", view{width: 80, height: 24, snapshot: draining()}},
-		{"behind", view{width: 80, height: 24, snapshot: behind()}},
-		{"running_120x40", view{width: 120, height: 40, snapshot: running()}},
-		{"exporting", view{width: 80, height: 12, snapshot: exporting()}},
-		{"log_empty", view{width: 80, height: 6, page: logLines, snapshot: running()}},
-		{"errors", view{width: 80, height: 8, page: errorList, snapshot: troubled()}},
-		{"log", view{width: 80, height: 6, page: logLines, snapshot: running(), log: logOf("a", "b", "c", "d", "e")}},
-		{"help", view{width: 80, height: 24, page: help, snapshot: running()}},
-		{"sweep", view{width: 80, height: 24, snapshot: sweep()}},
+		{"preparing", display{width: 80, height: 24}},
+		{"running", display{width: 80, height: 24, snapshot: running()}},
+		{"running_whole", display{width: 80, height: 24, whole: true, leaves: true, snapshot: running()}},
+		{"running_60x15", display{width: 60, height: 15, snapshot: running()}},
+		{"running_20x5", display{width: 20, height: 5, snapshot: running()}},
+		{"running_ascii", display{width: 100, height: 20, ascii: true, snapshot: running()}},
+		{"troubled", display{width: 80, height: 30, snapshot: troubled(), log: logOf("12:00:00 WRN one", "12:00:01 WRN two")}},
+		{"troubled_wide", display{width: 160, height: 45, snapshot: troubled(), log: logOf("12:00:00 WRN one")}},
+		{"lost", display{width: 80, height: 12, leaves: true, note: "connection lost", snapshot: running()}},
+		{"stopping", display{width: 80, height: 12, interrupted: 1, snapshot: running()}},
+		{"draining", display{width: 80, height: 24, snapshot: draining()}},
+		{"behind", display{width: 80, height: 24, snapshot: behind()}},
+		{"running_120x40", display{width: 120, height: 40, snapshot: running()}},
+		{"exporting", display{width: 80, height: 12, snapshot: exporting()}},
+		{"log_empty", display{width: 80, height: 6, page: logLines, snapshot: running()}},
+		{"errors", display{width: 80, height: 8, page: errorList, snapshot: troubled()}},
+		{"log", display{width: 80, height: 6, page: logLines, snapshot: running(), log: logOf("a", "b", "c", "d", "e")}},
+		{"help", display{width: 80, height: 24, page: help, snapshot: running()}},
+		{"sweep", display{width: 80, height: 24, snapshot: sweep()}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.view.log == nil {
-				tt.view.log = &tail{}
+			if tt.display.log == nil {
+				tt.display.log = &tail{}
 			}
 			var got strings.Builder
-			for line := range strings.SplitSeq(ansi.Strip(tt.view.draw()), "\n") {
+			for line := range strings.SplitSeq(ansi.Strip(tt.display.draw()), "\n") {
 				got.WriteString(strings.TrimRight(line, " ") + "\n")
 			}
 			golden := filepath.Join("testdata", tt.name+".txt")
@@ -192,7 +193,7 @@ func TestScreens(t *testing.T) {
 
 // Only a wrong number that the run reports is an alarm.
 func TestAlarms(t *testing.T) {
-	v := view{width: 80, height: 24, snapshot: troubled(), log: &tail{}}
+	v := display{width: 80, height: 24, snapshot: troubled(), log: &tail{}}
 	got := v.alerts()
 	want := []string{
 		alarm(" ! client: TTFT off by at most 39 ms (short of CPU) "),
@@ -208,11 +209,11 @@ func TestAlarms(t *testing.T) {
 
 // Every screen has the size of the terminal, and passes no control characters on.
 func TestSizes(t *testing.T) {
-	for _, s := range []Snapshot{{}, running(), troubled(), sweep()} {
+	for _, s := range []live.Snapshot{{}, running(), troubled(), sweep()} {
 		for width := 1; width <= 210; width += 11 {
 			for height := 1; height <= 60; height += 7 {
 				for _, p := range []page{overview, help, errorList, logLines} {
-					v := view{width: width, height: height, page: p, snapshot: s, log: logOf("a line", strings.Repeat("long ", 60))}
+					v := display{width: width, height: height, page: p, snapshot: s, log: logOf("a line", strings.Repeat("long ", 60))}
 					text := v.draw()
 					lines := strings.Split(text, "\n")
 					if len(lines) != height {
@@ -235,7 +236,7 @@ func TestSizes(t *testing.T) {
 // Keys change the page, and ask for the end of the run.
 func TestKeys(t *testing.T) {
 	interrupts := 0
-	m := model{view: view{log: &tail{}}, newest: func() message { return message{note: "lost"} }, interrupt: func() { interrupts++ }}
+	m := model{display: display{log: &tail{}}, newest: func() message { return message{note: "lost"} }, interrupt: func() { interrupts++ }}
 	var next tea.Model = m
 	press := func(r rune) {
 		key := tea.KeyPressMsg{Code: r}

@@ -8,7 +8,7 @@ import (
 
 // model is the state of the display. It implements [tea.Model].
 type model struct {
-	view
+	display
 	newest    func() message
 	interrupt func()
 }

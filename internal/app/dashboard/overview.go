@@ -11,17 +11,18 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // overview returns the main page. What is most important comes first, so that a small
 // screen shows it; the log gets the rest.
-func (v *view) overview(room int) []string {
+func (v *display) overview(room int) []string {
 	out := slices.Concat(v.alerts(), v.study(), v.phases())
 	if v.width >= wideColumns && v.height >= wideLines {
 		const gap = 2
@@ -59,7 +60,7 @@ func sideBySide(left, right []string, width, gap int) []string {
 }
 
 // alerts says why the numbers of the run cannot be trusted, or do not mean what was asked.
-func (v *view) alerts() []string {
+func (v *display) alerts() []string {
 	const most = 4
 	var out []string
 	add := func(look func(string) string, format string, args ...any) {
@@ -95,7 +96,7 @@ func shown(r *verdict.Reason) bool {
 }
 
 // study shows how far a study is, and its last cells.
-func (v *view) study() []string {
+func (v *display) study() []string {
 	s := v.snapshot.Study
 	if s == nil || s.Progress == nil || s.Progress.CellsTotal == nil || s.Progress.CellsDone == nil {
 		return nil
@@ -133,7 +134,7 @@ func (v *view) study() []string {
 			continue
 		}
 		for _, value := range []*float64{c.Summary.RequestThroughput, c.Summary.OutputTokenThroughput, c.Summary.TTFTP99, c.Summary.LatencyP99} {
-			row += fmt.Sprintf("%11s", figure(value))
+			row += fmt.Sprintf("%11s", view.FigureOr(value, "-"))
 		}
 		out = append(out, row)
 	}
@@ -148,7 +149,7 @@ func share(done, all float64) float64 {
 }
 
 // bar returns a line with a bar; a share below 0 has none.
-func (v *view) bar(label string, done float64, text string) string {
+func (v *display) bar(label string, done float64, text string) string {
 	const labelWidth, most, least = 11, 40, 6
 	label = pad(ansi.Truncate(plain(label), labelWidth-1, v.ellipsis()), labelWidth)
 	if done < 0 {
@@ -163,7 +164,7 @@ func (v *view) bar(label string, done float64, text string) string {
 }
 
 // phases shows the last phases.
-func (v *view) phases() []string {
+func (v *display) phases() []string {
 	const small = 12 // lines
 	most, phases := 3, v.snapshot.Phases
 	if v.height < small {
@@ -179,7 +180,7 @@ func (v *view) phases() []string {
 	return out
 }
 
-func (v *view) phase(p *wire.Phase) string {
+func (v *display) phase(p *wire.Phase) string {
 	done := -1.0
 	if p.Percent != nil {
 		done = share(*p.Percent, 100)
@@ -196,11 +197,11 @@ func (v *view) phase(p *wire.Phase) string {
 			end = *p.RequestsEndNS
 		}
 		took := time.Duration(end - *p.StartNS)
-		text += "  " + terminal.Clock(took)
+		text += "  " + view.Clock(took)
 		switch {
 		case p.ExpectedDuration == nil:
 		case took <= seconds(*p.ExpectedDuration):
-			text += " of " + terminal.Clock(seconds(*p.ExpectedDuration))
+			text += " of " + view.Clock(seconds(*p.ExpectedDuration))
 		case state == "running": // arrivals that were due in time wait for slots, or the last responses take longer
 			state = "draining"
 		}
@@ -221,7 +222,7 @@ func (v *view) phase(p *wire.Phase) string {
 
 // recent returns the newest value of a series: that of the last ten seconds that are over,
 // before there are any that of the last second.
-func (v *view) recent(metric, statistic string) *float64 {
+func (v *display) recent(metric, statistic string) *float64 {
 	t, _ := v.recentSeries()
 	if x, ok := latest(t, metric, statistic); ok {
 		return &x
@@ -230,29 +231,21 @@ func (v *view) recent(metric, statistic string) *float64 {
 }
 
 // recentSeries returns the time series of recent values, and the seconds of its points.
-func (v *view) recentSeries() (t *wire.Timeseries, span int) {
+func (v *display) recentSeries() (t *wire.Timeseries, span int) {
 	if s := v.snapshot.Tens; s != nil && len(column(s, "in_flight", "avg")) > 0 {
-		return s, Window
+		return s, live.Window
 	}
 	return v.snapshot.Seconds, 1
-}
-
-// figure formats a number; nil is a dash.
-func figure(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return export.Figure(*x)
 }
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-lipgloss.Width(s))) }
 
 // rates shows what is sent and received, with curves if there is room.
-func (v *view) rates(width int, curves bool) []string {
+func (v *display) rates(width int, curves bool) []string {
 	const label, number, extra = 16, 11, 24
 	s := &v.snapshot
 	row := func(name string, now, whole *float64, more, metric, statistic string) string {
-		line := pad(name, label) + fmt.Sprintf("%*s%*s  ", number, figure(now), number, figure(whole))
+		line := pad(name, label) + fmt.Sprintf("%*s%*s  ", number, view.FigureOr(now, "-"), number, view.FigureOr(whole, "-"))
 		if width-lipgloss.Width(line) < lipgloss.Width(more) {
 			more = ""
 		}
@@ -265,16 +258,16 @@ func (v *view) rates(width int, curves bool) []string {
 	var offered, inFlight, lag string
 	_, span := v.recentSeries()
 	if s.Load != nil && s.Load.OfferedRate != nil {
-		offered = export.Figure(*s.Load.OfferedRate) + " offered"
+		offered = view.Figure(*s.Load.OfferedRate) + " offered"
 	}
-	if p := s.phase(); p != nil {
+	if p := s.Phase(); p != nil {
 		inFlight = fmt.Sprintf("%d now", p.InFlight)
 		if p.Arrivals != nil && p.Arrivals.Waiting > 0 {
 			inFlight += fmt.Sprintf(", %d waiting", p.Arrivals.Waiting)
 		}
 	}
 	if x := v.recent("schedule_lag", "p99"); x != nil {
-		lag = "schedule lag " + figure(x) + " ms"
+		lag = "schedule lag " + view.FigureOr(x, "-") + " ms"
 	}
 	client := "client CPU %"
 	return []string{
@@ -287,7 +280,7 @@ func (v *view) rates(width int, curves bool) []string {
 }
 
 // latencies shows the table of latencies.
-func (v *view) latencies(width int) []string {
+func (v *display) latencies(width int) []string {
 	label, number := 16, 9
 	const both, narrow = 59, 72
 	if width < narrow {
@@ -324,7 +317,7 @@ func (v *view) latencies(width int) []string {
 	} {
 		row, found := pad(m.name, label), false
 		for _, x := range values(m.tag) {
-			row += fmt.Sprintf("%*s", number, figure(x))
+			row += fmt.Sprintf("%*s", number, view.FigureOr(x, "-"))
 			found = found || x != nil
 		}
 		if found || m.tag == "request_latency" {
@@ -335,7 +328,7 @@ func (v *view) latencies(width int) []string {
 }
 
 // charts shows curves of the last minutes in a number of lines.
-func (v *view) charts(width, lines int) []string {
+func (v *display) charts(width, lines int) []string {
 	charts := []struct{ title, metric, statistic string }{
 		{"requests/s", "requests_completed", "rate"},
 		{"output tokens/s", "output_tokens", "rate"},
@@ -358,7 +351,7 @@ func (v *view) charts(width, lines int) []string {
 				top = x
 			}
 		}
-		out = append(out, v.heading(fmt.Sprintf("%s  last %d s %s, highest second %s", c.title, span, figure(v.recent(c.metric, c.statistic)), export.Figure(top)), width))
+		out = append(out, v.heading(fmt.Sprintf("%s  last %d s %s, highest second %s", c.title, span, view.FigureOr(v.recent(c.metric, c.statistic), "-"), view.Figure(top)), width))
 		for _, line := range graph(values, width, height, v.ascii) {
 			out = append(out, colored(lipgloss.Cyan, line))
 		}
@@ -367,7 +360,7 @@ func (v *view) charts(width, lines int) []string {
 }
 
 // faults shows the errors, at most some kinds.
-func (v *view) faults(width, most int) []string {
+func (v *display) faults(width, most int) []string {
 	e := &v.snapshot.Errors
 	if e.Total == 0 {
 		return nil
@@ -380,14 +373,14 @@ func (v *view) faults(width, most int) []string {
 }
 
 // objectives shows how far the objectives are met.
-func (v *view) objectives(width int) []string {
+func (v *display) objectives(width int) []string {
 	const prefix = "slo_attainment."
 	var out []string
 	add := func(value, text string) {
 		out = append(out, ansi.Truncate(fmt.Sprintf("%11s  %s", value, text), width, v.ellipsis()))
 	}
 	if g := v.snapshot.Metrics["goodput"].Avg; g != nil {
-		add(export.Figure(*g)+"/s", "goodput: requests that met all of them")
+		add(view.Figure(*g)+"/s", "goodput: requests that met all of them")
 	}
 	var tags []string
 	for tag := range v.snapshot.Metrics {
@@ -398,7 +391,7 @@ func (v *view) objectives(width int) []string {
 	slices.Sort(tags)
 	for _, tag := range tags {
 		if m := v.snapshot.Metrics[tag]; m.Avg != nil {
-			add(export.Figure(100**m.Avg)+" %", "met "+strings.TrimPrefix(tag, prefix))
+			add(view.Figure(100**m.Avg)+" %", "met "+strings.TrimPrefix(tag, prefix))
 		}
 	}
 	if len(out) == 0 {
@@ -408,13 +401,13 @@ func (v *view) objectives(width int) []string {
 }
 
 // warnings shows the first warnings of the run.
-func (v *view) warnings(width int) []string {
+func (v *display) warnings(width int) []string {
 	const most = 2
 	r := v.snapshot.Run
 	if r == nil || len(r.Warnings) == 0 {
 		return nil
 	}
-	out := []string{v.heading(terminal.Plural(int64(len(r.Warnings)), "warning"), width)}
+	out := []string{v.heading(view.Plural(len(r.Warnings), "warning"), width)}
 	for _, w := range r.Warnings[:min(most, len(r.Warnings))] {
 		out = append(out, ansi.Truncate(colored(lipgloss.Yellow, plain(w.Detail)), width, v.ellipsis()))
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 // page is what fills the screen between the header and the footer.
@@ -25,15 +25,15 @@ const (
 	logLines
 )
 
-// view draws snapshots. Its output depends on nothing else.
-type view struct {
+// display draws snapshots. Its output depends on nothing else.
+type display struct {
 	width, height int // 0 = not known yet
 	page          page
 	whole         bool // the table of latencies shows the whole run alone
 	leaves, ascii bool
 	interrupted   int    // how often the user asked for the end
 	note          string // beside the state
-	snapshot      Snapshot
+	snapshot      live.Snapshot
 	log           *tail
 }
 
@@ -44,7 +44,7 @@ const (
 )
 
 // draw returns the screen: height lines of at most width columns.
-func (v *view) draw() string {
+func (v *display) draw() string {
 	if v.width <= 0 || v.height <= 0 {
 		return ""
 	}
@@ -72,7 +72,7 @@ func (v *view) draw() string {
 	return strings.Join(lines, "\n")
 }
 
-func (v *view) ellipsis() string {
+func (v *display) ellipsis() string {
 	if v.ascii {
 		return "."
 	}
@@ -94,7 +94,7 @@ func alarm(s string) string {
 func caution(s string) string { return colored(lipgloss.Yellow, s) }
 
 // heading returns the heading of a section, with a rule up to a width.
-func (v *view) heading(title string, width int) string {
+func (v *display) heading(title string, width int) string {
 	rule := "─"
 	if v.ascii {
 		rule = "-"
@@ -106,7 +106,7 @@ func (v *view) heading(title string, width int) string {
 }
 
 // spread returns two texts at both ends of a line. The left one is cut if both do not fit.
-func (v *view) spread(left, right string, width int) string {
+func (v *display) spread(left, right string, width int) string {
 	room := width - lipgloss.Width(right) - 2
 	if room < 4 {
 		return ansi.Truncate(right, width, v.ellipsis())
@@ -116,7 +116,7 @@ func (v *view) spread(left, right string, width int) string {
 }
 
 // header says what runs, and how far it is.
-func (v *view) header() []string {
+func (v *display) header() []string {
 	s := &v.snapshot
 	if s.Run == nil && s.Study == nil {
 		return []string{v.spread(bold("aiperfd"), v.state("preparing"), v.width)}
@@ -133,9 +133,9 @@ func (v *view) header() []string {
 	if !named {
 		name = cmp.Or(strings.Join(r.Models, ", "), r.ID)
 	}
-	right := v.state(state) + "  " + terminal.Clock(s.Elapsed)
-	if p := s.phase(); p != nil && p.RequestsETA != nil && *p.RequestsETA > 0 && r.State == bench.StateRunning {
-		right += faint(" left ") + terminal.Clock(seconds(*p.RequestsETA))
+	right := v.state(state) + "  " + view.Clock(s.Elapsed)
+	if p := s.Phase(); p != nil && p.RequestsETA != nil && *p.RequestsETA > 0 && r.State == bench.StateRunning {
+		right += faint(" left ") + view.Clock(seconds(*p.RequestsETA))
 	}
 	first := v.spread(bold(plain(name)), right, v.width)
 	const least = 12 // lines
@@ -151,7 +151,7 @@ func (v *view) header() []string {
 	}
 	switch {
 	case r.RequestRate != nil:
-		what += "  " + export.Figure(*r.RequestRate) + " requests/s asked"
+		what += "  " + view.Figure(*r.RequestRate) + " requests/s asked"
 	case r.Concurrency != nil:
 		what += fmt.Sprintf("  concurrency %d", *r.Concurrency)
 	}
@@ -159,7 +159,7 @@ func (v *view) header() []string {
 }
 
 // state returns the state of the run, or what is more urgent.
-func (v *view) state(state string) string {
+func (v *display) state(state string) string {
 	if v.note != "" {
 		return alarm(" " + plain(v.note) + " ")
 	}
@@ -170,7 +170,7 @@ func (v *view) state(state string) string {
 }
 
 // footer lists the keys.
-func (v *view) footer() string {
+func (v *display) footer() string {
 	quit := "stop the run"
 	switch {
 	case v.leaves:
@@ -191,7 +191,7 @@ func (v *view) footer() string {
 }
 
 // help explains the keys and the numbers.
-func (v *view) help() []string {
+func (v *display) help() []string {
 	quit := "cancel the run and print its results; again: abort requests in flight"
 	if v.leaves {
 		quit = "leave; the run continues"
@@ -213,10 +213,10 @@ func (v *view) help() []string {
 }
 
 // plain makes text of any origin fit for the screen.
-func plain(s string) string { return export.Printable(s) }
+func plain(s string) string { return view.Printable(s) }
 
 // errors lists the kinds of errors.
-func (v *view) errors(room int) []string {
+func (v *display) errors(room int) []string {
 	e := &v.snapshot.Errors
 	if e.Total == 0 {
 		return []string{"no errors"}
@@ -233,7 +233,7 @@ func (v *view) errors(room int) []string {
 }
 
 // errorCount returns the number of errors, and their share of the requests that ended.
-func (v *view) errorCount() string {
+func (v *display) errorCount() string {
 	e := &v.snapshot.Errors
 	var ended int64
 	for i := range v.snapshot.Phases {
@@ -262,7 +262,7 @@ func errorLine(g *wire.ErrorGroup) string {
 }
 
 // logTail returns the last lines of the log.
-func (v *view) logTail(room int) []string {
+func (v *display) logTail(room int) []string {
 	lines, _ := v.log.all()
 	if len(lines) == 0 && v.page == logLines {
 		return []string{"no log lines yet"}

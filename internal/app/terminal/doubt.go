@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
+	"aiperfd/internal/view"
 )
 
 // distortedMark follows a number that the load generator distorted in all runs.
@@ -103,7 +104,7 @@ func (f *finding) note(effect int) string {
 	case distorted:
 		return fmt.Sprintf("%s %s invalid at %s: %s.", distortedMark, f.number, where, text)
 	case leftOut:
-		return fmt.Sprintf("%s: %s excluded at %s: %s.", f.number, Plural(int64(f.runs), "run"), where, text)
+		return fmt.Sprintf("%s: %s excluded at %s: %s.", f.number, view.Plural(f.runs, "run"), where, text)
 	}
 	return fmt.Sprintf("%s at %s: %s.", f.number, where, text)
 }

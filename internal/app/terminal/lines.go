@@ -3,14 +3,13 @@ package terminal
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"aiperfd/internal/app/live"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 // share is the part of a phase that is done, measured against one of its bounds.
@@ -58,11 +57,11 @@ func (l Style) bar(st *bench.PhaseStats, width int) string {
 		elapsed = st.RequestsEnd - st.Start
 	}
 	if draining(st) {
-		line := fmt.Sprintf("%s grace period: waiting for %d in-flight requests [%s]", phaseLabel(st.Name), st.InFlight(), Clock(elapsed))
-		return export.Fit(line, width)
+		line := fmt.Sprintf("%s grace period: waiting for %d in-flight requests [%s]", phaseLabel(st.Name), st.InFlight(), view.Clock(elapsed))
+		return view.Fit(line, width)
 	}
 	s, known := shareOf(st)
-	before, after := phaseLabel(st.Name)+": ", fmt.Sprintf(" [%s", Clock(elapsed))
+	before, after := phaseLabel(st.Name)+": ", fmt.Sprintf(" [%s", view.Clock(elapsed))
 	if known {
 		before += s.count + " "
 		after = fmt.Sprintf(" %3.0f%%%s", math.Floor(s.done*100), after)
@@ -75,14 +74,14 @@ func (l Style) bar(st *bench.PhaseStats, width int) string {
 	case st.End != "":
 		after += "] " + string(st.End)
 	case s.done > 0 && s.done < 1:
-		after += "<" + Clock(time.Duration(float64(elapsed)*(1-s.done)/s.done)) + "]"
+		after += "<" + view.Clock(time.Duration(float64(elapsed)*(1-s.done)/s.done)) + "]"
 	default:
 		after += "]"
 	}
 	const most, least = 40, 4
-	room := min(most, width-export.TextWidth(before)-len(after)-2)
+	room := min(most, width-view.Width(before)-len(after)-2)
 	if !known || room < least {
-		return export.Fit(before+strings.TrimSpace(after), width)
+		return view.Fit(before+strings.TrimSpace(after), width)
 	}
 	return before + "|" + l.Fill(s.done, room) + "|" + after
 }
@@ -101,15 +100,6 @@ func (l Style) Fill(done float64, columns int) string {
 	return text + strings.Repeat(" ", columns-(eighths+7)/8)
 }
 
-// Clock formats a duration as 01:30, or 2:01:30.
-func Clock(d time.Duration) string {
-	s := int(d.Seconds())
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%02d:%02d", s/60, s%60)
-}
-
 // liveField is one value of the line of live numbers.
 type liveField struct {
 	text   string
@@ -120,36 +110,13 @@ type liveField struct {
 // liveFields returns the numbers of a running phase.
 func liveFields(s *run.Snapshot) []liveField {
 	st := &s.Phases[len(s.Phases)-1].Stats
-	value := func(tag string, stat metric.Stat) (string, bool) {
-		m := s.Metrics.Find(tag)
-		if m == nil {
-			return "", false
-		}
-		v, ok := m.Get(stat)
-		return export.Figure(v), ok
-	}
 	var out []liveField
-	for _, f := range []struct {
-		tag, unit string
-		weight    int
-	}{{"request_throughput", "req/s", 1}, {"output_token_throughput", "tok/s", 4}} {
-		if v, ok := value(f.tag, metric.Avg); ok {
-			out = append(out, liveField{v + " " + f.unit, f.weight, false})
-		}
-	}
-	for _, f := range []struct {
-		tag, label string
-		weight     int
-	}{{"time_to_first_token", "TTFT", 3}, {"inter_token_latency", "ITL", 6}, {"request_latency", "latency", 7}} {
-		p50, ok := value(f.tag, metric.P50)
-		p99, also := value(f.tag, metric.P99)
-		if ok && also {
-			out = append(out, liveField{fmt.Sprintf("%s %s/%s ms", f.label, p50, p99), f.weight, false})
-		}
+	for _, n := range live.Numbers(s.Metrics.Value) {
+		out = append(out, liveField{strings.TrimSpace(n.Name + " " + n.Value + " " + n.Unit), n.Weight, false})
 	}
 	out = append(out,
 		liveField{fmt.Sprintf("%d in flight", st.InFlight()), 5, false},
-		liveField{Plural(st.Errors, "error"), 2, st.Errors > 0})
+		liveField{view.Plural(st.Errors, "error"), 2, st.Errors > 0})
 	if s.Metrics.Find("request_latency") != nil {
 		out = append(out, liveField{"(p50/p99)", 8, false})
 	}
@@ -185,13 +152,5 @@ func (l Style) fit(fields []liveField, width int) string {
 
 // statsLine returns the line of live numbers for a log.
 func statsLine(s *run.Snapshot) string {
-	return "[realtime " + Clock(s.Elapsed.Round(time.Second)) + "] " + Style{}.fit(liveFields(s), math.MaxInt)
-}
-
-// Plural returns a count with its noun.
-func Plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.FormatInt(n, 10) + " " + noun + "s"
+	return "[realtime " + view.Clock(s.Elapsed.Round(time.Second)) + "] " + Style{}.fit(liveFields(s), math.MaxInt)
 }

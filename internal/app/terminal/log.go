@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 // NewLogger returns a logger that writes lines for people.
@@ -31,7 +31,7 @@ func LogWriter(out io.Writer, times string, color bool) zerolog.ConsoleWriter {
 		Out: out, TimeFormat: times, NoColor: !color,
 		FormatPrepare: func(fields map[string]any) error {
 			if text, ok := fields[zerolog.MessageFieldName].(string); ok {
-				fields[zerolog.MessageFieldName] = export.Printable(text)
+				fields[zerolog.MessageFieldName] = view.Printable(text)
 			}
 			return nil
 		},
@@ -41,5 +41,5 @@ func LogWriter(out io.Writer, times string, color bool) zerolog.ConsoleWriter {
 // PrintError writes an error as the last line of a command. Control characters
 // are removed, because the error may quote a server.
 func PrintError(w io.Writer, err error) {
-	fmt.Fprintln(NewScreen(w, os.Stderr), "aiperfd:", export.PrintableLines(err.Error()))
+	fmt.Fprintln(NewScreen(w, os.Stderr), "aiperfd:", view.PrintableLines(err.Error()))
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 // Plain returns a writer for text of unknown origin, without styles: if w is a terminal,
-// nothing that controls it reaches it ([export.PrintableLines]). Files and pipes get the text as it is.
+// nothing that controls it reaches it ([view.PrintableLines]). Files and pipes get the text as it is.
 func Plain(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok && IsTerminal(f) {
 		return &plain{out: w}
@@ -37,7 +37,7 @@ func (p *plain) Write(b []byte) (int, error) {
 		}
 	}
 	p.pending = append([]byte(nil), all[whole:]...)
-	if _, err := io.WriteString(p.out, export.PrintableLines(string(all[:whole]))); err != nil {
+	if _, err := io.WriteString(p.out, view.PrintableLines(string(all[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(b), nil

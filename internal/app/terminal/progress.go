@@ -45,7 +45,7 @@ func (p *Progress) Follow(ctx context.Context, from Snapshots, id string) (stop 
 	ctx, cancel := context.WithCancel(ctx)
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		v := view{Progress: p}
+		v := follower{Progress: p}
 		defer v.close()
 		tick := time.NewTicker(refresh)
 		defer tick.Stop()
@@ -69,14 +69,14 @@ func (p *Progress) Follow(ctx context.Context, from Snapshots, id string) (stop 
 	}
 }
 
-// view is what has been shown of a run.
-type view struct {
+// follower is what has been shown of a run.
+type follower struct {
 	*Progress
 	begun, ended []int // indexes of phases
 	printed      time.Time
 }
 
-func (v *view) update(s *run.Snapshot) {
+func (v *follower) update(s *run.Snapshot) {
 	for i := range s.Phases {
 		st := &s.Phases[i].Stats
 		if !slices.Contains(v.begun, st.Index) {
@@ -100,7 +100,7 @@ func (v *view) update(s *run.Snapshot) {
 }
 
 // end writes the final bar of a phase above the status, or logs the end.
-func (v *view) end(st *bench.PhaseStats) {
+func (v *follower) end(st *bench.PhaseStats) {
 	if v.Draw {
 		_, _ = v.Screen.Write([]byte(v.Style.bar(st, v.columns()) + "\n")) // the run does not fail because its terminal is gone
 		return
@@ -113,7 +113,7 @@ func (v *view) end(st *bench.PhaseStats) {
 }
 
 // draw shows the current phase with its live numbers.
-func (v *view) draw(s *run.Snapshot) {
+func (v *follower) draw(s *run.Snapshot) {
 	var status []string
 	switch n := len(s.Phases); {
 	case s.State.Terminal():
@@ -132,7 +132,7 @@ func (v *view) draw(s *run.Snapshot) {
 
 // columns returns the maximum width of a line. The last column stays free,
 // because some terminals wrap when it is filled.
-func (v *view) columns() int {
+func (v *follower) columns() int {
 	const usual = 80
 	if w := v.Screen.width(); w > 0 {
 		return w - 1
@@ -140,7 +140,7 @@ func (v *view) columns() int {
 	return usual - 1
 }
 
-func (v *view) close() {
+func (v *follower) close() {
 	if v.Draw {
 		_ = v.Screen.Show() // as above
 	}

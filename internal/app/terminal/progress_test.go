@@ -14,10 +14,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -30,8 +30,8 @@ func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) r
 	return run.Phase{Stats: st}
 }
 
-// live returns a metric of a snapshot.
-func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
+// liveMetric returns a metric of a snapshot.
+func liveMetric(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	t.Helper()
 	def, ok := catalogue.Lookup(tag)
 	if !ok {
@@ -50,8 +50,8 @@ func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 // beginning, in the middle and at its end.
 func TestProgressLines(t *testing.T) {
 	metrics := metric.Results{
-		live(t, "time_to_first_token", 65, 61.2, 120.4), live(t, "request_latency", 650, 628, 1701),
-		live(t, "inter_token_latency", 12, 12, 13.1), live(t, "output_token_throughput", 1196, 0, 0), live(t, "request_throughput", 24.9, 0, 0),
+		liveMetric(t, "time_to_first_token", 65, 61.2, 120.4), liveMetric(t, "request_latency", 650, 628, 1701),
+		liveMetric(t, "inter_token_latency", 12, 12, 13.1), liveMetric(t, "output_token_throughput", 1196, 0, 0), liveMetric(t, "request_throughput", 24.9, 0, 0),
 	}
 	phases := []run.Phase{
 		phase("profiling", 0, func(s *bench.PhaseStats) { s.ExpectedRequests = 15 }),
@@ -81,7 +81,7 @@ func TestProgressLines(t *testing.T) {
 					s.Metrics = metrics
 				}
 				for _, line := range []string{l.bar(&phases[i].Stats, width-1), l.fit(liveFields(s), width-1)} {
-					if w := export.TextWidth(line); w >= width {
+					if w := view.Width(line); w >= width {
 						t.Errorf("at %d columns a line has %d: %s", width, w, line)
 					}
 					fmt.Fprintf(&out, "%s\n", strings.ReplaceAll(line, "\x1b", "^"))
@@ -120,13 +120,13 @@ func TestProgressOfARun(t *testing.T) {
 		s.Index, s.ExpectedRequests, s.Sent, s.Completed, s.RequestsEnd, s.End = 1, 20, 20, 20, 9*time.Second, bench.PhaseCompleted
 	})
 	running := at(5*time.Second, warmed, half)
-	running.Metrics = metric.Results{live(t, "request_throughput", 2.5, 0, 0)}
+	running.Metrics = metric.Results{liveMetric(t, "request_throughput", 2.5, 0, 0)}
 	final := at(9*time.Second, warmed, done)
 	final.State, final.Final = bench.StateCompleted, true
 
 	p := &paper{width: 60}
 	s := &Screen{out: p, width: func() int { return p.width }}
-	v := view{Progress: &Progress{Screen: s, Draw: true, Style: Style{ASCII: true}}}
+	v := follower{Progress: &Progress{Screen: s, Draw: true, Style: Style{ASCII: true}}}
 	v.update(at(0))
 	v.update(at(time.Second, warmup))
 	fmt.Fprintln(s, "WRN a warning in between")
@@ -145,7 +145,7 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 	}
 
 	var log bytes.Buffer
-	v = view{Progress: &Progress{Log: zerolog.New(&log), Every: 5 * time.Second}}
+	v = follower{Progress: &Progress{Log: zerolog.New(&log), Every: 5 * time.Second}}
 	silent := at(10*time.Second, warmed, half) // no request has ended
 	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, silent, final} {
 		v.update(snap)

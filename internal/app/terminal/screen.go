@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/view"
 )
 
 // Screen is a terminal with a status of a few lines at the bottom. Text that is
@@ -76,28 +76,11 @@ func (s *Screen) Show(status ...string) error {
 // wrap breaks a line that is wider than the terminal; the rows after the first are
 // indented. A word is never split.
 func (s *Screen) wrap(line string) string {
-	const indent = "    "
 	width := s.width()
-	if width == 0 || export.TextWidth(line) <= width {
+	if width == 0 || view.Width(line) <= width {
 		return line
 	}
-	var b strings.Builder
-	used := 0
-	for i, word := range strings.Split(line, " ") {
-		w := export.TextWidth(word)
-		switch {
-		case i == 0:
-		case used+1+w > width:
-			b.WriteString("\n" + indent)
-			used = len(indent)
-		default:
-			b.WriteByte(' ')
-			used++
-		}
-		b.WriteString(word)
-		used += w
-	}
-	return b.String()
+	return view.Hang(strings.Split(line, " "), width, "\n    ")
 }
 
 // erase removes the status. A terminal that has become narrower shows its lines
@@ -106,7 +89,7 @@ func (s *Screen) erase(b *bytes.Buffer) {
 	rows, width := 0, s.width()
 	for _, line := range s.status {
 		rows++
-		if w := export.TextWidth(line); width > 0 && w > width {
+		if w := view.Width(line); width > 0 && w > width {
 			rows += (w - 1) / width
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -18,6 +17,8 @@ import (
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
 	"aiperfd/internal/study/postprocess"
+	"aiperfd/internal/study/search"
+	"aiperfd/internal/view"
 )
 
 // Print writes a line above the status, or logs it if nothing is drawn.
@@ -26,27 +27,33 @@ func (p *Progress) Print(line string) {
 		p.Log.Info().Msg(line)
 		return
 	}
-	_, _ = p.Screen.Write([]byte(export.Printable(line) + "\n")) // the run does not fail because its terminal is gone
+	_, _ = p.Screen.Write([]byte(view.Printable(line) + "\n")) // the run does not fail because its terminal is gone
 }
 
 // column is a column of the table of variations: a statistic.
 type column struct {
-	title, tag, stat string
-	weight           int // the column with the largest weight is omitted first if the table is too wide
+	view.Column
+	tag, stat string
+}
+
+// columnOf returns the column of a statistic. Of too many columns the one with the largest
+// weight is left out.
+func columnOf(title, tag, stat string, weight int) column {
+	return column{view.Column{Title: title, Weight: weight, Number: true}, tag, stat}
 }
 
 // studyColumns returns the columns of a study: those of every table, and the statistics that
 // decide in this one, which have priority.
 func studyColumns(s *config.Study) []column {
 	out := []column{
-		{"req/s", "request_throughput", "avg", 0},
-		{"out tok/s", "output_token_throughput", "avg", 4},
-		{"TTFT p50 ms", "time_to_first_token", "p50", 5},
-		{"TTFT p99 ms", "time_to_first_token", "p99", 3},
-		{"ITL avg ms", "inter_token_latency", "avg", 6},
-		{"latency p50 ms", "request_latency", "p50", 8},
-		{"latency p99 ms", "request_latency", "p99", 2},
-		{"goodput/s", "goodput", "avg", 7},
+		columnOf("req/s", "request_throughput", "avg", 1),
+		columnOf("out tok/s", "output_token_throughput", "avg", 5),
+		columnOf("TTFT p50 ms", "time_to_first_token", "p50", 6),
+		columnOf("TTFT p99 ms", "time_to_first_token", "p99", 4),
+		columnOf("ITL avg ms", "inter_token_latency", "avg", 7),
+		columnOf("latency p50 ms", "request_latency", "p50", 9),
+		columnOf("latency p99 ms", "request_latency", "p99", 3),
+		columnOf("goodput/s", "goodput", "avg", 8),
 	}
 	for _, d := range deciding(s) {
 		i := slices.IndexFunc(out, func(c column) bool { return c.tag == d.tag && c.stat == d.stat })
@@ -54,7 +61,7 @@ func studyColumns(s *config.Study) []column {
 			out = append(out, d)
 			continue
 		}
-		out[i].weight = min(out[i].weight, d.weight)
+		out[i].Weight = min(out[i].Weight, d.Weight)
 	}
 	return out
 }
@@ -65,8 +72,8 @@ func deciding(s *config.Study) []column {
 	if s.Sweep != nil {
 		filters = slices.Clone(s.Sweep.SLAFilters)
 	}
-	if s.Search != nil {
-		for _, tier := range s.Search.Options.Tiers {
+	if s.Adaptive() {
+		for _, tier := range s.Sweep.SLATiers {
 			filters = append(filters, tier.Filters...)
 		}
 	}
@@ -75,9 +82,9 @@ func deciding(s *config.Study) []column {
 		if slices.ContainsFunc(out, func(c column) bool { return c.tag == f.MetricTag && c.stat == f.Stat }) {
 			continue
 		}
-		c := column{title: f.MetricTag + " " + f.Stat, tag: f.MetricTag, stat: f.Stat, weight: 1}
+		c := columnOf(f.MetricTag+" "+f.Stat, f.MetricTag, f.Stat, 2)
 		if def, ok := catalogue.Lookup(f.MetricTag); ok {
-			c.title = strings.TrimSpace(shortName(def) + " " + f.Stat + " " + def.Unit)
+			c.Title = strings.TrimSpace(shortName(def) + " " + f.Stat + " " + def.Unit)
 		}
 		out = append(out, c)
 	}
@@ -109,8 +116,8 @@ func CellLine(s *config.Study, parent, child *run.Run, t *cell.Trial) string {
 		return line + "  FAILED: " + t.Failure
 	}
 	shown := []column{
-		{"req/s", "request_throughput", "avg", 0}, {"tok/s", "output_token_throughput", "avg", 0},
-		{"TTFT p99 ms", "time_to_first_token", "p99", 0}, {"latency p99 ms", "request_latency", "p99", 0},
+		columnOf("req/s", "request_throughput", "avg", 0), columnOf("tok/s", "output_token_throughput", "avg", 0),
+		columnOf("TTFT p99 ms", "time_to_first_token", "p99", 0), columnOf("latency p99 ms", "request_latency", "p99", 0),
 	}
 	for _, d := range deciding(s) {
 		if !slices.ContainsFunc(shown, func(c column) bool { return c.tag == d.tag && c.stat == d.stat }) {
@@ -123,15 +130,15 @@ func CellLine(s *config.Study, parent, child *run.Run, t *cell.Trial) string {
 			worst = m.Doubt
 		}
 		v, ok := t.Stat(c.tag, c.stat)
-		name, milliseconds := strings.CutSuffix(c.title, " ms")
+		name, milliseconds := strings.CutSuffix(c.Title, " ms")
 		switch {
 		case !ok:
 		case milliseconds:
-			line += "  " + name + " " + export.Figure(v) + " ms"
-		case strings.HasSuffix(c.title, "/s"):
-			line += "  " + export.Figure(v) + " " + c.title
+			line += "  " + name + " " + view.Figure(v) + " ms"
+		case strings.HasSuffix(c.Title, "/s"):
+			line += "  " + view.Figure(v) + " " + c.Title
 		default:
-			line += "  " + c.title + " " + export.Figure(v)
+			line += "  " + c.Title + " " + view.Figure(v)
 		}
 	}
 	if worst != nil {
@@ -157,11 +164,10 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	if r.Study.Sweep == nil {
 		best.Pareto = nil // a row has none to be compared with
 	}
-	columns, rows := studyRows(r.Study, cells, &best, o)
+	columns, table := studyTable(r.Study, cells, &best, o)
 	var out strings.Builder
 	out.WriteByte('\n')
-	for i, row := range rows {
-		line := export.Fit(row, o.Width)
+	for i, line := range table.Lines(o.Width) {
 		if o.Style.Color && i == 0 {
 			line = "\x1b[1m" + line + "\x1b[0m"
 		}
@@ -169,42 +175,37 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	}
 	out.WriteByte('\n')
 	for _, note := range studyNotes(r, cells, &best, columns, o) {
-		out.WriteString(wrapNote(note, o.Width) + "\n")
+		out.WriteString(view.Hang(strings.Fields(note), o.Width, "\n  ") + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// studyRows returns the columns that fit, and the lines of the table, the heading first.
-func studyRows(s *config.Study, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) (columns []column, rows []string) {
-	for _, c := range studyColumns(s) {
-		if slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil }) {
-			columns = append(columns, c)
-		}
-	}
+// studyTable returns the columns that fit, and the table with them.
+func studyTable(s *config.Study, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) ([]column, view.Table) {
+	columns := slices.DeleteFunc(studyColumns(s), func(c column) bool {
+		return !slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil })
+	})
 	for {
-		rows = studyGrid(cells, best, columns, o)
-		wide := slices.ContainsFunc(rows, func(row string) bool { return export.TextWidth(row) > o.Width })
-		if len(columns) < 2 || !wide {
-			return columns, rows
+		t := tableWith(columns, cells, best, o)
+		i := t.Excess(view.Plain, o.Width)
+		if len(columns) < 2 || i < 0 {
+			return columns, t
 		}
-		heaviest := 0
-		for i, c := range columns {
-			if c.weight > columns[heaviest].weight {
-				heaviest = i
-			}
-		}
-		columns = slices.Delete(columns, heaviest, heaviest+1)
+		columns = slices.Delete(columns, i-len(leading), i-len(leading)+1)
 	}
 }
 
-// studyGrid returns the lines of a table with these columns, padded to equal widths.
-func studyGrid(cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
-	head := []string{"", "variation", "runs"}
-	for _, c := range columns {
-		head = append(head, c.title)
+// leading are the columns before the statistics.
+var leading = [...]view.Column{{}, {Title: "variation"}, {Title: "runs", Number: true}}
+
+// tableWith returns the table with these columns.
+func tableWith(columns []column, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) view.Table {
+	t := view.Table{Columns: slices.Clone(leading[:])}
+	for i := range columns {
+		t.Columns = append(t.Columns, columns[i].Column)
 	}
-	grid := [][]string{append(head, "client")}
+	t.Columns = append(t.Columns, view.Column{Title: "client"})
 	for i := range cells {
 		c := &cells[i]
 		row := []string{mark(i, best), title(c), fmt.Sprint(len(c.Good))}
@@ -214,9 +215,9 @@ func studyGrid(cells []aggregate.Cell, best *aggregate.Comparison, columns []col
 		for _, k := range columns {
 			row = append(row, figure(c.Find(k.tag, k.stat), o.Style))
 		}
-		grid = append(grid, append(row, clientOf(c, columns)))
+		t.Rows = append(t.Rows, append(row, clientOf(c, columns)))
 	}
-	return pad(grid)
+	return t
 }
 
 // mark is a star for the Pareto set.
@@ -238,7 +239,7 @@ func title(c *aggregate.Cell) string {
 	if c.Label == "base" {
 		text = "all runs"
 	}
-	return export.Fit(text, most)
+	return view.Fit(text, most)
 }
 
 // fewMark follows a percentile of too few independent requests.
@@ -247,7 +248,7 @@ const fewMark = "*"
 // markedFigure returns the mean of an estimate, with a mark if the load generator distorted it
 // or a run has too few requests for it.
 func markedFigure(e *aggregate.Estimate) string {
-	text := export.Figure(e.Mean)
+	text := view.Figure(e.Mean)
 	if e.Unsupported {
 		text += fewMark
 	}
@@ -270,7 +271,7 @@ func figure(e *aggregate.Estimate, s Style) string {
 	if s.ASCII {
 		sign = "+-"
 	}
-	return text + " " + sign + export.Figure((e.High-e.Low)/2)
+	return text + " " + sign + view.Figure((e.High-e.Low)/2)
 }
 
 // clientOf returns the worst verdict on the load generator by the numbers of the columns.
@@ -301,39 +302,12 @@ func clientOf(c *aggregate.Cell, columns []column) string {
 	return word
 }
 
-// pad aligns a table: the second column to the left, numbers to the right.
-func pad(grid [][]string) []string {
-	widths := make([]int, len(grid[0]))
-	for _, row := range grid {
-		for i, text := range row {
-			widths[i] = max(widths[i], export.TextWidth(text))
-		}
-	}
-	out := make([]string, len(grid))
-	for k, row := range grid {
-		var b strings.Builder
-		for i, text := range row {
-			space := strings.Repeat(" ", widths[i]-export.TextWidth(text))
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			if i < 2 || i == len(row)-1 {
-				b.WriteString(text + space)
-			} else {
-				b.WriteString(space + text)
-			}
-		}
-		out[k] = strings.TrimRight(b.String(), " ")
-	}
-	return out
-}
-
 // studyNotes returns the lines below the table.
 func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	if r.Study.Search != nil {
-		notes = r.Study.Search.Findings(r.Outcomes)
+	if found := search.Of(r.Study); found != nil {
+		notes = found.Findings(r.Outcomes)
 	}
 	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
 		e := cells[best.BestThroughput].Find(aggregate.ThroughputTag, aggregate.ThroughputStat)
@@ -350,7 +324,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	notes = append(notes, skipNotes(r.Skipped)...)
 	if len(best.Excluded) > 0 {
 		format := "x excluded: load generator verdict invalid for the numbers that decide (%d of %d variations)."
-		if r.Study.Search != nil {
+		if r.Study.Adaptive() {
 			format = "x load generator verdict invalid for a number that the search uses (%d of %d variations): " +
 				"these cannot be best, and the load generator may have caused the violations of limits there."
 		}
@@ -361,7 +335,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 			add("%s", r.Run.Study.Objectives[i].Line())
 		}
 		if failed := r.Run.Study.Failed; failed > 0 {
-			add("%s failed.", Plural(int64(failed), "run"))
+			add("%s failed.", view.Plural(failed, "run"))
 		}
 	}
 	if starred(cells, columns, best) {
@@ -375,7 +349,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
 		add("± is half the width of the %.4g %% confidence interval over the runs%s.", 100*r.Study.MultiRun.ConfidenceLevel, few(n))
 		if ratio := largestSpread(r.Study, cells); ratio > 2 {
-			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", export.Figure(ratio))
+			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", view.Figure(ratio))
 		}
 	}
 	add("Files: %s", o.Folder)
@@ -484,26 +458,4 @@ func largestSpread(s *config.Study, cells []aggregate.Cell) float64 {
 		}
 	}
 	return largest
-}
-
-// wrapNote breaks a line at blanks; continued lines are indented.
-func wrapNote(text string, width int) string {
-	const indent = "  "
-	var out strings.Builder
-	used := 0
-	for i, word := range strings.Fields(text) {
-		w := export.TextWidth(word)
-		switch {
-		case i == 0:
-		case used+1+w > width:
-			out.WriteString("\n" + indent)
-			used = len(indent)
-		default:
-			out.WriteByte(' ')
-			used++
-		}
-		out.WriteString(word)
-		used += w
-	}
-	return out.String()
 }

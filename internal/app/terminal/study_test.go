@@ -13,10 +13,11 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
+	"aiperfd/internal/view"
 )
 
 // cellTrial returns a run with the statistics of the table. client is the verdict on the load
@@ -68,7 +69,7 @@ func studyReport() *studyexport.Report {
 		{{Label: "run_0001", Failure: "not one request succeeded"}},
 		{cellTrial(1, 70, 55, 130, "invalid request_throughput output_token_throughput")},
 	} {
-		v := cell.Variation{Index: i, Label: "l", Values: []cell.Assignment{
+		v := vary.Variation{Index: i, Label: "l", Values: []vary.Assignment{
 			{Path: "datasets.main.prompts.isl.mean", Value: 512}, {Path: "phases.profiling.concurrency", Value: 1 << (2 * i)},
 		}}
 		r.Outcomes = append(r.Outcomes, cell.Outcome{Variation: v, Trials: trials})
@@ -87,7 +88,7 @@ func TestStudyTable(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(out.String()) {
-			if w := export.TextWidth(strings.TrimSuffix(line, "\n")); w > width {
+			if w := view.Width(strings.TrimSuffix(line, "\n")); w > width {
 				t.Errorf("at %d columns a line has %d: %s", width, w, line)
 			}
 		}
@@ -112,10 +113,10 @@ func TestSkipNotes(t *testing.T) {
 	var skipped []studyexport.Skipped
 	for i := range 10 {
 		skipped = append(skipped, studyexport.Skipped{
-			Variation: cell.Variation{Label: "x", Values: []cell.Assignment{{Path: "concurrency", Value: 16 + i}}}, Why: "concurrency 8 failed",
+			Variation: vary.Variation{Label: "x", Values: []vary.Assignment{{Path: "concurrency", Value: 16 + i}}}, Why: "concurrency 8 failed",
 		})
 	}
-	skipped = append(skipped, studyexport.Skipped{Variation: cell.Variation{Label: "big"}, Why: "concurrency 4, isl 99 failed"})
+	skipped = append(skipped, studyexport.Skipped{Variation: vary.Variation{Label: "big"}, Why: "concurrency 4, isl 99 failed"})
 	want := []string{
 		"Skipped: concurrency 16; concurrency 17; concurrency 18; concurrency 19; concurrency 20; concurrency 21; concurrency 22; concurrency 23; and 2 more, because concurrency 8 failed.",
 		"Skipped: big, because concurrency 4, isl 99 failed.",
@@ -128,7 +129,7 @@ func TestSkipNotes(t *testing.T) {
 // The line of a cell that has ended.
 func TestCellLine(t *testing.T) {
 	parent := &run.Run{Study: &run.Study{Done: 4, Total: 9}}
-	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: cell.Variation{Label: "concurrency=4", Values: []cell.Assignment{{Path: "concurrency", Value: 4}}}}}
+	child := &run.Run{Cell: &run.Cell{Trial: 1, Variation: vary.Variation{Label: "concurrency=4", Values: []vary.Assignment{{Path: "concurrency", Value: 4}}}}}
 	good, failed := cellTrial(2, 63, 24, 118, "invalid time_to_first_token"), cell.Trial{Failure: "not one request succeeded"}
 	// The statistic that a limit is about is in the line.
 	limited := &config.Study{Sweep: &sweep.Block{SLAFilters: []sweep.Filter{
@@ -154,7 +155,7 @@ func TestCellLine(t *testing.T) {
 	if got, want := CellLine(&config.Study{}, search, child, &failed), "[4] concurrency 4 (run 2)  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line of a search = %q, want %q", got, want)
 	}
-	child.Cell.Variation = cell.Variation{Label: "base"}
+	child.Cell.Variation = vary.Variation{Label: "base"}
 	if got, want := CellLine(&config.Study{}, parent, child, &failed), "[4/9] run 2  FAILED: not one request succeeded"; got != want {
 		t.Errorf("line = %q, want %q", got, want)
 	}

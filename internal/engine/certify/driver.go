@@ -16,8 +16,10 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/ramp"
+	"aiperfd/internal/engine/request"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -59,9 +61,8 @@ func newDriver(o *Options, sh *shape, srv *server) (*driver, error) {
 	kind.Encode = func([]byte, *endpoint.Request) ([]byte, error) { return d.body, nil }
 	d.plan = &plan.Plan{
 		Measure: plan.Measure{
-			Seed: seed, Kind: kind, Settings: endpoint.Settings{Streaming: true}, Phases: []plan.Phase{o.phase(sh)},
+			Seed: seed, Kind: kind, Settings: endpoint.Settings{Streaming: true}, Phases: []spec.Phase{o.phase(sh)},
 		},
-		Models:    plan.Models{Names: []string{"reference"}},
 		Targets:   []plan.Target{{URL: &url.URL{Scheme: "http", Host: srv.ln.Addr().String(), Path: "/"}}},
 		Header:    http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}},
 		SessionID: "X-Correlation-Id",
@@ -78,8 +79,8 @@ func requestBody(size int) []byte {
 // phase returns the load. The slots of a closed loop open within the length of a
 // response, so that the writes of the server spread over the time. The arrivals of an
 // open loop are all sent, however late.
-func (o *Options) phase(sh *shape) plan.Phase {
-	p := plan.Phase{Name: "certify", Kind: bench.Profiling, Concurrency: sh.streams, Grace: -1}
+func (o *Options) phase(sh *shape) spec.Phase {
+	p := spec.Phase{Name: "certify", Kind: bench.Profiling, Concurrency: sh.streams, Grace: -1}
 	if o.Rate > 0 {
 		p.Arrivals = until(arrival.Poisson(o.Rate, seed), o.Time)
 	} else {
@@ -104,11 +105,10 @@ func until(arrivals iter.Seq[time.Duration], end time.Duration) iter.Seq[time.Du
 func (d *driver) run(ctx context.Context) error {
 	ctx, d.stop = context.WithCancelCause(ctx)
 	defer d.stop(nil)
-	conversation := &bench.Conversation{Turns: make([]bench.Turn, 1)}
 	work := load.NewWork(load.Options{
-		Plan: d.plan, Clock: d.opts.Transport.Clock, Client: newStreams(d.client, d.shape.streams),
+		Targets: 1, Clock: d.opts.Transport.Clock, Source: repeated{&bench.Conversation{Turns: make([]bench.Turn, 1)}},
+		Encoder: request.NewEncoder(request.Options{Plan: d.plan}), Sender: newStreams(d.client, d.shape.streams),
 		Received: func() uint64 { return 0 }, Pacer: d.opts.Pacer, Stop: never{},
-		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) { return conversation, nil },
 	})
 	phase := load.NewPhase(work, &d.plan.Phases[0], d)
 	phase.Begin()
@@ -119,7 +119,7 @@ func (d *driver) run(ctx context.Context) error {
 // Finished implements load.Sink. A failure ends the load.
 func (d *driver) Finished(f load.Finished) {
 	defer f.Exchange.Release()
-	f.Decode(d.plan)
+	f.Decode(request.Decoder{Plan: d.plan})
 	r := f.Record
 	if r.Answer.Failure != nil {
 		d.stop(fmt.Errorf("request failed: %s", r.Answer.Failure.Message))
@@ -142,6 +142,19 @@ func (d *driver) Finished(f load.Finished) {
 	defer d.mu.Unlock()
 	d.results = append(d.results, result{record: r, truth: t})
 }
+
+// repeated is a load.Source of one conversation, which does not end.
+type repeated struct{ conversation *bench.Conversation }
+
+var _ load.Source = repeated{}
+
+// Next implements load.Source.
+func (r repeated) Next(int64, <-chan struct{}) (c *bench.Conversation, model string, err error) {
+	return r.conversation, "reference", nil
+}
+
+// Restart implements load.Source.
+func (repeated) Restart(bool) error { return nil }
 
 // streams is the client as the load uses it: the requests at the same time belong to
 // streams whose sessions do not end, so that sticky connections are reused as well.
@@ -181,7 +194,7 @@ var _ load.Stop = never{}
 func (never) Requested() <-chan struct{} { return nil }
 
 // Grace implements load.Stop.
-func (never) Grace(*plan.Phase) (time.Duration, bool) { return 0, false }
+func (never) Grace(*spec.Phase) (time.Duration, bool) { return 0, false }
 
 // Patience implements load.Stop.
 func (never) Patience() time.Duration { return 0 }

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -27,7 +27,7 @@ type Client struct {
 
 // ClientOptions configure a [Client].
 type ClientOptions struct {
-	Phase    *plan.Phase
+	Phase    *spec.Phase
 	Monitor  *monitor.Monitor // nil = nothing is observed
 	InFlight func() int64     // requests
 	// Objectives are the metrics that the run has objectives of.

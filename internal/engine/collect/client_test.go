@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/monitor"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -24,7 +24,7 @@ func TestStampLag(t *testing.T) {
 		m := monitor.Start(monitor.Options{Host: idle{}, Ticker: monitor.NewTimer})
 		defer m.Stop()
 		o := ClientOptions{
-			Phase: &plan.Phase{Kind: bench.Profiling, Name: "p"}, Monitor: m, InFlight: func() int64 { return 0 },
+			Phase: &spec.Phase{Kind: bench.Profiling, Name: "p"}, Monitor: m, InFlight: func() int64 { return 0 },
 			StampLag: func() verdict.Histogram { return lag },
 		}
 		c := NewClient(o)
@@ -41,7 +41,7 @@ func TestStampLag(t *testing.T) {
 		if r := c.Report; r.Verdict != verdict.OK || len(r.Evidence) != 1 || r.Evidence[0].Code != "receive-stamp-lag" {
 			t.Errorf("report = %+v", r)
 		}
-		o.Phase = &plan.Phase{Kind: bench.Warmup}
+		o.Phase = &spec.Phase{Kind: bench.Warmup}
 		warmup := NewClient(o)
 		warmup.Begin(instant{})
 		warmup.Look(&Look{Fresh: true})

@@ -14,7 +14,8 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
@@ -64,14 +65,14 @@ func TestPanics(t *testing.T) {
 	if err := files.records.open(path, statuses); err != nil {
 		t.Fatal(err)
 	}
-	set, err := metric.NewSet(metric.Options{})
+	set, err := measure.NewSet(measure.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	observer := new(fragile)
 	r := NewRecorder(RecorderOptions{
 		Run:   &Run{Plan: p, Clock: bench.NewClock(), Secrets: faults.Secrets, Tokens: &Tokens{}, Files: files, Faults: faults},
-		Phase: &plan.Phase{Kind: bench.Warmup}, Set: set, Observers: []Observer{observer},
+		Phase: &spec.Phase{Kind: bench.Warmup}, Set: set, Observers: []Observer{observer},
 	})
 	r.load = twoReturned{}
 	r.startFinishers()

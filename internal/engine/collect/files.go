@@ -19,7 +19,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
@@ -174,7 +174,7 @@ type valueFiles struct {
 }
 
 // keep assigns a new file to a set. After an error the values stay in memory.
-func (v *valueFiles) keep(set *metric.Set) error {
+func (v *valueFiles) keep(set *measure.Set) error {
 	f, err := os.CreateTemp(v.dir, valueNames)
 	if err != nil {
 		return fmt.Errorf("keep values on disk: %w", err)
@@ -200,7 +200,7 @@ type Values struct{ valueFiles }
 func NewValues(dir string) *Values { return &Values{valueFiles{dir: dir}} }
 
 // Keep assigns a file to a set. After an error the values stay in memory.
-func (v *Values) Keep(set *metric.Set) error { return v.keep(set) }
+func (v *Values) Keep(set *measure.Set) error { return v.keep(set) }
 
 // Close removes all values.
 func (v *Values) Close() { v.close() }
@@ -312,7 +312,7 @@ func removeUnread(o *FileOptions, name string) (exists bool) {
 
 // Keep assigns a file to the values of a metric set. After an error the values stay in
 // memory.
-func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
+func (f *Files) Keep(set *measure.Set) error { return f.values.keep(set) }
 
 // Close returns when all lines are on disk. A second call returns the same error.
 func (f *Files) Close() error {

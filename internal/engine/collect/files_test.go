@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 )
 
 // TestValueFiles checks that no value file stays in a folder, however the process
 // ends.
 func TestValueFiles(t *testing.T) {
-	set, err := metric.NewSet(metric.Options{Streaming: true})
+	set, err := measure.NewSet(measure.Options{Streaming: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/request"
 )
 
 // Run is the state that the recorders of one run share.
@@ -99,7 +100,7 @@ func (r *Recorder) startFinishers() {
 // decode makes the record of a request complete and releases its response. raw is nil
 // unless raw records are kept.
 func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
-	f.Decode(r.Plan)
+	f.Decode(request.Decoder{Plan: r.Plan})
 	if p := f.Panic(); p != nil {
 		r.Faults.note("decode", p.Value, p.Stack)
 	}
@@ -115,7 +116,7 @@ func (r *Run) examine(f *load.Finished, rec *bench.Record) (raw *export.Raw) {
 	if rec.Answer.Warnings[answer.WarnImpossibleCount] > 0 {
 		r.Impossible.Add(1)
 	}
-	if rec.Answer.Warnings[load.WarnCountMismatch] > 0 {
+	if rec.Answer.Warnings[request.WarnCountMismatch] > 0 {
 		r.Mismatched.Add(1)
 	}
 	if rec.Answer.Warnings[answer.WarnMalformedEvent] > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
@@ -30,7 +31,7 @@ func TestForced(t *testing.T) {
 		return bench.Answer{}
 	}
 	r := NewRecorder(RecorderOptions{
-		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Faults: &Faults{}, Forced: func() bool { return true }}, Phase: &plan.Phase{},
+		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Faults: &Faults{}, Forced: func() bool { return true }}, Phase: &spec.Phase{},
 	})
 	r.load = twoReturned{}
 	r.startFinishers()

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/run"
 )
 
@@ -14,12 +14,12 @@ func TestPublishDoesNotHoldUp(t *testing.T) {
 	shared := &Run{Clock: bench.NewClock(), Faults: &Faults{}}
 	publishing, measured := make(chan struct{}), make(chan struct{})
 	recorder := func() *Recorder {
-		set, err := metric.NewSet(metric.Options{})
+		set, err := measure.NewSet(measure.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := NewRecorder(RecorderOptions{
-			Run: shared, Phase: &plan.Phase{Kind: bench.Warmup}, Set: set,
+			Run: shared, Phase: &spec.Phase{Kind: bench.Warmup}, Set: set,
 			Shot: func(...run.EventType) func() {
 				if shared.Recording.TryLock() {
 					t.Error("a snapshot is taken while recorders measure")

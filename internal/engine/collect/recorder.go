@@ -7,9 +7,9 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/errorgroup"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/run"
 )
 
@@ -40,6 +40,16 @@ type Observer interface {
 	Look(l *Look)
 }
 
+// RunObserver observes the phases of a run.
+type RunObserver interface {
+	// Phase returns the observer of a phase with its metrics, before it begins. Phases may
+	// overlap.
+	Phase(p *spec.Phase, set *measure.Set) Observer
+	// End is called once, when no phase is performed any more. It may block. What the results
+	// lack goes to warn.
+	End(warn func(code, detail string))
+}
+
 // Look is the state of a phase at one instant.
 type Look struct {
 	Stats   bench.PhaseStats
@@ -55,7 +65,7 @@ type Live struct {
 	Received  int64          // bytes of response bodies
 	Metrics   metric.Results // at most one second old; nil for a warm-up
 	MetricsAt time.Time
-	Errors    []errorgroup.Group // most frequent first
+	Errors    []metric.ErrorGroup // most frequent first
 }
 
 // Recorder folds the records of one phase into its metrics, hands them to the record
@@ -78,8 +88,8 @@ type Recorder struct {
 // RecorderOptions configure a [Recorder].
 type RecorderOptions struct {
 	Run       *Run
-	Phase     *plan.Phase
-	Set       *metric.Set
+	Phase     *spec.Phase
+	Set       *measure.Set
 	Observers []Observer
 	// Shot takes a snapshot of the phase, with Run.Recording held, and returns what publishes
 	// it, once for each event, without the lock. Neither may block.
@@ -109,7 +119,7 @@ func NewRecorder(o RecorderOptions) *Recorder {
 // finishRoom returns how many responses may wait for the finish pool: all requests in
 // flight may end at once, and their successors must not wait until the tokens of all
 // of them are counted.
-func finishRoom(p *plan.Phase) int {
+func finishRoom(p *spec.Phase) int {
 	const least, most = 256, 8192
 	if p.Concurrency == 0 {
 		return most / 2

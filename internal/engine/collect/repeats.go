@@ -5,8 +5,9 @@ import (
 	"math"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -38,16 +39,21 @@ func NewRepeats(bust plan.CacheBust) *Repeats {
 	return &Repeats{bust: bust, seed: maphash.MakeSeed()}
 }
 
-// Phase returns the observer of a phase. It adds what it finds to the metrics.
-func (r *Repeats) Phase(set *metric.Set) Observer {
+var _ RunObserver = (*Repeats)(nil)
+
+// Phase implements [RunObserver]: the observer adds what it finds to the metrics.
+func (r *Repeats) Phase(_ *spec.Phase, set *measure.Set) Observer {
 	return &phaseRepeats{run: r, set: set}
 }
+
+// End implements [RunObserver].
+func (r *Repeats) End(func(code, detail string)) {}
 
 // phaseRepeats counts the repetitions of one phase: what is different in the run after a
 // record, less what was before, is new.
 type phaseRepeats struct {
 	run *Repeats
-	set *metric.Set
+	set *measure.Set
 
 	sum                            catalogue.Reuse
 	unique, uniqueInput, newBlocks float64 // new in the run

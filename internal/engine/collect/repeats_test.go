@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -103,11 +103,11 @@ func TestRepeats(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewRepeats(tt.bust)
 			observe := func(records []*bench.Record) catalogue.Reuse {
-				set, err := metric.NewSet(metric.Options{})
+				set, err := measure.NewSet(measure.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := r.Phase(set)
+				p := r.Phase(nil, set)
 				for _, rec := range records {
 					p.Observe(rec)
 				}

@@ -2,20 +2,43 @@ package collect
 
 import (
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/series"
 )
 
 // phaseSeries adds a phase to the time series of its run.
 type phaseSeries struct {
 	to    *series.Recorder
-	phase *plan.Phase
+	phase *spec.Phase
 }
 
 var _ Observer = (*phaseSeries)(nil)
 
-// NewSeries returns the observer that adds a phase to the time series of its run.
-func NewSeries(to *series.Recorder, p *plan.Phase) Observer { return &phaseSeries{to, p} }
+// Series records the time series of a run.
+type Series struct{ to *series.Recorder }
+
+var _ RunObserver = Series{}
+
+// NewSeries returns the observer that records a time series.
+func NewSeries(to *series.Recorder) Series { return Series{to} }
+
+// Phase implements [RunObserver].
+func (s Series) Phase(p *spec.Phase, _ *measure.Set) Observer { return &phaseSeries{s.to, p} }
+
+// End implements [RunObserver]: it makes the time series durable.
+func (s Series) End(warn func(code, detail string)) {
+	incomplete, err := s.to.Close()
+	switch {
+	case err != nil:
+		warn(WarnSeries, err.Error())
+	case incomplete:
+		warn(WarnSeries, "the time series lacks some seconds, because the disk was too slow")
+	}
+}
+
+// WarnSeries is the warning on a run whose time series is not whole.
+const WarnSeries = "series-incomplete"
 
 // Begin implements [Observer].
 func (s *phaseSeries) Begin(p Load) {

@@ -1,38 +1,37 @@
 package config
 
 import (
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/userfile"
 )
 
 // Artifacts selects the files of a run and their folder.
 type Artifacts struct {
-	Dir          string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Dir          string  `json:"dir"` // owned by the server in the daemon
 	Prefix       *string `json:"prefix"`
-	Level        string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
-	RecordFormat string  `json:"recordFormat" validate:"oneof=jsonl parquet both"`
+	Level        string  `json:"level"` // summary, records (default), raw
+	RecordFormat string  `json:"recordFormat"`
 	// KeepRecords selects the requests of record files: all, sample (failures and a share of
 	// the others) or failures.
-	KeepRecords      string          `json:"keepRecords" validate:"oneof=all sample failures"`
-	RecordSampleRate *float64        `json:"recordSampleRate" validate:"gt=0,lte=1"` // of keepRecords sample; nil = 0.01
-	RecordFileSize   *int64          `json:"recordFileSize" validate:"gte=1000000"`  // bytes of a record file before the next one begins; nil = one file
-	ExportOutputs    bool            `json:"exportOutputsJson"`
-	ExportInputs     bool            `json:"exportInputs"`
-	Summary          bool            `json:"summary"` // as JSON; AIPerf's ["json"] is true
-	CSVPrecision     *int            `json:"csvPrecision" validate:"min=0,max=12"`
-	Overwrite        bool            `json:"overwrite"` // the folder that is named after the run
-	Trace            bool            `json:"trace"`     // needs level records or raw
-	ShowTraceTiming  bool            `json:"showTraceTiming"`
-	UserFiles        []userfile.File `json:"userFiles,omitempty" validate:"max=100"`
+	KeepRecords      string   `json:"keepRecords"`
+	RecordSampleRate *float64 `json:"recordSampleRate"` // of keepRecords sample; nil = 0.01
+	RecordFileSize   *int64   `json:"recordFileSize"`   // bytes of a record file before the next one begins; nil = one file
+	ExportOutputs    bool     `json:"exportOutputsJson"`
+	ExportInputs     bool     `json:"exportInputs"`
+	Summary          bool     `json:"summary"` // as JSON; AIPerf's ["json"] is true
+	CSVPrecision     *int     `json:"csvPrecision"`
+	Overwrite        bool     `json:"overwrite"` // the folder that is named after the run
+	Trace            bool     `json:"trace"`     // needs level records or raw
+	ShowTraceTiming  bool     `json:"showTraceTiming"`
+	UserFiles        []File   `json:"userFiles,omitempty"`
 	// SliceDuration is the length of time slices with metrics of their own; nil = none.
-	SliceDuration *Seconds `json:"sliceDuration,omitempty" validate:"gte=0.001"`
+	SliceDuration *Seconds `json:"sliceDuration,omitempty"`
 }
 
 // Decode reads the section. AIPerf selects files by records and raw; both together
 // correspond to a level.
-func (a *Artifacts) Decode(f decode.Field, n *tree.Node) bool {
+func (a *Artifacts) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object")
 	}
@@ -57,7 +56,7 @@ func (a *Artifacts) Decode(f decode.Field, n *tree.Node) bool {
 }
 
 // exportLevel reads AIPerf's two fields; "" = neither is given.
-func exportLevel(f decode.Field, records, raw *tree.Node) (level string, ok bool) {
+func exportLevel(f schema.Target, records, raw *tree.Node) (level string, ok bool) {
 	if records != nil && records.Shape != tree.Null {
 		f.Given[f.Path+".records"] = records
 		switch {

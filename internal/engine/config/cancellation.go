@@ -2,8 +2,8 @@ package config
 
 // Cancellation ends some requests of a phase on purpose, to imitate users who go away.
 type Cancellation struct {
-	Rate  float64 `json:"rate" validate:"gte=0,lte=100"` // percent of the requests; 0 = none
-	Delay Seconds `json:"delay" validate:"gte=0"`        // from the time when a request is fully written
+	Rate  float64 `json:"rate"`  // percent of the requests; 0 = none
+	Delay Seconds `json:"delay"` // from the time when a request is fully written
 }
 
 // checkCancellation checks that a cancellation has a rate, and that the phase is not a

@@ -3,16 +3,15 @@ package config
 import (
 	"encoding/json"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/suggest"
 )
 
 // Choice is a value of a closed list.
-type Choice = decode.Choice
+type Choice = schema.Choice
 
 // Choices are the closed lists of values that are defined by the packages that
 // implement them. A document can have no other values; with an empty list, it can
@@ -52,7 +51,7 @@ type Detected struct {
 	Timed  bool // it is a trace, and the record has a time
 }
 
-// list returns the list that a field's choices tag names.
+// list returns the list of a name, see [schema.Field].
 func (c *Choices) list(name string) []Choice {
 	switch name {
 	case "endpointTypes":
@@ -90,16 +89,14 @@ func (c *Choices) IsShaped(name string) bool {
 	return slices.ContainsFunc(c.Shaped, func(s string) bool { return suggest.Fold(s) == suggest.Fold(name) })
 }
 
-// Of returns the closed list of a field with these tags; nil = it has none.
-func (c *Choices) Of(tag reflect.StructTag) []Choice {
-	if name := tag.Get("choices"); name != "" {
-		return c.list(name)
+// Of returns the closed list of a field; nil = it has none.
+func (c *Choices) Of(f schema.Field) []Choice {
+	if f.List != "" {
+		return c.list(f.List)
 	}
 	var list []Choice
-	if names, ok := strings.CutPrefix(tag.Get("validate"), "oneof="); ok {
-		for name := range strings.FieldsSeq(names) {
-			list = append(list, Choice{Name: name})
-		}
+	for name := range strings.FieldsSeq(f.Choices) {
+		list = append(list, Choice{Name: name})
 	}
 	return list
 }
@@ -107,9 +104,9 @@ func (c *Choices) Of(tag reflect.StructTag) []Choice {
 // Expand replaces the names of closed lists in braces, as {arrivals}, by their values.
 // It is for texts about fields whose values other packages define.
 func (c *Choices) Expand(text string) string {
-	names := func(list []Choice) string { return decode.ChoiceList(decode.ChoiceNames(list)) }
+	names := func(list []Choice) string { return schema.ChoiceList(schema.ChoiceNames(list)) }
 	return strings.NewReplacer(
-		"{arrivals}", names(c.Arrivals), "{shaped}", decode.ChoiceList(c.Shaped), "{formats}", names(c.Formats),
+		"{arrivals}", names(c.Arrivals), "{shaped}", schema.ChoiceList(c.Shaped), "{formats}", names(c.Formats),
 		"{corpora}", names(c.Corpora), "{samplings}", names(c.Samplings),
 	).Replace(text)
 }

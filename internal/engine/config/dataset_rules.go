@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // datasetRules checks that the fields of a dataset agree with each other.
@@ -173,7 +173,7 @@ func (c datasetRules) checkLengths() {
 			}
 		}
 		if at := c.where(pairs); total < 99 || total > 101 {
-			c.Fail(at, problem.CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", problem.Label(at), value.FormatNumber(total))
+			c.Fail(at, problem.CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", problem.Label(at), schema.FormatNumber(total))
 		}
 	}
 	if c.dataset.OSLExact && !c.has(path+".osl") && len(p.SequenceDistribution) == 0 {

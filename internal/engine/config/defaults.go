@@ -1,47 +1,21 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
-	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/schema"
 )
 
-// The defaults that do not depend on anything else.
+// The numbers of rules that choose a value; fixed defaults are in [schema.Field].
 const (
-	defaultURL            = "http://localhost:8000"
-	defaultTimeout        = Seconds(21600)
-	defaultConnectTimeout = Seconds(10)
-	defaultGrace          = Seconds(30)
-	DefaultISL            = 550
-	DefaultFlagRequests   = 10 // AIPerf's bound for a command line without one
+	defaultGrace        = Seconds(30)
+	DefaultFlagRequests = 10 // AIPerf's bound for a command line without one
 	// DefaultSaturationLimit is how many arrivals may wait at least before the saturation
 	// abort ends a run: a burst is not a rate.
 	DefaultSaturationLimit = 100
-	defaultDir             = "artifacts"
-	defaultRevision        = "main"
-	defaultLogLevel        = "INFO"
-	DefaultAffinity        = "X-Session-Affinity" // AIPerf's
-	defaultWaitInterval    = Seconds(5)
 )
-
-// prefill sets the fixed defaults before a document is read over them.
-func prefill(b *Benchmark) {
-	b.Models.Strategy = "round_robin"
-	b.Endpoint = Endpoint{
-		URLs: []secret.URL{secret.NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
-		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
-		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", IPVersion: "auto", AffinityHeaders: []string{DefaultAffinity},
-		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
-	}
-	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true}
-	b.Tokenizer.Revision = defaultRevision
-	b.Logging.Level = defaultLogLevel
-	b.Client.Certify = "none"
-}
 
 // CanonicalPointer is the pointer of a canonical path.
 func CanonicalPointer(path string) string {
@@ -56,7 +30,12 @@ func CanonicalPointer(path string) string {
 	return string(out)
 }
 
-func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
+// mean gives a distribution without a value the default of its path as its only value.
+func mean(d *Distribution, path string) {
+	if !d.Given() {
+		*d = Distribution{Mean: new(schema.Default[float64](path))}
+	}
+}
 
 // PhasePath returns the canonical path of a phase.
 func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
@@ -69,7 +48,7 @@ func (f filler) fill() {
 	b := &f.doc.Benchmark
 	f.fillStudy()
 	if !f.has("benchmark.datasets") {
-		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
+		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: schema.Default[float64]("benchmark.datasets.0.turnDelayRatio")}}
 		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")
 	}
 	for i := range b.Phases {
@@ -122,7 +101,7 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 		f.syntheticDefaults(d, path)
 	}
 	if d.Sampling == "" {
-		d.Sampling = "sequential"
+		d.Sampling = schema.Default[string](path + ".sampling")
 	}
 }
 
@@ -140,25 +119,12 @@ func (f filler) fileDefaults(d *Dataset, path string) {
 }
 
 func (f filler) syntheticDefaults(d *Dataset, path string) {
-	if !d.Prompts.ISL.Given() && len(d.Prompts.SequenceDistribution) == 0 {
-		d.Prompts.ISL = constant(DefaultISL)
+	if len(d.Prompts.SequenceDistribution) == 0 {
+		mean(&d.Prompts.ISL, path+".prompts.isl")
 	}
-	if d.Prompts.BatchSize == 0 {
-		d.Prompts.BatchSize = 1
-	}
-	if d.Prompts.Corpus == "" {
-		d.Prompts.Corpus = "sonnet"
-	}
-	if d.Prompts.RandomCorpusStyle == "" {
-		d.Prompts.RandomCorpusStyle = "vllm"
-	}
-	d.Prompts.CacheBust.Target = cmp.Or(d.Prompts.CacheBust.Target, "none")
-	if !d.Turns.Given() {
-		d.Turns = constant(1)
-	}
-	if !d.TurnDelay.Given() {
-		d.TurnDelay = constant(0)
-	}
+	schema.Fill(&d.Prompts, path+".prompts")
+	mean(&d.Turns, path+".turns")
+	mean(&d.TurnDelay, path+".turnDelay")
 	f.mediaDefaults(d, path)
 	f.entriesDefault(d, path)
 }

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/sandbox"
 )
 
 // detect looks at the first record of a dataset: it sets the format if none is given,
@@ -21,7 +20,7 @@ func (f filler) detect(d *Dataset, path string) {
 	}
 	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: f.has(path + ".columns"), Endpoint: f.doc.Benchmark.Endpoint.Type}
 	if f.options.Untrusted && d.Path != "" {
-		file.FS, file.Path = sandbox.FS(d.Path, f.roots())
+		file.FS, file.Path = dataFS(d.Path, f.roots())
 	}
 	for i := range d.Records {
 		raw, err := json.Marshal(d.Records[i])
@@ -58,5 +57,5 @@ func (d *Document) DataFile(name string) (fs.FS, string) {
 	if d.Trusted() {
 		return nil, name
 	}
-	return sandbox.FS(name, d.roots)
+	return dataFS(name, d.roots)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/stat"
 )
 
@@ -79,7 +79,7 @@ func (c documentRules) checkModels() {
 			name, at = "--model-weights", c.where(path+".items.0.weight")
 		}
 		rounded := math.Round(1e6*sum) / 1e6 // or 0.7 and 0.2 are 0.8999999999999999
-		c.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, value.FormatNumber(rounded))
+		c.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, schema.FormatNumber(rounded))
 	}
 }
 

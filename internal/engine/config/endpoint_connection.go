@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // checkConnection checks credentials, headers, TLS, proxy, HTTP version, and the
@@ -27,7 +25,7 @@ func (c endpointRules) checkConnection() {
 	for i, name := range e.AffinityHeaders {
 		session := e.SessionHeader != nil && strings.EqualFold(*e.SessionHeader, name)
 		switch n := c.at(endpointPath + ".affinityHeaders"); {
-		case !value.IsHeaderName(name):
+		case !schema.IsHeaderName(name):
 			c.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
 			c.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice", problem.Label(n.Items[i].Place), name)
@@ -46,7 +44,7 @@ func (c endpointRules) checkCredentials() {
 	if e.APIKeyFile != nil {
 		keyPath = endpointPath + ".apiKeyFile"
 	}
-	if !value.IsHeaderValue(e.APIKey.Reveal()) {
+	if !schema.IsHeaderValue(e.APIKey.Reveal()) {
 		at := c.where(keyPath)
 		c.Fail(at, problem.CodeOutOfRange, "%s: contains characters that are not allowed in a header", problem.Label(at))
 	}
@@ -91,12 +89,12 @@ func (c endpointRules) readKey() {
 // KeyFrom reads a file that holds nothing but a key; blanks at its ends do not
 // count.
 func KeyFrom(name string, roots []string) (string, error) {
-	f, err := sandbox.Open(name, roots)
+	f, err := OpenFile(name, roots)
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, bound.Secret+1))
-	if err == nil && len(data) > bound.Secret {
+	data, err := io.ReadAll(io.LimitReader(f, schema.MaxSecret+1))
+	if err == nil && len(data) > schema.MaxSecret {
 		err = errors.New("too long for a key")
 	}
 	return strings.TrimSpace(string(data)), errors.Join(err, f.Close())
@@ -208,7 +206,7 @@ func (c endpointRules) environmentProxies() {
 func (c endpointRules) checkServerCalls() {
 	e := c.endpoint
 	if e.WaitForModelTimeout == 0 {
-		if e.WaitForModelInterval != defaultWaitInterval && c.has(endpointPath+".waitForModelInterval") {
+		if e.WaitForModelInterval != Seconds(schema.Default[float64](endpointPath+".waitForModelInterval")) && c.has(endpointPath+".waitForModelInterval") {
 			c.conflict(endpointPath+".waitForModelInterval", "needs a waitForModelTimeout above 0")
 		}
 		if e.WaitForModelMode != "inference" && c.has(endpointPath+".waitForModelMode") {

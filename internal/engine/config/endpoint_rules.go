@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/config/schema"
 )
 
 const endpointPath = "benchmark.endpoint"
@@ -23,7 +23,7 @@ func (c endpointRules) check() {
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
 		c.FailValue(c.at(path+".path"), problem.CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
 	}
-	if e.SessionHeader != nil && !value.IsHeaderName(*e.SessionHeader) {
+	if e.SessionHeader != nil && !schema.IsHeaderName(*e.SessionHeader) {
 		c.FailValue(c.at(path+".sessionHeader"), problem.CodeOutOfRange, "must be a header name")
 	}
 	c.checkConnection()

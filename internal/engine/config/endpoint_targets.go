@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"aiperfd/internal/engine/config/reach"
-	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -23,10 +21,10 @@ func (c targetRules) check() {
 		return
 	}
 	e := c.endpoint
-	var servers []reach.Server
+	var servers []reached
 	list := c.at(endpointPath + ".urls")
 	for i, u := range e.URLs {
-		s := reach.Server{Node: list, At: c.where(endpointPath + ".urls")}
+		s := reached{Node: list, At: c.where(endpointPath + ".urls")}
 		if list != nil && list.Shape == tree.List && i < len(list.Items) {
 			s.Node, s.At = list.Items[i], list.Items[i].Place
 		}
@@ -36,15 +34,15 @@ func (c targetRules) check() {
 		servers = c.appendServer(servers, s, u)
 	}
 	if !e.Proxy.Equal(secret.URL{}) {
-		servers = c.appendServer(servers, reach.Server{
+		servers = c.appendServer(servers, reached{
 			Node: c.at(endpointPath + ".proxy"), At: c.where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
-	reach.Check(c.Report, servers, c.root, c.options.Reach)
+	checkReach(c.Report, servers, c.root, c.options.Reach)
 }
 
 // appendServer adds the server of a URL. A URL that cannot be read is reported elsewhere.
-func (c targetRules) appendServer(servers []reach.Server, s reach.Server, u secret.URL) []reach.Server {
+func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []reached {
 	raw := u.Reveal()
 	if _, rest, _ := strings.Cut(raw, "://"); hasScheme(u, "http+unix") {
 		host, _, _ := strings.Cut(rest, "/")
@@ -63,7 +61,7 @@ func (c targetRules) appendServer(servers []reach.Server, s reach.Server, u secr
 
 // socketPath returns the path of a socket without links, if the document may use it.
 func (c targetRules) socketPath(name string) string {
-	if path, err := sandbox.Socket(name, c.roots()); err == nil {
+	if path, err := dataSocket(name, c.roots()); err == nil {
 		return path
 	}
 	return name

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 )
 
 // readTemplate takes the body of a template out of the file that it names, as
@@ -17,7 +17,7 @@ func (c endpointRules) readTemplate() {
 	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || c.options.Stored {
 		return
 	}
-	body, ok := c.whole(path, t.Body, bound.Prompt)
+	body, ok := c.whole(path, t.Body, schema.MaxPrompt)
 	switch {
 	case !ok:
 	case !bytes.Contains(body, []byte("{")):

@@ -11,9 +11,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/userfile"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -23,7 +21,7 @@ func (d *Document) Open(name string) (*os.File, error) {
 	if d.untrusted && len(d.roots) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return sandbox.Open(name, d.roots)
+	return OpenFile(name, d.roots)
 }
 
 // Folder lists the files of a directory that the document names, sorted, as names
@@ -32,7 +30,7 @@ func (d *Document) Folder(name string) ([]string, error) {
 	if d.untrusted && len(d.roots) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return sandbox.Folder(name, d.roots)
+	return dataFolder(name, d.roots)
 }
 
 // Socket returns the path of a unix socket that the document names, within the
@@ -45,7 +43,7 @@ func (d *Document) Socket(name string) (string, error) {
 	case len(d.roots) == 0:
 		return "", &fs.PathError{Op: "connect", Path: name, Err: fs.ErrPermission}
 	}
-	return sandbox.Socket(name, d.roots)
+	return dataSocket(name, d.roots)
 }
 
 // Trusted reports whether the document may name any file.
@@ -53,7 +51,7 @@ func (d *Document) Trusted() bool { return !d.untrusted }
 
 // WriteUserFiles renders the files that the document has for a run, and writes them
 // below its folder, without secrets.
-func (d *Document) WriteUserFiles(run userfile.Run) error {
+func (d *Document) WriteUserFiles(run UserFileRun) error {
 	for _, f := range d.Benchmark.Artifacts.UserFiles {
 		var report problem.Report
 		text := f.Render(d.variables(), run, &report)
@@ -64,7 +62,7 @@ func (d *Document) WriteUserFiles(run userfile.Run) error {
 		for _, s := range d.confidential { // also a short one
 			clean = strings.ReplaceAll(clean, s, redact.Placeholder)
 		}
-		if err := userfile.Write(run.ArtifactDir, f.Path, clean); err != nil {
+		if err := writeUserFile(run.ArtifactDir, f.Path, clean); err != nil {
 			return fmt.Errorf("write the file %s: %w", f.Path, err)
 		}
 	}
@@ -91,7 +89,7 @@ func (l *loader) roots() []string {
 
 // head returns the first bytes of a file that the document may read.
 func (l *loader) head(name string, most int64) ([]byte, error) {
-	f, err := sandbox.Open(name, l.roots())
+	f, err := OpenFile(name, l.roots())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +151,7 @@ func (l *loader) checkData(path, name string) {
 // fileComplaint returns why a file cannot be read, or "". With roots, it gives the
 // same reason for files that are missing and files outside of the roots.
 func fileComplaint(name string, roots []string) string {
-	f, err := sandbox.Open(name, roots)
+	f, err := OpenFile(name, roots)
 	if err == nil {
 		err = f.Close()
 	}
@@ -164,7 +162,7 @@ func fileComplaint(name string, roots []string) string {
 		return "must be a file in one of the server's data directories (serve --data-root)"
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
-	case errors.Is(err, sandbox.ErrNotRegular):
+	case errors.Is(err, errNotRegular):
 		return "must be a regular file"
 	}
 	return "the file cannot be read"
@@ -178,7 +176,7 @@ func (l *loader) checkFolder(path, name string) {
 	roots := l.roots()
 	complaint := "must be noise, noise-smooth, assets or a directory"
 	if !l.options.Untrusted || len(roots) > 0 {
-		_, err := sandbox.Folder(name, roots)
+		_, err := dataFolder(name, roots)
 		switch {
 		case err == nil:
 			return
@@ -207,7 +205,7 @@ func (l *loader) checkSocket(n *tree.Node, name string) {
 	case len(l.options.DataRoots) == 0:
 		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 	default:
-		if _, err := sandbox.Socket(name, l.options.DataRoots); err != nil {
+		if _, err := dataSocket(name, l.options.DataRoots); err != nil {
 			l.FailValue(n, problem.CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
 		}
 	}

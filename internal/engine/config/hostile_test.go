@@ -5,19 +5,18 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/mutate"
-	"aiperfd/internal/engine/config/starter"
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/plan"
 )
 
 // mutator returns a mutator of the starting documents.
-func mutator(t testing.TB, seed uint64, size int) *mutate.Mutator {
+func mutator(t testing.TB, seed uint64, size int) *tree.Mutator {
 	t.Helper()
 	var sources [][]byte
-	for _, s := range starter.All() {
+	for _, s := range config.Starters() {
 		sources = append(sources, []byte(s.Text))
 	}
-	m, err := mutate.New(seed, size, sources...)
+	m, err := tree.NewMutator(seed, size, sources...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config/bound"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/reach"
-	"aiperfd/internal/engine/config/shorthand"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/template"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/variable"
 	"aiperfd/internal/engine/plainjson"
 )
 
@@ -54,7 +50,7 @@ type LoadOptions struct {
 	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
 	LookupSecret func(name string) (string, bool)
 	// Reach restricts the servers of the document.
-	Reach reach.Options
+	Reach ReachOptions
 	// Choices are the closed lists of values.
 	Choices Choices
 	// Done ends the checks of the variations of a study early, with a problem: closed
@@ -95,7 +91,7 @@ func Load(data []byte, o LoadOptions) (*Document, []problem.Problem, error) {
 // can be laid over it, and values can vary. Its templates are not evaluated.
 type Draft struct {
 	problem.Report
-	Root     *tree.Node // in the long form, see [shorthand.Expand]
+	Root     *tree.Node // in the long form, see [schema.Expand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
 	// NoSchedule means that timestamps of a trace do not make a phase a replay of them.
@@ -108,7 +104,7 @@ type Draft struct {
 // NewDraft returns a draft with an empty benchmark section.
 func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = bound.Bytes
+		o.MaxBytes = tree.MaxBytes
 	}
 	return &Draft{options: o, Root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
 }
@@ -120,9 +116,9 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if len(data) > d.options.MaxBytes {
 		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
-	values := bound.OwnValues
+	values := tree.MaxOwnValues
 	if o.Untrusted && !o.Resolved { // a stored document is in its long form
-		values = bound.Values
+		values = tree.MaxValues
 	}
 	root, duplicates, err := tree.Parse(data, o.Format, values)
 	d.Duplicates(duplicates)
@@ -133,23 +129,23 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
 	if !o.Resolved {
-		variable.Expand(root, variable.Options{
+		template.ExpandVariables(root, template.VariableOptions{
 			Untrusted: o.Untrusted, AllowEnv: o.AllowEnv, LookupEnv: o.LookupEnv, LookupSecret: o.LookupSecret,
 		}, &d.Report)
 	}
-	d.Root = shorthand.Expand(root, shorthandReporter{&d.Report})
+	d.Root = schema.Expand(root, shorthandReporter{&d.Report})
 	return d, nil
 }
 
 // shorthandReporter adds the problems of short forms to a report.
 type shorthandReporter struct{ *problem.Report }
 
-// Conflict implements [shorthand.Reporter].
+// Conflict implements [schema.Reporter].
 func (r shorthandReporter) Conflict(at tree.Place, format string, args ...any) {
 	r.Fail(at, problem.CodeConflict, format, args...)
 }
 
-// Deprecated implements [shorthand.Reporter].
+// Deprecated implements [schema.Reporter].
 func (r shorthandReporter) Deprecated(at tree.Place, format string, args ...any) {
 	r.Warn(at, problem.CodeDeprecated, format, args...)
 }
@@ -190,10 +186,10 @@ func (d *Draft) Defaults() *Document {
 func (d *Draft) decode() *loader {
 	l := newLoader(&d.Report, d.options, d.FlagFor != nil)
 	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
-	prefill(&l.doc.Benchmark)
+	schema.Fill(&l.doc.Benchmark, "benchmark")
 	l.doc.MultiRun = sweep.NewMultiRun()
 	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
-		d.Root = shorthand.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
+		d.Root = schema.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
 	l.root = d.Root
 	l.decoder.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
@@ -222,7 +218,7 @@ type loader struct {
 	*problem.Report
 	options LoadOptions
 	doc     *Document
-	decoder *decode.Decoder
+	decoder *schema.Decoder
 	root    *tree.Node            // the whole document
 	given   map[string]*tree.Node // canonical path → value, null values left out
 	failed  map[string]bool       // canonical paths whose value could not be read
@@ -233,8 +229,8 @@ type loader struct {
 }
 
 func newLoader(r *problem.Report, o LoadOptions, byFlags bool) *loader {
-	d := decode.New(r, decode.Options{
-		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.Of,
+	d := schema.NewDecoder(r, schema.DecodeOptions{
+		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.list,
 		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir", "benchmark.artifacts.overwrite"},
 	})
 	return &loader{Report: r, options: o, doc: &Document{}, decoder: d, given: d.Given, failed: d.Failed}
@@ -289,7 +285,7 @@ func (l *loader) deepest(path string) []string {
 	}
 	var all []string
 	for _, m := range n.Members {
-		at := decode.Join(path, m.Name)
+		at := schema.Join(path, m.Name)
 		if m.Value.Shape == tree.Object && l.has(at) {
 			all = append(all, l.deepest(at)...)
 			continue

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/config/value"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -90,13 +90,13 @@ benchmark:
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
 				Headers: map[string]secret.Text{"X-Tenant": secret.New("blue")}, SessionHeader: new("X-S"),
-				Extra: value.NewObject(Member{Name: "z", Value: json.RawMessage("1.50")}, Member{Name: "a", Value: json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
+				Extra: schema.NewObject(Member{Name: "z", Value: json.RawMessage("1.50")}, Member{Name: "a", Value: json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
 			},
 			Datasets: []Dataset{{
 				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: new(int64(9)), Sampling: "shuffle",
 				Prompts: Prompts{
 					ISL:       Distribution{Mean: new(100.0), Median: new(80.0), Max: new(400.0)},
-					OSL:       Distribution{Points: []Point{{Value: 8, Weight: 1}, {Value: 9, Weight: 3}}},
+					OSL:       Distribution{Points: []schema.Point{{Value: 8, Weight: 1}, {Value: 9, Weight: 3}}},
 					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
@@ -134,7 +134,11 @@ func TestLoadDefaults(t *testing.T) {
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100_000, Sampling: "sequential", TurnDelayRatio: 1,
-			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm"}, Turns: constant(1), TurnDelay: constant(0)}},
+			Prompts: Prompts{
+				ISL: Distribution{Mean: new(550.0)}, BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"},
+				RandomCorpusStyle: "vllm",
+			},
+			Turns: Distribution{Mean: new(1.0)}, TurnDelay: Distribution{Mean: new(0.0)}}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
 		Artifacts: Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},

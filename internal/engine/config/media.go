@@ -1,18 +1,17 @@
 package config
 
 import (
-	"cmp"
 	"slices"
 )
 
 // Images are the generated images of a synthetic dataset.
 type Images struct {
-	BatchSize      *int         `json:"batchSize" validate:"gte=0,lte=10000"` // images per request; 0 = none; 1 if anything else is given
-	Width          Distribution `json:"width"`                                // pixels; 0 = not given; default 512
+	BatchSize      *int         `json:"batchSize"` // images per request; 0 = none; 1 if anything else is given
+	Width          Distribution `json:"width"`     // pixels; 0 = not given; default 512
 	Height         Distribution `json:"height"`
-	Format         string       `json:"format" validate:"oneof=jpeg png random"`                                                // jpeg (default), png, random
-	Source         string       `json:"source" validate:"min=1"`                                                                // noise (default), noise-smooth, assets, or a directory
-	SourceSampling string       `json:"sourceSampling" validate:"oneof=random-with-replacement shuffle-cycle sequential-cycle"` // directory only
+	Format         string       `json:"format"`         // jpeg (default), png, random
+	Source         string       `json:"source"`         // noise (default), noise-smooth, assets, or a directory
+	SourceSampling string       `json:"sourceSampling"` // directory only
 }
 
 // On reports whether there are images to make.
@@ -31,12 +30,12 @@ func madeSources() []string { return []string{"noise", "noise-smooth", "assets"}
 
 // Audio are the generated audio clips of a synthetic dataset.
 type Audio struct {
-	BatchSize   *int         `json:"batchSize" validate:"gte=0,lte=10000"` // clips per request; 0 = none; 1 if anything else is given
-	Length      Distribution `json:"length"`                               // seconds; 0 = not given; default 10
-	Format      string       `json:"format" validate:"oneof=wav"`          // wav
-	Depths      []int        `json:"depths" validate:"min=1"`              // bits: 8, 16, 24, 32; default 16
-	SampleRates []float64    `json:"sampleRates" validate:"min=1"`         // kHz, above 96 Hz; default 16
-	Channels    int          `json:"channels" validate:"gte=1,lte=2"`      // 1 (default) or 2
+	BatchSize   *int         `json:"batchSize"`   // clips per request; 0 = none; 1 if anything else is given
+	Length      Distribution `json:"length"`      // seconds; 0 = not given; default 10
+	Format      string       `json:"format"`      // wav
+	Depths      []int        `json:"depths"`      // bits: 8, 16, 24, 32; default 16
+	SampleRates []float64    `json:"sampleRates"` // kHz, above 96 Hz; default 16
+	Channels    int          `json:"channels"`    // 1 (default) or 2
 }
 
 // On reports whether there are audio clips to make.
@@ -44,23 +43,23 @@ func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSiz
 
 // Video are the generated videos of a synthetic dataset.
 type Video struct {
-	BatchSize *int       `json:"batchSize" validate:"gte=0,lte=10000"`                      // videos per request; 0 = none; 1 if anything else is given
-	Duration  Seconds    `json:"duration" validate:"gt=0"`                                  // default 1
-	FPS       int        `json:"fps" validate:"gte=1,lte=240"`                              // frames per second; default 4
-	Width     *int       `json:"width" validate:"gte=1,lte=8192"`                           // pixels; required
-	Height    *int       `json:"height" validate:"gte=1,lte=8192"`                          // pixels; required
-	SynthType string     `json:"synthType" validate:"oneof=moving_shapes grid_clock noise"` // moving_shapes (default), grid_clock, noise
-	Format    string     `json:"format" validate:"oneof=webm mp4"`                          // webm (default), mp4
-	Codec     string     `json:"codec" validate:"min=1"`                                    // ffmpeg's name of an encoder; default libvpx-vp9
+	BatchSize *int       `json:"batchSize"` // videos per request; 0 = none; 1 if anything else is given
+	Duration  Seconds    `json:"duration"`  // default 1
+	FPS       int        `json:"fps"`       // frames per second; default 4
+	Width     *int       `json:"width"`     // pixels; required
+	Height    *int       `json:"height"`    // pixels; required
+	SynthType string     `json:"synthType"` // moving_shapes (default), grid_clock, noise
+	Format    string     `json:"format"`    // webm (default), mp4
+	Codec     string     `json:"codec"`     // ffmpeg's name of an encoder; default libvpx-vp9
 	Audio     VideoAudio `json:"audio"`
 }
 
 // VideoAudio is the audio track of generated videos: noise.
 type VideoAudio struct {
-	SampleRate float64 `json:"sampleRate" validate:"gt=0"`                   // kHz, above 96 Hz; default 44.1
-	Channels   int     `json:"channels" validate:"gte=0,lte=2"`              // 0 (default) = no track
-	Codec      *string `json:"codec" validate:"oneof=aac libvorbis libopus"` // default libvorbis for webm, libopus for mp4
-	Depth      int     `json:"depth" validate:"oneof=8 16 24 32"`            // bits; default 16
+	SampleRate float64 `json:"sampleRate"` // kHz, above 96 Hz; default 44.1
+	Channels   int     `json:"channels"`   // 0 (default) = no track
+	Codec      *string `json:"codec"`      // default libvorbis for webm, libopus for mp4
+	Depth      int     `json:"depth"`      // bits; default 16
 }
 
 // On reports whether there are videos to make.
@@ -72,42 +71,16 @@ func (v Video) shaped() bool {
 	return v != Video{}
 }
 
-// fill fills in the defaults that do not depend on other fields.
-func (v *Video) fill() {
-	v.Duration, v.FPS = cmp.Or(v.Duration, defaultDuration), cmp.Or(v.FPS, defaultFPS)
-	v.SynthType, v.Format, v.Codec = cmp.Or(v.SynthType, defaultSynthType), cmp.Or(v.Format, defaultVideoFormat), cmp.Or(v.Codec, defaultVideoCodec)
-	v.Audio.SampleRate, v.Audio.Depth = cmp.Or(v.Audio.SampleRate, defaultVideoRate), cmp.Or(v.Audio.Depth, defaultDepth)
-}
-
 // Frames is the number of frames of a video.
 func (v *Video) Frames() int { return int(float64(v.Duration) * float64(v.FPS)) }
 
 // Rankings are the queries and passages of a synthetic dataset for an endpoint
 // type that ranks.
 type Rankings struct {
-	Passages      Distribution `json:"passages" least:"1"`      // of a request; default 10
-	PassageTokens Distribution `json:"passageTokens" least:"1"` // default 128
-	QueryTokens   Distribution `json:"queryTokens" least:"1"`   // default 32
+	Passages      Distribution `json:"passages"`      // of a request; default 10
+	PassageTokens Distribution `json:"passageTokens"` // default 128
+	QueryTokens   Distribution `json:"queryTokens"`   // default 32
 }
-
-// The defaults of generated media and rankings.
-const (
-	DefaultSide          = 512 // pixels
-	DefaultClip          = 10  // seconds
-	defaultDepth         = 16  // bits
-	defaultRate          = 16  // kHz
-	defaultDuration      = 1   // seconds
-	defaultFPS           = 4
-	defaultVideoRate     = 44.1 // kHz
-	DefaultPassages      = 10
-	DefaultPassageTokens = 128
-	DefaultQueryTokens   = 32
-	defaultSynthType     = "moving_shapes"
-	defaultVideoFormat   = "webm"
-	defaultVideoCodec    = "libvpx-vp9"
-	defaultImageFormat   = "jpeg"
-	defaultImageSampling = "random-with-replacement"
-)
 
 // The limits of generated media.
 const (

@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"aiperfd/internal/engine/config/schema"
+)
 
 // mediaDefaults fills in the images, audio and rankings of a synthetic dataset.
 func (f filler) mediaDefaults(d *Dataset, path string) {
@@ -18,58 +22,42 @@ func (f filler) mediaDefaults(d *Dataset, path string) {
 		f.infer(path+".rankings", d.Rankings, "the endpoint type ranks passages")
 	}
 	if r := d.Rankings; r != nil {
-		for value, mean := range map[*Distribution]float64{
-			&r.Passages: DefaultPassages, &r.PassageTokens: DefaultPassageTokens, &r.QueryTokens: DefaultQueryTokens,
-		} {
-			if !value.Given() {
-				*value = constant(mean)
-			}
-		}
+		mean(&r.Passages, path+".rankings.passages")
+		mean(&r.PassageTokens, path+".rankings.passageTokens")
+		mean(&r.QueryTokens, path+".rankings.queryTokens")
 	}
 }
 
 func (f filler) imageDefaults(i *Images, path string) {
 	shaped := !nothing(i.Width) || !nothing(i.Height) || i.Format != "" || i.Source != "" || i.SourceSampling != ""
 	f.batchDefault(&i.BatchSize, shaped, path)
-	if i.Format == "" {
-		i.Format = defaultImageFormat
+	schema.Fill(i, path)
+	if !i.On() {
+		return
 	}
-	if i.Source == "" {
-		i.Source = madeSources()[0]
+	if nothing(i.Width) {
+		i.Width = Distribution{}
+		mean(&i.Width, path+".width")
 	}
-	if i.SourceSampling == "" {
-		i.SourceSampling = defaultImageSampling
-	}
-	for _, side := range []*Distribution{&i.Width, &i.Height} {
-		if i.On() && nothing(*side) {
-			*side = constant(DefaultSide)
-		}
+	if nothing(i.Height) {
+		i.Height = Distribution{}
+		mean(&i.Height, path+".height")
 	}
 }
 
 func (f filler) audioDefaults(a *Audio, path string) {
 	shaped := !nothing(a.Length) || a.Format != "" || len(a.Depths) > 0 || len(a.SampleRates) > 0 || a.Channels > 0
 	f.batchDefault(&a.BatchSize, shaped, path)
-	if a.Format == "" {
-		a.Format = "wav"
-	}
-	if len(a.Depths) == 0 {
-		a.Depths = []int{defaultDepth}
-	}
-	if len(a.SampleRates) == 0 {
-		a.SampleRates = []float64{defaultRate}
-	}
-	if a.Channels == 0 {
-		a.Channels = 1
-	}
+	schema.Fill(a, path)
 	if a.On() && nothing(a.Length) {
-		a.Length = constant(DefaultClip)
+		a.Length = Distribution{}
+		mean(&a.Length, path+".length")
 	}
 }
 
 func (f filler) videoDefaults(v *Video, path string) {
 	f.batchDefault(&v.BatchSize, v.shaped(), path)
-	v.fill()
+	schema.Fill(v, path)
 	a := &v.Audio
 	if a.Codec == nil && v.On() && a.Channels > 0 {
 		codec := "libvorbis"

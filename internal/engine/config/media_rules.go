@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -37,7 +36,7 @@ func (c datasetRules) checkMedia() {
 	ranks := slices.Contains(c.options.Choices.Ranking, kind)
 	if c.has(path+".rankings") && !ranks {
 		for _, at := range c.deepest(path + ".rankings") {
-			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, decode.ChoiceList(c.options.Choices.Ranking)))
+			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, schema.ChoiceList(c.options.Choices.Ranking)))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks && c.has(prompts) {
@@ -54,13 +53,13 @@ func (c datasetRules) checkImages(i *Images, path string) {
 	}
 	if i.Source != "" && i.Directory() != "" {
 		c.checkFolder(path+".source", i.Source)
-	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !c.failed[path+".sourceSampling"] {
+	} else if i.SourceSampling != "" && i.SourceSampling != schema.Default[string](path+".sourceSampling") && !c.failed[path+".sourceSampling"] {
 		c.conflict(path+".sourceSampling", "only valid if the source is a directory")
 	}
 	c.atMost(path+".width", i.Width, MaxSide, "pixels")
 	c.atMost(path+".height", i.Height, MaxSide, "pixels")
 	if w, h := i.Width.Mean, i.Height.Mean; w != nil && h != nil && *w <= MaxSide && *h <= MaxSide && *w**h > maxPixels && c.has(path) {
-		c.FailValue(c.at(path), problem.CodeOutOfRange, fmt.Sprintf("an image of %s × %s pixels; at most %d are accepted in total", value.FormatNumber(*w), value.FormatNumber(*h), maxPixels))
+		c.FailValue(c.at(path), problem.CodeOutOfRange, fmt.Sprintf("an image of %s × %s pixels; at most %d are accepted in total", schema.FormatNumber(*w), schema.FormatNumber(*h), maxPixels))
 	}
 }
 
@@ -82,14 +81,14 @@ func (c datasetRules) checkAudio(a *Audio, path string) {
 
 func (c datasetRules) checkVideo(given *Video, path string) {
 	v := *given
-	v.fill()
+	schema.Fill(&v, path)
 	for _, side := range []string{"width", "height"} {
 		if at := path + "." + side; !c.has(at) && (v.On() || v.BatchSize == nil && given.shaped()) {
 			c.require(at, side+": generated video needs a width and a height")
 		}
 	}
 	if at := path + ".duration"; c.has(at) && !c.failed[at] && !c.failed[path+".fps"] && v.Frames() < 1 {
-		c.FailValue(c.at(at), problem.CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, value.FormatNumber(1/float64(v.FPS))))
+		c.FailValue(c.at(at), problem.CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, schema.FormatNumber(1/float64(v.FPS))))
 	}
 	c.checkVideoAudio(v.Audio, path+".audio")
 }
@@ -106,7 +105,7 @@ func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 	if c.has(codec) && !c.failed[codec] {
 		c.conflict(codec, "needs an audio track: 1 or 2 channels (--video-audio-num-channels)")
 	}
-	for at, differs := range map[string]bool{rate: a.SampleRate != defaultVideoRate, depth: a.Depth != defaultDepth} {
+	for at, differs := range map[string]bool{rate: a.SampleRate != schema.Default[float64](rate), depth: a.Depth != schema.Default[int](depth)} {
 		if c.has(at) && !c.failed[at] && differs {
 			c.Warn(c.where(at), problem.CodeNoEffect, "%s has no effect: the videos have no audio track", problem.Label(c.where(at)))
 		}
@@ -116,7 +115,7 @@ func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
 // atMost checks the mean of a distribution.
 func (c datasetRules) atMost(path string, d Distribution, most float64, unit string) {
 	if d.Mean != nil && *d.Mean > most {
-		c.FailValue(c.meanAt(path), problem.CodeOutOfRange, "must be at most "+value.FormatNumber(most)+" "+unit)
+		c.FailValue(c.meanAt(path), problem.CodeOutOfRange, "must be at most "+schema.FormatNumber(most)+" "+unit)
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/sandbox"
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/config/schema"
 )
 
 // An endpoint type that ranks gets queries and passages, whether or not their
@@ -29,7 +28,7 @@ func TestRankingDefaults(t *testing.T) {
 		d := Dataset{Rankings: tt.given}
 		l.mediaDefaults(&d, "benchmark.datasets.0")
 		r := d.Rankings
-		if got := value.FormatNumber(*r.Passages.Mean) + " " + value.FormatNumber(*r.PassageTokens.Mean) + " " + value.FormatNumber(*r.QueryTokens.Mean); got != tt.want {
+		if got := schema.FormatNumber(*r.Passages.Mean) + " " + schema.FormatNumber(*r.PassageTokens.Mean) + " " + schema.FormatNumber(*r.QueryTokens.Mean); got != tt.want {
 			t.Errorf("rankings = %s, want %s", got, tt.want)
 		}
 	}
@@ -79,7 +78,7 @@ func TestFolder(t *testing.T) {
 		name string
 		want error
 	}{
-		{trusted, filepath.Join(dir, "none"), fs.ErrNotExist}, {trusted, filepath.Join(dir, "p", "a.jpg"), sandbox.ErrNotFolder},
+		{trusted, filepath.Join(dir, "none"), fs.ErrNotExist}, {trusted, filepath.Join(dir, "p", "a.jpg"), errNotFolder},
 		{bounded, "..", fs.ErrPermission}, {bounded, "/", fs.ErrPermission}, {&Document{untrusted: true}, "p", fs.ErrPermission},
 	} {
 		if got, err := row.d.Folder(row.name); !errors.Is(err, row.want) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -17,18 +17,18 @@ import (
 type Objectives map[string]float64
 
 // Decode reads an object of metric tags, or their short names, and numbers.
-func (o *Objectives) Decode(f decode.Field, n *tree.Node) bool {
+func (o *Objectives) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object with metric tags and numbers")
 	}
-	objectives := decode.ChoiceNames(f.Options.Lists(`choices:"objectives"`))
+	objectives := schema.ChoiceNames(f.Options.Lists("objectives"))
 	for _, m := range n.Members {
 		name := ""
 		if m.Flag != "" {
 			name = m.Flag + ": "
 		}
 		tag := cmp.Or(ObjectiveAliases()[strings.ToLower(m.Name)], m.Name)
-		at := decode.Join(f.Path, tag)
+		at := schema.Join(f.Path, tag)
 		if f.Given[at] != nil {
 			f.Fail(m.Place, problem.CodeConflict, "%sthe objective %s is given twice", name, tag)
 			continue
@@ -63,6 +63,6 @@ func ObjectiveAliases() map[string]string {
 // TokenDeadline is when each token of an answer is due: the first after TTFT, the others
 // ITL later each, both in milliseconds.
 type TokenDeadline struct {
-	TTFT *float64 `json:"ttft" validate:"gt=0"`
-	ITL  *float64 `json:"itl" validate:"gt=0"`
+	TTFT *float64 `json:"ttft"`
+	ITL  *float64 `json:"itl"`
 }

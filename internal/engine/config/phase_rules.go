@@ -4,9 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/config/schema"
 )
 
 // phaseRules checks that the fields of a phase agree with each other.
@@ -24,7 +23,7 @@ func (c phaseRules) checkName(taken map[string]bool) {
 		return
 	}
 	n := c.at(path + ".name")
-	if !value.IsPhaseName(p.Name) {
+	if !schema.IsPhaseName(p.Name) {
 		c.FailValue(n, problem.CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
 	}
 	lower := strings.ToLower(p.Name)
@@ -101,12 +100,12 @@ func (c phaseRules) checkArrival() {
 		c.conflict(path+".smoothness", "needs a rate")
 	case p.Type == "":
 	case p.Type == "concurrency" && c.has(path+".rate"):
-		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+decode.ChoiceList(decode.ChoiceNames(c.options.Choices.Arrivals)))
+		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+schema.ChoiceList(schema.ChoiceNames(c.options.Choices.Arrivals)))
 	case p.Type == FixedSchedule: // checkSchedule
 	case p.Type != "concurrency" && !hasRate:
 		c.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
 	}
 	if p.Type != "" && !c.options.Choices.IsShaped(p.Type) && hasShape {
-		c.conflict(path+".smoothness", "only valid for the type "+decode.ChoiceList(c.options.Choices.Shaped))
+		c.conflict(path+".smoothness", "only valid for the type "+schema.ChoiceList(c.options.Choices.Shaped))
 	}
 }

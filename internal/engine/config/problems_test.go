@@ -226,6 +226,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"slices", `artifacts: {sliceDuration: 0}`, "#/benchmark/artifacts/sliceDuration out-of-range"},
 	{"summary format", `artifacts: {summary: [csv]}`, "#/benchmark/artifacts/summary wrong-type"},
 	{"decimals", `artifacts: {csvPrecision: 13}`, "#/benchmark/artifacts/csvPrecision out-of-range"},
+	{"negative decimals", `artifacts: {csvPrecision: -1}`, "#/benchmark/artifacts/csvPrecision out-of-range"},
 	{"format of records", `artifacts: {recordFormat: csv}`, "#/benchmark/artifacts/recordFormat bad-enum"},
 	{"kept records", `artifacts: {keepRecords: some}`, "#/benchmark/artifacts/keepRecords bad-enum"},
 	{"sample without sampling", `artifacts: {keepRecords: failures, recordSampleRate: 0.5}`, "#/benchmark/artifacts/recordSampleRate conflict"},

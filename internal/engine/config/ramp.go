@@ -6,22 +6,21 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/rateseries"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 )
 
 // Ramp is how a limit or a rate rises at the start of a phase. In documents it may be
 // written as its duration.
 type Ramp struct {
-	Duration Seconds `json:"duration" validate:"gt=0"`
-	Strategy string  `json:"strategy" validate:"oneof=linear exponential poisson"` // linear (default), exponential, poisson
+	Duration Seconds `json:"duration"`
+	Strategy string  `json:"strategy"` // linear (default), exponential, poisson
 }
 
-// Decode implements [decode.Decodable]: it reads an object over the default.
-func (r *Ramp) Decode(f decode.Field, n *tree.Node) bool {
-	r.Strategy = "linear"
+// Decode implements [schema.Decodable]: it reads an object over the default.
+func (r *Ramp) Decode(f schema.Target, n *tree.Node) bool {
+	schema.Fill(r, f.Path)
 	f.Fields(n, r, f.Path)
 	return true
 }
@@ -29,13 +28,13 @@ func (r *Ramp) Decode(f decode.Field, n *tree.Node) bool {
 // RateSeries is a rate that changes in time. In documents it may be written as its
 // points, or as its path.
 type RateSeries struct {
-	Path   *string            `json:"path" validate:"min=1"` // of a JSON file with the points; nil once it was read
-	Points []rateseries.Point `json:"points" validate:"min=2,max=100000"`
+	Path   *string `json:"path"` // of a JSON file with the points; nil once it was read
+	Points []Point `json:"points"`
 }
 
 // isRated reports whether arrivals start the sessions of a phase.
 func (c phaseRules) isRated() bool {
-	return slices.Contains(decode.ChoiceNames(c.options.Choices.Arrivals), c.phase.Type)
+	return slices.Contains(schema.ChoiceNames(c.options.Choices.Arrivals), c.phase.Type)
 }
 
 // checkRamps checks what changes in time. It needs the type that the phase has got.
@@ -66,7 +65,7 @@ func (c phaseRules) checkRamps() {
 	}
 	c.checkPrefill()
 	if at := path + ".rateSeries"; c.has(at) && !c.isRated() {
-		c.conflict(c.shown(at), "a phase of type "+p.Type+" has no rate; use the type "+decode.ChoiceList(decode.ChoiceNames(c.options.Choices.Arrivals)))
+		c.conflict(c.shown(at), "a phase of type "+p.Type+" has no rate; use the type "+schema.ChoiceList(schema.ChoiceNames(c.options.Choices.Arrivals)))
 	}
 	if p.ExcludeRamp && (p.Kind == "warmup" || !c.has(path+".concurrencyRamp") && !c.has(path+".prefillRamp") && !c.has(path+".rateRamp")) {
 		c.conflict(path+".excludeRamp", "needs a ramp in a profiling phase")
@@ -123,7 +122,7 @@ func (c phaseRules) checkPoints(path string) {
 				c.require(at+"."+name, tree.SnakeCase(name)+": required")
 			}
 		}
-		if c.has(at+".timeS") && !c.failed[at+".timeS"] && !rateseries.Follows(points, i) {
+		if c.has(at+".timeS") && !c.failed[at+".timeS"] && !follows(points, i) {
 			c.FailValue(c.at(at+".timeS"), problem.CodeOutOfRange, "must be later than the point before")
 		}
 	}
@@ -132,12 +131,12 @@ func (c phaseRules) checkPoints(path string) {
 // readSeries reads the file of a series.
 func (c phaseRules) readSeries(path string) {
 	s := c.phase.RateSeries
-	data, ok := c.whole(path, *s.Path, rateseries.MaxBytes)
+	data, ok := c.whole(path, *s.Path, maxSeriesBytes)
 	if !ok {
 		return
 	}
 	var err error
-	if s.Points, err = rateseries.Read(data); err != nil {
+	if s.Points, err = readRates(data); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			c.FailValue(c.at(path), problem.CodeOutOfRange, line)
 		}

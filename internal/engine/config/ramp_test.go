@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"aiperfd/internal/engine/config/rateseries"
 )
 
 // loadPhases reads a document with these phases, which may name files of a folder.
@@ -26,7 +24,7 @@ func TestRamps(t *testing.T) {
 	if err := os.WriteFile(series, []byte(`{"points": [{"time_s": 0, "qps": 5}, {"time_s": 2, "qps": 10}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	points := &RateSeries{Points: []rateseries.Point{{TimeS: 0, QPS: 5}, {TimeS: 2, QPS: 10}}}
+	points := &RateSeries{Points: []Point{{TimeS: 0, QPS: 5}, {TimeS: 2, QPS: 10}}}
 	ramp := func(d Seconds, strategy string) *Ramp { return &Ramp{Duration: d, Strategy: strategy} }
 	tests := []struct {
 		text string

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // FixedSchedule is the type of phases that send conversations at the times of their
@@ -111,7 +111,7 @@ func (c phaseRules) checkSchedule() {
 		c.conflict(path+".startOffset", "excludes an automatic offset, which starts with the first timestamp")
 	}
 	if p.StartOffset != nil && p.EndOffset != nil && *p.StartOffset > *p.EndOffset {
-		c.FailValue(c.at(path+".endOffset"), problem.CodeOutOfRange, "must not be less than the start offset "+value.FormatNumber(float64(*p.StartOffset)))
+		c.FailValue(c.at(path+".endOffset"), problem.CodeOutOfRange, "must not be less than the start offset "+schema.FormatNumber(float64(*p.StartOffset)))
 	}
 	if len(c.doc.Benchmark.Datasets) != 1 {
 		return

@@ -13,9 +13,8 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/suggest"
-	"aiperfd/internal/study/cell"
-	"aiperfd/internal/study/search"
 )
 
 // consistentSeed is AIPerf's seed of studies whose document gives none.
@@ -27,17 +26,21 @@ type Study struct {
 	MultiRun sweep.MultiRun
 	// Variations are those of a sweep, none of a search; the document itself is the
 	// only one of repeats.
-	Variations cell.List
-	Search     *search.Search // chooses the variations; nil = they are known
+	Variations []vary.Variation
+	Sizing     sweep.Sizing // how long each variation is measured
 	Seed       int64
 
 	draft *Draft // as it was read
 }
 
-// Planner returns the planner of the variations.
-func (s *Study) Planner() cell.Planner {
-	if s.Search != nil {
-		return s.Search
+// Adaptive reports whether the study is a search, whose variations follow from results.
+func (s *Study) Adaptive() bool { return s.Sweep != nil && s.Sweep.Type == sweep.Adaptive }
+
+// Checked returns the variations that a check of the document loads: all of them, or those of a
+// search with the lowest and with the highest values.
+func (s *Study) Checked() []vary.Variation {
+	if s.Adaptive() {
+		return s.Sweep.Corners(s.Sizing)
 	}
 	return s.Variations
 }
@@ -48,14 +51,8 @@ func (s *Study) Text() json.RawMessage { return s.draft.Text() }
 
 // Cell returns the document of one trial of a variation, from 0. The error is
 // *problem.Invalid.
-func (s *Study) Cell(v *cell.Variation, trial int) (*Document, []problem.Problem, error) {
-	var assign []Assignment
-	for _, list := range [][]cell.Assignment{v.Values, v.Settings} {
-		for _, a := range list {
-			assign = append(assign, Assignment(a))
-		}
-	}
-	draft, err := s.draft.Vary(assign)
+func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem, error) {
+	draft, err := s.draft.Vary(slices.Concat(v.Values, v.Settings))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,14 +67,14 @@ func (s *Study) Cell(v *cell.Variation, trial int) (*Document, []problem.Problem
 // seed returns the seed of a trial, by AIPerf's rules: that of the study plus the index of
 // the variation, or a hash of the label for variations that follow from results and for
 // trials of different seeds.
-func (s *Study) seed(v *cell.Variation, trial int) int64 {
+func (s *Study) seed(v *vary.Variation, trial int) int64 {
 	label := v.Label
 	switch {
 	case s.MultiRun.VarySeedPerTrial:
 		label += ":trial:" + strconv.Itoa(trial)
 	case s.Sweep == nil, s.Sweep.SameSeed:
 		return s.Seed
-	case s.Sweep.Type != sweep.Adaptive:
+	case !s.Adaptive():
 		return s.Seed + int64(v.Index)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:variation:%s", s.Seed, label))
@@ -170,7 +167,7 @@ func (l *loader) fillStudy() {
 }
 
 // showsSecret reports whether the values of a variation contain a secret of its document.
-func showsSecret(d *Document, v *cell.Variation) bool {
+func showsSecret(d *Document, v *vary.Variation) bool {
 	for _, a := range v.Values {
 		text := sweep.Text(a.Value)
 		if slices.ContainsFunc(d.Secrets(), func(s string) bool { return s != "" && strings.Contains(text, s) }) {
@@ -223,20 +220,16 @@ func (l *loader) makeStudy(draft *Draft) {
 	}
 	d.study = s
 	if s.Sweep == nil {
-		s.Variations = cell.List{{Label: "base"}}
+		s.Variations = []vary.Variation{{Label: "base"}}
 		return
 	}
 	s.Sweep.Runs = l.unrendered(draft, s.Sweep.Runs)
-	sizing := search.SizingOf(s.Sweep, draft.Root)
-	checked := s.Sweep.Expand(s.Seed)
-	for i := range checked {
-		checked[i].Settings = sizing.Settings(checked[i].Values)
+	s.Sizing = sweep.SizingOf(s.Sweep, draft.Root)
+	s.Variations = s.Sweep.Expand(s.Seed)
+	for i := range s.Variations {
+		s.Variations[i].Settings = s.Sizing.Settings(s.Variations[i].Values)
 	}
-	s.Variations = checked
-	if s.Sweep.Type == sweep.Adaptive {
-		s.Search = search.Of(s.Sweep, sizing, s.Seed)
-		checked = s.Search.Corners()
-	}
+	checked := s.Checked()
 	at := l.where("sweep")
 	if len(s.Sweep.Parameters) == 1 {
 		at = s.Sweep.Parameters[0].Place

@@ -3,13 +3,13 @@ package config
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
 // absent limits none.
 type Synthesis struct {
-	SpeedupRatio         *float64 `json:"speedupRatio" validate:"gte=0,lte=1000000"`         // divides times and delays; 0 = 1
-	PrefixLenMultiplier  *float64 `json:"prefixLenMultiplier" validate:"gte=0,lte=1000"`     // of the blocks that prompts share
-	PrefixRootMultiplier *int     `json:"prefixRootMultiplier" validate:"gte=1,lte=1000000"` // trees of prefixes, which share nothing
-	PromptLenMultiplier  *float64 `json:"promptLenMultiplier" validate:"gte=0,lte=1000"`     // of the rest of prompts
-	OutputLenMultiplier  *float64 `json:"outputLenMultiplier" validate:"gte=0,lte=1000"`
-	MaxISL               *int     `json:"maxIsl" validate:"gte=1,lte=16777216"` // requests with longer prompts are left out
-	MaxOSL               *int     `json:"maxOsl" validate:"gte=1,lte=16777216"` // longer answers are cut
+	SpeedupRatio         *float64 `json:"speedupRatio"`         // divides times and delays; 0 = 1
+	PrefixLenMultiplier  *float64 `json:"prefixLenMultiplier"`  // of the blocks that prompts share
+	PrefixRootMultiplier *int     `json:"prefixRootMultiplier"` // trees of prefixes, which share nothing
+	PromptLenMultiplier  *float64 `json:"promptLenMultiplier"`  // of the rest of prompts
+	OutputLenMultiplier  *float64 `json:"outputLenMultiplier"`
+	MaxISL               *int     `json:"maxIsl"` // requests with longer prompts are left out
+	MaxOSL               *int     `json:"maxOsl"` // longer answers are cut
 }
 
 // Speedup returns the factor that divides the times and delays of a dataset.

@@ -10,7 +10,6 @@ import (
 
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/reach"
 )
 
 // problemsIn returns the pointers and codes of the problems of a document.
@@ -83,7 +82,7 @@ func TestTargets(t *testing.T) {
 		}
 		doc := "benchmark: {model: m, phases: {requests: 200}, endpoint: " + c.endpoint + "}"
 		_, _, err := Load([]byte(doc), LoadOptions{
-			Untrusted: true, DataRoots: []string{dir}, Choices: someChoices(), Reach: reach.Options{Targets: c.list},
+			Untrusted: true, DataRoots: []string{dir}, Choices: someChoices(), Reach: ReachOptions{Targets: c.list},
 			AllowEnv: []string{"HOST"}, LookupEnv: func(string) (string, bool) { return "sk-in-the-wrong-place", true },
 		})
 		if got := problemsIn(err); got != c.want {
@@ -134,7 +133,7 @@ func TestSecretHosts(t *testing.T) {
 		doc += "}\n" + c.more + "\n"
 		_, _, err := Load([]byte(doc), LoadOptions{
 			Untrusted: true, Choices: someChoices(), LookupSecret: func(string) (string, bool) { return "s3cret-value", true },
-			Reach: reach.Options{SecretHosts: bound},
+			Reach: ReachOptions{SecretHosts: bound},
 		})
 		if got := problemsIn(err); got != c.want && (strings.HasPrefix(c.want, "#") || c.want == "" || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %q, want %q: %v", c.name, got, c.want, err)

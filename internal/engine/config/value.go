@@ -1,25 +1,25 @@
 package config
 
-import "aiperfd/internal/engine/config/value"
+import (
+	"aiperfd/internal/engine/config/schema"
+)
 
 // The types of plain values.
 type (
 	// Object is a JSON object whose members keep their order and their exact numbers.
-	Object = value.Object
+	Object = schema.Object
 	// Member is one name and value of an [Object].
-	Member = value.Member
+	Member = schema.Member
 	// Distribution describes how a quantity varies.
-	Distribution = value.Distribution
+	Distribution = schema.Distribution
 	// Peak is one component of a mixture.
-	Peak = value.Peak
-	// Point is one value of an empirical distribution.
-	Point = value.Point
+	Peak = schema.Peak
 	// Headers are the headers of every request.
-	Headers = value.Headers
+	Headers = schema.Headers
 	// Params are the query parameters of every request.
-	Params = value.Params
+	Params = schema.Params
 	// Time is an instant.
-	Time = value.Time
+	Time = schema.Time
 	// Labels are the labels of a run: name → value.
-	Labels = value.Labels
+	Labels = schema.Labels
 )

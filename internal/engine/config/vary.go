@@ -5,27 +5,18 @@ import (
 	"errors"
 	"slices"
 
-	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
-	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/vary"
 )
 
-// Assignment is a value of a sweep: it replaces what the draft has at a path.
-type Assignment struct {
-	// Path is dotted, such as phases.profiling.rate, datasets.main.prompts.isl.mean,
-	// variables.X, or the name of a field of the profiling phase. The paths benchmark
-	// and variables merge an object into the draft, see [address.Merge].
-	Path  string
-	Value any // encodable as JSON; texts may be templates
-}
-
 // Vary returns a copy of the draft with these values and without the sections sweep and
-// multiRun. The templates of the copy are evaluated when it is loaded, so that they follow
+// multiRun, see [vary.Assignment] and [tree.Merge]. The templates of the copy are evaluated when it is loaded, so that they follow
 // the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
-func (d *Draft) Vary(assign []Assignment) (*Draft, error) {
+func (d *Draft) Vary(assign []vary.Assignment) (*Draft, error) {
 	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
@@ -57,17 +48,17 @@ func (d *Draft) assign(path string, value *tree.Node) error {
 		}
 		patch := tree.ObjectNode(tree.Member{Name: path, Value: value})
 		if path == "benchmark" {
-			patch = shorthand.Expand(patch, shorthandReporter{&d.Report})
+			patch = schema.Expand(patch, shorthandReporter{&d.Report})
 		}
 		patch.Locate("#")
-		address.Merge(d.Root, patch)
+		tree.Merge(d.Root, patch)
 		return nil
 	}
-	names, err := address.Parse(path)
+	names, err := tree.ParsePath(path)
 	if err != nil {
 		return err
 	}
-	if err := address.Set(d.Root, names, value); err != nil {
+	if err := tree.SetPath(d.Root, names, value); err != nil {
 		return err
 	}
 	d.inferred = slices.DeleteFunc(slices.Clone(d.inferred), func(i Default) bool { return i.Pointer == value.Pointer })

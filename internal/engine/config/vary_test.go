@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/vary"
 )
 
 const varied = `
@@ -50,7 +51,7 @@ func TestVary(t *testing.T) {
 		{"benchmark", map[string]any{"profiling": map[string]any{"concurrency": 5}, "dataset": map[string]any{"isl": 6}}, "concurrency 5 requests 500 isl 6 0"},
 		{"variables", map[string]any{"users": 6}, "concurrency 6 requests 600 isl 512 0"},
 	} {
-		v, err := draft.Vary([]Assignment{{tt.path, tt.value}})
+		v, err := draft.Vary([]vary.Assignment{{Path: tt.path, Value: tt.value}})
 		if err != nil {
 			t.Errorf("%s: %v", tt.path, err)
 			continue
@@ -61,8 +62,8 @@ func TestVary(t *testing.T) {
 			continue
 		}
 		p, isl := d.Benchmark.Phases[1], d.Benchmark.Datasets[0].Prompts.ISL
-		got := "concurrency " + value.FormatNumber(float64(*p.Concurrency)) + " requests " + value.FormatNumber(float64(*p.Requests)) +
-			" isl " + value.FormatNumber(*isl.Mean) + " " + value.FormatNumber(isl.Stddev)
+		got := "concurrency " + schema.FormatNumber(float64(*p.Concurrency)) + " requests " + schema.FormatNumber(float64(*p.Requests)) +
+			" isl " + schema.FormatNumber(*isl.Mean) + " " + schema.FormatNumber(isl.Stddev)
 		if got != tt.want {
 			t.Errorf("%s = %v gives %s, want %s", tt.path, tt.value, got, tt.want)
 		}
@@ -73,8 +74,8 @@ func TestVary(t *testing.T) {
 }
 
 func TestVaryProblems(t *testing.T) {
-	_, err := variedDraft(t).Vary([]Assignment{
-		{"concurency", 1}, {"phases.profling.rate", 1}, {"randomSeed", 1}, {"phases.profiling.concurrency.x", 1}, {"a..b", 1}, {"variables", 3}, {"datasets.3.entries", 1},
+	_, err := variedDraft(t).Vary([]vary.Assignment{
+		{Path: "concurency", Value: 1}, {Path: "phases.profling.rate", Value: 1}, {Path: "randomSeed", Value: 1}, {Path: "phases.profiling.concurrency.x", Value: 1}, {Path: "a..b", Value: 1}, {Path: "variables", Value: 3}, {Path: "datasets.3.entries", Value: 1},
 	})
 	want := `concurency: unknown path "concurency"; did you mean "concurrency"? (a path of one name is concurrency, prefill_concurrency, ` +
 		`rate, requests, duration, sessions, users, smoothness, grace_period, concurrency_ramp, prefill_ramp, rate_ramp, rate_series)

@@ -17,7 +17,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 // member is one member of a JSON object, in order.
@@ -151,8 +151,8 @@ func aiperfReport(t *testing.T) *Report {
 		Warnings: []bench.Warning{{Code: "request-errors", Detail: "6 of 60 requests failed; latencies are of the successful ones"}},
 	}
 	for _, e := range errs {
-		r.Errors = append(r.Errors, errorgroup.Group{
-			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: errorgroup.Pattern(e.Details.Message),
+		r.Errors = append(r.Errors, metric.ErrorGroup{
+			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: measure.ErrorPattern(e.Details.Message),
 			Example: e.Details.Message, Count: e.Count, First: time.Second, Last: 2 * time.Second,
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // Detail determines how much of a report is printed.
@@ -51,7 +52,8 @@ const minWidth = 60
 // replaces the tables.
 func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	o.Width = max(minWidth, cmp.Or(o.Width, consoleFileWidth))
-	p := &page{screen: screen{width: o.Width, color: o.Color, ascii: o.ASCII, rules: boxRules(o.ASCII)}, opts: o}
+	p := &page{screen: screen{width: o.Width, color: o.Color, ascii: o.ASCII}, opts: o}
+	p.boxes = view.NewBorder(o.ASCII, func(text string) string { return p.paint(bold, text) })
 	measured := count(r, "request_count") > 0
 	if o.Detail != Brief {
 		if measured && !r.Complete && !r.Cancelled {
@@ -100,7 +102,7 @@ type page struct {
 // incomplete warns of results that lack requests.
 func (p *page) incomplete(r *Report) {
 	p.line("")
-	for line := range strings.SplitSeq(wrap(incompleteText(r), p.width), "\n") {
+	for line := range strings.SplitSeq(view.Wrap(incompleteText(r), p.width), "\n") {
 		p.line(p.paint(red, line))
 	}
 }
@@ -169,12 +171,8 @@ func verdictStyle(l verdict.Level) style {
 
 // count returns a metric of whole numbers, 0 if it is absent.
 func count(r *Report, tag string) int64 {
-	if m := r.Results.Find(tag); m != nil {
-		if v, ok := m.Get(metric.Avg); ok {
-			return int64(v)
-		}
-	}
-	return 0
+	v, _ := r.Results.Value(tag, metric.Avg)
+	return int64(v)
 }
 
 // errors prints the errors by kind.
@@ -182,9 +180,11 @@ func (p *page) errors(r *Report) {
 	if len(r.Errors) == 0 {
 		return
 	}
-	t := table{
-		title: "aiperfd | Error Summary", head: []string{"Code", "Type", "Message", "Count"},
-		left: []bool{2: true},
+	t := view.Table{
+		Title: "aiperfd | Error Summary",
+		Columns: []view.Column{
+			{Title: "Code", Number: true}, {Title: "Type", Number: true}, {Title: "Message"}, {Title: "Count", Number: true},
+		},
 	}
 	shown := r.Errors
 	if most := p.opts.Errors; most > 0 && len(shown) > most {
@@ -197,14 +197,14 @@ func (p *page) errors(r *Report) {
 		if d.Code != 0 {
 			code = strconv.Itoa(d.Code)
 		}
-		t.rows = append(t.rows, []string{
-			code, Printable(d.Type), shorten(Printable(d.Message)), strconv.FormatInt(g.Count, 10),
+		t.Rows = append(t.Rows, []string{
+			code, view.Printable(d.Type), shorten(view.Printable(d.Message)), strconv.FormatInt(g.Count, 10),
 		})
 	}
-	t.wrapColumn(2, p.width, 20)
-	t.wrapColumn(1, p.width, 10)
+	t.WrapColumn(2, p.width, 20)
+	t.WrapColumn(1, p.width, 10)
 	p.line("")
-	t.render(&p.screen)
+	p.text.WriteString(p.boxes.Table(&t))
 	if n := len(r.Errors) - len(shown); n > 0 {
 		p.line(fmt.Sprintf("%d more in the files", n))
 	}
@@ -213,12 +213,12 @@ func (p *page) errors(r *Report) {
 // shorten truncates a message for a table.
 func shorten(message string) string {
 	const most = 500
-	return truncate(message, most, "...")
+	return view.Truncate(message, most, "...")
 }
 
 // failure prints the panel of a run in which nothing succeeded.
 func (p *page) failure(r *Report) {
-	text := cmp.Or(Printable(r.Reason), "no request succeeded")
+	text := cmp.Or(view.Printable(r.Reason), "no request succeeded")
 	if count(r, "error_request_count") == 0 {
 		text += "\n\nNo request returned a response or an error."
 	} else {
@@ -235,10 +235,8 @@ func (p *page) foot(r *Report) {
 		p.line(p.paint(yellow, "The run was cancelled; its results may be incomplete."))
 	}
 	seconds := r.Duration.Seconds()
-	if m := r.Results.Find("benchmark_duration"); m != nil {
-		if v, ok := m.Get(metric.Avg); ok {
-			seconds = v
-		}
+	if v, ok := r.Results.Value("benchmark_duration", metric.Avg); ok {
+		seconds = v
 	}
 	early := ""
 	if r.Cancelled {
@@ -247,9 +245,9 @@ func (p *page) foot(r *Report) {
 	p.line(fmt.Sprintf("Benchmark Duration: %.2f sec%s", seconds, early))
 	p.command(r.CLICommand)
 	for _, f := range p.opts.Files {
-		text := f.Label + ": " + Printable(f.Path)
-		if textWidth(text) > p.width {
-			text = f.Label + ":\n  " + Printable(f.Path)
+		text := f.Label + ": " + view.Printable(f.Path)
+		if view.Width(text) > p.width {
+			text = f.Label + ":\n  " + view.Printable(f.Path)
 		}
 		p.line(text)
 	}
@@ -264,34 +262,12 @@ func (p *page) command(line string) {
 	if rest, ok := strings.CutPrefix(line, "aiperf "); ok {
 		line = "aiperfd " + rest
 	}
-	p.line(breakCommand("CLI Command: "+Printable(line), p.width))
+	const more = " \\\n  " // takes two columns of the line that it ends
+	p.line(view.Hang(shellWords("CLI Command: "+view.Printable(line)), p.width-2, more))
 	if strings.Contains(line, redact.Placeholder) {
-		p.line(wrap("To repeat the run, replace "+redact.Placeholder+" with the secrets"+
+		p.line(view.Wrap("To repeat the run, replace "+redact.Placeholder+" with the secrets"+
 			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.width))
 	}
-}
-
-// breakCommand breaks a command line into lines of at most width columns, between
-// arguments.
-func breakCommand(line string, width int) string {
-	const more = " \\\n  "
-	var out strings.Builder
-	used := 0
-	for i, word := range shellWords(line) {
-		w := textWidth(word)
-		switch {
-		case i == 0:
-		case used+1+w > width-2: // room for the backslash
-			out.WriteString(more)
-			used = len("  ")
-		default:
-			out.WriteByte(' ')
-			used++
-		}
-		out.WriteString(word)
-		used += w
-	}
-	return out.String()
 }
 
 // shellWords splits at blanks outside of single quotes.

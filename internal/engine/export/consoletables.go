@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // consoleGroups are the tables in order, with the ends of their titles.
@@ -26,13 +27,13 @@ var consoleStats = [...]metric.Stat{
 	metric.Avg, metric.Min, metric.Max, metric.P99, metric.P90, metric.P50, metric.Std,
 }
 
-// dispensable are the columns that are omitted in a narrow terminal, in order.
-var dispensable = [...]metric.Stat{metric.Std, metric.Min, metric.Max, metric.P90}
+// dispensable are the columns that are omitted in a narrow terminal, the last one first.
+var dispensable = [...]metric.Stat{metric.P90, metric.Max, metric.Min, metric.Std}
 
 // groups prints the tables of metrics.
 func (p *page) groups(r *Report) {
 	p.line("")
-	title := "aiperfd | " + cmp.Or(Printable(r.Title), "Metrics")
+	title := "aiperfd | " + cmp.Or(view.Printable(r.Title), "Metrics")
 	if p.opts.Detail != AIPerf || p.opts.Traces {
 		p.traces(r)
 	}
@@ -59,32 +60,29 @@ func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
 	if len(rows) == 0 {
 		return
 	}
-	t := table{title: title, head: []string{"Metric"}}
+	t := view.Table{Title: title, Columns: []view.Column{{Title: "Metric", Number: true}}}
 	for _, s := range consoleStats {
-		t.head = append(t.head, s.String())
+		weight := 1 + slices.Index(dispensable[:], s)
+		t.Columns = append(t.Columns, view.Column{Title: s.String(), Weight: weight, Number: true})
 	}
 	for _, m := range rows {
 		row := p.row(m)
 		if r.Stream != nil {
 			withhold(row, r.Stream.Withheld[m.Def.Tag])
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	t.wrapColumn(0, p.width, 30)
-	for _, s := range dispensable {
-		if t.width() > p.width {
-			t.dropColumn(s.String())
-		}
-	}
-	t.wrapColumn(0, p.width, 16)
-	t.render(&p.screen)
+	t.WrapColumn(0, p.width, 30)
+	t.Narrow(view.Boxed, p.width)
+	t.WrapColumn(0, p.width, 16)
+	p.text.WriteString(p.boxes.Table(&t))
 }
 
 // traces returns the metrics of connections, sorted by their order.
 func traces(rs metric.Results) []*metric.Result {
 	var rows []*metric.Result
 	for i := range rs {
-		if f := rs[i].Def.Flags; f&catalogue.HTTPTraceOnly != 0 && f&(catalogue.Internal|catalogue.Experimental) == 0 {
+		if f := rs[i].Def.Flags; f&catalogue.HTTPTraceOnly != 0 && rs[i].Def.Shown() {
 			rows = append(rows, &rs[i])
 		}
 	}
@@ -146,9 +144,9 @@ func (p *page) number(m *metric.Result, s metric.Stat) string {
 	case !ok:
 		return "N/A"
 	case finite(v) && !m.Confidence.Supported(s):
-		return grouped(v) + "*"
+		return view.Grouped(v) + "*"
 	case finite(v):
-		return grouped(v)
+		return view.Grouped(v)
 	case p.ascii:
 		return "inf"
 	}
@@ -168,7 +166,7 @@ func (p *page) footnotes(r *Report) {
 	}
 	note := func(applies bool, text string) {
 		if applies {
-			p.line(wrap(text, p.width))
+			p.line(view.Wrap(text, p.width))
 		}
 	}
 	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
@@ -178,5 +176,5 @@ func (p *page) footnotes(r *Report) {
 
 // shown reports whether a metric is in a table of the console.
 func shown(m *metric.Result) bool {
-	return m.Def.Group != catalogue.NoGroup && m.Def.Flags&(catalogue.Internal|catalogue.Experimental|catalogue.ErrorOnly) == 0
+	return m.Def.Group != catalogue.NoGroup && m.Def.Shown() && m.Def.Flags&catalogue.ErrorOnly == 0
 }

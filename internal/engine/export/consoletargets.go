@@ -4,35 +4,37 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/view"
 )
 
 // column is a column of a table of results by group.
 type column struct {
-	head, tag string
-	stat      metric.Stat
+	view.Column
+	tag  string
+	stat metric.Stat
 }
 
 // targetColumns are the columns of the tables of servers and models, besides their names.
 var targetColumns = [...]column{
-	{"Requests", "request_count", metric.Avg},
-	{"Errors", "error_request_count", metric.Avg},
-	{"Req/s", "request_throughput", metric.Avg},
-	{"Output tok/s", "output_token_throughput", metric.Avg},
-	{"TTFT p50 ms", "time_to_first_token", metric.P50},
-	{"TTFT p99 ms", "time_to_first_token", metric.P99},
-	{"Latency p50 ms", "request_latency", metric.P50},
-	{"Latency p99 ms", "request_latency", metric.P99},
+	{view.Column{Title: "Requests", Number: true}, "request_count", metric.Avg},
+	{view.Column{Title: "Errors", Number: true}, "error_request_count", metric.Avg},
+	{view.Column{Title: "Req/s", Number: true}, "request_throughput", metric.Avg},
+	{view.Column{Title: "Output tok/s", Weight: 3, Number: true}, "output_token_throughput", metric.Avg},
+	{view.Column{Title: "TTFT p50 ms", Number: true}, "time_to_first_token", metric.P50},
+	{view.Column{Title: "TTFT p99 ms", Weight: 2, Number: true}, "time_to_first_token", metric.P99},
+	{view.Column{Title: "Latency p50 ms", Weight: 1, Number: true}, "request_latency", metric.P50},
+	{view.Column{Title: "Latency p99 ms", Number: true}, "request_latency", metric.P99},
 }
 
 // turnColumns are the columns of the table of turns, besides their numbers.
 var turnColumns = [...]column{
-	{"Requests", "request_count", metric.Avg},
-	{"Errors", "error_request_count", metric.Avg},
-	{"Cache hits", "cache_hit_ratio", metric.Avg},
-	{"TTFT p50 ms", "time_to_first_token", metric.P50},
-	{"TTFT p99 ms", "time_to_first_token", metric.P99},
-	{"Latency p50 ms", "turn_latency", metric.P50},
-	{"Latency p99 ms", "turn_latency", metric.P99},
+	{view.Column{Title: "Requests", Number: true}, "request_count", metric.Avg},
+	{view.Column{Title: "Errors", Number: true}, "error_request_count", metric.Avg},
+	{view.Column{Title: "Cache hits", Number: true}, "cache_hit_ratio", metric.Avg},
+	{view.Column{Title: "TTFT p50 ms", Number: true}, "time_to_first_token", metric.P50},
+	{view.Column{Title: "TTFT p99 ms", Weight: 2, Number: true}, "time_to_first_token", metric.P99},
+	{view.Column{Title: "Latency p50 ms", Weight: 1, Number: true}, "turn_latency", metric.P50},
+	{view.Column{Title: "Latency p99 ms", Number: true}, "turn_latency", metric.P99},
 }
 
 // targetTable prints the results by server, by model, and by turn.
@@ -41,12 +43,12 @@ type targetTable struct{ *page }
 // print prints the results of each server and of each model, if there are several, and of
 // each turn.
 func (p targetTable) print(r *Report) {
-	p.group(table{title: "aiperfd | Results by URL", head: []string{"URL"}}, targetColumns[:], r.ByTarget,
-		func(i int) string { return Printable(r.Targets[i]) })
+	p.group(view.Table{Title: "aiperfd | Results by URL", Columns: []view.Column{{Title: "URL"}}}, targetColumns[:], r.ByTarget,
+		func(i int) string { return view.Printable(r.Targets[i]) })
 	names, models := r.models()
-	p.group(table{title: "aiperfd | Results by Model", head: []string{"Model"}}, targetColumns[:], models,
-		func(i int) string { return Printable(names[i]) })
-	p.group(table{title: "aiperfd | Results by Turn", head: []string{"Turn"}}, turnColumns[:], r.ByTurn, strconv.Itoa)
+	p.group(view.Table{Title: "aiperfd | Results by Model", Columns: []view.Column{{Title: "Model"}}}, targetColumns[:], models,
+		func(i int) string { return view.Printable(names[i]) })
+	p.group(view.Table{Title: "aiperfd | Results by Turn", Columns: []view.Column{{Title: "Turn"}}}, turnColumns[:], r.ByTurn, strconv.Itoa)
 }
 
 // models returns the names of the models that have results of their own, and these results.
@@ -58,28 +60,23 @@ func (r *Report) models() (names []string, results []metric.Results) {
 }
 
 // group prints a table with a row for each group.
-func (p targetTable) group(t table, columns []column, groups []metric.Results, name func(i int) string) {
+func (p targetTable) group(t view.Table, columns []column, groups []metric.Results, name func(i int) string) {
 	if len(groups) == 0 {
 		return
 	}
-	t.left = []bool{true}
 	for _, c := range columns {
-		t.head = append(t.head, c.head)
+		t.Columns = append(t.Columns, c.Column)
 	}
 	for i, rs := range groups {
 		row := []string{name(i)}
 		for _, c := range columns {
 			row = append(row, p.cell(rs, c.tag, c.stat))
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	for _, head := range []string{"Output tok/s", "TTFT p99 ms", "Latency p50 ms"} {
-		if t.width() > p.width {
-			t.dropColumn(head)
-		}
-	}
-	t.wrapColumn(0, p.width, 16)
-	t.render(&p.screen)
+	t.Narrow(view.Boxed, p.width)
+	t.WrapColumn(0, p.width, 16)
+	p.text.WriteString(p.boxes.Table(&t))
 }
 
 // cell formats a statistic of one group; counts of what never happened are 0.
@@ -88,7 +85,7 @@ func (p targetTable) cell(rs metric.Results, tag string, stat metric.Stat) strin
 	switch {
 	case m != nil && m.Def.Unit == "requests":
 		v, _ := m.Get(stat)
-		return whole(int64(v))
+		return view.Whole(int64(v))
 	case m != nil:
 		return p.number(m, stat)
 	case tag == "error_request_count" || tag == "request_count":

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 // withTargets returns a report of a run with two servers, one of which failed.
@@ -88,7 +89,7 @@ func TestResultsByURL(t *testing.T) {
 // A run with several models has a table of models, and results by model in its summary.
 func TestResultsByModel(t *testing.T) {
 	r := withTargets(t)
-	r.ByModel = []metric.NamedResults{{Name: "base", Results: r.ByTarget[0]}, {Name: "sql-lora", Results: r.ByTarget[1]}}
+	r.ByModel = []measure.NamedResults{{Name: "base", Results: r.ByTarget[0]}, {Name: "sql-lora", Results: r.ByTarget[1]}}
 	r.ByTarget = nil
 	var screen strings.Builder
 	if err := Console(&screen, r, ConsoleOptions{Detail: Brief, ASCII: true, Width: 160}); err != nil {

@@ -10,8 +10,9 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/slo"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // headlineLines is the maximum number of lines of the headline without the load.
@@ -52,7 +53,7 @@ func (p *page) folder() {
 		return
 	}
 	text := p.opts.Folder
-	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.width {
+	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+view.Width(text+hint) <= p.width {
 		text += hint
 	}
 	p.entry("", "Files", text, 0)
@@ -75,22 +76,22 @@ func (p *page) load(r *Report) string {
 // requests prints how many requests succeeded and failed, and the most frequent error.
 func (p *page) requests(r *Report) {
 	ok, failed, cancelled := count(r, "request_count"), count(r, "error_request_count"), count(r, "cancelled_request_count")
-	text := fmt.Sprintf("%s ok, %s failed", whole(ok), whole(failed))
+	text := fmt.Sprintf("%s ok, %s failed", view.Whole(ok), view.Whole(failed))
 	if failed > 0 {
-		text += fmt.Sprintf(" (%s %%)", share(float64(failed)/float64(ok+failed)))
+		text += fmt.Sprintf(" (%s)", view.Percent(float64(failed)/float64(ok+failed)))
 	}
 	if cancelled > 0 {
-		text += fmt.Sprintf(", %s cancelled", whole(cancelled))
+		text += fmt.Sprintf(", %s cancelled", view.Whole(cancelled))
 	}
 	tested := count(r, "cancelled_by_test_count")
 	if tested > 0 {
-		text += fmt.Sprintf(", %s cancelled by test", whole(tested))
+		text += fmt.Sprintf(", %s cancelled by test", view.Whole(tested))
 	}
 	if r.Expected > 0 && ok+failed+cancelled+tested < r.Expected {
-		text += fmt.Sprintf(", of %s", whole(r.Expected))
+		text += fmt.Sprintf(", of %s", view.Whole(r.Expected))
 	}
 	if r.Results.Truncated() {
-		text += fmt.Sprintf(" (truncated: %s still running at the end)", whole(count(r, "unfinished_at_end")))
+		text += fmt.Sprintf(" (truncated: %s still running at the end)", view.Whole(count(r, "unfinished_at_end")))
 	}
 	if r.Duration > 0 {
 		text += fmt.Sprintf(" in %.2f s", r.Duration.Seconds())
@@ -109,9 +110,9 @@ func (p *page) requests(r *Report) {
 	if d.Code != 0 {
 		kind = fmt.Sprintf("%d %s", d.Code, d.Type)
 	}
-	text = fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, shorten(d.Message))
+	text = fmt.Sprintf("%s x %s: %s", view.Whole(g.Count), kind, shorten(d.Message))
 	if n := len(r.Errors) - 1; n > 0 {
-		text += fmt.Sprintf(" (%s%s)", plural(n, "more kind"), p.where())
+		text += fmt.Sprintf(" (%s%s)", view.Plural(n, "more kind"), p.where())
 	}
 	p.entry("", "Errors", text, 0)
 }
@@ -127,29 +128,6 @@ func (p *page) where() string {
 	return ""
 }
 
-// plural returns a number with a noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// share formats a fraction in percent. Only 0 is formatted as 0, and only 1 as 100.
-func share(v float64) string {
-	text := fmt.Sprintf("%.1f", v*100)
-	switch {
-	case v > 0 && text == "0.0":
-		text = "< 0.1"
-	case v < 1 && text == "100.0":
-		text = "99.9"
-	}
-	return strings.TrimSuffix(text, ".0")
-}
-
-// whole formats a count with thousands separators.
-func whole(n int64) string { return strings.TrimSuffix(grouped(float64(n)), ".00") }
-
 // throughput prints the rates of the endpoint type.
 func (p *page) throughput(r *Report) {
 	var rates []string
@@ -164,20 +142,13 @@ func (p *page) throughput(r *Report) {
 		if tokens && m.tag == "input_token_throughput" {
 			continue // less important than the output
 		}
-		if v, ok := average(r, m.tag); ok {
-			rates = append(rates, Figure(v)+" "+m.unit)
+		if v, ok := r.Results.Value(m.tag, metric.Avg); ok {
+			rates = append(rates, view.Figure(v)+" "+m.unit)
 		}
 	}
 	if len(rates) > 0 {
 		p.entry("", "Throughput", strings.Join(rates, ", "), 0)
 	}
-}
-
-func average(r *Report, tag string) (float64, bool) {
-	if m := r.Results.Find(tag); m != nil {
-		return m.Get(metric.Avg)
-	}
-	return 0, false
 }
 
 // headlineName is the short name of a metric.
@@ -273,7 +244,7 @@ func (p *page) latencyRow(label string, m *metric.Result, withheld bool) (row []
 		text := p.sign("–", "-")
 		if v, ok := m.Get(stat); ok {
 			empty = false
-			text = Figure(v)
+			text = view.Figure(v)
 			if !m.Confidence.Supported(stat) {
 				text, starred = text+"*", append(starred, stat)
 			}
@@ -299,7 +270,7 @@ func (p *page) alike(r *Report, stars []star) {
 		return
 	}
 	least := slices.MinFunc(stars, func(a, b star) int { return cmp.Compare(a.independent, b.independent) })
-	text := fmt.Sprintf("* consecutive requests are alike: for %s, %s are worth %s", least.name, whole(least.count), whole(int64(max(1, least.independent))))
+	text := fmt.Sprintf("* consecutive requests are alike: for %s, %s are worth %s", least.name, view.Whole(least.count), view.Whole(int64(max(1, least.independent))))
 	if least.independent < 2 {
 		text += " independent one"
 	} else {
@@ -325,19 +296,17 @@ func (r *Report) waited() bool {
 // steady prints the throughput without the beginning and the end of the load.
 func steady(p *page, r *Report) {
 	for _, w := range r.Windows() {
-		if w.Name != metric.SteadyWindow || w.Absent {
+		if w.Name != measure.SteadyWindow || w.Absent {
 			continue
 		}
 		text := ""
-		if m := w.Results.Find("request_throughput"); m != nil {
-			v, _ := m.Get(metric.Avg)
-			text = Figure(v) + " req/s"
+		if v, ok := w.Results.Value("request_throughput", metric.Avg); ok {
+			text = view.Figure(v) + " req/s"
 		}
-		if m := w.Results.Find("output_token_throughput"); m != nil {
-			v, _ := m.Get(metric.Avg)
-			text += ", " + Figure(v) + " output tok/s"
+		if v, ok := w.Results.Value("output_token_throughput", metric.Avg); ok {
+			text += ", " + view.Figure(v) + " output tok/s"
 		}
-		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", Figure(w.End.Sub(w.Start).Seconds()), Figure(r.Duration.Seconds())), 0)
+		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", view.Figure(w.End.Sub(w.Start).Seconds()), view.Figure(r.Duration.Seconds())), 0)
 	}
 }
 
@@ -347,11 +316,11 @@ func (p *page) goodput(r *Report) {
 		return
 	}
 	text := "none"
-	if v, ok := average(r, "good_request_fraction"); ok {
-		text = share(v) + " %"
+	if v, ok := r.Results.Value("good_request_fraction", metric.Avg); ok {
+		text = view.Percent(v)
 	}
-	if v, ok := average(r, "goodput"); ok {
-		text += " (" + Figure(v) + " req/s)"
+	if v, ok := r.Results.Value("goodput", metric.Avg); ok {
+		text += " (" + view.Figure(v) + " req/s)"
 	}
 	text += " met "
 	for i, tag := range slices.Sorted(maps.Keys(r.SLOs.Requests)) {
@@ -367,8 +336,8 @@ func (p *page) goodput(r *Report) {
 			relation = p.sign("≥", ">=")
 		}
 		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs.Requests[tag], def.Unit), " ratio"))
-		if v, ok := average(r, "slo_attainment."+tag); ok && len(r.SLOs.Requests) > 1 {
-			text += " (" + share(v) + " %)"
+		if v, ok := r.Results.Value("slo_attainment."+tag, metric.Avg); ok && len(r.SLOs.Requests) > 1 {
+			text += " (" + view.Percent(v) + ")"
 		}
 	}
 	p.entry("", "Goodput", text, 0)
@@ -449,7 +418,7 @@ func (r *Report) onlyWithholds(n bench.Warning) bool {
 	}
 	for tag := range r.Stream.Withheld {
 		_, good := r.SLOs.Requests[tag]
-		judged := slices.ContainsFunc(r.SLOs.Run, func(o slo.Result) bool { return o.Metric == tag })
+		judged := slices.ContainsFunc(r.SLOs.Run, func(o metric.SLOResult) bool { return o.Metric == tag })
 		if good || judged || slices.Contains(headlineLatencies(), tag) {
 			return false
 		}
@@ -492,7 +461,7 @@ func noteRank(n bench.Warning) int {
 func incompleteText(r *Report) string {
 	text := "INCOMPLETE RESULTS: not comparable with complete runs"
 	if r.Reason != "" {
-		text = "INCOMPLETE RESULTS: " + Printable(r.Reason) + "; not comparable with complete runs"
+		text = "INCOMPLETE RESULTS: " + view.Printable(r.Reason) + "; not comparable with complete runs"
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -75,4 +76,14 @@ func NamesFor(prefix string) Names {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}
 	return n
+}
+
+// PartName returns the name of a part of a file of records. The first part, 1, has the name
+// of the file; the names of up to 9,999 parts sort in their order.
+func PartName(name string, part int) string {
+	if part <= 1 {
+		return name
+	}
+	ext := filepath.Ext(name)
+	return fmt.Sprintf("%s.part%04d%s", strings.TrimSuffix(name, ext), part, ext)
 }

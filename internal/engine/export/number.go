@@ -89,36 +89,3 @@ func decimal(v float64, digits *int) string {
 	}
 	return text
 }
-
-// grouped formats a number with two decimals and thousands separators.
-func grouped(v float64) string {
-	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
-	whole, fraction := text[:len(text)-3], text[len(text)-3:]
-	var b strings.Builder
-	if v < 0 && text != "0.00" {
-		b.WriteByte('-')
-	}
-	for i := range len(whole) {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte(whole[i])
-	}
-	b.WriteString(fraction)
-	return b.String()
-}
-
-// Figure formats a number for people: three digits or more, with thousands
-// separators; "inf" and "-inf" for what is not finite.
-func Figure(v float64) string {
-	a := math.Abs(v)
-	switch {
-	case !finite(v):
-		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'f', 0, 64)), "+")
-	case a < 9.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case a < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strings.TrimSuffix(grouped(math.Round(v)), ".00")
-}

@@ -1,6 +1,10 @@
 package export
 
-import "strings"
+import (
+	"strings"
+
+	"aiperfd/internal/view"
+)
 
 // insight explains a frequent error with an unhelpful message: a server that
 // rejects max_completion_tokens as an unknown field.
@@ -40,7 +44,7 @@ func (p *page) panels(r *Report) {
 		for _, n := range r.Warnings {
 			if n.Code == known.code {
 				p.line("")
-				p.panel(yellow, known.title, Printable(n.Detail))
+				p.panel(yellow, known.title, view.Printable(n.Detail))
 			}
 		}
 	}

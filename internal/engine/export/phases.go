@@ -1,12 +1,12 @@
 package export
 
 import (
-	"encoding/json"
 	"io"
 	"path"
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // The files of the phases of a run.
@@ -78,8 +78,5 @@ func writeManifest(w io.Writer, r *Report) error {
 		}
 		list = append(list, entry)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{"phases": list, "schema_version": version})
+	return plainjson.WriteIndent(w, map[string]any{"phases": list, "schema_version": version})
 }

@@ -12,7 +12,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/errorgroup"
 )
 
 // phasedReport returns a report of a warm-up and a phase with an error.
@@ -28,7 +27,7 @@ func phasedReport(t *testing.T) *Report {
 		Stats: bench.PhaseStats{Name: "load", Index: 1, Kind: bench.Profiling, Records: bench.RecordCounts{Success: 3, Errors: 1}, End: bench.PhaseCancelled},
 		Start: start.Add(time.Second), End: start.Add(3 * time.Second),
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 3})},
-		Errors:  []errorgroup.Group{{Class: bench.RateLimited, Status: 429, Example: "slow < down", Count: 1}},
+		Errors:  []metric.ErrorGroup{{Class: bench.RateLimited, Status: 429, Example: "slow < down", Count: 1}},
 	}}
 	return r
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -15,7 +15,7 @@ import (
 type RecordOptions struct {
 	Clock   bench.Clock // of the run
 	Phases  []PhaseName // of the run
-	Metrics metric.Options
+	Metrics measure.Options
 	Worker  string      // worker_id
 	Secrets *redact.Set // nil = none
 }
@@ -46,7 +46,7 @@ type RecordWriter struct {
 	to     io.Writer
 	opts   RecordOptions
 	phases map[int]PhaseName
-	metric *metric.RecordMetrics
+	metric *measure.RecordMetrics
 	left   []leftOut // of the line that is being written
 	buf    []byte
 	err    error // of to; sticky
@@ -55,7 +55,7 @@ type RecordWriter struct {
 // NewRecordWriter returns a writer to w, which the caller closes.
 func NewRecordWriter(w io.Writer, o RecordOptions) *RecordWriter {
 	rw := &RecordWriter{
-		to: w, opts: o, phases: make(map[int]PhaseName, len(o.Phases)), metric: metric.NewRecordMetrics(&o.Metrics),
+		to: w, opts: o, phases: make(map[int]PhaseName, len(o.Phases)), metric: measure.NewRecordMetrics(&o.Metrics),
 	}
 	for _, p := range o.Phases {
 		rw.phases[p.Index] = p

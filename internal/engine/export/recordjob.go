@@ -1,8 +1,6 @@
 package export
 
 import (
-	"time"
-
 	"aiperfd/internal/engine/bench"
 )
 
@@ -15,13 +13,4 @@ func job(b []byte, j *bench.Job) []byte {
 		b = appendFloat(key(b, "peak_memory_mb"), j.PeakMemory)
 	}
 	return append(b, '}')
-}
-
-// lineTimes and lineJob are the same in a line that is read.
-type lineTimes map[string]time.Duration
-
-type lineJob struct {
-	Started    time.Duration `json:"started"`
-	Fetched    time.Duration `json:"fetched"`
-	PeakMemory float64       `json:"peak_memory_mb"`
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -47,7 +47,7 @@ func Redacted(r *Report, s *redact.Set) *Report {
 	return &c
 }
 
-func redactedErrors(groups []errorgroup.Group, s *redact.Set) []errorgroup.Group {
+func redactedErrors(groups []metric.ErrorGroup, s *redact.Set) []metric.ErrorGroup {
 	out := slices.Clone(groups)
 	for i := range out {
 		g := &out[i]

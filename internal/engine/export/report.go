@@ -8,9 +8,8 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -38,12 +37,12 @@ type Report struct {
 	Duration time.Duration `json:"duration_ns"`       // profiling phase window W that rates divide by
 	Expected int64         `json:"expected_requests"` // requests asked for; 0 = not bounded by requests
 
-	SLOs     SLOs               `json:"slos,omitzero"`
-	Results  metric.Results     `json:"-"` // profiling phases together
-	Warmup   metric.Results     `json:"-"` // nil without a warm-up
-	Phases   []PhaseReport      `json:"-"`
-	Errors   []errorgroup.Group `json:"errors"` // profiling only, most frequent first
-	Warnings []bench.Warning    `json:"notes"`
+	SLOs     SLOs                `json:"slos,omitzero"`
+	Results  metric.Results      `json:"-"` // profiling phases together
+	Warmup   metric.Results      `json:"-"` // nil without a warm-up
+	Phases   []PhaseReport       `json:"-"`
+	Errors   []metric.ErrorGroup `json:"errors"` // profiling only, most frequent first
+	Warnings []bench.Warning     `json:"notes"`
 
 	Client *verdict.Report `json:"client"`      // nil = nobody watched the client
 	Stream *verdict.Stream `json:"stream"`      // nil without streams
@@ -63,7 +62,7 @@ type Groups struct {
 
 	// ByModel has the models that the document names, LoRA adapters among them, and the others
 	// together; nil unless the document names several.
-	ByModel []metric.NamedResults `json:"by_model,omitempty"`
+	ByModel []measure.NamedResults `json:"by_model,omitempty"`
 }
 
 // Identity says which run a report is about.
@@ -91,16 +90,16 @@ type Layout struct {
 // SLOs are the objectives of a run.
 type SLOs struct {
 	Requests map[string]float64 `json:"requests,omitempty"` // of each request: metric tag → threshold in the metric's unit; empty = none
-	Run      []slo.Result       `json:"run,omitempty"`      // of the run as a whole, with their outcomes; empty = none
+	Run      []metric.SLOResult `json:"run,omitempty"`      // of the run as a whole, with their outcomes; empty = none
 }
 
 // PhaseReport is one phase alone.
 type PhaseReport struct {
-	Stats   bench.PhaseStats   `json:"-"`
-	Start   time.Time          `json:"start_time"`
-	End     time.Time          `json:"end_time"`
-	Results metric.Results     `json:"-"`
-	Errors  []errorgroup.Group `json:"errors"`
+	Stats   bench.PhaseStats    `json:"-"`
+	Start   time.Time           `json:"start_time"`
+	End     time.Time           `json:"end_time"`
+	Results metric.Results      `json:"-"`
+	Errors  []metric.ErrorGroup `json:"errors"`
 	// Sketches estimates the distribution of each metric that has one value per request.
 	// Times are in seconds, sizes in bytes, everything else in its display unit.
 	Sketches map[string]*sketch.Sketch `json:"sketches,omitempty"`
@@ -117,7 +116,7 @@ func (r *Report) Slices() []Slice {
 	return out
 }
 
-// Window is a part of a phase that has a name; see [metric.Window].
+// Window is a part of a phase that has a name; see [measure.Window].
 type Window struct {
 	Name    string         `json:"name" enums:"phase,activity,steady"`
 	Method  string         `json:"method"`           // how its bounds were found; for one that is absent, why
@@ -143,7 +142,7 @@ func (r *Report) Windows() []Window {
 }
 
 // Slice is an interval of a phase with the metrics of the requests that started in it;
-// see [metric.Slice].
+// see [measure.Slice].
 type Slice struct {
 	Phase    string         `json:"-"`
 	Start    time.Time      `json:"start_time"`

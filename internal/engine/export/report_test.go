@@ -16,7 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/view"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -65,7 +65,7 @@ func mixedReport(t *testing.T) *Report {
 			result(t, "benchmark_duration", 0, map[metric.Stat]float64{metric.Avg: 9.876}),
 			result(t, "slo_attainment.request_latency", 0, map[metric.Stat]float64{metric.Avg: 0.4}),
 		},
-		Errors: []errorgroup.Group{
+		Errors: []metric.ErrorGroup{
 			{Class: bench.ConnectError, Code: "refused", Pattern: "dial <n>", Example: "dial\x1b[31m 127.0.0.1:1\r\nrefused\u202e", Count: 1},
 			{Class: bench.RateLimited, Status: 429, Pattern: "p", Example: strings.Repeat("slow down ", 30), Count: 1234},
 		},
@@ -105,7 +105,7 @@ func TestFormatsGolden(t *testing.T) {
 	}
 	compare(t, "narrow.txt", out.Bytes())
 	for line := range strings.Lines(out.String()) {
-		if w := textWidth(strings.TrimSuffix(line, "\n")); w > 72 {
+		if w := view.Width(strings.TrimSuffix(line, "\n")); w > 72 {
 			t.Errorf("a line is %d columns wide: %s", w, line)
 		}
 	}
@@ -123,7 +123,7 @@ func failedReport(t *testing.T) *Report {
 			result(t, "request_error_rate", 0, map[metric.Stat]float64{metric.Avg: 100}),
 		},
 		Dataset: Dataset{Hash: "e3b0c442"},
-		Errors:  []errorgroup.Group{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
+		Errors:  []metric.ErrorGroup{{Class: bench.ConnectError, Example: "connection refused", Count: 5}},
 	}
 }
 
@@ -180,7 +180,7 @@ func TestConsoleColor(t *testing.T) {
 	if !strings.Contains(color.String(), "\x1b[1mModel:     \x1b[0morg/model-a, model-b\n") {
 		t.Errorf("the label is not bold:\n%q", color.String()[:200])
 	}
-	stripped := withoutStyle(color.String())
+	stripped := view.Unstyled(color.String())
 	if diff := cmp.Diff(plain.String(), stripped); diff != "" {
 		t.Errorf("colour changes more than colour (-plain +colour):\n%s", diff)
 	}
@@ -215,39 +215,8 @@ func TestNumbers(t *testing.T) {
 		100.00000000000000001: {"100.0", "100.00", "100.00"},
 		999.999:               {"999.999", "1000.00", "1,000.00"},
 	} {
-		if got := [3]string{string(appendFloat(nil, v)), decimal(v, nil), grouped(v)}; got != want {
+		if got := [3]string{string(appendFloat(nil, v)), decimal(v, nil), view.Grouped(v)}; got != want {
 			t.Errorf("%v = %q, want %q", v, got, want)
 		}
-	}
-}
-
-func TestWrap(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"a b c", 10, "a b c"},
-		{"aaa bbb ccc", 7, "aaa bbb\nccc"},
-		{"aaaaaaaaaa bb", 4, "aaaa\naaaa\naa\nbb"},
-		{"one\ntwo", 10, "one\ntwo"},
-		{"", 10, ""},
-		{"日本語", 4, "日本\n語"},
-		{"日本", 1, "日本"},
-		{"a bbbbbb c", 4, "a\nbbbb\nbb c"},
-	} {
-		if got := wrap(c.text, c.width); got != c.want {
-			t.Errorf("wrap(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
-		}
-	}
-}
-
-// A word of two million bytes is wrapped in the time that reading it takes, not
-// in its square.
-func TestWrapLongWord(t *testing.T) {
-	const size = 2 << 20
-	got := wrap(strings.Repeat("x", size), 128)
-	if lines := strings.Count(got, "\n") + 1; lines != size/128 {
-		t.Errorf("%d lines, want %d", lines, size/128)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"aiperfd/internal/view"
 )
 
 // style is an ANSI rendition.
@@ -21,7 +23,7 @@ type screen struct {
 	width int  // columns
 	color bool // with ANSI escapes
 	ascii bool // without other characters
-	rules rules
+	boxes *view.Border
 	text  strings.Builder
 }
 
@@ -43,23 +45,14 @@ func (s *screen) line(text string) {
 func (s *screen) fact(st style, name, value string) {
 	const indent = 11
 	label := fmt.Sprintf("%-*s", indent, name+":")
-	value = wrap(Printable(value), s.width-indent)
+	value = view.Wrap(view.Printable(value), s.width-indent)
 	value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", indent))
 	s.line(s.paint(st, label) + value)
 }
 
 // panel prints text in a box with a title in its upper edge.
 func (s *screen) panel(st style, title, text string) {
-	inner := s.width - 6
-	r := &s.rules
-	left := (s.width - 4 - textWidth(title)) / 2
-	right := s.width - 4 - textWidth(title) - left
-	s.line(r.panelTop[0] + strings.Repeat(r.panelTop[1], left) + " " + s.paint(st, title) + " " +
-		strings.Repeat(r.panelTop[1], right) + r.panelTop[3])
-	for line := range strings.SplitSeq(wrap(text, inner), "\n") {
-		s.line(r.panelBar + "  " + line + strings.Repeat(" ", inner-textWidth(line)) + "  " + r.panelBar)
-	}
-	s.line(r.panelFloor[0] + strings.Repeat(r.panelFloor[1], s.width-2) + r.panelFloor[3])
+	s.text.WriteString(s.boxes.Panel(title, text, s.width, func(text string) string { return s.paint(st, text) }))
 }
 
 // headlineIndent is the width of the names in the headline.
@@ -69,9 +62,9 @@ const headlineIndent = 12
 // if it needs more; 0 = on as many as it needs.
 func (s *screen) entry(st style, name, value string, most int) {
 	width := s.width - headlineIndent
-	lines := strings.Split(wrap(Printable(value), width), "\n")
+	lines := strings.Split(view.Wrap(view.Printable(value), width), "\n")
 	if most > 0 && len(lines) > most {
-		lines[most-1] = truncate(lines[most-1]+" "+lines[most], width, "...")
+		lines[most-1] = view.Truncate(lines[most-1]+" "+lines[most], width, "...")
 		if !strings.HasSuffix(lines[most-1], "...") {
 			lines[most-1] += "..."
 		}
@@ -87,7 +80,7 @@ func (s *screen) entry(st style, name, value string, most int) {
 
 // entryLines returns the number of lines that an entry needs.
 func (s *screen) entryLines(value string) int {
-	return 1 + strings.Count(wrap(Printable(value), s.width-headlineIndent), "\n")
+	return 1 + strings.Count(view.Wrap(view.Printable(value), s.width-headlineIndent), "\n")
 }
 
 // sign returns a character, or its substitute in ASCII.

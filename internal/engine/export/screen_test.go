@@ -9,9 +9,8 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/errorgroup"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // percentiles are the statistics of a metric with values around v.
@@ -55,7 +54,7 @@ func busyReport(t *testing.T) *Report {
 			result(t, "unique_prompt_ratio", 0, scalar(0.1)),
 			result(t, "repeated_input_pct", 0, scalar(88.25)),
 		},
-		Errors: []errorgroup.Group{
+		Errors: []metric.ErrorGroup{
 			{Class: bench.RateLimited, Status: 429, Example: "rate limit reached for requests", Count: 20},
 			{Class: bench.BadRequest, Status: 400, Example: `{"detail":"extra fields not permitted: max_completion_tokens"}`, Count: 1},
 		},
@@ -114,7 +113,7 @@ func TestScreens(t *testing.T) {
 			}
 			fmt.Fprintf(&all, "==== %s\n%s", c.name, out.String())
 			for line := range strings.Lines(out.String()) {
-				if w := TextWidth(strings.TrimSuffix(line, "\n")); w > width {
+				if w := view.Width(strings.TrimSuffix(line, "\n")); w > width {
 					t.Errorf("%s at %d columns: a line has %d: %s", c.name, width, w, line)
 				}
 			}
@@ -247,7 +246,7 @@ func TestOnlyWithholds(t *testing.T) {
 		"batched":                 {"stream-batched", "inter_chunk_latency", SLOs{}, false},
 		"it withholds a row":      {"stream-buffered", "inter_token_latency", SLOs{}, true},
 		"objective of requests":   {"stream-coalesced", "inter_chunk_latency", SLOs{Requests: map[string]float64{"inter_chunk_latency": 5}}, true},
-		"objective of the run":    {"stream-coalesced", "inter_chunk_latency", SLOs{Run: []slo.Result{{Metric: "inter_chunk_latency"}}}, true},
+		"objective of the run":    {"stream-coalesced", "inter_chunk_latency", SLOs{Run: []metric.SLOResult{{Metric: "inter_chunk_latency"}}}, true},
 		"another kind of warning": {"lengths", "inter_chunk_latency", SLOs{}, true},
 	} {
 		r := vectorsReport(t)

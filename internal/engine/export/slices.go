@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"io"
 	"strconv"
 
@@ -20,17 +19,17 @@ func sliced(r *Report) bool { return len(r.Slices()) > 0 }
 func writeSlicesJSON(w io.Writer, r *Report) error {
 	before := "{\n  \"timeslices\": [\n    "
 	for _, slice := range r.Slices() {
-		var s summary
-		s.key("start_ns")
-		s.raw = strconv.AppendInt(s.raw, slice.Start.UnixNano(), 10)
-		s.key("end_ns")
-		s.raw = strconv.AppendInt(s.raw, slice.End.UnixNano(), 10)
+		one := object{{"start_ns", slice.Start.UnixNano()}, {"end_ns", slice.End.UnixNano()}}
 		if !slice.Complete {
-			s.value("is_complete", false)
+			one.add("is_complete", false)
 		}
-		s.metrics(slice.Results, nil)
-		if err := writeIndented(w, before, append(append([]byte{'{'}, s.raw...), '}'), "    "); s.err != nil || err != nil {
-			return errors.Join(s.err, err)
+		one.addMetrics(slice.Results, nil)
+		text, err := one.appendJSON(nil)
+		if err != nil {
+			return err
+		}
+		if err := writeIndented(w, before, text, "    "); err != nil {
+			return err
 		}
 		before = ",\n    "
 	}

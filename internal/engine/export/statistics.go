@@ -2,10 +2,10 @@ package export
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/stat"
 )
 
 // intervalStats are the statistics that have a confidence interval.
@@ -14,22 +14,18 @@ var intervalStats = [...]metric.Stat{metric.Avg, metric.P50, metric.P90, metric.
 // ourStats are the statistics that the blocks of the metrics do not have.
 var ourStats = [...]metric.Stat{metric.StdSample, metric.IQR, metric.MAD, metric.TailRatio, metric.Max100}
 
-// statistics writes how far each metric can be trusted, in an object of its own:
+// addStatistics appends how far each metric can be trusted, in an object of its own:
 // the blocks of the metrics have AIPerf's shape.
-func (s *summary) statistics(rs metric.Results) {
-	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool { return !printable(m) || !qualified(m) && !spread(m) })
-	if len(rows) == 0 {
-		return
+func (o *object) addStatistics(rs metric.Results) {
+	metrics := object{}
+	for _, m := range ordered(rs) {
+		if printable(m) && (qualified(m) || spread(m)) {
+			metrics.add(m.Def.Tag, doubtsOf(m))
+		}
 	}
-	s.key("statistics")
-	s.raw = append(s.raw, '{')
-	s.number("confidence_level", metric.Level)
-	s.key("metrics")
-	s.raw = append(s.raw, '{')
-	for _, m := range rows {
-		s.qualify(m)
+	if len(metrics) > 0 {
+		o.add("statistics", object{{"confidence_level", stat.Level}, {"metrics", metrics}})
 	}
-	s.raw = append(s.raw, "}}"...)
 }
 
 // qualified reports whether there is something to say about a metric.
@@ -45,48 +41,34 @@ func spread(m *metric.Result) bool {
 	})
 }
 
-// qualify writes the doubts about one metric.
-func (s *summary) qualify(m *metric.Result) {
-	s.key(m.Def.Tag)
-	s.raw = append(s.raw, '{')
-	s.text("percentile_method", string(m.Method()))
+// doubtsOf returns the intervals and the remarks of a metric.
+func doubtsOf(m *metric.Result) object {
+	out := object{{"percentile_method", string(m.Method())}}
 	if m.RelError != 0 {
-		s.number("relative_error", m.RelError)
+		out.add("relative_error", m.RelError)
 	}
 	if m.Bin != 0 {
-		s.number("bin_seconds", m.Bin.Seconds())
+		out.add("bin_seconds", m.Bin.Seconds())
 	}
 	for _, stat := range ourStats {
-		s.stat(m, stat)
+		out.addStat(m, stat)
 	}
-	if c := m.Confidence; c != nil {
-		s.number("effective_sample_size", c.Effective)
-		for _, stat := range intervalStats {
-			if in, ok := c.Interval(stat); ok {
-				s.key(stat.String())
-				s.raw = append(s.raw, '{')
-				s.number("ci_low", in.Low)
-				s.number("ci_high", in.High)
-				s.raw = append(s.raw, '}')
-			}
-		}
-		s.key("unsupported_percentiles")
-		s.raw = append(s.raw, '[')
-		for i, stat := range c.Unsupported {
-			if i > 0 {
-				s.raw = append(s.raw, ',')
-			}
-			s.raw = strconv.AppendQuote(s.raw, stat.String())
-		}
-		s.raw = append(s.raw, ']')
+	c := m.Confidence
+	if c == nil {
+		return out
 	}
-	s.raw = append(s.raw, '}')
-}
-
-// number writes a finite number.
-func (s *summary) number(name string, v float64) {
-	s.key(name)
-	s.raw = appendFloat(s.raw, v)
+	out.add("effective_sample_size", c.Effective)
+	for _, stat := range intervalStats {
+		if in, ok := c.Interval(stat); ok {
+			out.add(stat.String(), object{{"ci_low", in.Low}, {"ci_high", in.High}})
+		}
+	}
+	unsupported := []string{}
+	for _, stat := range c.Unsupported {
+		unsupported = append(unsupported, stat.String())
+	}
+	out.add("unsupported_percentiles", unsupported)
+	return out
 }
 
 // confidenceTable is the third table of the CSV file; nil if there is nothing to

@@ -1,17 +1,10 @@
 package export
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
-	"strconv"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/errorgroup"
-	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -31,111 +24,95 @@ var leading = [...]string{
 	"error_isl", "total_error_isl",
 }
 
-// jsonStats is the order of statistics in a metric block; count and sum follow.
-var jsonStats = [...]metric.Stat{
-	metric.Avg, metric.P1, metric.P5, metric.P10, metric.P25, metric.P50, metric.P75, metric.P90, metric.P95,
-	metric.P99, metric.P999, metric.P9999, metric.Min, metric.Max, metric.Std,
-}
-
 // writeJSON writes AIPerf's summary: profile_export_aiperf.json.
 func writeJSON(w io.Writer, r *Report) error {
-	var s summary
-	s.text("schema_version", schemaVersion)
-	s.text("aiperfd_version", r.Version)
-	s.text("aiperf_version", compatVersion)
-	s.text("benchmark_id", r.RunID)
+	text, err := summaryOf(r).appendJSON(nil)
+	if err != nil {
+		return err
+	}
+	return writeIndented(w, "", append(text, '\n'), "")
+}
+
+// summaryOf returns the members of the summary.
+func summaryOf(r *Report) object {
+	s := object{
+		{"schema_version", schemaVersion}, {"aiperfd_version", r.Version}, {"aiperf_version", compatVersion},
+		{"benchmark_id", r.RunID},
+	}
 	first := make(map[string]bool, len(leading))
 	for _, tag := range leading {
 		first[tag] = true
 		if m := r.Results.Find(tag); m != nil {
-			s.metric(m)
+			s.addMetric(m)
 		}
 	}
-	s.value("input_config", r.InputConfig)
-	s.value("run_info", runInfo{BenchmarkID: r.RunID, Seed: r.Seed, Command: r.CLICommand, Name: r.Name, Labels: r.Labels})
-	s.value("was_cancelled", r.Cancelled)
-	s.value("is_complete", r.Complete)
-	s.value("error_summary", errorSummary(r.Errors))
+	s.add("input_config", r.InputConfig)
+	s.add("run_info", runInfo{BenchmarkID: r.RunID, Seed: r.Seed, Command: r.CLICommand, Name: r.Name, Labels: r.Labels})
+	s.add("was_cancelled", r.Cancelled)
+	s.add("is_complete", r.Complete)
+	s.add("error_summary", errorSummary(r.Errors))
 	if r.Results.Truncated() {
-		s.value("truncated", true)
+		s.add("truncated", true)
 	}
-	s.time("start_time", r.Start)
-	s.time("end_time", r.End)
+	s.addTime("start_time", r.Start)
+	s.addTime("end_time", r.End)
 	if r.Warmup != nil {
-		s.key("warmup_metrics")
-		s.raw = append(s.raw, '{')
-		s.metrics(r.Warmup, nil)
-		s.raw = append(s.raw, '}')
+		s.add("warmup_metrics", metricsObject(r.Warmup))
 	}
-	s.metrics(r.Results, first)
-	s.statistics(r.Results)
-	s.groups("results_by_url", r.ByTarget, func(i int) { s.text("url", r.Targets[i]) })
+	s.addMetrics(r.Results, first)
+	s.addStatistics(r.Results)
+	s.addGroups("results_by_url", r.ByTarget, func(i int) property { return property{"url", r.Targets[i]} })
 	names, models := r.models()
-	s.groups("results_by_model", models, func(i int) { s.text("model", names[i]) })
-	s.groups("results_by_turn", r.ByTurn, func(i int) { s.value("turn", i) })
-	s.value("notes", append([]bench.Warning{}, r.Warnings...)) // never null
+	s.addGroups("results_by_model", models, func(i int) property { return property{"model", names[i]} })
+	s.addGroups("results_by_turn", r.ByTurn, func(i int) property { return property{"turn", i} })
+	s.add("notes", append([]bench.Warning{}, r.Warnings...)) // never null
 	if r.Layout.Kept != nil {
-		s.value("record_files", r.Layout.Kept)
+		s.add("record_files", r.Layout.Kept)
 	}
 	if r.Tokenizer != "" {
-		s.value("token_counts", r.Tokenizer)
+		s.add("token_counts", r.Tokenizer)
 	}
 	if r.Dataset.Hash != "" {
-		s.value("dataset", r.Dataset)
+		s.add("dataset", r.Dataset)
 	}
-	s.verdicts(r)
-	if s.err != nil {
-		return s.err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, append(append([]byte{'{'}, s.raw...), '}'), "", "  "); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err := out.WriteTo(w)
-	return err
+	s.addVerdicts(r)
+	return s
 }
 
-// groups writes the results of groups of requests, if there are any; name writes which one
-// it is.
-func (s *summary) groups(key string, groups []metric.Results, name func(i int)) {
+// addGroups appends the results of groups of requests, if there are any; name says which one it is.
+func (o *object) addGroups(key string, groups []metric.Results, name func(i int) property) {
 	if len(groups) == 0 {
 		return
 	}
-	s.key(key)
+	list := make([]object, len(groups))
 	for i, rs := range groups {
-		s.raw = append(s.raw, "[,"[min(i, 1)], '{')
-		name(i)
-		s.key("metrics")
-		s.raw = append(s.raw, '{')
-		s.metrics(rs, nil)
-		s.raw = append(s.raw, '}', '}')
+		list[i] = object{name(i), {"metrics", metricsObject(rs)}}
 	}
-	s.raw = append(s.raw, ']')
+	o.add(key, list)
 }
 
-// verdicts writes how far the numbers can be believed, and what affects them.
-func (s *summary) verdicts(r *Report) {
+// addVerdicts appends how far the numbers can be believed, and what affects them.
+func (o *object) addVerdicts(r *Report) {
 	if w := r.Windows(); len(w) > 0 {
-		s.windows(w)
+		o.add("windows", windowsObject(w))
 	}
 	if len(r.SLOs.Run) > 0 {
-		s.value("slo_results", r.SLOs.Run)
+		o.add("slo_results", r.SLOs.Run)
 	}
 	if r.Client != nil {
-		s.value("client", r.Client)
+		o.add("client", r.Client)
 	}
 	if r.Saturation != nil {
-		s.value("saturation", r.Saturation)
+		o.add("saturation", r.Saturation)
 	}
 	if r.Stream != nil {
-		s.value("stream", r.Stream)
+		o.add("stream", r.Stream)
 	}
 	if c := verdict.NewCache(r.Results); c != nil {
-		s.value("cache", c)
+		o.add("cache", c)
 	}
 	if len(r.Checks.Checked) > 0 {
-		s.value("consistency", r.Checks)
+		o.add("consistency", r.Checks)
 	}
 }
 
@@ -156,110 +133,11 @@ type errorCount struct {
 	Count   int64        `json:"count"`
 }
 
-func errorSummary(groups []errorgroup.Group) []errorCount {
+func errorSummary(groups []metric.ErrorGroup) []errorCount {
 	out := make([]errorCount, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]
 		out = append(out, errorCount{describeError(g.Class, g.Status, g.Example), g.Count})
 	}
 	return out
-}
-
-// summary collects the members of the summary object in order.
-type summary struct {
-	raw []byte
-	err error // the first one
-}
-
-// key begins a member.
-func (s *summary) key(name string) {
-	if n := len(s.raw); n > 0 && s.raw[n-1] != '{' {
-		s.raw = append(s.raw, ',')
-	}
-	s.raw = append(appendText(s.raw, name), ':')
-}
-
-func (s *summary) text(name, value string) {
-	s.key(name)
-	s.raw = appendText(s.raw, value)
-}
-
-func (s *summary) value(name string, value any) {
-	data, err := plainjson.Marshal(value)
-	if err != nil && s.err == nil {
-		s.err = err
-	}
-	s.key(name)
-	s.raw = append(s.raw, data...)
-}
-
-// time writes an instant in UTC without a zone, as AIPerf does; an unknown one
-// is left out.
-func (s *summary) time(name string, t time.Time) {
-	if !t.IsZero() {
-		s.text(name, t.UTC().Format("2006-01-02T15:04:05.000000"))
-	}
-}
-
-// metrics writes the metrics that are for everybody, but not those in skip:
-// AIPerf's, and then ours.
-func (s *summary) metrics(rs metric.Results, skip map[string]bool) {
-	for _, m := range ordered(rs) {
-		if !skip[m.Def.Tag] {
-			s.metric(m)
-		}
-	}
-}
-
-// ordered returns the metrics that are for everybody: AIPerf's first, then
-// ours, both in catalogue order.
-func ordered(rs metric.Results) []*metric.Result {
-	var theirs, ours []*metric.Result
-	for i := range rs {
-		switch m := &rs[i]; {
-		case m.Def.Flags&(catalogue.Internal|catalogue.Experimental) != 0:
-		case m.Def.Origin == "aiperf":
-			theirs = append(theirs, m)
-		default:
-			ours = append(ours, m)
-		}
-	}
-	return append(theirs, ours...)
-}
-
-// metric writes one metric. Statistics that are not finite are left out, and so
-// is a metric that has no others.
-func (s *summary) metric(m *metric.Result) {
-	if !printable(m) {
-		return
-	}
-	s.key(m.Def.Tag)
-	s.raw = append(s.raw, '{')
-	s.text("unit", m.Def.Unit)
-	for _, stat := range jsonStats {
-		s.stat(m, stat)
-	}
-	if m.Count > 0 {
-		s.key("count")
-		s.raw = strconv.AppendInt(s.raw, m.Count, 10)
-	}
-	s.stat(m, metric.Sum)
-	s.raw = append(s.raw, '}')
-}
-
-func (s *summary) stat(m *metric.Result, stat metric.Stat) {
-	if v, ok := m.Get(stat); ok && finite(v) {
-		s.key(stat.String())
-		s.raw = appendFloat(s.raw, v)
-	}
-}
-
-// printable reports whether a metric has a finite statistic.
-func printable(m *metric.Result) bool {
-	for _, stat := range jsonStats {
-		if v, ok := m.Get(stat); ok && finite(v) {
-			return true
-		}
-	}
-	return false
 }

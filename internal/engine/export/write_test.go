@@ -15,7 +15,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -142,8 +141,8 @@ func TestWriteSecrets(t *testing.T) {
 		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.StateFailed, Reason: planted,
 		Models: []string{planted}, Endpoint: planted, Title: planted, Load: planted, Tokenizer: planted,
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 123456})},
-		Phases:  []PhaseReport{{Errors: []errorgroup.Group{{Example: planted}}}},
-		Errors: []errorgroup.Group{
+		Phases:  []PhaseReport{{Errors: []metric.ErrorGroup{{Example: planted}}}},
+		Errors: []metric.ErrorGroup{
 			{Class: bench.Auth, Status: 401, Code: planted, Type: planted, Pattern: planted, Example: planted, Count: 1},
 		},
 		Warnings: []bench.Warning{{Code: "c", Detail: planted}},

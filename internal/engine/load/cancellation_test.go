@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // cancelled performs sessions of two turns in a number of slots and returns the first
 // turns and the second turns that were cancelled, and the counters of the phase.
 func cancelled(t *testing.T, sessions, slots int, share float64) (set map[string]bool, stats bench.PhaseStats) {
-	sc := scenario{phase: plan.Phase{
+	sc := scenario{phase: spec.Phase{
 		Concurrency: slots, Sessions: int64(sessions), Grace: -1,
-		Cancellation: &plan.Cancellation{Share: share, After: 300 * time.Millisecond},
+		Cancellation: &spec.Cancellation{Share: share, After: 300 * time.Millisecond},
 	}}
 	for i := range sessions {
 		id := fmt.Sprintf("c%d", i)
@@ -82,7 +82,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestNoCancellationWithoutATest(t *testing.T) {
-	var none *plan.Cancellation
+	var none *spec.Cancellation
 	if got := none.Of(&bench.Record{}, 0); got.On {
 		t.Errorf("%+v", got)
 	}

@@ -2,85 +2,68 @@ package load
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
 // closedLoop starts sessions whenever a slot is free. The goroutine of a session that
 // has ended performs the next one.
 type closedLoop struct {
-	phase    *Phase
-	over     chan struct{} // closed when no session will start any more
-	overOnce sync.Once
+	env  *sessionEnv
+	pump *pump
 }
 
-func newClosedLoop(p *Phase) *closedLoop {
-	return &closedLoop{phase: p, over: make(chan struct{})}
-}
+var _ slots = (*closedLoop)(nil)
 
-// perform opens the slots. It returns when all are open, or no session will start any
-// more; from then on each slot goes on by itself.
-func (c *closedLoop) perform(ctx context.Context) {
-	p := c.phase
-	p.openSlots(c.over, func(limit int, opens time.Duration) {
-		if !decide(p, func(s *scheduler) bool { s.slots = limit; return s.takeSlot() }) {
+// openSlots opens the slots at the times of their ramp. It returns when all are open, or no
+// session will start any more; from then on each slot continues independently.
+func (c *closedLoop) openSlots(ctx context.Context) {
+	e := c.env
+	steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
+	e.climbRamp(steps, e.start, e.drained.done, func(limit int, opens time.Duration) {
+		if !decide(&e.arbiter, func(s *scheduler) bool { s.slots = limit; return s.takeSlot() }) {
 			return
 		}
-		if s := c.successor(opens); s != nil {
-			p.sessions.Go(func() { s.perform(ctx) })
+		if s := c.fillSlot(opens); s != nil {
+			e.group.Go(func() { s.performSlot(ctx) })
 		}
 	})
 }
 
-// end ends the opening of slots: no session will start any more.
-func (c *closedLoop) end() { c.overOnce.Do(func() { close(c.over) }) }
-
-// ended frees the slot of a session that has ended, and returns the session that gets
-// it, if any.
-func (c *closedLoop) ended(at time.Duration) *session {
-	if !decide(c.phase, (*scheduler).keepSlot) {
+// slotFreed implements slots.
+func (c *closedLoop) slotFreed(at time.Duration) (successor *session) {
+	if !decide(&c.env.arbiter, (*scheduler).keepSlot) {
 		return nil
 	}
-	return c.successor(at)
+	return c.fillSlot(at)
 }
 
-// successor returns the next session, due at the instant at which its slot became free,
+// familyEnded implements slots.
+func (c *closedLoop) familyEnded(_ context.Context, _ *session, at time.Duration) (successor *session) {
+	return c.slotFreed(at)
+}
+
+// allowTurn implements slots.
+func (c *closedLoop) allowTurn(*session) bool {
+	return decide(&c.env.arbiter, (*scheduler).continueSession)
+}
+
+// fillSlot returns the next session, due at the instant at which its slot became free,
 // which is taken; nil = the bounds allow none, and the slot is free again.
-func (c *closedLoop) successor(due time.Duration) *session {
-	p := c.phase
-	p.lookahead.using.RLock()
-	defer p.lookahead.using.RUnlock()
-	if !decide(p, (*scheduler).closed) {
-		if s := p.lookahead.take(); s != nil {
-			if decide(p, func(d *scheduler) bool { d.silent = silent(s.conversation); return d.startSession() }) {
-				s.admit(due)
+func (c *closedLoop) fillSlot(due time.Duration) *session {
+	e := c.env
+	c.pump.using.RLock()
+	defer c.pump.using.RUnlock()
+	if !decide(&e.arbiter, (*scheduler).closed) {
+		if s := c.pump.takeSession(); s != nil {
+			if decide(&e.arbiter, func(d *scheduler) bool { d.silent = s.isSilent(); return d.startSession() }) {
+				s.admitAt(due)
 				return s
 			}
-			p.lookahead.putBack(s)
+			c.pump.putBack(s)
 		}
 	}
-	if decide(p, func(d *scheduler) bool { d.vacate(); return d.closed() }) {
-		c.end()
+	if decide(&e.arbiter, func(d *scheduler) bool { d.freeSlot(); return d.closed() }) {
+		e.drained.close()
 	}
 	return nil
-}
-
-// openSlots raises the limit of sessions to that of the plan, at the times of its ramp.
-// It returns early when over is closed.
-func (p *Phase) openSlots(over <-chan struct{}, raise func(limit int, opens time.Duration)) {
-	wait := p.work.Pacer()
-	defer wait.Close()
-	limit := 0
-	for at := range p.plan.Shape.Concurrency.Steps(p.plan.Concurrency) {
-		limit++
-		select {
-		case <-over:
-			return
-		default:
-		}
-		if at > 0 && !wait.Until(p.work.Clock.At(p.start+at), over) {
-			return
-		}
-		raise(limit, p.start+at)
-	}
 }

@@ -2,14 +2,12 @@ package load
 
 import (
 	"io"
-	"net/url"
 	"testing"
 	"testing/synctest"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // collected is a sink that keeps what it gets.
@@ -21,9 +19,9 @@ func (c *collected) Finished(f Finished) { c.all = append(c.all, f) }
 // ends the request and not the process; the phase goes on.
 func TestEncodePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kind := endpoint.Kinds()[0]
-		encode := kind.Encode
-		kind.Encode = func(dst []byte, r *endpoint.Request) ([]byte, error) {
+		encoder := newChatEncoder()
+		encode := encoder.kind.Encode
+		encoder.kind.Encode = func(dst []byte, r *endpoint.Request) ([]byte, error) {
 			if len(r.History) > 0 {
 				panic("no such answer")
 			}
@@ -31,25 +29,22 @@ func TestEncodePanics(t *testing.T) {
 		}
 		clock := bench.NewClock()
 		drawn, sink := 0, &collected{}
-		work := NewWork(Options{
-			Plan: &plan.Plan{
-				Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}, Targets: []plan.Target{{URL: &url.URL{Host: "1"}}},
-			},
-			Clock: clock, Client: &hosts{clock: clock, sent: map[string][]string{}}, Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
-			Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
-				if drawn++; drawn > 2 {
-					return nil, io.EOF
-				}
-				return talk("c", bench.Turn{}, bench.Turn{}), nil
-			},
-		})
-		phase := NewPhase(work, &plan.Phase{Concurrency: 1, Grace: -1}, sink)
+		o := loadOptions(clock, &hosts{clock: clock, sent: map[string][]string{}}, &scriptedSource{draw: func() (*bench.Conversation, error) {
+			if drawn++; drawn > 2 {
+				return nil, io.EOF
+			}
+			return talk("c", bench.Turn{}, bench.Turn{}), nil
+		}})
+		encoder.hosts = []string{"1"}
+		o.Encoder = encoder
+		work := NewWork(o)
+		phase := NewPhase(work, &spec.Phase{Concurrency: 1, Grace: -1}, sink)
 		phase.Begin()
 		phase.Run(t.Context())
 		var got []string
 		for i := range sink.all {
 			f := &sink.all[i]
-			f.Decode(work.Plan)
+			f.Decode(work.Encoder)
 			text := "ok"
 			if failure := f.Record.Answer.Failure; failure != nil {
 				text = string(failure.Class) + "/" + failure.Code + " " + string(failure.Step) + ": " + failure.Message

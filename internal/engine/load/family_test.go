@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // after returns a turn with a think time.
@@ -45,7 +45,7 @@ func TestFamilies(t *testing.T) {
 		skip int64 // requests that were not sent
 	}{
 		{
-			"a turn waits for the children that join at it", scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: slowWorker},
+			"a turn waits for the children that join at it", scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: slowWorker},
 			`0s boss/0 [u:split]
 1s w1/0 [u:one]
 1.2s w2/0 [u:two]
@@ -54,7 +54,7 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"a think time begins when the children have ended",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{
 				talk("a", spawning("split", 2, talk("w", said("work"))), said("between"), after(3*sec, "merge")),
 			}},
 			`0s a/0 [u:split]
@@ -65,7 +65,7 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"the slot is free when the last of the family has ended",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{
 				talk("a", spawning("go", 0, talk("w", said("work"), said("more")))), talk("b", said("next")),
 			}},
 			`0s a/0 [u:go]
@@ -76,21 +76,21 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"a fork goes on with the history of its parent, which ends",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{
 				talk("a", forking("ask", false, talk("f", said("deeper")))),
 			}},
 			"0s a/0 [u:ask]\n1s f/0 [u:ask a:ASK u:deeper]\n", 0,
 		},
 		{
 			"a fork in the background goes on beside its parent",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{
 				talk("a", forking("ask", true, talk("f", said("deeper"))), said("on")),
 			}},
 			"0s a/0 [u:ask]\n1s a/1 [u:ask a:ASK u:on]\n1s f/0 [u:ask a:ASK u:deeper]\n", 0,
 		},
 		{
 			"who waits for a child waits for its fork",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{
 				talk("a", spawning("go", 1, talk("w", forking("work", false, talk("f", said("deeper"))))), said("merge")),
 			}},
 			`0s a/0 [u:go]
@@ -101,35 +101,35 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"children before the first turn start with it",
-			scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{{
+			scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{{
 				ID: "a", Turns: []bench.Turn{said("one")}, Before: []*bench.Conversation{talk("w", said("work"))},
 			}}},
 			"0s a/0 [u:one]\n0s w/0 [u:work]\n", 0,
 		},
 		{
 			"an orchestrator starts each round when the one before has ended",
-			scenario{phase: plan.Phase{Concurrency: 1, Requests: 3}, data: []*bench.Conversation{{ID: "o", Rounds: []bench.Round{
+			scenario{phase: spec.Phase{Concurrency: 1, Requests: 3}, data: []*bench.Conversation{{ID: "o", Rounds: []bench.Round{
 				{Think: 500 * ms, Children: []*bench.Conversation{talk("a", said("a")), talk("b", after(sec, "b"))}},
 				{Think: sec, Children: []*bench.Conversation{talk("c", said("c"))}},
 			}}}},
 			"500ms a/0 [u:a]\n1.5s b/0 [u:b]\n3.5s c/0 [u:c]\n", 0,
 		},
 		{
-			"the bound of requests holds for families", scenario{phase: plan.Phase{Concurrency: 1, Requests: 3}, data: []*bench.Conversation{boss()}, replies: slowWorker},
+			"the bound of requests holds for families", scenario{phase: spec.Phase{Concurrency: 1, Requests: 3}, data: []*bench.Conversation{boss()}, replies: slowWorker},
 			"0s boss/0 [u:split]\n1s w1/0 [u:one]\n1.2s w2/0 [u:two]\n", 1,
 		},
 		{
 			"the end of the phase ends the wait for children",
-			scenario{phase: plan.Phase{Concurrency: 1, Duration: 3 * sec, Grace: 10 * sec}, data: []*bench.Conversation{boss()}, replies: slowWorker},
+			scenario{phase: spec.Phase{Concurrency: 1, Duration: 3 * sec, Grace: 10 * sec}, data: []*bench.Conversation{boss()}, replies: slowWorker},
 			"0s boss/0 [u:split]\n1s w1/0 [u:one]\n1.2s w2/0 [u:two]\n", 1,
 		},
 		{
 			"the grace period cuts children",
-			scenario{phase: plan.Phase{Concurrency: 1, Duration: 3 * sec, Grace: sec}, data: []*bench.Conversation{boss()}, replies: slowWorker},
+			scenario{phase: spec.Phase{Concurrency: 1, Duration: 3 * sec, Grace: sec}, data: []*bench.Conversation{boss()}, replies: slowWorker},
 			"0s boss/0 [u:split]\n1s w1/0 [u:one]\n1.2s w2/0 [u:two] FAILED\n", 1,
 		},
 		{
-			"a join ignores failures", scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"one": {{takes: sec, status: 500}}}},
+			"a join ignores failures", scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"one": {{takes: sec, status: 500}}}},
 			`0s boss/0 [u:split]
 1s w1/0 [u:one] FAILED
 1.2s w2/0 [u:two]
@@ -138,16 +138,16 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"with fail fast a failed child ends its parent",
-			scenario{phase: plan.Phase{Concurrency: 1}, sessions: plan.Sessions{FailFast: true}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"one": {{takes: sec, status: 500}}}},
+			scenario{phase: spec.Phase{Concurrency: 1}, sessions: spec.Sessions{FailFast: true}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"one": {{takes: sec, status: 500}}}},
 			"0s boss/0 [u:split]\n1s w1/0 [u:one] FAILED\n1.2s w2/0 [u:two]\n", 1,
 		},
 		{
-			"children of a failed turn do not start", scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"split": {{takes: sec, status: 500}}}},
+			"children of a failed turn do not start", scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{boss()}, replies: map[string][]reply{"split": {{takes: sec, status: 500}}}},
 			"0s boss/0 [u:split] FAILED\n", 3,
 		},
 		{
 			"requests of children take arrivals of an open loop",
-			scenario{phase: plan.Phase{Concurrency: 1, Arrivals: func(yield func(time.Duration) bool) {
+			scenario{phase: spec.Phase{Concurrency: 1, Arrivals: func(yield func(time.Duration) bool) {
 				for i := 0; yield(time.Duration(i) * 2 * sec); i++ {
 					continue
 				}
@@ -156,7 +156,7 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"a replay starts families at the times of their roots",
-			scenario{phase: plan.Phase{Starts: autoZero()}, data: []*bench.Conversation{
+			scenario{phase: spec.Phase{Starts: autoZero()}, data: []*bench.Conversation{
 				talk("a", func() bench.Turn {
 					turn := timed("go", 100*sec)
 					turn.Spawns = []bench.Spawn{{Children: []*bench.Conversation{talk("w", timed("work", 103*sec))}, JoinAt: 1}}
@@ -205,27 +205,27 @@ func TestTurnErrors(t *testing.T) {
 	data := []*bench.Conversation{talk("a", said("one"), after(sec, "two"), said("three")), talk("b", said("four"))}
 	tests := []struct {
 		name    string
-		policy  plan.TurnError
+		policy  spec.TurnError
 		replies []reply // to the second turn
 		want    string
 	}{
-		{"the session ends", plan.EndSession, []reply{broken}, `0s a/0 [u:one]
+		{"the session ends", spec.EndSession, []reply{broken}, `0s a/0 [u:one]
 2s a/1 [u:one a:ONE u:two] FAILED
 3s b/0 [u:four]
 `},
-		{"the session goes on without an answer", plan.Continue, []reply{broken}, `0s a/0 [u:one]
+		{"the session goes on without an answer", spec.Continue, []reply{broken}, `0s a/0 [u:one]
 2s a/1 [u:one a:ONE u:two] FAILED
 3s a/2 [u:one a:ONE u:two u:three]
 4s b/0 [u:four]
 `},
-		{"the turn is sent again", plan.RetryTurn, []reply{broken, broken, {takes: sec, text: "TWO"}}, `0s a/0 [u:one]
+		{"the turn is sent again", spec.RetryTurn, []reply{broken, broken, {takes: sec, text: "TWO"}}, `0s a/0 [u:one]
 2s a/1 [u:one a:ONE u:two] FAILED
 3s a/1 [u:one a:ONE u:two] FAILED
 4s a/1 [u:one a:ONE u:two]
 5s a/2 [u:one a:ONE u:two a:TWO u:three]
 6s b/0 [u:four]
 `},
-		{"the turn is sent again three times", plan.RetryTurn, []reply{broken}, `0s a/0 [u:one]
+		{"the turn is sent again three times", spec.RetryTurn, []reply{broken}, `0s a/0 [u:one]
 2s a/1 [u:one a:ONE u:two] FAILED
 3s a/1 [u:one a:ONE u:two] FAILED
 4s a/1 [u:one a:ONE u:two] FAILED
@@ -237,7 +237,7 @@ func TestTurnErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sc := &scenario{
-					phase: plan.Phase{Concurrency: 1}, sessions: plan.Sessions{OnTurnError: tt.policy},
+					phase: spec.Phase{Concurrency: 1}, sessions: spec.Sessions{OnTurnError: tt.policy},
 					data: data, replies: map[string][]reply{"two": tt.replies},
 				}
 				if diff := cmp.Diff(tt.want, sc.transcript(t)); diff != "" {
@@ -265,7 +265,7 @@ func TestContextModes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := talk("a", said("one"), said("two"))
 				c.Mode = mode
-				sc := &scenario{phase: plan.Phase{Concurrency: 1}, data: []*bench.Conversation{c}}
+				sc := &scenario{phase: spec.Phase{Concurrency: 1}, data: []*bench.Conversation{c}}
 				if diff := cmp.Diff(want, sc.transcript(t)); diff != "" {
 					t.Errorf("requests (-want +got):\n%s", diff)
 				}

@@ -3,17 +3,17 @@ package load
 // fills counts the requests that were sent and have no content, and limits them. It is
 // part of a scheduler.
 type fills struct {
-	limit   int   // 0 = without limit; changes like slots
-	now     int   // with those of earlier phases
-	queued  int64 // requests that were allowed and wait for the limit
-	carried int   // requests of earlier phases
-	handed  bool  // a later phase has begun
-	freed   int   // requests that have ended since then and are not passed on
+	limit     int   // 0 = without limit; changes like slots
+	now       int   // with those of earlier phases
+	queued    int64 // requests that were allowed and wait for the limit
+	inherited int   // requests of earlier phases
+	passesOn  bool  // a later phase has begun
+	freed     int   // requests that have ended since then and are not passed on
 }
 
 // request allows a request to be sent now, or lets it wait for the limit.
 func (f *fills) request() bool {
-	if f.queued == 0 && f.room() {
+	if f.queued == 0 && f.hasRoom() {
 		f.now++
 		return true
 	}
@@ -24,7 +24,7 @@ func (f *fills) request() bool {
 // end ends the prefill of a request.
 func (f *fills) end() {
 	f.now--
-	if f.handed {
+	if f.passesOn {
 		f.freed++
 	}
 }
@@ -32,7 +32,7 @@ func (f *fills) end() {
 // admit allows the request to be sent that has waited longest, if there is one and the
 // limit permits it.
 func (f *fills) admit() bool {
-	if f.queued == 0 || !f.room() {
+	if f.queued == 0 || !f.hasRoom() {
 		return false
 	}
 	f.queued--
@@ -40,14 +40,14 @@ func (f *fills) admit() bool {
 	return true
 }
 
-// inherit makes the prefill of a request of an earlier phase, which has ended, one of this
+// endInherited makes the prefill of a request of an earlier phase, which has ended, one of this
 // phase; false = this phase does not need it.
-func (f *fills) inherit(limited bool) bool {
-	f.carried--
-	if f.handed || !limited {
+func (f *fills) endInherited(limited bool) bool {
+	f.inherited--
+	if f.passesOn || !limited {
 		f.now--
 	}
-	return !f.handed && limited
+	return !f.passesOn && limited
 }
 
-func (f *fills) room() bool { return f.limit == 0 || f.now < f.limit }
+func (f *fills) hasRoom() bool { return f.limit == 0 || f.now < f.limit }

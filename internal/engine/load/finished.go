@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -14,9 +13,14 @@ import (
 // decoded.
 const CodeForced = "run_cancelled"
 
-// WarnCountMismatch is the warning on an answer with more vectors or scores than were
-// requested, or fewer.
-const WarnCountMismatch = "count_mismatch"
+// Decoder reads responses. It is safe for concurrent use.
+type Decoder interface {
+	// Decode reads the response of a request into its record. If it panics, the request has
+	// failed.
+	Decode(f *Finished)
+	// HasContent reports whether a response that is still being received has content.
+	HasContent(r *bench.Response) bool
+}
 
 // Finished is a request whose last byte has arrived. The [Sink] decodes the response, if
 // the session has not, and releases the exchange.
@@ -28,7 +32,8 @@ type Finished struct {
 	Header       http.Header      // as it was sent; nil if it was not
 	Body         []byte           // as it was sent; not changed
 
-	items   int // requested number; 0 = unknown
+	Items int // requested number of items in the answer; 0 = unknown
+
 	decoded bool
 	panic   *bench.Panic // of Decode; nil = none
 }
@@ -63,7 +68,7 @@ func Forced() *bench.Failure {
 
 // Decode reads the response into the record. A second call does nothing. If it panics, the
 // request has failed.
-func (f *Finished) Decode(p *plan.Plan) {
+func (f *Finished) Decode(by Decoder) {
 	if f.decoded {
 		return
 	}
@@ -72,23 +77,13 @@ func (f *Finished) Decode(p *plan.Plan) {
 		f.Record.Answer = bench.Answer{Failure: f.Exchange.Response.Failure}
 		return
 	}
-	a := &f.Record.Answer
 	defer func() {
 		if value := recover(); value != nil {
 			f.panic = &bench.Panic{Value: value, Stack: debug.Stack()}
+			a := &f.Record.Answer
 			*a = bench.Answer{Failure: bench.Panicked("decode", value)}
 			a.Failure.Status = f.Record.Status
 		}
 	}()
-	*a = p.Kind.Decode(f.Exchange.Response, p.Settings.Streaming)
-	if p.Kind.Settle != nil {
-		p.Kind.Settle(a, f.Exchange.Response, f.Body)
-	}
-	f.Record.Items = len(a.Vectors) + len(a.Ranks)
-	if f.items > 0 && f.Record.Items != f.items && a.Failure == nil {
-		if a.Warnings == nil {
-			a.Warnings = map[string]int{}
-		}
-		a.Warnings[WarnCountMismatch]++
-	}
+	by.Decode(f)
 }

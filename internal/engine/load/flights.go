@@ -13,9 +13,9 @@ type flights struct {
 	next  int     // guarded by mu; the target after the one that was chosen last
 }
 
-// least begins a request to the target with the fewest in flight, and returns that; among
-// equals, targets take turns.
-func (f *flights) least() int {
+// leastLoaded begins a request to the target with the fewest in flight, and returns that;
+// among equals, targets take turns.
+func (f *flights) leastLoaded() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	best := f.next
@@ -29,8 +29,8 @@ func (f *flights) least() int {
 	return best
 }
 
-// begin begins a request to a target.
-func (f *flights) begin(target int) {
+// beginFlight begins a request to a target.
+func (f *flights) beginFlight(target int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count != nil {
@@ -38,27 +38,11 @@ func (f *flights) begin(target int) {
 	}
 }
 
-// end ends a request.
-func (f *flights) end(target int) {
+// endFlight ends a request.
+func (f *flights) endFlight(target int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count != nil {
 		f.count[target]--
 	}
-}
-
-// depart returns the target of a session's request that is sent now, in the order in
-// which requests are sent. A session that keeps its target chooses it with its first
-// request.
-func (f *flights) depart(s *session) int {
-	w := s.phase.work
-	switch spread := &w.Plan.Spread; {
-	case spread.Least && (spread.Request || s.target == undecided):
-		s.target = f.least()
-		return s.target
-	case spread.Request:
-		return spread.Pick(w.sent.Add(1) - 1)
-	}
-	f.begin(s.target)
-	return s.target
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
@@ -64,38 +61,33 @@ func TestLeastInFlight(t *testing.T) {
 		want    map[string]string
 	}{
 		{"the slow server gets fewer sessions", false, 3, one, map[string]string{
-			"c0": "0→0 Basic zero", "c1": "0→1 Basic one", "c2": "0→0 Basic zero", "c3": "1→1 Basic one", "c4": "2→1 Basic one",
+			"c0": "0→0 Basic 0", "c1": "0→1 Basic 1", "c2": "0→0 Basic 0", "c3": "1→1 Basic 1", "c4": "2→1 Basic 1",
 		}},
 		{"turns stay", false, 1, two, map[string]string{
-			"c0": "0→0 Basic zero, 3→0 Basic zero", "c1": "6→1 Basic one, 7→1 Basic one", "c2": "8→0 Basic zero, 11→0 Basic zero",
-			"c3": "14→1 Basic one, 15→1 Basic one", "c4": "16→0 Basic zero, 19→0 Basic zero",
+			"c0": "0→0 Basic 0, 3→0 Basic 0", "c1": "6→1 Basic 1, 7→1 Basic 1", "c2": "8→0 Basic 0, 11→0 Basic 0",
+			"c3": "14→1 Basic 1, 15→1 Basic 1", "c4": "16→0 Basic 0, 19→0 Basic 0",
 		}},
 		{"requests take turns among equals", true, 1, two, map[string]string{
-			"c0": "0→0 Basic zero, 3→1 Basic one", "c1": "4→0 Basic zero, 7→1 Basic one", "c2": "8→0 Basic zero, 11→1 Basic one",
-			"c3": "12→0 Basic zero, 15→1 Basic one", "c4": "16→0 Basic zero, 19→1 Basic one",
+			"c0": "0→0 Basic 0, 3→1 Basic 1", "c1": "4→0 Basic 0, 7→1 Basic 1", "c2": "8→0 Basic 0, 11→1 Basic 1",
+			"c3": "12→0 Basic 0, 15→1 Basic 1", "c4": "16→0 Basic 0, 19→1 Basic 1",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := bench.NewClock()
 				out := &hosts{clock: clock, sent: map[string][]string{}}
-				p := &plan.Plan{
-					Measure: plan.Measure{Kind: endpoint.Kinds()[0]}, Models: plan.Models{Names: []string{"m"}},
-					Targets: []plan.Target{{URL: &url.URL{Host: "3"}, Basic: "Basic zero"}, {URL: &url.URL{Host: "1"}, Basic: "Basic one"}},
-				}
-				p.Spread.Least, p.Spread.Request = true, tt.request
 				next := 0
-				work := NewWork(Options{
-					Plan: p, Clock: clock, Client: out, Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
-					Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
-						if next == 5 {
-							return nil, io.EOF
-						}
-						next++
-						return talk(fmt.Sprintf("c%d", next-1), tt.turns...), nil
-					},
-				})
-				out.phase = NewPhase(work, &plan.Phase{Concurrency: tt.slots, Shape: plan.Shape{Concurrency: ramp.Ramp{Duration: 300 * time.Millisecond}}, Grace: -1}, out)
+				o := loadOptions(clock, out, &scriptedSource{draw: func() (*bench.Conversation, error) {
+					if next == 5 {
+						return nil, io.EOF
+					}
+					next++
+					return talk(fmt.Sprintf("c%d", next-1), tt.turns...), nil
+				}})
+				o.Targets, o.Spread = 2, spec.Spread{Least: true, Request: tt.request}
+				o.Encoder.(*chatEncoder).hosts = []string{"3", "1"}
+				work := NewWork(o)
+				out.phase = NewPhase(work, &spec.Phase{Concurrency: tt.slots, Shape: spec.Shape{Concurrency: ramp.Ramp{Duration: 300 * time.Millisecond}}, Grace: -1}, out)
 				out.phase.Begin()
 				out.phase.Run(t.Context())
 				got := map[string]string{}

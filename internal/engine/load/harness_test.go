@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +15,74 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
+
+// chatEncoder is an Encoder of chat requests.
+type chatEncoder struct {
+	kind     endpoint.Kind
+	settings endpoint.Settings
+	hosts    []string // of the targets
+}
+
+func newChatEncoder() *chatEncoder {
+	return &chatEncoder{kind: endpoint.Kinds()[0], hosts: []string{"server"}}
+}
+
+func (e *chatEncoder) Encode(d *Dialogue, rec *bench.Record, r *transport.Request) (items int, err error) {
+	r.Header = http.Header{}
+	r.Body, err = e.kind.Body(nil, &endpoint.Request{
+		Model: rec.Model, System: d.Conversation.System, Context: d.Conversation.Context, History: d.History,
+		Turn: d.Conversation.Turns[rec.Turn], Settings: &e.settings,
+	})
+	return 0, err
+}
+
+func (e *chatEncoder) Address(r *transport.Request, target int) {
+	r.URL = &url.URL{Host: e.hosts[target]}
+	r.Header.Set("Authorization", fmt.Sprint("Basic ", target))
+}
+
+func (e *chatEncoder) Decode(f *Finished) {
+	f.Record.Answer = e.kind.Decode(f.Exchange.Response, e.settings.Streaming)
+}
+
+func (e *chatEncoder) HasContent(r *bench.Response) bool {
+	return len(e.kind.Decode(r, true).Chunks) > 0
+}
+
+// scriptedSource is a Source of what functions return.
+type scriptedSource struct {
+	draw    func() (*bench.Conversation, error)
+	restart func(once bool) // nil = it is not called
+}
+
+func (s *scriptedSource) Next(int64, <-chan struct{}) (c *bench.Conversation, model string, err error) {
+	c, err = s.draw()
+	return c, "m", err
+}
+
+func (s *scriptedSource) Restart(once bool) error {
+	s.restart(once)
+	return nil
+}
+
+// singleTurns is a Source of conversations with one empty turn.
+func singleTurns() *scriptedSource {
+	return &scriptedSource{draw: func() (*bench.Conversation, error) {
+		return &bench.Conversation{Turns: make([]bench.Turn, 1)}, nil
+	}}
+}
+
+// loadOptions are the options of a load of chat requests to one target.
+func loadOptions(clock bench.Clock, server Sender, from Source) Options {
+	return Options{
+		Targets: 1, Clock: clock, Source: from, Encoder: newChatEncoder(), Sender: server,
+		Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
+	}
+}
 
 // reply is what a scripted server does with a request.
 type reply struct {
@@ -116,8 +182,8 @@ func (s sent) String() string {
 
 // scenario is a phase with a dataset and a server.
 type scenario struct {
-	phase    plan.Phase
-	sessions plan.Sessions
+	phase    spec.Phase
+	sessions spec.Sessions
 	data     []*bench.Conversation
 	fault    error // after the data; nil = the data ends
 	replies  map[string][]reply
@@ -134,32 +200,24 @@ func (sc *scenario) start() {
 	clock := bench.NewClock()
 	sc.server = &scripted{clock: clock, replies: sc.replies}
 	next := 0
-	kind := endpoint.Kinds()[0]
 	if sc.phase.Replay != nil {
 		sc.phase.Once = true
 	}
-	sc.work = NewWork(Options{
-		Plan: &plan.Plan{
-			Measure: plan.Measure{Kind: kind}, Sessions: sc.sessions,
-			Models: plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
-		},
-		Clock: clock, Client: sc.server, Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
-		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
-			if next == len(sc.data) {
-				if sc.fault != nil {
-					return nil, sc.fault
-				}
-				return nil, io.EOF
+	o := loadOptions(clock, sc.server, &scriptedSource{draw: func() (*bench.Conversation, error) {
+		if next == len(sc.data) {
+			if sc.fault != nil {
+				return nil, sc.fault
 			}
-			next++
-			return sc.data[next-1], nil
-		},
-		Restart: func(once bool) error {
-			sc.restarts = append(sc.restarts, once)
-			next = 0
-			return nil
-		},
-	})
+			return nil, io.EOF
+		}
+		next++
+		return sc.data[next-1], nil
+	}, restart: func(once bool) {
+		sc.restarts = append(sc.restarts, once)
+		next = 0
+	}})
+	o.Sessions = sc.sessions
+	sc.work = NewWork(o)
 	sc.loaded = NewPhase(sc.work, &sc.phase, sc)
 	sc.loaded.Begin()
 }
@@ -172,7 +230,7 @@ func (sc *scenario) run(ctx context.Context) []sent {
 }
 
 func (sc *scenario) Finished(f Finished) {
-	f.Decode(sc.work.Plan)
+	f.Decode(sc.work.Encoder)
 	start := sc.loaded.Start()
 	one := sent{
 		due: f.Record.Stamps.Due - start, at: f.Record.Stamps.Start - start, ended: f.Record.Stamps.End - start,

@@ -15,70 +15,75 @@ import (
 // goroutine that waits for arrivals and those of the sessions call the methods
 // themselves, so that no goroutine has to be woken to pass a slot on.
 type openLoop struct {
-	phase    *Phase
-	over     chan struct{} // closed when no arrival is needed any more
-	overOnce sync.Once
-	watched  chan struct{} // closed when no goroutine waits for arrivals any more
-	due      atomic.Int64  // offset of the arrival for which a goroutine waits; -1 = none
-	begun    int           // sessions of a schedule that were drawn; only used by scheduled
+	env     *sessionEnv
+	pump    *pump
+	watched chan struct{} // closed when no goroutine waits for arrivals any more
+	due     atomic.Int64  // offset of the arrival for which a goroutine waits; -1 = none
+	begun   int           // sessions of a schedule that were drawn; only used by nextScheduled
 
-	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
-	waiting []*session     // guarded by mu; continuations that wait for an arrival, oldest first
-	drawn   []*session     // guarded by mu; taken from the lookahead and not started; if the phase has a schedule, one for each arrival of the backlog
-	space   chan struct{}  // buffered 1: a session was taken from drawn
-	used    bench.Arrivals // guarded by mu
+	mu      sync.Mutex // held until a decision is carried out, so that sessions start in the order of their due times
+	waiting []*session // guarded by mu; continuations that wait for an arrival, oldest first
+	// drawn has the sessions that were taken from the pump and not started: if the phase has
+	// a schedule, one for each arrival of the backlog. Guarded by mu.
+	drawn []*session
+	space chan struct{}  // buffered 1: a session was taken from drawn
+	used  bench.Arrivals // guarded by mu
 }
 
-func newOpenLoop(p *Phase) *openLoop {
-	o := &openLoop{phase: p, over: make(chan struct{}), watched: make(chan struct{}), space: make(chan struct{}, 1)}
+var _ slots = (*openLoop)(nil)
+
+func newOpenLoop(e *sessionEnv, a *pump) *openLoop {
+	o := &openLoop{env: e, pump: a, watched: make(chan struct{}), space: make(chan struct{}, 1)}
 	o.due.Store(-1)
 	return o
 }
 
-// perform takes the arrivals at their due times, whatever the server does. It returns
+// takeArrivals takes the arrivals at their due times, whatever the server does. It returns
 // when none is needed any more.
-func (o *openLoop) perform(ctx context.Context) {
-	next := o.scheduled
-	if o.phase.starts == nil {
+func (o *openLoop) takeArrivals(ctx context.Context) {
+	e := o.env
+	next := o.nextScheduled
+	if !e.scheduled() {
 		var stop func()
-		next, stop = iter.Pull(o.phase.plan.Arrivals)
+		next, stop = iter.Pull(e.phase.Arrivals)
 		defer stop()
 	}
-	wait := o.phase.work.Pacer()
+	wait := e.Pacer()
 	defer wait.Close()
-	o.phase.sessions.Go(func() { o.watch(ctx, next, wait) })
-	if o.phase.plan.Shape.Concurrency.Duration > 0 {
-		o.phase.openSlots(o.over, func(limit int, _ time.Duration) {
-			if s := o.raise(limit); s != nil {
-				o.phase.sessions.Go(func() { s.perform(ctx) })
+	e.group.Go(func() { o.watchArrivals(ctx, next, wait) })
+	if e.phase.Shape.Concurrency.Duration > 0 {
+		steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
+		e.climbRamp(steps, e.start, e.drained.done, func(limit int, _ time.Duration) {
+			if s := o.raiseSlots(limit); s != nil {
+				e.group.Go(func() { s.performSlot(ctx) })
 			}
 		})
 	}
-	<-o.over
+	<-e.drained.done
 	<-o.watched
 }
 
-// watch waits for arrivals until a session has to be started. Then it starts a new
+// watchArrivals waits for arrivals until a session has to be started. Then it starts a new
 // goroutine that waits for the next ones and performs the session itself: the thread
 // that was woken at the due time is the one that sends, and the other may be scheduled
 // later.
-func (o *openLoop) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
-	p := o.phase
+func (o *openLoop) watchArrivals(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
+	e := o.env
 	for {
 		offset, more := next()
 		if more {
-			o.due.Store(int64(p.start + offset))
-			more = wait.Until(p.work.Clock.At(p.start+offset), o.over)
+			o.due.Store(int64(e.start + offset))
+			more = wait.Until(e.clock.At(e.start+offset), e.drained.done)
 			o.due.Store(-1)
 		}
 		if !more {
-			o.end()
+			e.drained.close()
 			close(o.watched)
 			return
 		}
-		if s := o.arrive(p.start + offset); s != nil {
-			p.sessions.Go(func() { o.watch(ctx, next, wait) })
-			s.perform(ctx)
+		if s := o.takeArrival(e.start + offset); s != nil {
+			e.group.Go(func() { o.watchArrivals(ctx, next, wait) })
+			s.performSlot(ctx)
 			return
 		}
 	}
@@ -90,54 +95,79 @@ func (o *openLoop) overdue() time.Duration {
 	if due < 0 {
 		return 0
 	}
-	return max(0, o.phase.work.Clock.Now()-due)
+	return max(0, o.env.clock.Now()-due)
 }
 
-// end ends the wait for arrivals: none is needed any more.
-func (o *openLoop) end() { o.overOnce.Do(func() { close(o.over) }) }
-
-// arrive takes one arrival. It returns the session that starts now, if any.
-func (o *openLoop) arrive(due time.Duration) *session {
+// takeArrival takes one arrival. It returns the session that starts now, if any.
+func (o *openLoop) takeArrival(due time.Duration) *session {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.look()
-	d := decide(o.phase, func(s *scheduler) decision { return s.arrive(due) })
+	o.showNext()
+	d := decide(&o.env.arbiter, func(s *scheduler) decision { return s.arrive(due) })
 	if d.action != drop && d.action != refuse {
-		o.used.Add(due, o.phase.inSystem())
+		o.used.Add(due, o.env.inSystem())
 	}
 	return o.carryOut(d)
 }
 
-// ended frees the slot of a session that has ended, and returns the session that gets
-// it, if any.
-func (o *openLoop) ended() *session {
+// slotFreed implements slots.
+func (o *openLoop) slotFreed(time.Duration) (successor *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.look()
-	return o.carryOut(decide(o.phase, (*scheduler).ended))
+	o.showNext()
+	return o.carryOut(decide(&o.env.arbiter, (*scheduler).sessionEnded))
 }
 
-// raise opens one more slot, and returns the session that gets it, if any.
-func (o *openLoop) raise(limit int) *session {
+// familyEnded implements slots. A user that has finished is replaced when the next turn of
+// the user would have been due, if the plan wants that.
+func (o *openLoop) familyEnded(ctx context.Context, root *session, at time.Duration) (successor *session) {
+	if e := o.env; e.users.replaced() {
+		due := max(at, root.due+e.users.users.Gap)
+		e.group.Go(func() {
+			if e.waitFor(due-e.clock.Now()) && o.drawUser() {
+				o.takeArrival(due).performSlot(ctx)
+			}
+		})
+	}
+	return o.slotFreed(at)
+}
+
+// drawUser draws the session of a user that replaces another one; false = none is needed.
+func (o *openLoop) drawUser() bool {
+	o.pump.using.RLock()
+	defer o.pump.using.RUnlock()
+	if decide(&o.env.arbiter, (*scheduler).closed) {
+		return false
+	}
+	s := o.pump.takeSession()
+	if s == nil {
+		return false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.look()
-	return o.carryOut(decide(o.phase, func(s *scheduler) decision { return s.raise(limit) }))
+	o.drawn = append(o.drawn, s)
+	return true
 }
 
-// look tells the scheduler about the next session, which it takes from the lookahead
-// unless none may start any more. Call with mu held.
-func (o *openLoop) look() {
-	p := o.phase
-	if len(o.drawn) == 0 && p.starts == nil && !decide(p, (*scheduler).closed) {
-		if s := p.lookahead.take(); s != nil {
+// raiseSlots opens one more slot, and returns the session that gets it, if any.
+func (o *openLoop) raiseSlots(limit int) *session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.showNext()
+	return o.carryOut(decide(&o.env.arbiter, func(s *scheduler) decision { return s.raiseSlots(limit) }))
+}
+
+// showNext tells the scheduler about the next session, which it takes from the pump unless
+// none may start any more. Call with mu held.
+func (o *openLoop) showNext() {
+	e := o.env
+	if len(o.drawn) == 0 && !e.scheduled() && !decide(&e.arbiter, (*scheduler).closed) {
+		if s := o.pump.takeSession(); s != nil {
 			o.drawn = append(o.drawn, s)
 		}
 	}
 	if len(o.drawn) > 0 {
-		p.mu.Lock()
-		p.scheduler.silent = silent(o.drawn[0].conversation)
-		p.mu.Unlock()
+		e.showNext(o.drawn[0].isSilent())
 	}
 }
 
@@ -146,21 +176,22 @@ func (o *openLoop) look() {
 // those of the dataset.
 const maxDrawn = 256
 
-// scheduled draws the next session of a phase with a schedule and returns when it is due,
-// from the start of the phase; false = there is none.
-func (o *openLoop) scheduled() (offset time.Duration, more bool) {
-	for o.full() {
+// nextScheduled draws the next session of a phase with a schedule and returns when it is
+// due, from the start of the phase; false = there is none.
+func (o *openLoop) nextScheduled() (offset time.Duration, more bool) {
+	e := o.env
+	for o.isFull() {
 		select {
 		case <-o.space:
-		case <-o.over:
+		case <-e.drained.done:
 			return 0, false
 		}
 	}
-	if u := o.phase.users; u != nil && u.plan.OnCompletion && o.begun == u.plan.Count {
-		<-o.over // the others replace users
+	if e.users.replaced() && o.begun == e.users.users.Count {
+		<-e.drained.done // the others replace users
 		return 0, false
 	}
-	s := o.phase.lookahead.take()
+	s := o.pump.takeSession()
 	if s == nil {
 		return 0, false
 	}
@@ -171,15 +202,24 @@ func (o *openLoop) scheduled() (offset time.Duration, more bool) {
 	return s.offset, true
 }
 
-func (o *openLoop) full() bool {
+func (o *openLoop) isFull() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.drawn) >= maxDrawn
 }
 
-// left reports whether there is a session that was not started. It is called when all
-// sessions have ended.
-func (o *openLoop) left() bool { return len(o.drawn) > 0 || o.phase.lookahead.more() }
+// hasUnstarted reports whether there is a session that was not started. It is called when
+// all sessions have ended.
+func (o *openLoop) hasUnstarted() bool { return len(o.drawn) > 0 || o.pump.hasMore() }
+
+// releaseDrawn returns the sessions that were not started. The pump is closed, so that no
+// others follow.
+func (o *openLoop) releaseDrawn() (unused []*session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	unused, o.drawn = o.drawn, nil
+	return unused
+}
 
 // carryOut does what was decided and returns the session that starts, if any. Call with
 // mu held.
@@ -187,11 +227,11 @@ func (o *openLoop) carryOut(d decision) (started *session) {
 	switch d.action {
 	case none, drop:
 	case reject:
-		if o.phase.starts != nil { // the session has no other time
+		if o.env.scheduled() { // the session has no other time
 			o.drawn = o.drawn[:len(o.drawn)-1]
 		}
 	case abort:
-		o.phase.Stop(bench.PhaseSaturated)
+		o.env.stopEarly(bench.PhaseSaturated)
 	case start:
 		started = o.drawn[0]
 		o.drawn = o.drawn[1:]
@@ -199,42 +239,59 @@ func (o *openLoop) carryOut(d decision) (started *session) {
 		case o.space <- struct{}{}:
 		default:
 		}
-		started.admit(d.due)
+		started.admitAt(d.due)
 		if d.waited {
 			o.used.Wait(started.permit - d.due)
 		}
 	case proceed:
-		o.oldest().permits <- d.due
+		o.oldestWaiting().permits <- d.due
 	case refuse:
-		close(o.oldest().permits)
+		close(o.oldestWaiting().permits)
 	}
 	if d.finished {
-		o.end()
+		o.env.drained.close()
 	}
 	return started
 }
 
-// oldest takes the continuation off the queue that has waited longest. Call with mu
+// oldestWaiting takes the continuation off the queue that has waited longest. Call with mu
 // held.
-func (o *openLoop) oldest() *session {
+func (o *openLoop) oldestWaiting() *session {
 	s := o.waiting[0]
 	o.waiting = o.waiting[1:]
 	return s
 }
 
-// await queues a session for an arrival; its due time comes by s.permits.
-func (o *openLoop) await(s *session) {
+// allowTurn implements slots. If arrivals are those of requests, the turn takes its due
+// time from the next one that no earlier continuation takes.
+func (o *openLoop) allowTurn(s *session) (ok bool) {
+	e := o.env
+	if e.scheduled() || e.phase.PerSession {
+		if ok = decide(&e.arbiter, (*scheduler).continueSession); decide(&e.arbiter, (*scheduler).exhausted) {
+			e.drained.close()
+		}
+		return ok
+	}
+	o.queueContinuation(s)
+	select {
+	case s.due, ok = <-s.permits:
+	case <-e.drained.done:
+		s.due, ok = o.lastPermit(s)
+	}
+	return ok
+}
+
+// queueContinuation queues a session for an arrival; its due time comes by s.permits.
+func (o *openLoop) queueContinuation(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting = append(o.waiting, s)
-	o.phase.mu.Lock()
-	o.phase.scheduler.await()
-	o.phase.mu.Unlock()
+	o.env.queueContinuation()
 }
 
-// withdraw takes the permission that a session got at the last moment, if any: the
+// lastPermit takes the permission that a session got at the last moment, if any: the
 // request is counted, so it has to be sent.
-func (o *openLoop) withdraw(s *session) (due time.Duration, ok bool) {
+func (o *openLoop) lastPermit(s *session) (due time.Duration, ok bool) {
 	o.mu.Lock() // a permission is sent before it is released
 	defer o.mu.Unlock()
 	select {
@@ -252,7 +309,7 @@ func (o *openLoop) arrivals() (counted bench.Arrivals) {
 	o.mu.Lock()
 	counted = o.used
 	o.mu.Unlock()
-	made := decide(o.phase, (*scheduler).progress)
+	made := decide(&o.env.arbiter, (*scheduler).progress)
 	counted.Dropped, counted.LiveMax = made.rejected, made.liveMax
 	return counted
 }

@@ -17,14 +17,16 @@ type outage struct{ failures int } // in a row
 const (
 	outageStep = 10 * time.Millisecond
 	outageMost = time.Second
-	// hopeless is how many requests in a row must have failed, and two more for each slot,
-	// before slots wait after errors that are no lost connections: one success among them,
-	// and the errors are part of what is measured.
-	hopeless = 100
 )
 
-// met reports whether a request got no connection, or lost it before the answer began.
-func (o *outage) met(r *bench.Response) bool {
+// hopelessAfter returns how many requests in a row must have failed, two for each slot and
+// some, before slots wait after errors that are no lost connections: one success among
+// them, and the errors are part of what is measured.
+func hopelessAfter(slots int) int64 { return 100 + 2*int64(slots) }
+
+// countLoss reports whether a request got no connection, or lost it before the answer
+// began.
+func (o *outage) countLoss(r *bench.Response) bool {
 	lost := false
 	if f := r.Failure; f != nil && r.Status == 0 {
 		switch f.Class {
@@ -42,35 +44,12 @@ func (o *outage) met(r *bench.Response) bool {
 	return true
 }
 
-// pause waits before a slot of a closed loop sends its next request, because the one that
-// was sent at an offset has failed. Arrivals of an open loop do not wait.
-func (o *outage) pause(p *Phase, sent time.Duration) {
-	if p.open != nil || decide(p, (*scheduler).exhausted) {
-		return
-	}
-	wait := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))
+// pauseAfter returns how long one of some slots waits before its next request, because one
+// has failed that took so long.
+func (o *outage) pauseAfter(took time.Duration, slots int) time.Duration {
+	most := min(outageMost, outageStep*time.Duration(slots))
 	if o.failures > 0 {
-		wait = min(wait, outageStep<<min(o.failures-1, 10))
-	} else {
-		wait -= p.work.Clock.Now() - sent // what fails slowly does not flood anything
+		return min(most, outageStep<<min(o.failures-1, 10))
 	}
-	if wait > 0 {
-		p.count.pauses.Add(1)
-		p.wait(wait)
-	}
-}
-
-// Settled tells the phase how a request has ended.
-func (p *Phase) Settled(ok bool) {
-	if ok {
-		p.count.failing.Store(0)
-	} else {
-		p.count.failing.Add(1)
-	}
-}
-
-// fails reports whether nothing has succeeded for so long that errors only flood the
-// server and the disk.
-func (p *Phase) fails() bool {
-	return p.open == nil && p.count.failing.Load() >= hopeless+2*int64(p.plan.Concurrency)
+	return most - took // what fails slowly does not flood anything
 }

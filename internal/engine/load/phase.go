@@ -2,106 +2,56 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 )
 
 // Phase performs one phase of a plan. Stop, Stats and InFlight may be called from
 // anywhere.
 type Phase struct {
-	plan  *plan.Phase
-	work  *Work
-	sink  Sink
-	start time.Duration
-	count counts
-
-	mu        sync.Mutex
-	scheduler scheduler // guarded by mu
-
-	lookahead *lookahead
-	starts    starts    // nil = sessions start with arrivals or free slots, whichever conversation they have
-	replay    *schedule // starts, if they are those of the dataset
-	users     *users    // starts, if they are those of users
-	open      *openLoop // nil = closed loop
-	closed    *closedLoop
-	prefill   *prefill // nil = without limit
-
-	signals
-	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
-	timedOut bool                           // the grace period ended before the requests
+	work     *Work
+	env      sessionEnv
+	pump     *pump
+	open     *openLoop   // nil = closed loop
+	closed   *closedLoop // nil = open loop
 	handover handover
+
+	yielded  sync.Once       // the dataset was left to the next phase
+	timedOut bool            // the grace period ended before the requests
 	warnings []bench.Warning // only after Run
-	sessions sync.WaitGroup  // goroutines of sessions
-}
-
-// signals say how far a phase is.
-type signals struct {
-	stopped *latch // no more may be sent, except from the backlog
-	halted  *latch // nothing may be sent
-	sent    *latch // nothing is left to send
-	ended   *latch // all requests have ended
-}
-
-// latch is closed once.
-type latch struct {
-	once sync.Once
-	done chan struct{}
-}
-
-func newLatch() *latch { return &latch{done: make(chan struct{})} }
-
-func (l *latch) close() { l.once.Do(func() { close(l.done) }) }
-
-// counts are the live counters of a phase that the scheduler does not keep.
-type counts struct {
-	completed, cancelled      atomic.Int64
-	cancelledByTest           atomic.Int64
-	sessionsDone, sessionsCut atomic.Int64
-	turns, skipped            atomic.Int64
-	pendingTurns              atomic.Int64 // of started sessions, not sent yet
-	pauses                    atomic.Int64 // requests of a closed loop that waited because the one before had failed
-	failing                   atomic.Int64 // requests in a row that have failed
-	sentEnd, requestsEnd      atomic.Int64 // offsets
-	durationReached           atomic.Bool
 }
 
 // NewPhase returns a phase that has not begun.
-func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
-	ph := &Phase{
-		plan: p, work: w, sink: out,
-		scheduler: scheduler{
-			requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
-			full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
-		},
-		signals: signals{stopped: newLatch(), halted: newLatch(), sent: newLatch(), ended: newLatch()},
-	}
-	ph.handover.phase = ph
-	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
+func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
+	ph := &Phase{work: w, env: sessionEnv{
+		requests: &w.requests, course: newCourse(w.Clock, newScheduler(p)), phase: p, sink: out,
+	}}
+	e := &ph.env
 	switch {
-	case ph.replay != nil:
-		ph.starts = ph.replay
+	case p.Replay != nil:
+		e.replay = newReplayTimes(p.Replay, &w.Sessions)
 	case p.Users != nil:
-		ph.users = &users{plan: p.Users}
-		ph.starts = ph.users
+		e.users = &userTimes{users: p.Users}
 	}
+	if p.Prefill > 0 || p.Shape.CountFills {
+		e.prefill = newPrefill(&e.course, w.Encoder)
+	}
+	ph.pump = newPump(e, &w.stock, ph.endDataset)
 	if p.Open() {
-		ph.open = newOpenLoop(ph)
+		ph.open = newOpenLoop(e, ph.pump)
+		e.slots = ph.open
 	} else {
-		ph.closed = newClosedLoop(ph)
+		ph.closed = &closedLoop{env: e, pump: ph.pump}
+		e.slots = ph.closed
 	}
-	if p.Shape.Concurrency.Duration > 0 {
-		ph.scheduler.slots = 1
-	}
-	ph.prefill, ph.scheduler.fill.limit = newPrefill(ph), p.Prefill
-	if p.Shape.Prefill.Duration > 0 {
-		ph.scheduler.fill.limit = min(1, p.Prefill)
-	}
+	ph.handover.env = e
 	return ph
 }
 
@@ -109,96 +59,94 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 // still wait for answers if they have sent everything, see [Phase.Sent]: until an answer
 // is there, its session keeps its slot, which is also one of this phase.
 func (p *Phase) Begin(earlier ...*Phase) {
+	var arbiters []*arbiter
 	for _, e := range earlier {
-		e.yield()
+		e.yieldDataset()
+		arbiters = append(arbiters, &e.env.arbiter)
 	}
-	if err := p.work.begin(p.plan); err != nil {
-		p.lookahead.ended = fmt.Errorf("read the dataset from its beginning: %w", err)
+	e := &p.env
+	if err := p.work.stock.beginPhase(e.phase.Once); err != nil {
+		p.pump.dryness = fmt.Errorf("read the dataset from its beginning: %w", err)
 	}
-	if p.users != nil {
-		p.users.begin(p.lookahead.turns())
+	if e.users != nil {
+		e.users.beginHistory(p.pump.meanTurns())
 	}
-	p.lookahead.start()
-	p.handover.inherit(earlier)
-	p.start = p.work.Clock.Now()
+	p.pump.startFilling()
+	p.handover.returns = e.inheritFrom(arbiters)
+	e.start = e.clock.Now()
 }
 
 // Run performs the phase to its end. The end of ctx cuts requests in flight; Stop lets
 // them finish. The sink has taken all requests when Run returns.
 func (p *Phase) Run(ctx context.Context) {
+	e := &p.env
 	inflight, cut := context.WithCancelCause(ctx) // of every exchange
 	defer cut(nil)
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
-	p.prefill.begin()
-	if p.handover.earlier != nil {
-		p.sessions.Go(func() { p.handover.takeOver(inflight) })
+	e.prefill.startRamp(&e.Options, &e.phase.Shape, e.phase.Prefill, e.start)
+	if p.handover.returns != nil {
+		e.group.Go(func() { p.handover.takeOver(inflight) })
 	}
-	p.dispatch(inflight)
-	p.timedOut = p.drain(cut)
-	p.prefill.end()
-	p.yield()
+	if p.open != nil {
+		p.open.takeArrivals(inflight)
+	} else {
+		p.closed.openSlots(inflight)
+	}
+	p.timedOut = p.awaitSessions(cut)
+	e.prefill.endRamp()
+	p.yieldDataset()
 	unwatch()
 	if duration != nil {
 		duration.Stop()
 	}
-	p.count.requestsEnd.Store(int64(p.work.Clock.Now()))
-	p.markSent()
-	p.ended.close()
+	e.count.requestsEnd.Store(int64(e.clock.Now()))
+	e.markSent()
+	e.ended.close()
 }
 
 // durationTimer ends sending when the phase's duration is over.
 func (p *Phase) durationTimer() *time.Timer {
-	if p.plan.Duration <= 0 {
+	e := &p.env
+	if e.phase.Duration <= 0 {
 		return nil
 	}
-	return time.AfterFunc(p.plan.Duration, func() {
-		p.count.durationReached.Store(true)
-		p.endSending((*scheduler).expire)
+	return time.AfterFunc(e.phase.Duration, func() {
+		e.count.durationReached.Store(true)
+		e.endSending((*scheduler).expire)
 	})
 }
 
 // Stop ends sending early for a reason; the first reason stays. Requests in
 // flight go on.
-func (p *Phase) Stop(why bench.PhaseEnd) {
-	if p.end.CompareAndSwap(nil, &why) {
-		p.stopSending()
+func (p *Phase) Stop(why bench.PhaseEnd) { p.env.stopEarly(why) }
+
+// endDataset ends the start of sessions, because none can be drawn any more.
+func (p *Phase) endDataset(why error) {
+	e := &p.env
+	closed := decide(&e.arbiter, func(s *scheduler) bool { s.runDry(e.scheduled()); return s.closed() })
+	if closed && e.count.pendingTurns.Load() == 0 {
+		e.markSent()
+	}
+	if !errors.Is(why, io.EOF) {
+		p.work.failed.CompareAndSwap(nil, &why)
+		p.Stop(bench.PhaseFailed)
 	}
 }
 
-// stopSending ends sending for good.
-func (p *Phase) stopSending() { p.endSending((*scheduler).stop) }
-
-// endSending ends sending, except for what the scheduler still allows.
-func (p *Phase) endSending(how func(*scheduler)) {
-	over := decide(p, func(s *scheduler) bool { how(s); return s.exhausted() })
-	if over {
-		p.lookahead.end()
-		p.halted.close()
-		p.markSent()
-	}
-	p.stopped.once.Do(func() {
-		close(p.stopped.done)
-		if p.open != nil {
-			p.open.end()
-		} else {
-			p.closed.end()
-		}
-	})
-}
-
-// drain waits for the sessions to end: without limit, or, once sending was
+// awaitSessions waits for the sessions to end: without limit, or, once sending was
 // stopped, as long as the grace period allows. Then it closes the connections of
 // those that are left and reports true.
-func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
+func (p *Phase) awaitSessions(cut context.CancelCauseFunc) (timedOut bool) {
+	e := &p.env
 	done := make(chan struct{})
 	var waiter sync.WaitGroup
 	waiter.Go(func() {
-		p.sessions.Wait()
+		e.group.Wait()
 		close(done)
 	})
 	defer waiter.Wait()
-	stopped, cancelled := p.stopped.done, p.work.Stop.Requested()
+	stopped, cancelled := e.stopped.done, e.Stop.Requested()
 	grace := time.NewTimer(0)
 	grace.Stop()
 	silent := time.NewTimer(0)
@@ -209,9 +157,9 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 		case <-done:
 			return timedOut
 		case <-silent.C:
-			if now := p.work.Received(); now != received {
+			if now := e.Received(); now != received {
 				received = now
-				silent.Reset(p.work.Stop.Patience())
+				silent.Reset(e.Stop.Patience())
 				continue
 			}
 			timedOut = true
@@ -221,7 +169,7 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 			continue
 		case <-grace.C:
 			timedOut = true
-			p.stopSending()
+			e.stopSending()
 			cut(transport.CancelWith(&bench.Failure{
 				Class: bench.Cancelled, Code: bench.CutByGrace, Message: "still running when the grace period ended",
 			}))
@@ -230,8 +178,8 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 			stopped = nil
 		case <-cancelled:
 			cancelled = nil
-			if patience := p.work.Stop.Patience(); patience > 0 {
-				received = p.work.Received()
+			if patience := e.Stop.Patience(); patience > 0 {
+				received = e.Received()
 				silent.Reset(patience)
 			}
 		}
@@ -244,22 +192,23 @@ func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
 // graceLeft returns how long requests in flight may still take; <0 = without
 // limit.
 func (p *Phase) graceLeft() time.Duration {
-	if g, ok := p.work.Stop.Grace(p.plan); ok {
+	e := &p.env
+	if g, ok := e.Stop.Grace(e.phase); ok {
 		return g
 	}
-	if p.plan.Grace < 0 {
+	if e.phase.Grace < 0 {
 		return -1
 	}
-	if p.count.durationReached.Load() {
-		return max(0, p.start+p.plan.Duration+p.plan.Grace-p.work.Clock.Now())
+	if e.count.durationReached.Load() {
+		return max(0, e.start+e.phase.Duration+e.phase.Grace-e.clock.Now())
 	}
-	return p.plan.Grace
+	return e.phase.Grace
 }
 
 // End returns why the phase has ended. It is called after Run; [Phase.Stop] may still
 // change it, since records are judged after their requests.
 func (p *Phase) End() bench.PhaseEnd {
-	switch why := p.end.Load(); {
+	switch why := p.env.stopReason.Load(); {
 	case why != nil:
 		return *why
 	case p.timedOut:
@@ -268,24 +217,26 @@ func (p *Phase) End() bench.PhaseEnd {
 	return bench.PhaseCompleted
 }
 
-// describe adds the warnings about how the dataset was read. Sessions are still drawn,
-// to see whether there are more.
-func (p *Phase) describe() {
-	if p.replay == nil {
+// describeReplay adds the warnings about how the dataset was read. Sessions are still
+// drawn, to see whether there are more.
+func (p *Phase) describeReplay() {
+	e := &p.env
+	if e.replay == nil {
 		return
 	}
-	if n := p.replay.early.Load(); n > 0 {
+	if n := e.replay.early.Load(); n > 0 {
 		p.warnings = append(p.warnings, bench.Warning{Code: "replay-order", Detail: fmt.Sprintf(
-			"phase %s: %d conversations have a timestamp before that of the conversation in front of them; they were sent with it", p.plan.Name, n)})
+			"phase %s: %d conversations have a timestamp before that of the conversation in front of them; "+
+				"they were sent with it", e.phase.Name, n)})
 	}
-	bounded := p.plan.Requests > 0 || p.plan.Sessions > 0
-	if p.end.Load() != nil || p.count.durationReached.Load() || !bounded {
+	bounded := e.phase.Requests > 0 || e.phase.Sessions > 0
+	if e.stopReason.Load() != nil || e.count.durationReached.Load() || !bounded {
 		return
 	}
-	if p.count.skipped.Load() > 0 || p.open.left() {
+	if e.count.skipped.Load() > 0 || p.open.hasUnstarted() {
 		p.warnings = append(p.warnings, bench.Warning{Code: "replay-cut", Detail: fmt.Sprintf(
 			"phase %s: the dataset was cut in the order of its timestamps after %d requests, which is the bound of the phase",
-			p.plan.Name, decide(p, (*scheduler).progress).sent)})
+			e.phase.Name, decide(&e.arbiter, (*scheduler).progress).sent)})
 	}
 }
 
@@ -294,7 +245,7 @@ func (p *Phase) describe() {
 func (p *Phase) Warnings() []bench.Warning { return p.warnings }
 
 // Start returns when the phase began.
-func (p *Phase) Start() time.Duration { return p.start }
+func (p *Phase) Start() time.Duration { return p.env.start }
 
 // Overdue returns for how long the phase has not taken an arrival that is due. It is 0 in a
 // closed loop. It takes no lock.
@@ -306,62 +257,58 @@ func (p *Phase) Overdue() time.Duration {
 }
 
 // InFlight returns how many requests are in flight.
-func (p *Phase) InFlight() int64 {
-	return decide(p, (*scheduler).progress).sent - p.count.returned()
-}
-
-// returned returns how many requests have ended.
-func (c *counts) returned() int64 {
-	return c.completed.Load() + c.cancelled.Load() + c.cancelledByTest.Load()
-}
-
-// inSystem returns how many requests are in flight or wait in the backlog.
-func (p *Phase) inSystem() int64 {
-	now := decide(p, (*scheduler).progress)
-	return now.sent + now.queued + now.backlog - p.count.returned()
-}
+func (p *Phase) InFlight() int64 { return p.env.inFlight() }
 
 // Sent returns a channel that is closed when nothing is left to send: the next phase may
 // begin, while this one waits for answers. If turns that fail are sent again, this is
 // known when all answers are there.
 func (p *Phase) Sent() <-chan struct{} {
-	if p.work.Plan.Sessions.OnTurnError == plan.RetryTurn {
-		return p.ended.done
+	if p.env.Sessions.OnTurnError == spec.RetryTurn {
+		return p.env.ended.done
 	}
-	return p.sent.done
+	return p.env.sent.done
 }
 
-// yield leaves the dataset to the next phase. Nothing is left to send.
-func (p *Phase) yield() {
-	p.handover.yielded.Do(func() {
-		if p.replay == nil {
-			p.lookahead.end() // else [Phase.describe] reads on
+// Settled tells the phase how a request has ended.
+func (p *Phase) Settled(ok bool) {
+	if ok {
+		p.env.count.failing.Store(0)
+	} else {
+		p.env.count.failing.Add(1)
+	}
+}
+
+// yieldDataset leaves the dataset to the next phase. Nothing is left to send.
+func (p *Phase) yieldDataset() {
+	p.yielded.Do(func() {
+		e := &p.env
+		if e.replay == nil {
+			e.unread.close() // else describeReplay reads on
 		}
 		if p.open != nil {
-			p.open.end()
+			e.drained.close()
 			<-p.open.watched
 		}
-		p.describe()
-		p.lookahead.close()
+		p.describeReplay()
+		p.pump.closePump()
+		if p.open != nil {
+			p.pump.putBack(p.open.releaseDrawn()...)
+		}
+		p.work.stock.orderUnused()
 	})
-}
-
-// markSent stores the time at which nothing was left to send, once.
-func (p *Phase) markSent() {
-	p.count.sentEnd.CompareAndSwap(0, int64(p.work.Clock.Now()))
-	p.sent.close()
 }
 
 // Stats returns the counters as they are now, without those of records.
 func (p *Phase) Stats(now time.Duration) bench.PhaseStats {
-	made, c := decide(p, (*scheduler).progress), &p.count
+	e := &p.env
+	made, c := decide(&e.arbiter, (*scheduler).progress), &e.count
 	return bench.PhaseStats{
-		Index: p.plan.Index, ProfilingIndex: p.plan.ProfilingIndex, Name: p.plan.Name, Kind: p.plan.Kind,
-		Start:   p.start,
+		Index: e.phase.Index, ProfilingIndex: e.phase.ProfilingIndex, Name: e.phase.Name, Kind: e.phase.Kind,
+		Start:   e.start,
 		SentEnd: time.Duration(c.sentEnd.Load()), RequestsEnd: time.Duration(c.requestsEnd.Load()),
 		LastUpdate:       now,
-		ExpectedRequests: p.plan.Requests, ExpectedSessions: p.plan.Sessions, ExpectedDuration: p.plan.Duration,
-		Grace: p.plan.Grace,
+		ExpectedRequests: e.phase.Requests, ExpectedSessions: e.phase.Sessions, ExpectedDuration: e.phase.Duration,
+		Grace: e.phase.Grace,
 		Sent:  made.sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(),
 		Interruptions: bench.Interruptions{Pauses: c.pauses.Load(), CancelledByTest: c.cancelledByTest.Load()},
 		SentSessions:  made.started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),

@@ -10,9 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
@@ -37,7 +35,7 @@ func (slow) EndSession(string) {}
 type never struct{}
 
 func (never) Requested() <-chan struct{}              { return nil }
-func (never) Grace(*plan.Phase) (time.Duration, bool) { return 0, false }
+func (never) Grace(*spec.Phase) (time.Duration, bool) { return 0, false }
 func (never) Patience() time.Duration                 { return 0 }
 
 // sends is a Sink that keeps when requests were due and sent, since the start of their
@@ -56,18 +54,9 @@ func (s *sends) Finished(f Finished) {
 }
 
 // run performs a phase of requests that take 350 ms, and returns its sends.
-func run(ctx context.Context, p plan.Phase) [][2]time.Duration {
+func run(ctx context.Context, p spec.Phase) [][2]time.Duration {
 	clock := bench.NewClock()
-	work := NewWork(Options{
-		Plan: &plan.Plan{
-			Measure: plan.Measure{Kind: endpoint.Kinds()[0]},
-			Models:  plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
-		},
-		Clock: clock, Client: slow{clock, 350 * time.Millisecond}, Pacer: pace.Timers, Stop: never{},
-		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
-			return &bench.Conversation{Turns: make([]bench.Turn, 1)}, nil
-		},
-	})
+	work := NewWork(loadOptions(clock, slow{clock, 350 * time.Millisecond}, singleTurns()))
 	out := &sends{}
 	out.phase = NewPhase(work, &p, out)
 	out.phase.Begin()
@@ -86,43 +75,43 @@ func every(d time.Duration) func(yield func(time.Duration) bool) {
 
 func TestConcurrencyRamp(t *testing.T) {
 	const ms = time.Millisecond
-	shape := func(d time.Duration, strategy ramp.Strategy) plan.Shape {
-		return plan.Shape{Concurrency: ramp.Ramp{Duration: d, Strategy: strategy}}
+	shape := func(d time.Duration, strategy ramp.Strategy) spec.Shape {
+		return spec.Shape{Concurrency: ramp.Ramp{Duration: d, Strategy: strategy}}
 	}
 	linear := shape(300*ms, ramp.Linear)
 	tests := []struct {
 		name  string
-		phase plan.Phase
+		phase spec.Phase
 		want  []time.Duration // when requests are due, and sent; in an open loop one after the other
 		ends  time.Duration
 	}{
-		{"without a ramp all slots open at once", plan.Phase{Concurrency: 4, Requests: 5}, []time.Duration{0, 0, 0, 0, 350 * ms}, 700 * ms},
+		{"without a ramp all slots open at once", spec.Phase{Concurrency: 4, Requests: 5}, []time.Duration{0, 0, 0, 0, 350 * ms}, 700 * ms},
 		{
-			"slots open evenly", plan.Phase{Concurrency: 4, Shape: linear, Requests: 6},
+			"slots open evenly", spec.Phase{Concurrency: 4, Shape: linear, Requests: 6},
 			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 350 * ms, 450 * ms}, 800 * ms,
 		},
 		{
-			"slots grow by the same factor", plan.Phase{Concurrency: 4, Shape: shape(200*ms, ramp.Exponential), Requests: 4},
+			"slots grow by the same factor", spec.Phase{Concurrency: 4, Shape: shape(200*ms, ramp.Exponential), Requests: 4},
 			[]time.Duration{0, 100 * ms, 158_496_250, 200 * ms}, 550 * ms,
 		},
 		{
-			"the bound of requests ends the ramp", plan.Phase{Concurrency: 4, Shape: linear, Requests: 2},
+			"the bound of requests ends the ramp", spec.Phase{Concurrency: 4, Shape: linear, Requests: 2},
 			[]time.Duration{0, 100 * ms}, 450 * ms,
 		},
 		{
-			"the duration ends the ramp", plan.Phase{Concurrency: 4, Shape: linear, Duration: 250 * ms, Grace: -1},
+			"the duration ends the ramp", spec.Phase{Concurrency: 4, Shape: linear, Duration: 250 * ms, Grace: -1},
 			[]time.Duration{0, 100 * ms, 200 * ms}, 550 * ms,
 		},
 		{
-			"a ramp that is longer than the phase does not hold its end", plan.Phase{Concurrency: 2, Shape: shape(time.Hour, ramp.Linear), Requests: 3},
+			"a ramp that is longer than the phase does not hold its end", spec.Phase{Concurrency: 2, Shape: shape(time.Hour, ramp.Linear), Requests: 3},
 			[]time.Duration{0, 350 * ms, 700 * ms}, 1050 * ms,
 		},
 		{
-			"arrivals wait for slots that open", plan.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: linear, Requests: 6},
+			"arrivals wait for slots that open", spec.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: linear, Requests: 6},
 			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 100 * ms, 60 * ms, 200 * ms, 80 * ms, 300 * ms, 100 * ms, 370 * ms, 120 * ms, 450 * ms}, 800 * ms,
 		},
 		{
-			"an open loop ends before its ramp", plan.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: shape(time.Hour, ramp.Linear), Requests: 2},
+			"an open loop ends before its ramp", spec.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: shape(time.Hour, ramp.Linear), Requests: 2},
 			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 370 * ms}, 720 * ms,
 		},
 	}

@@ -11,10 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/eventlog"
-	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
@@ -89,19 +87,12 @@ func (s *queuedSink) Finished(f Finished) {
 }
 
 // prefillPhase performs a phase against a server of streams.
-func prefillPhase(ctx context.Context, p plan.Phase) (*queuedSink, *prefilling) {
+func prefillPhase(ctx context.Context, p spec.Phase) (*queuedSink, *prefilling) {
 	clock := bench.NewClock()
 	server := &prefilling{clock: clock}
-	work := NewWork(Options{
-		Plan: &plan.Plan{
-			Measure: plan.Measure{Kind: endpoint.Kinds()[0], Settings: endpoint.Settings{Streaming: true}},
-			Models:  plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
-		},
-		Clock: clock, Client: server, Pacer: pace.Timers, Stop: never{},
-		Draw: func(string, <-chan struct{}) (*bench.Conversation, error) {
-			return &bench.Conversation{Turns: make([]bench.Turn, 1)}, nil
-		},
-	})
+	o := loadOptions(clock, server, singleTurns())
+	o.Encoder.(*chatEncoder).settings.Streaming = true
+	work := NewWork(o)
 	out := &queuedSink{}
 	out.phase = NewPhase(work, &p, out)
 	out.phase.Begin()
@@ -114,34 +105,34 @@ func TestPrefill(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
 		name  string
-		phase plan.Phase
+		phase spec.Phase
 		want  []queued
 		most  int // requests without content at a time
 	}{
 		{
 			// The third stream has no content: its slot becomes free at its end.
-			"a closed loop", plan.Phase{Concurrency: 4, Prefill: 1, Requests: 5},
+			"a closed loop", spec.Phase{Concurrency: 4, Prefill: 1, Requests: 5},
 			[]queued{{0, 0, 0}, {0, 0, 100 * ms}, {0, 0, 200 * ms}, {0, 0, 700 * ms}, {500 * ms, 500 * ms, 800 * ms}}, 1,
 		},
 		{
-			"without a wait", plan.Phase{Concurrency: 2, Prefill: 2, Requests: 2},
+			"without a wait", spec.Phase{Concurrency: 2, Prefill: 2, Requests: 2},
 			[]queued{{0, 0, 0}, {0, 0, 0}}, 2,
 		},
 		{
-			"arrivals do not wait for each other's prefill", plan.Phase{Arrivals: every(40 * ms), Prefill: 1, Requests: 3},
+			"arrivals do not wait for each other's prefill", spec.Phase{Arrivals: every(40 * ms), Prefill: 1, Requests: 3},
 			[]queued{{40 * ms, 40 * ms, 40 * ms}, {80 * ms, 80 * ms, 140 * ms}, {120 * ms, 120 * ms, 240 * ms}}, 1,
 		},
 		{
-			"what waits at the end of the duration is not sent", plan.Phase{Concurrency: 4, Prefill: 1, Duration: 150 * ms, Grace: -1},
+			"what waits at the end of the duration is not sent", spec.Phase{Concurrency: 4, Prefill: 1, Duration: 150 * ms, Grace: -1},
 			[]queued{{0, 0, 0}, {0, 0, 100 * ms}}, 1,
 		},
 		{
-			"a ramp", plan.Phase{Concurrency: 4, Prefill: 3, Requests: 4, Shape: plan.Shape{Prefill: ramp.Ramp{Duration: 100 * ms}}},
+			"a ramp", spec.Phase{Concurrency: 4, Prefill: 3, Requests: 4, Shape: spec.Shape{Prefill: ramp.Ramp{Duration: 100 * ms}}},
 			[]queued{{0, 0, 0}, {0, 0, 50 * ms}, {0, 0, 100 * ms}, {0, 0, 100 * ms}}, 3,
 		},
 		{
-			"a ramp that is longer than the phase does not hold its end", plan.Phase{
-				Concurrency: 2, Prefill: 2, Requests: 2, Shape: plan.Shape{Prefill: ramp.Ramp{Duration: time.Hour}},
+			"a ramp that is longer than the phase does not hold its end", spec.Phase{
+				Concurrency: 2, Prefill: 2, Requests: 2, Shape: spec.Shape{Prefill: ramp.Ramp{Duration: time.Hour}},
 			},
 			[]queued{{0, 0, 0}, {0, 0, 100 * ms}}, 1,
 		},
@@ -164,7 +155,7 @@ func TestPrefill(t *testing.T) {
 				if took := time.Since(began); took > 2*time.Second {
 					t.Errorf("the phase took %v", took)
 				}
-				if f := &got.phase.scheduler; f.fill.now != 0 || f.fill.queued != 0 {
+				if f := &got.phase.env.scheduler; f.fill.now != 0 || f.fill.queued != 0 {
 					t.Errorf("%d requests without content, %d wait, want none", f.fill.now, f.fill.queued)
 				}
 			})
@@ -176,9 +167,9 @@ func TestPrefill(t *testing.T) {
 func TestRampRecords(t *testing.T) {
 	const ms = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		got, _ := prefillPhase(t.Context(), plan.Phase{
+		got, _ := prefillPhase(t.Context(), spec.Phase{
 			Concurrency: 4, Prefill: 4, Requests: 8,
-			Shape: plan.Shape{Concurrency: ramp.Ramp{Duration: 300 * ms}, Prefill: ramp.Ramp{Duration: 550 * ms}},
+			Shape: spec.Shape{Concurrency: ramp.Ramp{Duration: 300 * ms}, Prefill: ramp.Ramp{Duration: 550 * ms}},
 		})
 		if got.ramp != 5 { // at 0, 100, 200, 300 and 500 ms
 			t.Errorf("%d requests of the ramp, want 5", got.ramp)

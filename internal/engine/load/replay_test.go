@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 const ms = time.Millisecond
 
 // autoZero is a replay that starts with the first conversation.
-func autoZero() plan.Starts { return plan.Starts{Replay: &plan.Replay{Auto: true, End: -1}} }
+func autoZero() spec.Starts { return spec.Starts{Replay: &spec.Replay{Auto: true, End: -1}} }
 
 // TestReplayIsExact replays a thousand timestamps at ten times their speed.
 func TestReplayIsExact(t *testing.T) {
@@ -35,7 +35,7 @@ func TestReplayIsExact(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		sc := &scenario{phase: plan.Phase{Starts: autoZero()}, sessions: plan.Sessions{Speedup: 10}, data: data}
+		sc := &scenario{phase: spec.Phase{Starts: autoZero()}, sessions: spec.Sessions{Speedup: 10}, data: data}
 		got := make([]time.Duration, len(want))
 		for _, s := range sc.run(t.Context()) {
 			if s.at != s.due || s.scheduled != s.due {
@@ -71,7 +71,7 @@ func TestReplay(t *testing.T) {
 	}{
 		{
 			"a later turn is due at its own time or when the one before has returned, whichever is later; a delay counts from the return",
-			scenario{phase: plan.Phase{Starts: autoZero()}, data: []*bench.Conversation{turns}},
+			scenario{phase: spec.Phase{Starts: autoZero()}, data: []*bench.Conversation{turns}},
 			`0s a/0 [u:one]
 1s a/1 [u:one a:ONE u:two]
 4s a/2 [u:one a:ONE u:two a:TWO u:three]
@@ -81,7 +81,7 @@ func TestReplay(t *testing.T) {
 		},
 		{
 			"speed divides times and delays",
-			scenario{phase: plan.Phase{Starts: autoZero()}, sessions: plan.Sessions{Speedup: 2}, data: []*bench.Conversation{turns}},
+			scenario{phase: spec.Phase{Starts: autoZero()}, sessions: spec.Sessions{Speedup: 2}, data: []*bench.Conversation{turns}},
 			`0s a/0 [u:one]
 1s a/1 [u:one a:ONE u:two]
 2s a/2 [u:one a:ONE u:two a:TWO u:three]
@@ -91,38 +91,38 @@ func TestReplay(t *testing.T) {
 		},
 		{
 			"without an automatic offset the times count from zero",
-			scenario{phase: plan.Phase{Starts: plan.Starts{Replay: &plan.Replay{End: -1}}}, data: four[:2]},
+			scenario{phase: spec.Phase{Starts: spec.Starts{Replay: &spec.Replay{End: -1}}}, data: four[:2]},
 			"10s a/0 [u:a]\n11s b/0 [u:b]\n", "",
 		},
 		{
 			"the window is inclusive and its start is zero",
-			scenario{phase: plan.Phase{Starts: plan.Starts{Replay: &plan.Replay{Start: 11 * time.Second, End: 14 * time.Second}}}, data: append(four[:4:4], talk("e", timed("e", 14*time.Second+1)))},
+			scenario{phase: spec.Phase{Starts: spec.Starts{Replay: &spec.Replay{Start: 11 * time.Second, End: 14 * time.Second}}}, data: append(four[:4:4], talk("e", timed("e", 14*time.Second+1)))},
 			"0s b/0 [u:b]\n0s c/0 [u:c]\n3s d/0 [u:d]\n", "",
 		},
 		{
 			"a limit of concurrency keeps the due times",
-			scenario{phase: plan.Phase{Starts: autoZero(), Concurrency: 1}, data: four, replies: map[string][]reply{"a": {{takes: 3 * time.Second, text: "A"}}}},
+			scenario{phase: spec.Phase{Starts: autoZero(), Concurrency: 1}, data: four, replies: map[string][]reply{"a": {{takes: 3 * time.Second, text: "A"}}}},
 			"0s a/0 [u:a]\n1s at 3s b/0 [u:b]\n1s at 4s c/0 [u:c]\n4s at 5s d/0 [u:d]\n", "",
 		},
 		{
 			"a bound of requests cuts the dataset in the order of its times",
-			scenario{phase: plan.Phase{Starts: autoZero(), Requests: 2}, data: four},
+			scenario{phase: spec.Phase{Starts: autoZero(), Requests: 2}, data: four},
 			"0s a/0 [u:a]\n1s b/0 [u:b]\n",
 			"phase p: the dataset was cut in the order of its timestamps after 2 requests, which is the bound of the phase",
 		},
 		{
 			"a bound as large as the dataset cuts nothing",
-			scenario{phase: plan.Phase{Starts: autoZero(), Requests: 4}, data: four},
+			scenario{phase: spec.Phase{Starts: autoZero(), Requests: 4}, data: four},
 			"0s a/0 [u:a]\n1s b/0 [u:b]\n1s c/0 [u:c]\n4s d/0 [u:d]\n", "",
 		},
 		{
 			"the duration cuts the dataset",
-			scenario{phase: plan.Phase{Starts: autoZero(), Duration: 3 * time.Second, Grace: -1}, data: four},
+			scenario{phase: spec.Phase{Starts: autoZero(), Duration: 3 * time.Second, Grace: -1}, data: four},
 			"0s a/0 [u:a]\n1s b/0 [u:b]\n1s c/0 [u:c]\n", "",
 		},
 		{
 			"a conversation out of order is due with the one in front of it",
-			scenario{phase: plan.Phase{Starts: autoZero()}, data: []*bench.Conversation{four[1], four[3], four[0], talk("e", timed("e", 15*time.Second))}},
+			scenario{phase: spec.Phase{Starts: autoZero()}, data: []*bench.Conversation{four[1], four[3], four[0], talk("e", timed("e", 15*time.Second))}},
 			"0s b/0 [u:b]\n3s a/0 [u:a]\n3s d/0 [u:d]\n4s e/0 [u:e]\n",
 			"phase p: 1 conversations have a timestamp before that of the conversation in front of them; they were sent with it",
 		},
@@ -168,23 +168,23 @@ func TestDatasetEnds(t *testing.T) {
 		problem string
 	}{
 		{
-			"a closed loop ends with the sessions in flight", scenario{phase: plan.Phase{Concurrency: 2}, data: three},
+			"a closed loop ends with the sessions in flight", scenario{phase: spec.Phase{Concurrency: 2}, data: three},
 			"0s a/0 [u:a]\n0s b/0 [u:c]\n1s a/1 [u:a a:A u:b]\n1s c/0 [u:d]\n", bench.PhaseCompleted, "",
 		},
 		{
-			"an open loop ends with the sessions in flight", scenario{phase: plan.Phase{Arrivals: every}, data: three},
+			"an open loop ends with the sessions in flight", scenario{phase: spec.Phase{Arrivals: every}, data: three},
 			"0s a/0 [u:a]\n600ms b/0 [u:c]\n1.2s a/1 [u:a a:A u:b]\n1.8s c/0 [u:d]\n", bench.PhaseCompleted, "",
 		},
 		{
-			"arrivals that wait for a slot when the dataset ends have no session", scenario{phase: plan.Phase{Arrivals: every, Concurrency: 1}, data: three[1:]},
+			"arrivals that wait for a slot when the dataset ends have no session", scenario{phase: spec.Phase{Arrivals: every, Concurrency: 1}, data: three[1:]},
 			"0s b/0 [u:c]\n600ms at 1s c/0 [u:d]\n", bench.PhaseCompleted, "",
 		},
 		{
-			"an error ends the phase after what was read before", scenario{phase: plan.Phase{Concurrency: 1}, data: three[1:], fault: fault},
+			"an error ends the phase after what was read before", scenario{phase: spec.Phase{Concurrency: 1}, data: three[1:], fault: fault},
 			"0s b/0 [u:c]\n1s c/0 [u:d]\n", bench.PhaseFailed, "read the dataset: trace.jsonl:7: no JSON object",
 		},
 		{
-			"a replay needs timestamps", scenario{phase: plan.Phase{Starts: autoZero(), Grace: -1}, data: open},
+			"a replay needs timestamps", scenario{phase: spec.Phase{Starts: autoZero(), Grace: -1}, data: open},
 			"0s a/0 [u:a]\n", bench.PhaseFailed,
 			`read the dataset: conversation "b" has no timestamp: a phase of type fixed_schedule needs one for the first turn of every conversation`,
 		},
@@ -219,9 +219,9 @@ func TestRestart(t *testing.T) {
 		for i := range 5 {
 			data = append(data, talk(fmt.Sprint(i), timed(fmt.Sprint(i), time.Duration(i)*time.Second)))
 		}
-		loop := plan.Phase{Concurrency: 1, Requests: 2}
+		loop := spec.Phase{Concurrency: 1, Requests: 2}
 		sc := &scenario{phase: loop, data: data}
-		ids := func(phases ...plan.Phase) (all []string) {
+		ids := func(phases ...spec.Phase) (all []string) {
 			for i := range phases {
 				if i > 0 {
 					sc.loaded = NewPhase(sc.work, &phases[i], sc)
@@ -238,7 +238,7 @@ func TestRestart(t *testing.T) {
 			return all
 		}
 		sc.start()
-		got := ids(loop, loop, plan.Phase{Starts: autoZero(), Once: true}, loop, plan.Phase{Concurrency: 1, Once: true})
+		got := ids(loop, loop, spec.Phase{Starts: autoZero(), Once: true}, loop, spec.Phase{Concurrency: 1, Once: true})
 		if diff := cmp.Diff([]string{"01", "23", "01234", "01", "01234"}, got); diff != "" {
 			t.Errorf("conversations (-want +got):\n%s", diff)
 		}
@@ -256,7 +256,7 @@ func TestUnusedSessions(t *testing.T) {
 			continue
 		}
 	}
-	phases := []plan.Phase{
+	phases := []spec.Phase{
 		{Arrivals: every, Concurrency: 1, Duration: 2500 * ms, Grace: -1}, {Concurrency: 3, Duration: 1500 * ms, Grace: -1},
 		{Arrivals: every, Requests: 70}, {Arrivals: every, Concurrency: 2, Requests: 5}, {Concurrency: 80, Requests: 90},
 	}

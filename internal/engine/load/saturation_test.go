@@ -8,7 +8,7 @@ import (
 
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // 199 arrivals are due in two seconds, and one slot serves 25 per second. AIPerf 0.13
@@ -16,35 +16,35 @@ import (
 func TestSaturation(t *testing.T) {
 	tests := []struct {
 		name  string
-		phase func(*plan.Phase)
+		phase func(*spec.Phase)
 		want  string
 	}{
-		{"all are sent", func(*plan.Phase) {}, "199 due, 199 sent, 0 dropped, 0 left; 198 waited, 2.985s on average, at most 5.94s; backlog 149; completed"},
+		{"all are sent", func(*spec.Phase) {}, "199 due, 199 sent, 0 dropped, 0 left; 198 waited, 2.985s on average, at most 5.94s; backlog 149; completed"},
 		{
-			"as many as the grace period allows", func(p *plan.Phase) { p.Grace = time.Second },
+			"as many as the grace period allows", func(p *spec.Phase) { p.Grace = time.Second },
 			"199 due, 75 sent, 0 dropped, 124 left; 74 waited, 1.125s on average, at most 2.22s; backlog 149; grace_timeout",
 		},
 		{
-			"none after the duration", func(p *plan.Phase) { p.Grace = 0 },
+			"none after the duration", func(p *spec.Phase) { p.Grace = 0 },
 			"199 due, 50 sent, 0 dropped, 149 left; 49 waited, 750ms on average, at most 1.47s; backlog 149; grace_timeout",
 		},
 		{
-			"none after a warm-up", func(p *plan.Phase) { p.Kind = bench.Warmup },
+			"none after a warm-up", func(p *spec.Phase) { p.Kind = bench.Warmup },
 			"199 due, 50 sent, 0 dropped, 149 left; 49 waited, 750ms on average, at most 1.47s; backlog 149; completed",
 		},
 		{
-			"those that find no free slot are dropped", func(p *plan.Phase) { p.Backlog.Saturation = plan.DropArrivals },
+			"those that find no free slot are dropped", func(p *spec.Phase) { p.Backlog.Saturation = spec.DropArrivals },
 			"199 due, 50 sent, 149 dropped, 0 left; 0 waited, 0s on average, at most 0s; backlog 0; completed",
 		},
 		{
-			"too many end the phase", func(p *plan.Phase) { p.Backlog = plan.Backlog{Saturation: plan.AbortArrivals, Limit: 30} },
+			"too many end the phase", func(p *spec.Phase) { p.Backlog = spec.Backlog{Saturation: spec.AbortArrivals, Limit: 30} },
 			"42 due, 11 sent, 0 dropped, 31 left; 10 waited, 165ms on average, at most 300ms; backlog 31; saturated",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sc := &scenario{phase: plan.Phase{
+				sc := &scenario{phase: spec.Phase{
 					Kind: bench.Profiling, Arrivals: arrival.Constant(100), Rate: 100, Concurrency: 1, Duration: 1995 * time.Millisecond, Grace: -1,
 				}}
 				for range 250 {
@@ -92,8 +92,8 @@ func TestSessionRate(t *testing.T) {
 `,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			sc := &scenario{phase: plan.Phase{
-				Kind: bench.Profiling, Arrivals: arrival.Constant(2), Starts: plan.Starts{PerSession: perSession}, Sessions: 3, Grace: -1,
+			sc := &scenario{phase: spec.Phase{
+				Kind: bench.Profiling, Arrivals: arrival.Constant(2), Starts: spec.Starts{PerSession: perSession}, Sessions: 3, Grace: -1,
 			}, data: talks(9, 2)}
 			for _, c := range sc.data {
 				c.Turns[1].Delay = 750 * time.Millisecond

@@ -3,7 +3,8 @@ package load
 import (
 	"time"
 
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // scheduler decides when the sessions of a phase start and continue, and enforces the
@@ -12,14 +13,16 @@ import (
 // due time, unless the plan wants it to be rejected or to end the phase. A turn that
 // continues a session may wait for the next arrival, which it takes.
 //
-// It has no goroutines, clocks, channels or locks: see [decide] and [openLoop] for
+// It has no goroutines, clocks, channels or locks: see [arbiter] and [openLoop] for
 // those. Not safe for concurrent use.
 type scheduler struct {
 	requests, sessions int64 // bounds; 0 = without bound
-	slots              int   // sessions at a time; 0 = without limit. Lowering it revokes nothing: no slot is free until enough sessions have ended
-	silent             bool  // the next session sends no request itself, since it only starts children
-	full               plan.Backlog
-	late               bool // arrivals of the backlog are sent after the duration, too
+	// slots is how many sessions run at a time; 0 = without limit. Lowering it revokes
+	// nothing: no slot is free until enough sessions have ended.
+	slots  int
+	silent bool // the next session sends no request itself, since it only starts children
+	full   spec.Backlog
+	late   bool // arrivals of the backlog are sent after the duration, too
 
 	sent, started int64           // requests and sessions that were allowed
 	stopped       bool            // nothing is allowed any more
@@ -31,8 +34,24 @@ type scheduler struct {
 	backlogMax    int
 	rejected      int64
 
-	fill fills // requests without content
-	lent lent  // what overlaps with other phases
+	fill    fills   // requests without content
+	overlap overlap // with other phases
+}
+
+// newScheduler returns the scheduler of a phase. Limits with a ramp begin with one.
+func newScheduler(p *spec.Phase) scheduler {
+	s := scheduler{
+		requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency,
+		full: p.Backlog, late: p.Kind == bench.Profiling && p.Grace != 0,
+	}
+	if p.Shape.Concurrency.Duration > 0 {
+		s.slots = 1
+	}
+	s.fill.limit = p.Prefill
+	if p.Shape.Prefill.Duration > 0 {
+		s.fill.limit = min(1, p.Prefill)
+	}
+	return s
 }
 
 // action is what is to be done after an event of an open loop.
@@ -87,9 +106,9 @@ func (s *scheduler) arrive(due time.Duration) decision {
 		if s.continueSession() {
 			d.action, d.due = proceed, due
 		}
-	case s.room():
+	case s.hasRoom():
 		s.backlog = append(s.backlog, due)
-		d = s.next()
+		d = s.startNext()
 		switch d.action {
 		case start:
 			d.waited = len(s.backlog) > 0 || d.due != due
@@ -104,12 +123,12 @@ func (s *scheduler) arrive(due time.Duration) decision {
 // saturated decides on the newest arrival of the backlog, which found no free slot.
 func (s *scheduler) saturated() action {
 	switch s.full.Saturation {
-	case plan.QueueArrivals:
-	case plan.DropArrivals:
+	case spec.QueueArrivals:
+	case spec.DropArrivals:
 		s.backlog = s.backlog[:len(s.backlog)-1]
 		s.rejected++
 		return reject
-	case plan.AbortArrivals:
+	case spec.AbortArrivals:
 		if len(s.backlog) > s.full.Limit {
 			return abort
 		}
@@ -117,26 +136,26 @@ func (s *scheduler) saturated() action {
 	return none
 }
 
-// ended decides on the slot of an open loop's session that has ended.
-func (s *scheduler) ended() decision {
-	s.vacate()
-	d := s.next()
+// sessionEnded decides on the slot of an open loop's session that has ended.
+func (s *scheduler) sessionEnded() decision {
+	s.freeSlot()
+	d := s.startNext()
 	d.finished = s.finished()
 	return d
 }
 
-// raise decides on what waits for a slot when the number of slots of an open loop has
+// raiseSlots decides on what waits for a slot when the number of slots of an open loop has
 // changed.
-func (s *scheduler) raise(slots int) decision {
+func (s *scheduler) raiseSlots(slots int) decision {
 	s.slots = slots
-	d := s.next()
+	d := s.startNext()
 	d.finished = s.finished()
 	return d
 }
 
 // takeSlot takes a slot of a closed loop for its next session, if one is free.
 func (s *scheduler) takeSlot() bool {
-	if !s.free() {
+	if !s.hasSlot() {
 		return false
 	}
 	s.live++
@@ -147,17 +166,17 @@ func (s *scheduler) takeSlot() bool {
 // again, unless there are fewer slots by now.
 func (s *scheduler) keepSlot() bool {
 	if s.live > s.slots {
-		s.vacate()
+		s.freeSlot()
 		return false
 	}
 	return true
 }
 
-// free reports whether a slot is free.
-func (s *scheduler) free() bool { return s.slots == 0 || s.live < s.slots }
+// hasSlot reports whether a slot is free.
+func (s *scheduler) hasSlot() bool { return s.slots == 0 || s.live < s.slots }
 
-// await adds a continuation that waits for an arrival.
-func (s *scheduler) await() { s.waiting++ }
+// queueContinuation adds a continuation that waits for an arrival.
+func (s *scheduler) queueContinuation() { s.waiting++ }
 
 // stop ends all permission.
 func (s *scheduler) stop() { s.stopped = true }
@@ -178,26 +197,29 @@ func (s *scheduler) runDry(replay bool) {
 	}
 }
 
-// next starts a session for the oldest arrival of the backlog if there is one, a slot is
+// startNext starts a session for the oldest arrival of the backlog if there is one, a slot is
 // free and the bounds allow it.
-func (s *scheduler) next() (d decision) {
-	if len(s.backlog) > 0 && s.free() && s.startSession() {
+func (s *scheduler) startNext() (d decision) {
+	if len(s.backlog) > 0 && s.hasSlot() && s.startSession() {
 		d = decision{action: start, due: s.backlog[0], waited: true}
 		s.backlog = s.backlog[1:]
 		s.live++
-		s.liveMax = max(s.liveMax, s.live-s.lent.carried)
+		s.liveMax = max(s.liveMax, s.live-s.overlap.inherited)
 	}
-	if s.full.Saturation != plan.DropArrivals {
+	if s.full.Saturation != spec.DropArrivals {
 		s.backlogMax = max(s.backlogMax, len(s.backlog))
 	}
 	return d
 }
 
-// room reports whether the bounds leave room for one more session after those of the
+// hasRoom reports whether the bounds leave room for one more session after those of the
 // backlog.
-func (s *scheduler) room() bool {
+func (s *scheduler) hasRoom() bool {
 	n := int64(len(s.backlog))
-	return !s.stopped && !s.expired && !s.dry && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
+	if s.stopped || s.expired || s.dry {
+		return false
+	}
+	return (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
 }
 
 // exhausted reports whether no request will ever be allowed again.
@@ -215,11 +237,11 @@ func (s *scheduler) enough() bool { return s.sessions > 0 && s.started >= s.sess
 
 // finished reports whether no arrival is needed any more.
 func (s *scheduler) finished() bool {
-	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == s.lent.carried)
+	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == s.overlap.inherited)
 }
 
-// forsake takes back the permission of a request that waits for the limit of prefills.
-func (s *scheduler) forsake() {
+// withdrawRequest takes back the permission of a request that waits for the limit of prefills.
+func (s *scheduler) withdrawRequest() {
 	s.fill.queued--
 	s.sent--
 }
@@ -234,7 +256,43 @@ type progress struct {
 
 func (s *scheduler) progress() progress {
 	return progress{
-		sent: s.sent - s.fill.queued, queued: s.fill.queued, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax),
+		sent: s.sent - s.fill.queued, queued: s.fill.queued, started: s.started,
+		backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax),
 		liveMax: int64(s.liveMax), rejected: s.rejected,
 	}
+}
+
+// overlap is what a scheduler shares with those of other phases.
+type overlap struct {
+	inherited int  // sessions of earlier phases that have a slot
+	passesOn  bool // a later phase has begun: slots that become free are its own
+	freed     int  // slots that became free since then and are not passed on
+}
+
+// inheritFrom takes over the slots and prefills that the scheduler of an earlier phase uses, and
+// returns how many these are.
+func (s *scheduler) inheritFrom(from *scheduler) int {
+	slots, fills := from.live-from.overlap.inherited, from.fill.now-from.fill.inherited
+	s.live, s.overlap.inherited = s.live+slots, s.overlap.inherited+slots
+	s.fill.now, s.fill.inherited = s.fill.now+fills, s.fill.inherited+fills
+	from.overlap.passesOn, from.fill.passesOn = true, true
+	return slots + fills
+}
+
+// freeSlot gives a slot back.
+func (s *scheduler) freeSlot() {
+	s.live--
+	if s.overlap.passesOn {
+		s.overlap.freed++
+	}
+}
+
+// endInherited makes the slot of a session of an earlier phase, which has ended, one of this
+// phase; false = this phase does not need it.
+func (s *scheduler) endInherited() bool {
+	s.overlap.inherited--
+	if s.overlap.passesOn {
+		s.live--
+	}
+	return !s.overlap.passesOn
 }

@@ -12,15 +12,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // TestScheduler compares the decisions of a scheduler with transcripts. A line is
-// "command => decision"; "phase" begins a new phase with the bounds that follow.
+// "command => decision"; "phase" begins a new phase with the bounds that follow, and "next"
+// one that overlaps with it, which is "earlier" from then on.
 func TestScheduler(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	compareTranscripts(t, "testdata/*.txt", replay)
+}
+
+// compareTranscripts compares transcripts with those that a function makes of them.
+func compareTranscripts(t *testing.T, pattern string, replay func(t *testing.T, transcript string) string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("transcripts: %v, %v", files, err)
 	}
@@ -48,7 +55,7 @@ func TestScheduler(t *testing.T) {
 func replay(t *testing.T, transcript string) string {
 	t.Helper()
 	var out strings.Builder
-	s := &scheduler{}
+	s, earlier := &scheduler{}, &scheduler{}
 	for line := range strings.Lines(transcript) {
 		command, _, _ := strings.Cut(strings.TrimSpace(line), "=>")
 		command = strings.TrimSpace(command)
@@ -58,24 +65,36 @@ func replay(t *testing.T, transcript string) string {
 		}
 		words := strings.Fields(command)
 		if words[0] == "phase" {
-			s = newScheduler(t, words[1:])
+			s = schedulerOf(t, words[1:])
 			fmt.Fprintln(&out, command)
 			continue
 		}
-		fmt.Fprintf(&out, "%-14s => %s\n", command, execute(t, s, words))
+		var made string
+		switch words[0] {
+		case "next":
+			earlier, s = s, schedulerOf(t, words[1:])
+			made = fmt.Sprintf("inherits %d", s.inheritFrom(earlier))
+		case "earlier":
+			made = execute(t, earlier, words[1:])
+			made += fmt.Sprintf("; frees %d slots, %d prefills", earlier.overlap.freed, earlier.fill.freed)
+			earlier.overlap.freed, earlier.fill.freed = 0, 0
+		default:
+			made = execute(t, s, words)
+		}
+		fmt.Fprintf(&out, "%-14s => %s\n", command, made)
 	}
 	return out.String()
 }
 
-// newScheduler makes a scheduler of words like "slots=2".
-func newScheduler(t *testing.T, bounds []string) *scheduler {
+// schedulerOf makes a scheduler of words like "slots=2".
+func schedulerOf(t *testing.T, bounds []string) *scheduler {
 	t.Helper()
 	s := &scheduler{}
 	for _, b := range bounds {
 		var n int64
 		name, value, _ := strings.Cut(b, "=")
 		if name == "saturation" {
-			s.full.Saturation = plan.Saturation(slices.Index(plan.Saturations(), value))
+			s.full.Saturation = spec.Saturation(slices.Index(spec.Saturations(), value))
 			continue
 		}
 		if _, err := fmt.Sscan(value, &n); err != nil {
@@ -92,6 +111,8 @@ func newScheduler(t *testing.T, bounds []string) *scheduler {
 			s.full.Limit = int(n)
 		case "late":
 			s.late = n == 1
+		case "prefill":
+			s.fill.limit = int(n)
 		default:
 			t.Fatalf("unknown bound %q", b)
 		}
@@ -110,20 +131,40 @@ func execute(t *testing.T, s *scheduler, words []string) string {
 		}
 		return describe(s, s.arrive(due))
 	case "ended":
-		return describe(s, s.ended())
+		return describe(s, s.sessionEnded())
 	case "await":
-		s.await()
+		s.queueContinuation()
 		return "ok"
 	case "slots":
 		var n int
 		if _, err := fmt.Sscan(words[1], &n); err != nil {
 			t.Fatal(err)
 		}
-		return describe(s, s.raise(n))
+		return describe(s, s.raiseSlots(n))
 	case "takeSlot":
 		return fmt.Sprint(s.takeSlot())
 	case "keepSlot":
 		return fmt.Sprint(s.keepSlot())
+	case "inheritSlot":
+		if !s.endInherited() {
+			return "not needed"
+		}
+		return describe(s, s.sessionEnded())
+	case "inheritFill":
+		return fmt.Sprint(s.fill.endInherited(s.fill.limit > 0))
+	case "requestFill":
+		return fmt.Sprint(s.fill.request())
+	case "endFill":
+		s.fill.end()
+		return describeFills(s)
+	case "limitFills":
+		if _, err := fmt.Sscan(words[1], &s.fill.limit); err != nil {
+			t.Fatal(err)
+		}
+		return describeFills(s)
+	case "withdraw":
+		s.withdrawRequest()
+		return "ok"
 	case "stop":
 		s.stop()
 		return "ok"
@@ -140,10 +181,23 @@ func execute(t *testing.T, s *scheduler, words []string) string {
 		if p.rejected > 0 {
 			text += fmt.Sprintf(", %d rejected", p.rejected)
 		}
+		if p.queued > 0 {
+			text += fmt.Sprintf(", %d queued", p.queued)
+		}
 		return text
 	}
 	t.Fatalf("unknown command %q", words)
 	return ""
+}
+
+// describeFills lets the requests go on that wait for the limit of prefills, and returns how
+// many these are.
+func describeFills(s *scheduler) string {
+	n := 0
+	for s.fill.admit() {
+		n++
+	}
+	return fmt.Sprintf("%d go on, %d without content, %d wait", n, s.fill.now, s.fill.queued)
 }
 
 // describe returns a decision and the backlog after it.

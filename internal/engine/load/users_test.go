@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // The users at the start of a phase, as AIPerf 0.13 has them: "order:turns", in the order
@@ -63,10 +63,10 @@ func talks(n, turns int) (out []*bench.Conversation) {
 }
 
 // starting returns a phase of users.
-func starting(count int, rate float64) plan.Phase {
-	return plan.Phase{
+func starting(count int, rate float64) spec.Phase {
+	return spec.Phase{
 		Kind: bench.Profiling, Grace: -1,
-		Starts: plan.Starts{Users: &plan.Users{
+		Starts: spec.Starts{Users: &spec.Users{
 			Count: count, Rate: rate, Gap: time.Duration(float64(count) / rate * float64(time.Second)),
 		}},
 	}
@@ -80,14 +80,14 @@ func late(text string, takes time.Duration) map[string][]reply {
 func TestUsers(t *testing.T) {
 	tests := []struct {
 		name    string
-		phase   func(p *plan.Phase)
+		phase   func(p *spec.Phase)
 		replies map[string][]reply
 		want    string
 		live    int64
 	}{
 		{
 			// 2 users, one request per second: their turns are 2 s apart. The second user has one turn left.
-			"each user keeps its gap", func(p *plan.Phase) { p.Requests = 8 }, nil, `
+			"each user keeps its gap", func(p *spec.Phase) { p.Requests = 8 }, nil, `
 0s a/0 [u:a0]
 1s b/0 [u:b0]
 2s a/1 [u:a0 a:A0 u:a1]
@@ -100,7 +100,7 @@ func TestUsers(t *testing.T) {
 		},
 		{
 			// The answer to a1 comes at 7 s: a2 is sent at once, and the successor d starts as planned.
-			"a late answer moves a user, not its successor", func(p *plan.Phase) { p.Requests = 9 }, late("a1", 5*time.Second), `
+			"a late answer moves a user, not its successor", func(p *spec.Phase) { p.Requests = 9 }, late("a1", 5*time.Second), `
 0s a/0 [u:a0]
 1s b/0 [u:b0]
 2s a/1 [u:a0 a:A0 u:a1]
@@ -114,7 +114,7 @@ func TestUsers(t *testing.T) {
 		},
 		{
 			// d starts when a has finished, at 8 s, and not before a's gap is over.
-			"a fixed population", func(p *plan.Phase) { p.Requests, p.Users.OnCompletion = 9, true }, late("a1", 5*time.Second), `
+			"a fixed population", func(p *spec.Phase) { p.Requests, p.Users.OnCompletion = 9, true }, late("a1", 5*time.Second), `
 0s a/0 [u:a0]
 1s b/0 [u:b0]
 2s a/1 [u:a0 a:A0 u:a1]
@@ -127,7 +127,7 @@ func TestUsers(t *testing.T) {
 `, 2,
 		},
 		{
-			"a cap holds users back", func(p *plan.Phase) { p.Sessions, p.Concurrency = 3, 1 }, nil, `
+			"a cap holds users back", func(p *spec.Phase) { p.Sessions, p.Concurrency = 3, 1 }, nil, `
 0s a/0 [u:a0]
 1s at 5s b/0 [u:b0]
 2s a/1 [u:a0 a:A0 u:a1]
@@ -138,7 +138,7 @@ func TestUsers(t *testing.T) {
 `, 1,
 		},
 		{
-			"a cap drops users", func(p *plan.Phase) { p.Sessions, p.Concurrency, p.Backlog.Saturation = 2, 1, plan.DropArrivals }, nil, `
+			"a cap drops users", func(p *spec.Phase) { p.Sessions, p.Concurrency, p.Backlog.Saturation = 2, 1, spec.DropArrivals }, nil, `
 0s a/0 [u:a0]
 2s a/1 [u:a0 a:A0 u:a1]
 4s a/2 [u:a0 a:A0 u:a1 a:A1 u:a2]
@@ -190,9 +190,9 @@ func TestUsersLeaveWholeConversations(t *testing.T) {
 		sc := &scenario{phase: starting(4, 1), data: talks(26, 3)}
 		sc.phase.Sessions = 1
 		sc.run(t.Context())
-		next := plan.Phase{Kind: bench.Profiling, Concurrency: 1, Sessions: 3, Grace: -1}
+		next := spec.Phase{Kind: bench.Profiling, Concurrency: 1, Sessions: 3, Grace: -1}
 		sc.sessions.Speedup = 1e6 // of delays
-		sc.work.Plan.Sessions = sc.sessions
+		sc.work.Sessions = sc.sessions
 		sc.requests = nil
 		sc.loaded = NewPhase(sc.work, &next, sc)
 		sc.loaded.Begin()

@@ -64,17 +64,15 @@ func (c *Confidence) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("decode confidence: %w", err)
 	}
 	*c = Confidence{Effective: in.Effective}
-	for i, s := range intervalStats {
+	for _, s := range intervalStats {
 		if pair, ok := in.Intervals[s.String()]; ok {
-			c.set(i, Interval{pair[0], pair[1]})
+			c.SetInterval(s, Interval{pair[0], pair[1]})
 		}
-		c.independent[i] = in.Independent[s.String()]
+		c.SetIndependent(s, in.Independent[s.String()])
 	}
-	for _, p := range percentiles {
-		for _, name := range in.Unsupported {
-			if name == p.stat.String() {
-				c.Unsupported = append(c.Unsupported, p.stat)
-			}
+	for _, name := range in.Unsupported {
+		if s, ok := ParseStat(name); ok {
+			c.Unsupported = append(c.Unsupported, s)
 		}
 	}
 	return nil

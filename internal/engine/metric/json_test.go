@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric/catalogue"
 )
 
@@ -81,37 +78,5 @@ func TestResultJSONTags(t *testing.T) {
 	}
 	if _, err := json.Marshal(Result{}); err == nil {
 		t.Error("a result without definition was encoded")
-	}
-}
-
-// TestConfidenceJSON checks that what a sample supports survives being written.
-func TestConfidenceJSON(t *testing.T) {
-	set := observed(t, everything(), randomRecords(5, 40))
-	in := set.Final(time.Second, bench.PhaseStats{Start: ms})
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out Results
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(in, out, cmp.AllowUnexported(Result{}, Confidence{}), cmpopts.IgnoreFields(Confidence{}, "plausible")); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
-	}
-	c := Confidence{Effective: 12.5, Unsupported: []Stat{P1, P99}}
-	c.set(0, Interval{1, 2})
-	c.set(1, Interval{1, math.Inf(1)})
-	c.set(2, Interval{0.5, 3})
-	c.independent[2] = 7.5
-	const want = `{"effective_sample_size":12.5,"intervals":{"avg":[1,2],"p90":[0.5,3]},"independent":{"p90":7.5},"unsupported":["p1","p99"]}`
-	if got, err := json.Marshal(&c); err != nil || string(got) != want {
-		t.Errorf("Marshal = %s, %v, want %s", got, err, want)
-	}
-	r := Result{Def: in[0].Def, Bin: ms}
-	r.Set(Avg, 1)
-	const binned = `{"tag":"time_to_first_token","unit":"ms","count":0,"bin_ns":1000000,"stats":{"avg":1}}`
-	if got, err := json.Marshal(r); err != nil || string(got) != binned {
-		t.Errorf("Marshal = %s, %v, want %s", got, err, binned)
 	}
 }

@@ -84,6 +84,9 @@ func (r *Result) Get(s Stat) (float64, bool) {
 	return r.values[s], r.has&(1<<s) != 0
 }
 
+// Empty reports whether no statistic exists.
+func (r *Result) Empty() bool { return r.has == 0 }
+
 // Method returns how the percentiles were computed.
 func (r *Result) Method() Method {
 	switch {
@@ -110,6 +113,15 @@ func (r *Result) Scalar() bool { return r.has == 1<<Avg && r.Count == 0 }
 
 // Results is a set of metrics in catalogue order.
 type Results []Result
+
+// Value returns a statistic of the metric with a tag; false = there is none.
+func (rs Results) Value(tag string, stat Stat) (float64, bool) {
+	m := rs.Find(tag)
+	if m == nil || m.has&(1<<stat) == 0 {
+		return 0, false
+	}
+	return m.values[stat], true
+}
 
 // Find returns the metric with a tag, nil if it is absent.
 func (rs Results) Find(tag string) *Result {

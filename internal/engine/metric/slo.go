@@ -1,124 +1,57 @@
 package metric
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"strings"
-
-	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/suggest"
 )
 
-// slo is one objective.
-type slo struct {
-	def    catalogue.Def // of slo_attainment.<tag>
-	series int           // index of the metric
-	limit  float64
-	larger bool // the value must be at least the limit, instead of at most
-	div    float64
-}
+// SLOResult is an objective with its outcome.
+type SLOResult struct {
+	Objective string   `json:"objective" example:"p99(time_to_first_token) < 500ms"`
+	Metric    string   `json:"metric" example:"time_to_first_token"`
+	Statistic string   `json:"statistic" example:"p99"`
+	Operator  string   `json:"operator" example:"<"`
+	Limit     float64  `json:"limit" example:"500"` // in unit
+	Unit      string   `json:"unit" example:"ms"`
+	Value     *float64 `json:"value" example:"412.5"` // null = the run has no such value, or it is infinite
+	Met       bool     `json:"met"`
+	// Uncertain: with the same load over unlimited time the outcome may be the other one,
+	// because a plausible value of the statistic is on the other side of the limit.
+	Uncertain bool `json:"uncertain"`
+	// Doubt says why the outcome is uncertain; absent if it is not.
+	Doubt string `json:"doubt,omitempty" example:"the limit is within the confidence interval, 480 to 530 ms"`
+} // @name slo.Result
 
-// resolveSLOs returns the objectives of a set's options, ordered by tag, with their
-// counters.
-func resolveSLOs(s *Set) (out []slo, counts []catalogue.SLOCount, err error) {
-	var problems []error
-	for _, tag := range slices.Sorted(maps.Keys(s.opts.SLOs)) {
-		limit := s.opts.SLOs[tag]
-		o, err := resolveSLO(s, tag, limit)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		out = append(out, o)
-		counts = append(counts, catalogue.SLOCount{Tag: tag, Threshold: limit})
-	}
-	return out, counts, errors.Join(problems...)
-}
-
-// resolveSLO returns one objective.
-func resolveSLO(s *Set, tag string, limit float64) (slo, error) {
-	rows, run := catalogue.Rows(), s.opts.run()
-	i := slices.IndexFunc(rows, func(r catalogue.Row) bool { return r.Tag == tag })
-	if i < 0 {
-		return slo{}, fmt.Errorf("unknown metric %q, did you mean %q?", tag, nearestTag(s.series, tag))
-	}
-	r := &rows[i]
-	switch {
-	case r.Kind != catalogue.PerRecord:
-		return slo{}, fmt.Errorf("metric %q has no single value for each request, did you mean %q?", tag, nearestTag(s.series, tag))
-	case r.Scope == catalogue.OnError:
-		return slo{}, fmt.Errorf("metric %q exists for errors only, did you mean %q?", tag, nearestTag(s.series, tag))
-	case r.Flags&catalogue.StreamingOnly != 0 && !s.opts.Streaming:
-		return slo{}, fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
-	case !run.Measures(r):
-		return slo{}, fmt.Errorf("metric %q is not measured in this run, did you mean %q?", tag, nearestTag(s.series, tag))
-	case math.IsNaN(limit) || math.IsInf(limit, 0):
-		return slo{}, fmt.Errorf("threshold %v of %q is not a number", limit, tag)
-	}
-	return slo{
-		def:    *catalogue.Attainment(&r.Def),
-		series: s.byTag[tag], limit: limit, larger: r.Flags&catalogue.LargerIsBetter != 0, div: r.Div,
-	}, nil
-}
-
-// Measures returns an error that says why a metric is not measured in a run, nil if it is.
-func (o *Options) Measures(tag string) error {
-	rows, run := catalogue.Rows(), o.run()
-	base, attainment := strings.CutPrefix(tag, "slo_attainment.")
-	i := slices.IndexFunc(rows, func(r catalogue.Row) bool { return r.Tag == base })
-	if _, asked := o.SLOs[base]; attainment && !asked {
-		return fmt.Errorf("there is no objective per request on %q", base)
-	}
-	switch {
-	case i < 0:
-		return fmt.Errorf("unknown metric %q", tag)
-	case rows[i].Flags&catalogue.StreamingOnly != 0 && !o.Streaming:
-		return fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
-	case !run.Measures(&rows[i]):
-		return fmt.Errorf("metric %q is not measured in this run", tag)
-	}
-	return nil
-}
-
-// met reports whether a value in base units meets the objective; NaN does not.
-func (o *slo) met(x float64) bool {
-	if o.larger {
-		return x/o.div >= o.limit
-	}
-	return x/o.div <= o.limit
-}
-
-// countSLOs counts the objectives that a record meets, given its value for each
-// series, and the successes that meet all of them. Errors meet none.
-func countSLOs(t *catalogue.Tally, slos []slo, v *catalogue.View, values []float64) {
-	if v.Outcome == catalogue.Cancelled {
-		return
-	}
-	good := true
-	for i := range slos {
-		if v.Outcome == catalogue.Success && slos[i].met(values[slos[i].series]) {
-			t.SLOs[i].Met++
-		} else {
-			t.SLOs[i].Missed++
-			good = false
+// SLOsPassed reports whether all objectives are met.
+func SLOsPassed(rs []SLOResult) bool {
+	for i := range rs {
+		if !rs[i].Met {
+			return false
 		}
 	}
-	if good {
-		t.AddGood(v)
-	}
+	return true
 }
 
-// nearestTag returns the tag of the per-record metric that is most like tag, however
-// different it is.
-func nearestTag(all []series, tag string) string {
-	var tags []string
-	for i := range all {
-		if r := all[i].row; r.Kind == catalogue.PerRecord && r.Scope != catalogue.OnError {
-			tags = append(tags, r.Tag)
-		}
+// Line describes a result in words: the objective, the value, and whether it is met.
+func (r *SLOResult) Line() string {
+	text := r.Objective + ": "
+	if r.Value == nil {
+		text += "no value"
+	} else {
+		text += ValueText(*r.Value, r.Unit)
 	}
-	return suggest.Nearest(tag, tags, math.MaxInt)
+	if r.Met {
+		text += ", met"
+	} else {
+		text += ", missed"
+	}
+	if r.Doubt != "" {
+		text += ", but " + r.Doubt
+	}
+	return text
+}
+
+// ValueText formats a value with its unit.
+func ValueText(v float64, unit string) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.4g %s", v, unit), " ratio")
 }

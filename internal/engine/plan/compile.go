@@ -17,7 +17,8 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 // userAgent identifies aiperfd to servers. It has no version, so that the requests of
@@ -248,9 +249,9 @@ func (c *compiler) phases(p *Plan) {
 	}
 }
 
-func (c *compiler) phase(i int, seed bench.Seed) Phase {
+func (c *compiler) phase(i int, seed bench.Seed) spec.Phase {
 	d := &c.b.Phases[i]
-	ph := Phase{
+	ph := spec.Phase{
 		Index: i, ProfilingIndex: -1, Name: d.Name, Kind: bench.PhaseKind(d.Kind), Grace: -1,
 		Excluded: d.ExcludeFromResults, FailThreshold: d.FailedRequestThreshold,
 	}
@@ -267,8 +268,8 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 		ph.Concurrency = *d.Concurrency
 	}
 	if x := d.Cancellation; x != nil && x.Rate > 0 {
-		ph.Cancellation = &Cancellation{
-			seed: seed.Child("phase." + d.Name).Child(bench.StreamCancellation), Share: x.Rate / 100, After: x.Delay.Duration(),
+		ph.Cancellation = &spec.Cancellation{
+			Seed: seed.Child("phase." + d.Name).Child(bench.StreamCancellation), Share: x.Rate / 100, After: x.Delay.Duration(),
 		}
 	}
 	const forever = 1<<63 - 1
@@ -277,7 +278,7 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
 	ph.Seamless = d.Seamless
-	ph.Backlog.Saturation = Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation, Saturations()))
+	ph.Backlog.Saturation = spec.Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation, spec.Saturations()))
 	if d.SaturationLimit != nil {
 		ph.Backlog.Limit = *d.SaturationLimit
 	}
@@ -299,9 +300,9 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 }
 
 // replay makes a phase that sends the dataset at its own times.
-func (c *compiler) replay(d *config.Phase, ph *Phase) {
+func (c *compiler) replay(d *config.Phase, ph *spec.Phase) {
 	ph.Once, ph.Load = true, "fixed schedule"
-	ph.Replay = &Replay{Auto: d.AutoOffset == nil || *d.AutoOffset, End: -1}
+	ph.Replay = &spec.Replay{Auto: d.AutoOffset == nil || *d.AutoOffset, End: -1}
 	if d.StartOffset != nil {
 		ph.Replay.Start = milliseconds(*d.StartOffset)
 	}
@@ -314,7 +315,7 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 }
 
 // users makes a phase of users.
-func (c *compiler) users(i int, d *config.Phase, ph *Phase) {
+func (c *compiler) users(i int, d *config.Phase, ph *spec.Phase) {
 	if d.Users == nil || d.Rate == nil {
 		return // it is reported
 	}
@@ -323,7 +324,7 @@ func (c *compiler) users(i int, d *config.Phase, ph *Phase) {
 		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range", "rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
 		return
 	}
-	ph.Users = &Users{
+	ph.Users = &spec.Users{
 		Count: *d.Users, Rate: *d.Rate, Gap: time.Duration(math.RoundToEven(gap * float64(time.Second))),
 		OnCompletion: d.UserReplacement == "on-completion",
 	}
@@ -346,13 +347,13 @@ func (c *compiler) sessions(p *Plan) {
 		return // it is reported
 	}
 	d := &c.b.Datasets[0]
-	p.Sessions = Sessions{OnTurnError: TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError, TurnErrors())), FailFast: d.DAGFailFast}
+	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError, spec.TurnErrors())), FailFast: d.DAGFailFast}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup
 	}
 }
 
-func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
+func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *spec.Phase) {
 	o := arrival.Options{Smoothness: 1, Seed: seed}
 	switch {
 	case d.SessionRate != nil:
@@ -382,12 +383,12 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) 
 }
 
 func (c *compiler) metrics(p *Plan) {
-	p.Metrics = metric.Options{
+	p.Metrics = measure.Options{
 		Streaming: p.Settings.Streaming,
 		Caps:      p.Kind.Caps,
 		Targets:   len(c.b.Endpoint.URLs),
 		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
-		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
+		Budget: measure.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, m := range c.b.Models.Items {
 		p.Metrics.Models = append(p.Metrics.Models, m.Name)
@@ -400,7 +401,7 @@ func (c *compiler) metrics(p *Plan) {
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())
 	}
-	if _, err := metric.NewSet(p.Metrics); err != nil {
+	if _, err := measure.NewSet(p.Metrics); err != nil {
 		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
 	}
 	tokenDeadline(c, p)

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -137,9 +138,9 @@ func (c *compiler) tls() *tls.Config {
 func (c *compiler) targets(p *Plan) {
 	e := &c.b.Endpoint
 	p.Targets = nil
-	p.Spread = spread{
-		seed: p.Seed.Child(bench.StreamTargetSelection), targets: len(e.URLs),
-		random: e.URLStrategy == "random", Request: e.URLAffinity == "request", Least: e.URLStrategy == "least_inflight" && len(e.URLs) > 1,
+	p.Spread = spec.Spread{
+		Seed: p.Seed.Child(bench.StreamTargetSelection), Targets: len(e.URLs),
+		Random: e.URLStrategy == "random", Request: e.URLAffinity == "request", Least: e.URLStrategy == "least_inflight" && len(e.URLs) > 1,
 	}
 	for i, base := range e.URLs {
 		t, err := c.target(p, i, base)

@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/media"
 )
 
@@ -46,13 +47,13 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
-	if d.Warmup == "separate" && !slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Kind == bench.Warmup }) {
+	if d.Warmup == "separate" && !slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Kind == bench.Warmup }) {
 		c.problem("datasets/0/warmup", "conflict", "there is no warm-up that could have data of its own (--warmup-request-count)")
 	}
 	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
 		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
 	}
-	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
+	o.Timed = slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil })
 	window(p.Phases, &o.Options)
 	name := d.Type
 	if d.Type != "synthetic" {

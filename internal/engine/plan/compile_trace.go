@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/trace"
+	"aiperfd/internal/engine/load/spec"
 )
 
 // trace compiles the options that only traces have.
@@ -20,7 +21,7 @@ func (c *datasetCompiler) trace(d *config.Dataset, p *Plan, kind dataset.Kind) (
 		}
 		return out
 	}
-	if out.IgnoreDelays = d.IgnoreTraceDelays; out.IgnoreDelays && slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil }) {
+	if out.IgnoreDelays = d.IgnoreTraceDelays; out.IgnoreDelays && slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil }) {
 		c.problem("datasets/0/ignoreTraceDelays", "conflict", "a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
 	}
 	for _, m := range c.b.Endpoint.Extra.Members() {
@@ -45,8 +46,8 @@ func (c *datasetCompiler) trace(d *config.Dataset, p *Plan, kind dataset.Kind) (
 
 // window leaves out what the only replay of a dataset leaves out, so that it is not
 // prepared.
-func window(phases []Phase, o *source.Options) {
-	var only *Replay
+func window(phases []spec.Phase, o *source.Options) {
+	var only *spec.Replay
 	for i := range phases {
 		if r := phases[i].Replay; r != nil {
 			if only != nil {

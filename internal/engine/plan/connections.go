@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -20,7 +21,7 @@ func Overcommitted(p *Plan, files uint64) string {
 	}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		need, why := ph.inFlightMax(p.Transport.TotalTimeout)
+		need, why := inFlightMax(ph, p.Transport.TotalTimeout)
 		if need > 0 && uint64(need)+reservedFiles > files {
 			return fmt.Sprintf("phase %s: if the server stalls, %d requests are in flight (%s), and this process may only have %d files open: "+
 				"further requests fail; raise the limit (ulimit -n), or set a concurrency or a shorter request timeout", ph.Name, need, why, files)
@@ -31,7 +32,7 @@ func Overcommitted(p *Plan, files uint64) string {
 
 // inFlightMax returns how many requests of a phase are in flight if none is answered, and
 // why; 0 = not known, since the dataset decides.
-func (ph *Phase) inFlightMax(timeout time.Duration) (n int64, why string) {
+func inFlightMax(ph *spec.Phase, timeout time.Duration) (n int64, why string) {
 	switch {
 	case ph.Users != nil:
 		n, why = int64(ph.Users.Count), "one for each user"

@@ -11,9 +11,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
-	"aiperfd/internal/engine/config/rateseries"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
-	"aiperfd/internal/engine/config/value"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/transport/testcert"
 )
@@ -152,7 +151,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Path = ""
-		d.Benchmark.Datasets[0].Records = []config.Object{value.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+		d.Benchmark.Datasets[0].Records = []config.Object{schema.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
 	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
 	"datasets.warmup": func(d *config.Document) {
@@ -318,7 +317,7 @@ func ramped(change func(*config.Phase, *config.Ramp)) func(*config.Document) {
 func series(at, rate float64) func(*config.Document) {
 	return func(d *config.Document) {
 		d.Benchmark.Phases[0].Rate = nil
-		d.Benchmark.Phases[0].RateSeries = &config.RateSeries{Points: []rateseries.Point{{TimeS: at, QPS: 6}, {TimeS: 10, QPS: rate}}}
+		d.Benchmark.Phases[0].RateSeries = &config.RateSeries{Points: []config.Point{{TimeS: at, QPS: 6}, {TimeS: 10, QPS: rate}}}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
@@ -49,7 +50,7 @@ func (c Caps) Check(p *plan.Plan) error {
 		duration += min(p.Phases[i].Duration, math.MaxInt64-duration)
 	}
 	if c.Duration > 0 && duration > c.Duration {
-		k.fail(k.first(func(ph *plan.Phase) bool { return ph.Duration > 0 }, "duration"),
+		k.fail(k.first(func(ph *spec.Phase) bool { return ph.Duration > 0 }, "duration"),
 			duration.String(), "the phases last %v, the daemon allows %v (--max-duration)", duration, c.Duration)
 	}
 	if c.Requests > 0 && requests > float64(c.Requests) {
@@ -79,7 +80,7 @@ func (k *checker) fail(field string, value any, format string, args ...any) {
 }
 
 // first names a field of the first phase that matches.
-func (k *checker) first(match func(*plan.Phase) bool, field string) string {
+func (k *checker) first(match func(*spec.Phase) bool, field string) string {
 	for i := range k.plan.Phases {
 		if ph := &k.plan.Phases[i]; match(ph) {
 			return fmt.Sprintf("phases/%d/%s", ph.Index, field)
@@ -89,7 +90,7 @@ func (k *checker) first(match func(*plan.Phase) bool, field string) string {
 }
 
 // phase checks one phase and returns how many requests it sends, 0 if that is unknown.
-func (k *checker) phase(ph *plan.Phase) float64 {
+func (k *checker) phase(ph *spec.Phase) float64 {
 	at := func(field string) string { return fmt.Sprintf("phases/%d/%s", ph.Index, field) }
 	users := 0
 	if ph.Users != nil {
@@ -122,7 +123,7 @@ func (k *checker) phase(ph *plan.Phase) float64 {
 }
 
 // requests returns how many requests a phase sends at most, 0 if that is unknown.
-func (k *checker) requests(ph *plan.Phase) float64 {
+func (k *checker) requests(ph *spec.Phase) float64 {
 	most := math.Inf(1)
 	if ph.Requests > 0 {
 		most = float64(ph.Requests)

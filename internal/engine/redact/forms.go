@@ -1,128 +1,126 @@
 package redact
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/plainjson"
 )
 
-// maxEscapes is how many escapings, one around the other, are undone in a text:
-// for example JSON in JSON in a query.
-const maxEscapes = 3
+const (
+	// minSecret is the shortest secret, in bytes, that is searched for in text.
+	minSecret = 6
+	// minPart is how many bytes of a token count wherever they stand, because servers repeat
+	// keys without their start or end.
+	minPart = 12
+)
 
-// forms lists the texts to search for to find secret. Encodings are undone in the
-// text (see [search]), so these are the secret itself and what remains of it
-// if a reader unescapes more than a writer has escaped, keeps \n as it is,
-// repairs the encoding or joins blanks. The usual escapes of the secret are there
-// too: a stray mark in front of them, as in 100%ab%21, would make them read
-// differently. It may repeat itself.
-func forms(secret string) []string {
-	out := formsOf(secret)
-	if strings.ContainsFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		// The automaton ignores the case of the letters of ASCII only.
-		out = append(append(out, formsOf(strings.ToUpper(secret))...), formsOf(strings.ToLower(secret))...)
+// needle is a spelling of a secret, squeezed (see [squeezed]).
+type needle struct {
+	text    string
+	starts  bool // its start counts at the end of a text that was cut
+	token   bool // its first or last minPart bytes or more count anywhere
+	encoded bool // it is written in digits of base64 or hexadecimal ones
+	number  bool // it has decimal digits only, so that it may be a number
+	// before and after are the digits of base64 around it that hold bits of the secret.
+	before, after int
+}
+
+// needlesOf returns the spellings of a part of a secret. Escapes are undone in the text that is
+// searched (see [search]); these are the secret itself, what is left of it if a reader unescapes
+// more than a writer has escaped, and what base64 and hexadecimal digits make of it. The usual
+// escapes are there too: a stray mark in front of them, as in 100%ab%21, would make them read
+// differently.
+func needlesOf(p part) []needle {
+	var out []needle
+	for _, form := range plainForms(p.text) {
+		for _, text := range []string{form, strings.ReplaceAll(form, " ", "+"), strings.ReplaceAll(form, "+", "")} {
+			out = append(out, needle{text: squeezed(text), token: !p.named && form == p.text && partCounts(form)})
+		}
+	}
+	for _, form := range escapes(p.text) {
+		out = append(out, needle{text: squeezed(hex.EncodeToString([]byte(form))), encoded: true})
+		for before := range 3 {
+			out = append(out, inBase64(form, before)...)
+		}
+	}
+	for i := range out {
+		out[i].starts = !p.named
+		out[i].number = allDigits(out[i].text)
 	}
 	return out
 }
 
-// formsOf is [forms] for one spelling of the letters beyond ASCII.
-func formsOf(secret string) []string {
-	out := append([]string{secret}, jsonForms(secret)...)
-	out = append(out, urlForms(secret)...)
-	plain := []string{secret}
-	for range maxEscapes {
+// partCounts reports whether a secret is one word of ASCII that a program has made: so long a
+// part of a word of a language, or of a number, may occur by chance.
+func partCounts(secret string) bool {
+	printed := !strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' })
+	return len(secret) > minPart && mixed(secret) && printed
+}
+
+// plainForms returns a secret with the usual escapes, with its own escapes undone, and in both
+// cases if it has letters beyond ASCII.
+func plainForms(secret string) []string {
+	out := escapes(secret)
+	plain := secret
+	for range maxLevels {
 		var b buffer
-		l, ok := b.unescape(layer{text: secret})
+		l, ok := b.unescape(layer{text: plain})
 		if !ok {
 			break
 		}
-		secret = strings.Clone(l.text) + secret[l.start(len(l.text)):]
-		plain = append(plain, secret)
+		plain = strings.Clone(l.text) + plain[l.start(len(l.text)):]
+		out = append(out, plain)
 	}
-	controls := strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, "\b", `\b`, "\f", `\f`)
-	for _, form := range plain {
-		out = append(out, form,
-			controls.Replace(form),
-			string([]rune(form)), // JSON and Go: a U+FFFD for each bad byte
-			strings.ToValidUTF8(form, "\ufffd"),
-			withoutInvisible(form),
-			strings.Join(strings.Fields(form), " "))
+	if strings.ContainsFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		for _, form := range slices.Clip(out) {
+			out = append(out, strings.ToUpper(form), strings.ToLower(form))
+		}
 	}
-	return out
+	return unique(out)
 }
 
-// jsonForms escapes secret as encoders do: the least, HTML-safe, ASCII only,
-// and with escaped slashes.
-func jsonForms(secret string) []string {
-	out := []string{secret}
+// escapes returns a secret as it is and as encoders escape it for JSON, and for the query, the
+// path and the user info of a URL.
+func escapes(secret string) []string {
+	query := url.QueryEscape(secret)
+	strict := strings.ReplaceAll(query, "+", "%20")
+	out := []string{
+		secret, query, strict, strings.ReplaceAll(strict, "%2F", "/"), url.PathEscape(secret), url.User(secret).String(),
+		(&url.URL{Path: "/" + secret}).EscapedPath()[1:],
+	}
 	if least, err := plainjson.Marshal(secret); err == nil {
 		plain := string(least[1 : len(least)-1])
-		out = append(out, plain, strings.ReplaceAll(plain, "/", `\/`), asciiOnly(plain))
+		out = append(out, plain, strings.ReplaceAll(plain, "/", `\/`))
 	}
 	if safe, err := json.Marshal(secret); err == nil {
 		out = append(out, string(safe[1:len(safe)-1]))
 	}
-	return out
+	return unique(out)
 }
 
-// asciiOnly writes \uXXXX for everything beyond ASCII, as Python does.
-func asciiOnly(escaped string) string {
-	var b strings.Builder
-	for _, r := range escaped {
-		if r < utf8.RuneSelf {
-			b.WriteRune(r)
-			continue
-		}
-		const hex = "0123456789abcdef"
-		for _, unit := range utf16Units(r) {
-			b.WriteString(`\u`)
-			for shift := 12; shift >= 0; shift -= 4 {
-				b.WriteByte(hex[unit>>shift&15])
-			}
-		}
-	}
-	return b.String()
+func unique(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
-func utf16Units(r rune) []uint16 {
-	if r < 0x10000 {
-		return []uint16{uint16(r)}
-	}
-	r -= 0x10000
-	return []uint16{uint16(0xd800 + r>>10), uint16(0xdc00 + r&0x3ff)}
-}
-
-// urlForms percent-encodes secret for a query, a path and a user name, and so
-// that only unreserved characters stay (RFC 3986 section 2.3), each with upper
-// and lower case digits.
-func urlForms(secret string) []string {
-	query := url.QueryEscape(secret)
-	strict := strings.ReplaceAll(query, "+", "%20")
-	upper := []string{
-		query, strict,
-		strings.ReplaceAll(strict, "%2F", "/"),
-		url.PathEscape(secret),
-		url.User(secret).String(),
-		(&url.URL{Path: "/" + secret}).EscapedPath()[1:],
-	}
-	out := upper
-	for _, form := range upper {
-		out = append(out, lowerEscapes(form))
-	}
-	return out
-}
-
-// lowerEscapes writes %2F as %2f and leaves the rest alone.
-func lowerEscapes(s string) string {
-	b := []byte(s)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			b[i+1], b[i+2] = lower(b[i+1]), lower(b[i+2])
-			i += 2
-		}
-	}
-	return string(b)
+// inBase64 returns the digits of base64 that only a text determines, with so many other bytes in
+// front of it, in both alphabets of RFC 4648.
+func inBase64(text string, before int) []needle {
+	const bits = 6 // of a digit
+	digits := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), text...))
+	first := (8*before + bits - 1) / bits
+	whole := 8 * (before + len(text)) / bits
+	n := needle{encoded: true, before: min(before, 1), after: len(digits) - whole}
+	n.text = squeezed(digits[min(first, whole):whole])
+	other := n
+	other.text = strings.NewReplacer("+", "-", "/", "_").Replace(n.text)
+	blank := n // a reader of a query has made blanks of +
+	blank.text = strings.ReplaceAll(n.text, "+", "")
+	return []needle{n, other, blank}
 }

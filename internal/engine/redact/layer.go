@@ -1,20 +1,17 @@
 package redact
 
 import (
+	"html"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
 )
 
-// layer is a text with one or more encodings undone. Byte i of it is what the
-// source holds in [start(i), end(i+1)).
+// layer is a text with one or more escapings undone. Byte i of it is what the source holds in
+// [start(i), start(i+1)).
 type layer struct {
-	text    string
-	at      []int32 // len(text)+1 offsets in the source, ascending; nil: it is the source
-	until   []int32 // where the source of each byte ends; nil: where that of the next begins
-	tail    bool    // it reaches the end of the source
-	decoded bool    // from digits
-	joined  bool    // without line breaks
+	text string
+	at   []int32 // len(text)+1 offsets in the source, ascending; nil: it is the source
 }
 
 // start returns where the source of byte i begins.
@@ -25,29 +22,18 @@ func (l layer) start(i int) int {
 	return int(l.at[i])
 }
 
-// end returns where the source of the bytes in front of i ends.
-func (l layer) end(i int) int {
-	if l.until == nil || i == 0 {
-		return l.start(i)
-	}
-	return int(l.until[i-1])
-}
-
 // buffer is the memory of one layer, used again and again.
 type buffer struct {
-	text  []byte
-	at    []int32
-	until []int32 // of joined layers
+	text []byte
+	at   []int32
 }
 
-func (b *buffer) reset() { b.text, b.at, b.until = b.text[:0], b.at[:0], b.until[:0] }
-
-// layer returns what was written, whose source ends at end. It is valid until
-// the buffer is reset.
-func (b *buffer) layer(end int, tail bool) layer {
+// layer returns what was written, whose source ends at end. It is valid until the buffer is used
+// again.
+func (b *buffer) layer(end int) layer {
 	b.at = append(b.at, int32(end))
-	// The string shares b's memory; it must not be used after the next reset.
-	return layer{text: unsafe.String(unsafe.SliceData(b.text), len(b.text)), at: b.at, tail: tail}
+	// The string shares b's memory; it must not be used after that.
+	return layer{text: unsafe.String(unsafe.SliceData(b.text), len(b.text)), at: b.at}
 }
 
 // unescape undoes one level of percent-encoding, JSON's and Python's
@@ -58,13 +44,13 @@ func (b *buffer) unescape(l layer) (out layer, ok bool) {
 	if i == len(l.text) {
 		return layer{}, false
 	}
-	b.reset()
+	b.text, b.at = b.text[:0], b.at[:0]
 	b.copy(l, 0, i)
 	for i < len(l.text) {
 		c, n := escape(l.text[i:])
 		switch {
 		case n < 0:
-			return b.layer(l.start(i), l.tail), ok || l.tail
+			return b.layer(l.start(i)), true
 		case n == 0:
 			end := i + 1
 			for end < len(l.text) && l.text[end] != '%' && l.text[end] != '\\' && l.text[end] != '&' {
@@ -83,7 +69,7 @@ func (b *buffer) unescape(l layer) (out layer, ok bool) {
 		}
 		i, ok = i+n, true
 	}
-	return b.layer(l.start(i), l.tail), ok
+	return b.layer(l.start(i)), ok
 }
 
 // copy appends l.text[from:to] as it is.
@@ -92,63 +78,6 @@ func (b *buffer) copy(l layer, from, to int) {
 	for i := from; i < to; i++ {
 		b.at = append(b.at, int32(l.start(i)))
 	}
-}
-
-// join removes the breaks from a part of a layer, and the blanks behind them.
-func (b *buffer) join(l layer, part span, length breaks) layer {
-	b.reset()
-	for done := part.from; done < part.to; {
-		at := done
-		for at < part.to && length(l.text[at:]) == 0 {
-			at++
-		}
-		b.copy(l, done, at)
-		for ; done < at; done++ {
-			b.until = append(b.until, int32(l.end(done+1)))
-		}
-		done = skipBreaks(l.text, at, length)
-	}
-	out := b.layer(l.start(part.to), l.tail && part.to == len(l.text))
-	out.until, out.joined, out.decoded = b.until, true, l.decoded
-	return out
-}
-
-// breaks returns the length of the break at the start of a text, or 0.
-type breaks func(s string) int
-
-// hasBreak reports whether s has a line break. It is quick.
-func hasBreak(s string) bool {
-	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\r') >= 0 ||
-		strings.Contains(s, `\n`) || strings.Contains(s, `\r`)
-}
-
-// skipBreaks returns the index behind the breaks at i, and behind the blanks that follow
-// each.
-func skipBreaks(s string, i int, length breaks) int {
-	for i < len(s) && length(s[i:]) > 0 {
-		i = skipBlanks(s, i+length(s[i:]))
-	}
-	return i
-}
-
-// spaceLength is that of a line break or a blank, which takes the place of line breaks
-// in headers and messages.
-func spaceLength(s string) int {
-	if s[0] == ' ' || s[0] == '\t' {
-		return 1
-	}
-	return breakLength(s)
-}
-
-// breakLength is the length of the line break at the start of s, written as such or as \n.
-func breakLength(s string) int {
-	switch {
-	case s[0] == '\n' || s[0] == '\r':
-		return 1
-	case s[0] == '\\' && len(s) > 1 && (s[1] == 'n' || s[1] == 'r'):
-		return 2
-	}
-	return 0
 }
 
 // firstEscape is the index of the first byte that may begin an escape, or the
@@ -194,10 +123,13 @@ func escape(s string) (c rune, n int) {
 	case 'u':
 		return unicodeEscape(s)
 	}
-	if s[1] == '"' || s[1] == '\\' || s[1] == '/' || s[1] == '\'' {
+	switch s[1] {
+	case '"', '\\', '/', '\'':
 		return rune(s[1]), 2
+	case 'n', 'r', 't', 'a', 'b', 'f', 'v': // which is which does not matter: they are squeezed out
+		return '\n', 2
 	}
-	return 0, 0 // \n may also be a backslash in front of a word; see [forms]
+	return 0, 0
 }
 
 // hexEscape reads one byte in digits hexadecimal digits behind a mark.
@@ -249,46 +181,20 @@ func unicodeEscape(s string) (c rune, n int) {
 	return 0x10000 + (high-0xd800)<<10 + (low - 0xdc00), n + m
 }
 
-// entity reads an entity of the characters that HTML and XML escape.
+// entity reads an entity of HTML.
 func entity(s string) (c rune, n int) {
-	for _, known := range [...]struct {
-		name string
-		c    rune
-	}{{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}} {
-		n := min(len(s), len(known.name))
-		switch {
-		case !strings.EqualFold(s[:n], known.name[:n]):
-		case n < len(known.name):
+	const most = len("&#x10ffff;")
+	end := strings.IndexByte(s[:min(len(s), most)], ';')
+	if end < 0 {
+		if len(s) < most && !strings.ContainsFunc(s[1:], func(r rune) bool { return r != '#' && !isAlnum(byte(r)) }) {
 			return 0, -1
-		default:
-			return known.c, n
 		}
+		return 0, 0
 	}
-	if len(s) > 1 && s[1] == '#' {
-		return numericEntity(s)
+	plain := html.UnescapeString(s[:end+1])
+	c, size := utf8.DecodeRuneInString(plain)
+	if size != len(plain) || end == 0 {
+		return 0, 0
 	}
-	return 0, 0
-}
-
-// numericEntity reads &#34; or &#x22;.
-func numericEntity(s string) (c rune, n int) {
-	const most = len("&#x10ffff")
-	base, i := rune(10), len("&#")
-	if i < len(s) && lower(s[i]) == 'x' {
-		base, i = 16, i+1
-	}
-	for first := i; i < len(s) && i <= most; i++ {
-		digit, ok := hexDigits(s[i:], 0, 1)
-		switch {
-		case s[i] == ';' && i > first:
-			return c, i + 1
-		case ok == 0 || digit >= base:
-			return 0, 0
-		}
-		c = c*base + digit
-	}
-	if i == len(s) {
-		return 0, -1
-	}
-	return 0, 0
+	return c, end + 1
 }

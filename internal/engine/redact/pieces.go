@@ -9,26 +9,26 @@ import (
 // of each event, and those that the server sent in pieces. These are strings at the same
 // place of several JSON objects, or events that are no JSON. It changes the slice.
 func (s *Set) Pieces(events []string) {
-	a := s.automaton()
-	if a == nil {
+	f := s.finder()
+	if f == nil {
 		return
 	}
-	if a.takePieces(events, false) { // parts come last, as in [Set.Exact]
-		a.takePieces(events, true)
+	if f.takePieces(events, false) { // parts come last, as in [Set.Exact]
+		f.takePieces(events, true)
 	}
 }
 
 // Lines is [Set.Exact] for a text whose lines may be events of a stream, as [Set.Pieces]
 // takes them.
 func (s *Set) Lines(text string) string {
-	a := s.automaton()
-	if a == nil {
+	f := s.finder()
+	if f == nil {
 		return text
 	}
 	for _, parts := range []bool{false, true} {
 		lines := strings.SplitAfter(text, "\n")
-		left := a.takePieces(lines, parts)
-		clean, more := a.redactAll(strings.Join(lines, ""), parts)
+		left := f.takePieces(lines, parts)
+		clean, more := f.redactAll(strings.Join(lines, ""), parts)
 		if text = clean; !left && !more {
 			break
 		}
@@ -38,17 +38,17 @@ func (s *Set) Lines(text string) string {
 
 // takePieces takes secrets out of events, or parts of tokens too. left reports whether the
 // events have parts of tokens.
-func (a *automaton) takePieces(events []string, parts bool) (left bool) {
+func (f *finder) takePieces(events []string, parts bool) (left bool) {
 	in := pieces{seed: maphash.MakeSeed()}
 	for i, event := range events {
 		in.add(i, event)
 	}
 	found := make([][]span, len(events))
 	for _, group := range in.groups() {
-		left = a.findPieces(events, group, found, parts) || left
+		left = f.findPieces(events, group, found, parts) || left
 	}
 	for i, spans := range found {
-		clean, more := a.redactAll(replaceSpans(events[i], union(spans)), parts)
+		clean, more := f.redactAll(replaceSpans(events[i], union(spans)), parts)
 		events[i], left = clean, left || more
 	}
 	return left
@@ -56,11 +56,11 @@ func (a *automaton) takePieces(events []string, parts bool) (left bool) {
 
 // findPieces adds to the spans found in each event what pieces have of secrets that they
 // form together. left reports whether they form parts of tokens.
-func (a *automaton) findPieces(events []string, group []piece, found [][]span, parts bool) (left bool) {
-	s := a.acquire()
-	defer a.searches.Put(s)
+func (f *finder) findPieces(events []string, group []piece, found [][]span, parts bool) (left bool) {
+	s := f.acquire()
+	defer f.searches.Put(s)
 	s.parts = parts
-	if n := a.enough(events, group); n < len(group) && len(s.all(join(events, group[:n]))) == 0 && !s.seen {
+	if n := f.enough(events, group); n < len(group) && len(s.all(join(events, group[:n]))) == 0 && !s.seen {
 		return false
 	}
 	secrets, at := s.all(join(events, group)), 0 // of the piece in the text
@@ -82,14 +82,14 @@ func (a *automaton) findPieces(events []string, group []piece, found [][]span, p
 
 // enough returns how many pieces have a pattern if all of them do: fewer if they are equal,
 // as ids and names of models are.
-func (a *automaton) enough(events []string, group []piece) int {
+func (f *finder) enough(events []string, group []piece) int {
 	first := events[group[0].event][group[0].from:group[0].to]
 	for _, p := range group[1:] {
 		if events[p.event][p.from:p.to] != first {
 			return len(group)
 		}
 	}
-	return min(len(group), 2+a.longest/max(1, len(first)))
+	return min(len(group), 2+f.longest/max(1, len(first)))
 }
 
 // join returns the text that pieces form together.

@@ -9,14 +9,9 @@ import (
 	"unsafe"
 )
 
-const (
-	// minSecret is the shortest secret, in bytes, that is searched for in text.
-	minSecret = 6
-	// maxRounds bounds how often a text is redacted again because what was left
-	// reads differently without what was taken out. Two rounds are the rule: the
-	// second finds nothing.
-	maxRounds = 4
-)
+// maxRounds bounds how often a text is redacted again because what was left reads differently
+// without what was taken out. Two rounds are the rule: the second finds nothing.
+const maxRounds = 4
 
 // Set holds the secrets of one run and removes them from all its output.
 // The zero value and nil redact by patterns only. All methods may be called at
@@ -24,12 +19,13 @@ const (
 // still hold it.
 type Set struct {
 	mu       sync.Mutex
-	patterns map[string]pattern
-	built    atomic.Pointer[machine] // nil: patterns changed since
+	needles  map[string]needle
+	verbatim []string                // secrets of which squeezing leaves too little
+	built    atomic.Pointer[machine] // nil: needles changed since
 }
 
-// machine is the automaton over the patterns of a Set; nil if there are none.
-type machine struct{ automaton *automaton }
+// machine is the finder of a Set; nil if it has no secrets.
+type machine struct{ finder *finder }
 
 // NewSet returns a Set of secrets, each as by [Set.Add].
 func NewSet(secrets ...string) *Set {
@@ -40,27 +36,33 @@ func NewSet(secrets ...string) *Set {
 	return s
 }
 
-// Add adds a secret and its parts: what stands behind Bearer or Basic, user and
-// password of a Basic token, the values of cookies. All are found in upper and lower
-// case, with line breaks or invisible characters in them, escaped for JSON, URLs or HTML,
-// in base64 or hexadecimal digits, and in one of these inside another. Of a part that is
-// a token, the first or last 12 characters or more count too. Those shorter than 6 bytes
+// Add adds a secret and its parts: what stands behind Bearer or Basic, user and password of a
+// Basic token, the values of cookies. All are found in upper and lower case, with blanks, line
+// breaks or invisible characters in them, escaped for JSON, URLs or HTML, also in one another, and
+// in base64 or hexadecimal digits, also of the text that is escaped for JSON or a URL. Of a part
+// that is a token, the first or last 12 characters or more count too. Those shorter than 6 bytes
 // are left out, because they occur by chance.
 func (s *Set) Add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.patterns == nil {
-		s.patterns = map[string]pattern{}
+	if s.needles == nil {
+		s.needles = map[string]needle{}
 	}
 	for _, part := range parts(secret) {
-		if len(part.text) < minSecret {
+		if len(part.text) < minSecret || isLiteral(part.text) {
 			continue
 		}
-		for _, form := range forms(part.text) {
-			if len(form) >= minSecret && !isLiteral(form) && !strings.Contains(form, Placeholder) {
-				known := s.patterns[form]
-				s.patterns[form] = pattern{starts: known.starts || !part.named, token: known.token || !part.named && form == part.text && partCounts(form)}
+		if len(squeezed(part.text)) < minSecret {
+			s.verbatim = append(s.verbatim, part.text)
+		}
+		for _, n := range needlesOf(part) {
+			if len(n.text) < minSecret || isLiteral(n.text) || strings.Contains(n.text, Placeholder) {
+				continue
 			}
+			known := s.needles[n.text]
+			n.starts = n.starts || known.starts
+			n.token = n.token || known.token
+			s.needles[n.text] = n
 		}
 	}
 	s.built.Store(nil)
@@ -133,14 +135,14 @@ func (s *Set) String(text string) string {
 // Exact is [Set.String] without the patterns: for structured data and
 // generated text, where patterns may find what only looks like a secret.
 func (s *Set) Exact(text string) string {
-	a := s.automaton()
-	if a == nil {
+	f := s.finder()
+	if f == nil {
 		return text
 	}
 	// Without a part, the rest of a secret would no longer be recognized: parts come last.
-	text, parts := a.redactAll(text, false)
+	text, parts := f.redactAll(text, false)
 	if parts {
-		text, _ = a.redactAll(text, true)
+		text, _ = f.redactAll(text, true)
 	}
 	return text
 }
@@ -181,17 +183,17 @@ func (w setWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// automaton returns the current automaton and builds it if need be.
-func (s *Set) automaton() *automaton {
+// finder returns the current finder and builds it if need be.
+func (s *Set) finder() *finder {
 	if s == nil {
 		return nil
 	}
 	if m := s.built.Load(); m != nil {
-		return m.automaton
+		return m.finder
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := &machine{newAutomaton(s.patterns)}
+	m := &machine{newFinder(s.needles, s.verbatim)}
 	s.built.Store(m)
-	return m.automaton
+	return m.finder
 }

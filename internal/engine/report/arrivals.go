@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/view"
 )
 
 // arrivalsDropped says how many arrivals of a phase were not sent, unless the warning about
@@ -41,9 +41,9 @@ func arrivalsWaited(_ *Input, m *Measured) []bench.Warning {
 // seconds formats a time.
 func seconds(d time.Duration) string {
 	if d < time.Second {
-		return export.Figure(float64(d)/float64(time.Millisecond)) + " ms"
+		return view.Figure(float64(d)/float64(time.Millisecond)) + " ms"
 	}
-	return export.Figure(d.Seconds()) + " s"
+	return view.Figure(d.Seconds()) + " s"
 }
 
 // usersOverlap says that the users of a phase were more than the plan has, because some
@@ -62,5 +62,5 @@ func overLimit(m *Measured) string {
 	a := &m.Stats.Arrivals
 	elapsed := a.Last - m.Stats.Start
 	return fmt.Sprintf("stopped after %s: more than %d arrivals waited for a slot (saturation %s): %d were due and %d were sent, with a concurrency of %d",
-		seconds(elapsed), m.Plan.Backlog.Limit, plan.Saturations()[plan.AbortArrivals], a.Used, m.Stats.Sent, m.Plan.Concurrency)
+		seconds(elapsed), m.Plan.Backlog.Limit, spec.Saturations()[spec.AbortArrivals], a.Used, m.Stats.Sent, m.Plan.Concurrency)
 }

@@ -2,8 +2,8 @@ package report
 
 import (
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -58,7 +58,7 @@ func Saturation(phases []Measured) *verdict.Saturation {
 func (m *Measured) Public(clock bench.Clock) run.Phase {
 	c := counters(m.Set)
 	c.Sent = m.Stats.Sent
-	for _, model := range metric.ByModel(m.Set) {
+	for _, model := range measure.ByModel(m.Set) {
 		if c.Models == nil {
 			c.Models = make(map[string]run.Counters)
 		}
@@ -88,16 +88,10 @@ func counters(of interface {
 	for _, slo := range count.SLOs {
 		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
 	}
-	for _, tag := range histogramTags {
+	for _, tag := range catalogue.Headlines(catalogue.Exposed) {
 		if h, ok := of.Histogram(tag); ok {
 			c.Histograms[tag] = h
 		}
 	}
 	return c
-}
-
-// histogramTags lists the metrics whose distributions are exported to Prometheus.
-var histogramTags = [...]string{
-	"request_latency", "time_to_first_token", "inter_token_latency", "inter_chunk_latency",
-	"schedule_lag", "input_sequence_length", "output_sequence_length",
 }

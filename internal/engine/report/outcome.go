@@ -6,7 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -112,7 +112,7 @@ func (in *Input) end() Outcome {
 
 // denied returns the message of a request to a server that may not be reached; "" = there
 // was none.
-func denied(set *metric.Set) string {
+func denied(set *measure.Set) string {
 	for _, g := range set.ErrorGroups() {
 		if g.Class == bench.TargetNotAllowed {
 			return g.Example
@@ -168,7 +168,7 @@ func overThreshold(r *run.Run, m *Measured) string {
 }
 
 // topError quotes the most frequent error of a phase, with a hint.
-func (in *Input) topError(set *metric.Set) string {
+func (in *Input) topError(set *measure.Set) string {
 	groups := set.ErrorGroups()
 	if len(groups) == 0 {
 		return "no request was answered"

@@ -10,17 +10,18 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
 // measured returns a phase with so many successful and failed requests.
-func measured(t *testing.T, p plan.Phase, success, failed int) Measured {
+func measured(t *testing.T, p spec.Phase, success, failed int) Measured {
 	t.Helper()
-	m, err := newMeasured(&p, metric.Options{})
+	m, err := newMeasured(&p, measure.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func input(phases ...Measured) *Input {
 // cancelled before it could reach that.
 func TestEnd(t *testing.T) {
 	limit := 0.2
-	profiling, limited := plan.Phase{Name: "profiling", Kind: bench.Profiling}, plan.Phase{Name: "limited", Kind: bench.Profiling, FailThreshold: &limit}
+	profiling, limited := spec.Phase{Name: "profiling", Kind: bench.Profiling}, spec.Phase{Name: "limited", Kind: bench.Profiling, FailThreshold: &limit}
 	ended := func(m Measured, end bench.PhaseEnd, expected int64) Measured {
 		m.Stats.End, m.Stats.ExpectedRequests = end, expected
 		return m
@@ -71,7 +72,7 @@ func TestEnd(t *testing.T) {
 		{"cancelled", []Measured{measured(t, profiling, 0, 3)}, true, bench.StateCancelled, "", "", "enough"},
 		{"no phase", nil, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded"},
 		{"all failed", []Measured{measured(t, profiling, 0, 3)}, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded: " + quote},
-		{"only the warm-up succeeded", []Measured{measured(t, plan.Phase{Kind: bench.Warmup}, 2, 0)}, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded"},
+		{"only the warm-up succeeded", []Measured{measured(t, spec.Phase{Kind: bench.Warmup}, 2, 0)}, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded"},
 		{"over the threshold", []Measured{measured(t, limited, 2, 3), measured(t, profiling, 1, 0)}, false, bench.StateFailed, run.ErrorThreshold, "limited",
 			"3 of 5 requests failed, more than the 20 % that failedRequestThreshold allows: " + quote},
 		{"stopped by the threshold", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 9)}, false, bench.StateFailed, run.ErrorThreshold, "limited",
@@ -97,7 +98,7 @@ func TestEnd(t *testing.T) {
 
 // TestFault: a dataset that could not be read fails the run, whatever it has measured.
 func TestFault(t *testing.T) {
-	phase := measured(t, plan.Phase{Name: "profiling", Kind: bench.Profiling}, 2, 1)
+	phase := measured(t, spec.Phase{Name: "profiling", Kind: bench.Profiling}, 2, 1)
 	phase.Stats.End = bench.PhaseFailed
 	in := input(phase)
 	in.Fault = &run.Error{Code: run.DatasetFailed, Message: "read the dataset: line 3"}
@@ -110,7 +111,7 @@ func TestFault(t *testing.T) {
 // TestReplayDegraded: a replay that is late is a warning.
 func TestReplayDegraded(t *testing.T) {
 	for _, late := range []time.Duration{400 * time.Millisecond, 600 * time.Millisecond} {
-		m, err := newMeasured(&plan.Phase{Name: "profiling", Kind: bench.Profiling}, metric.Options{Replay: true})
+		m, err := newMeasured(&spec.Phase{Name: "profiling", Kind: bench.Profiling}, measure.Options{Replay: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestReplayDegraded(t *testing.T) {
 			rec.Answer.Chunks = []bench.Chunk{{At: at + 2*time.Second}}
 			m.add(rec)
 		}
-		rep := Build(&run.Run{}, &plan.Measure{Document: &config.Document{}, Metrics: metric.Options{Replay: true}}, bench.NewClock(), []Measured{m})
+		rep := Build(&run.Run{}, &plan.Measure{Document: &config.Document{}, Metrics: measure.Options{Replay: true}}, bench.NewClock(), []Measured{m})
 		var want []bench.Warning
 		if late.Milliseconds() > catalogue.DegradedAfter {
 			want = warn("replay-degraded", "the timestamps of the dataset were not kept: 1 %% of the requests were sent 600 ms or more after their time, compared with the request that was least late")
@@ -134,7 +135,7 @@ func TestReplayDegraded(t *testing.T) {
 // TestWarnings: warnings appear in the order of the tables, and a run without trouble
 // has none. Warnings about lengths, rates and streams are tested with a whole engine.
 func TestWarnings(t *testing.T) {
-	profiling := plan.Phase{Name: "profiling", Kind: bench.Profiling}
+	profiling := spec.Phase{Name: "profiling", Kind: bench.Profiling}
 	codes := func(o Outcome) []string {
 		var out []string
 		for _, w := range slices.DeleteFunc(slices.Clone(o.Warnings), func(w bench.Warning) bool { return w.Code == "inconsistent-result" }) {
@@ -146,7 +147,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("warnings of a run without trouble: %q", got)
 	}
 
-	warmup, load := measured(t, plan.Phase{Name: "warm", Kind: bench.Warmup}, 1, 2), measured(t, profiling, 4, 1)
+	warmup, load := measured(t, spec.Phase{Name: "warm", Kind: bench.Warmup}, 1, 2), measured(t, profiling, 4, 1)
 	warmup.Silence, warmup.Stats.Pauses = "the server sent nothing", 1
 	load.Stats.Pauses, load.Stats.End, load.Stats.Cancelled, load.Stats.Sent = 2, bench.PhaseGraceTimeout, 3, 8
 	load.Client = &verdict.Report{
@@ -225,8 +226,8 @@ func TestSaturation(t *testing.T) {
 // TestSlices: slices are those of the profiling phases, and a note states when they
 // became wider than the user asked for.
 func TestSlices(t *testing.T) {
-	o := metric.Options{Slice: 50 * time.Millisecond}
-	at := func(p *plan.Phase, times ...time.Duration) Measured {
+	o := measure.Options{Slice: 50 * time.Millisecond}
+	at := func(p *spec.Phase, times ...time.Duration) Measured {
 		m, err := newMeasured(p, o)
 		if err != nil {
 			t.Fatal(err)
@@ -239,9 +240,9 @@ func TestSlices(t *testing.T) {
 		return m
 	}
 	in := input(
-		at(&plan.Phase{Name: "warm", Kind: bench.Warmup}, 1),
-		at(&plan.Phase{Name: "load", Kind: bench.Profiling}, time.Second, 2*time.Second),
-		at(&plan.Phase{Name: "more", Kind: bench.Profiling, Index: 2}, time.Minute, time.Hour),
+		at(&spec.Phase{Name: "warm", Kind: bench.Warmup}, 1),
+		at(&spec.Phase{Name: "load", Kind: bench.Profiling}, time.Second, 2*time.Second),
+		at(&spec.Phase{Name: "more", Kind: bench.Profiling, Index: 2}, time.Minute, time.Hour),
 	)
 	in.Plan.Metrics = o
 	done := Conclude(in)

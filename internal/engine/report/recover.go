@@ -4,23 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
+	"iter"
 	"slices"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
 // Recovery is what [Recover] needs of its caller.
 type Recovery struct {
-	Keep     func(*metric.Set) error // makes a set keep its values on disk; an error leaves them in memory
-	Progress func(read, total int64) // is called now and then with bytes of the record file
+	Keep     func(*measure.Set) error // makes a set keep its values on disk; an error leaves them in memory
+	Progress func(read, total int64)  // is called now and then with bytes of the record file
 }
 
 // Recover computes the results of an interrupted run from the record file in its
@@ -31,17 +31,8 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	if keep := m.Files.Keep; !keep.Everything() {
 		return nil, nil, fmt.Errorf("the record file does not have all requests (artifacts.keepRecords: %s)", keep.Mode)
 	}
-	file, err := export.OpenParts(regular.Open, filepath.Join(dir, export.NamesFor(m.Files.Layout.Prefix).Records))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	in := &watched{Reader: file.Reader(), ctx: ctx, total: file.Size(), progress: o.Progress}
-	log, err := export.ReadRecords(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	phases, err := replay(m, log, o.Keep)
+	log := results.Open(dir, m.Files.Layout.Prefix).Measured(o.Progress)
+	phases, err := replay(m, log.Records(ctx), o.Keep)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +41,8 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	rep.Warnings = append(warn("interrupted", "%s", r.StateReason), reportWarnings(rep)...)
 	if log.LeftOut > 0 {
 		rep.Warnings = append(rep.Warnings, warn("events-left-out",
-			"the record file has %d requests without some of their content events, because it has at most %d for each: what follows from the times of all events, such as the inter-token latency, is computed without these requests",
+			"the record file has %d requests without some of their content events, because it has at most %d for each: "+
+				"what follows from the times of all events, such as the inter-token latency, is computed without these requests",
 			log.LeftOut, export.MaxListed)...)
 	}
 	var public []run.Phase
@@ -60,30 +52,13 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	return rep, public, nil
 }
 
-// watched is a file whose reader is told how far it is, and stops when a context ends.
-type watched struct {
-	io.Reader
-	ctx         context.Context //nolint:containedctx // of one read of the file
-	read, total int64
-	progress    func(read, total int64)
-}
-
-// Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := w.Reader.Read(p)
-	w.read += int64(n)
-	w.progress(w.read, w.total)
-	return n, err
-}
-
 // replay adds the records of a file to the phases in which they were made. Phases
 // without a record are left out.
-func replay(m *plan.Measure, log *export.RecordLog, keep func(*metric.Set) error) ([]Measured, error) {
+func replay(
+	m *plan.Measure, records iter.Seq2[*bench.Record, error], keep func(*measure.Set) error,
+) ([]Measured, error) {
 	phases := make([]Measured, len(m.Phases))
-	for rec, err := range log.Records {
+	for rec, err := range records {
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +82,8 @@ func replay(m *plan.Measure, log *export.RecordLog, keep func(*metric.Set) error
 }
 
 // newMeasured returns a phase without records.
-func newMeasured(p *plan.Phase, o metric.Options) (Measured, error) {
-	set, err := metric.NewSet(o)
+func newMeasured(p *spec.Phase, o measure.Options) (Measured, error) {
+	set, err := measure.NewSet(o)
 	if err != nil {
 		return Measured{}, err
 	}

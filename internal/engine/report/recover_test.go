@@ -13,7 +13,8 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -37,8 +38,8 @@ func TestRecoverLongStreams(t *testing.T) {
 	clock := bench.ClockAt(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
 	m := &plan.Measure{
 		Document: &config.Document{},
-		Phases:   []plan.Phase{{Name: "profiling", Kind: bench.Profiling}},
-		Metrics:  metric.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true}},
+		Phases:   []spec.Phase{{Name: "profiling", Kind: bench.Profiling}},
+		Metrics:  measure.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true}},
 	}
 	stream := func(events int) *bench.Record {
 		r := &bench.Record{Status: 200, Stamps: bench.Stamps{Due: 1, Permit: 1, Start: 1, End: time.Duration(events) * time.Millisecond}}
@@ -68,7 +69,7 @@ func TestRecoverLongStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		rep, _, err := Recover(t.Context(), dir, m, &run.Run{StateReason: "the daemon was restarted"}, Recovery{
-			Keep: func(*metric.Set) error { return nil }, Progress: func(int64, int64) {},
+			Keep: func(*measure.Set) error { return nil }, Progress: func(int64, int64) {},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -7,9 +7,10 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/errorgroup"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/slo"
@@ -19,8 +20,8 @@ import (
 
 // Measured is a phase with its measurements.
 type Measured struct {
-	Plan  *plan.Phase
-	Set   *metric.Set
+	Plan  *spec.Phase
+	Set   *measure.Set
 	Stats bench.PhaseStats
 	Tally *verdict.Tally
 
@@ -34,11 +35,11 @@ type Measured struct {
 // everything else that is not measured in its phases.
 func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *export.Report {
 	rep := describe(r, m)
-	var profiling, warmup []metric.Part
+	var profiling, warmup []measure.Part
 	complete := true
 	for i := range phases {
 		m := &phases[i]
-		part := metric.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats, Slots: slots(m.Plan)}
+		part := measure.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats, Slots: slots(m.Plan)}
 		done := part.Finish()
 		from := max(m.Stats.Start, m.Stats.Records.From)
 		rep.Phases = append(rep.Phases, export.PhaseReport{
@@ -61,12 +62,12 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 			}
 		}
 	}
-	rep.Duration = metric.Joint(profiling...)
+	rep.Duration = measure.Joint(profiling...)
 	rep.Complete = complete && len(profiling) > 0
 	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
-	rep.ByTarget = metric.ByTarget(profiling...)
-	rep.ByTurn = metric.ByTurn(profiling...)
-	rep.ByModel = metric.ModelResults(profiling...)
+	rep.ByTarget = measure.ByTarget(profiling...)
+	rep.ByTurn = measure.ByTurn(profiling...)
+	rep.ByModel = measure.ModelResults(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = slo.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
@@ -75,7 +76,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 }
 
 // sketches returns the sketches of the metrics of a phase that have values.
-func sketches(set *metric.Set) map[string]*sketch.Sketch {
+func sketches(set *measure.Set) map[string]*sketch.Sketch {
 	all := map[string]*sketch.Sketch{}
 	for _, def := range catalogue.Defs() {
 		if s, ok := set.Histogram(def.Tag); ok && s.Count() > 0 {
@@ -86,7 +87,7 @@ func sketches(set *metric.Set) map[string]*sketch.Sketch {
 }
 
 // slots returns how many requests a phase keeps in flight; 0 = as many as there are.
-func slots(p *plan.Phase) int {
+func slots(p *spec.Phase) int {
 	if p.Open() {
 		return 0
 	}
@@ -94,7 +95,7 @@ func slots(p *plan.Phase) int {
 }
 
 // slicesOf returns the time slices of a phase.
-func slicesOf(m *Measured, all []metric.Slice, clock bench.Clock) []export.Slice {
+func slicesOf(m *Measured, all []measure.Slice, clock bench.Clock) []export.Slice {
 	var out []export.Slice
 	for _, s := range all {
 		out = append(out, export.Slice{
@@ -105,7 +106,7 @@ func slicesOf(m *Measured, all []metric.Slice, clock bench.Clock) []export.Slice
 }
 
 // windowsOf returns the windows of a phase.
-func windowsOf(all []metric.Window, clock bench.Clock) []export.Window {
+func windowsOf(all []measure.Window, clock bench.Clock) []export.Window {
 	var out []export.Window
 	for _, w := range all {
 		out = append(out, export.Window{
@@ -135,7 +136,7 @@ func describe(r *run.Run, m *plan.Measure) *export.Report {
 
 // pooled returns the results and errors of several phases together; those of a
 // single one are in its report already.
-func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []errorgroup.Group) {
+func pooled(parts []measure.Part, done []export.PhaseReport) (metric.Results, []metric.ErrorGroup) {
 	switch len(parts) {
 	case 0:
 		return nil, nil
@@ -143,11 +144,11 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []e
 		i := slices.IndexFunc(done, func(r export.PhaseReport) bool { return r.Stats.Index == parts[0].Phase.Index })
 		return done[i].Results, done[i].Errors
 	}
-	results, err := metric.Pool(parts...)
+	results, err := measure.Pool(parts...)
 	if err != nil {
 		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
 	}
-	all := errorgroup.New()
+	all := measure.NewErrorGroups()
 	for _, p := range parts {
 		for _, g := range p.Set.ErrorGroups() {
 			all.AddGroup(&g)

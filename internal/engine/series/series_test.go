@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -88,6 +89,20 @@ func read(t testing.TB, dir string, q Query) *Result {
 // near compares values with room for rounding.
 func near() cmp.Option {
 	return cmp.Options{cmpopts.EquateApprox(1e-9, 0), cmpopts.EquateNaNs()}
+}
+
+// The latencies are those that the catalogue shows over time. Their positions are part of the file
+// format, so they stand in both.
+func TestDistributionNames(t *testing.T) {
+	var names []string
+	for _, m := range Metrics() {
+		if m.Kind == Distribution {
+			names = append(names, m.Name)
+		}
+	}
+	if want := catalogue.Headlines(catalogue.OverTime); !slices.Equal(names, want) {
+		t.Errorf("distributions of %q, want %q", names, want)
+	}
 }
 
 func TestSeries(t *testing.T) {

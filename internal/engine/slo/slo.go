@@ -125,30 +125,13 @@ func convert(unit, to string) (float64, error) {
 	return 0, fmt.Errorf("the unit is %s, not %q", to, unit)
 }
 
-// Result is an objective with its outcome.
-type Result struct {
-	Objective string   `json:"objective" example:"p99(time_to_first_token) < 500ms"`
-	Metric    string   `json:"metric" example:"time_to_first_token"`
-	Statistic string   `json:"statistic" example:"p99"`
-	Operator  string   `json:"operator" example:"<"`
-	Limit     float64  `json:"limit" example:"500"` // in unit
-	Unit      string   `json:"unit" example:"ms"`
-	Value     *float64 `json:"value" example:"412.5"` // null = the run has no such value, or it is infinite
-	Met       bool     `json:"met"`
-	// Uncertain: with the same load over unlimited time the outcome may be the other one,
-	// because a plausible value of the statistic is on the other side of the limit.
-	Uncertain bool `json:"uncertain"`
-	// Doubt says why the outcome is uncertain; absent if it is not.
-	Doubt string `json:"doubt,omitempty" example:"the limit is within the confidence interval, 480 to 530 ms"`
-}
-
 // Judge returns the outcome of each objective. A value that a run does not have does not
 // meet any, except counts of errors and cancellations, which are absent if there were
 // none.
-func Judge(objectives []Objective, rs metric.Results) []Result {
-	var out []Result
+func Judge(objectives []Objective, rs metric.Results) []metric.SLOResult {
+	var out []metric.SLOResult
 	for _, o := range objectives {
-		r := Result{Objective: o.Text, Metric: o.Tag, Statistic: o.Stat.String(), Operator: string(o.Op), Limit: o.Limit}
+		r := metric.SLOResult{Objective: o.Text, Metric: o.Tag, Statistic: o.Stat.String(), Operator: string(o.Op), Limit: o.Limit}
 		if def, ok := catalogue.Lookup(o.Tag); ok {
 			r.Unit = def.Unit
 		}
@@ -176,7 +159,7 @@ func (o *Objective) doubt(m *metric.Result, met bool) string {
 	case p == nil || o.Op.holds(p.Low, o.Limit) == met && o.Op.holds(p.High, o.Limit) == met:
 		return ""
 	case p.Observed:
-		return fmt.Sprintf("the limit is within the confidence interval, %.4g to %s", p.Low, figure(p.High, m.Def.Unit))
+		return fmt.Sprintf("the limit is within the confidence interval, %.4g to %s", p.Low, metric.ValueText(p.High, m.Def.Unit))
 	case m.Count == 1:
 		return fmt.Sprintf("one value is too few to be sure of the %s", o.Stat)
 	case p.Effective < nearlyAll*float64(m.Count):
@@ -187,11 +170,6 @@ func (o *Objective) doubt(m *metric.Result, met bool) string {
 
 // nearlyAll is the share of values from which on they count as independent in words.
 const nearlyAll = 0.9
-
-// figure formats a value with its unit.
-func figure(v float64, unit string) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.4g %s", v, unit), " ratio")
-}
 
 // value returns the statistic of an objective.
 func value(o *Objective, rs metric.Results) (float64, bool) {
@@ -204,33 +182,4 @@ func value(o *Objective, rs metric.Results) (float64, bool) {
 		return 0, len(rs) > 0 && o.Stat == metric.Avg
 	}
 	return 0, false
-}
-
-// Passed reports whether all objectives are met.
-func Passed(rs []Result) bool {
-	for i := range rs {
-		if !rs[i].Met {
-			return false
-		}
-	}
-	return true
-}
-
-// Line describes a result in words: the objective, the value, and whether it is met.
-func (r *Result) Line() string {
-	text := r.Objective + ": "
-	if r.Value == nil {
-		text += "no value"
-	} else {
-		text += figure(*r.Value, r.Unit)
-	}
-	if r.Met {
-		text += ", met"
-	} else {
-		text += ", missed"
-	}
-	if r.Doubt != "" {
-		text += ", but " + r.Doubt
-	}
-	return text
 }

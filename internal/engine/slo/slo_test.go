@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 func TestParse(t *testing.T) {
@@ -64,9 +65,9 @@ func FuzzParse(f *testing.F) {
 
 // judged returns the outcome of an objective for requests of these latencies in
 // milliseconds, of which those from the failing-th on fail.
-func judged(t *testing.T, objective string, failing int, latencies ...float64) Result {
+func judged(t *testing.T, objective string, failing int, latencies ...float64) metric.SLOResult {
 	t.Helper()
-	set, err := metric.NewSet(metric.Options{})
+	set, err := measure.NewSet(measure.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +85,8 @@ func judged(t *testing.T, objective string, failing int, latencies ...float64) R
 		t.Fatal(err)
 	}
 	got := Judge([]Objective{o}, set.Final(200*time.Second, bench.PhaseStats{}))
-	if Passed(got) != got[0].Met {
-		t.Errorf("%s: passed is %v", objective, Passed(got))
+	if metric.SLOsPassed(got) != got[0].Met {
+		t.Errorf("%s: passed is %v", objective, metric.SLOsPassed(got))
 	}
 	return got[0]
 }
@@ -113,7 +114,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s, uncertain %v, want %s", line, got.Uncertain, want)
 		}
 	}
-	if !Passed(nil) {
+	if !metric.SLOsPassed(nil) {
 		t.Error("a run without objectives does not pass")
 	}
 }

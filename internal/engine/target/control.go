@@ -10,13 +10,14 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
 )
 
 // ResetCaches empties the prefix cache of every server before a phase, if the plan
 // requests it; nil = before the run. It fails if a server does not: what should start
 // cold must not start warm.
-func (s *Servers) ResetCaches(ctx context.Context, before *plan.Phase) error {
+func (s *Servers) ResetCaches(ctx context.Context, before *spec.Phase) error {
 	reset := s.plan.Reset
 	switch {
 	case reset == nil, before == nil && !reset.Run:
@@ -58,7 +59,7 @@ func (s *Servers) resetCache(ctx context.Context, t *plan.Target) error {
 
 // Profile starts or stops the profilers of all servers before or after a profiling
 // phase, if the plan requests it. It returns a warning for each server that did not.
-func (s *Servers) Profile(ctx context.Context, phase *plan.Phase, start bool) (warnings []bench.Warning) {
+func (s *Servers) Profile(ctx context.Context, phase *spec.Phase, start bool) (warnings []bench.Warning) {
 	profiler := s.plan.Profiler
 	if profiler == nil || phase.Kind != bench.Profiling {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config/bound"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -119,8 +119,8 @@ func (s *Servers) models(ctx context.Context, t *plan.Target) (all []listed, who
 		return nil, false, r, errors.New("the response is not a list of models")
 	}
 	for _, m := range list.Data {
-		if len(m.ID) > bound.Name {
-			return nil, false, r, fmt.Errorf("the name of a model has %d bytes, at most %d are accepted", len(m.ID), bound.Name)
+		if len(m.ID) > schema.MaxName {
+			return nil, false, r, fmt.Errorf("the name of a model has %d bytes, at most %d are accepted", len(m.ID), schema.MaxName)
 		}
 		all = append(all, listed{name: m.ID, context: max(m.MaxModelLen, m.Meta.Context)})
 	}

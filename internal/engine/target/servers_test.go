@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -331,10 +332,10 @@ func TestResetCaches(t *testing.T) {
 // TestProfile: profilers run only during profiling phases, and their failures are
 // warnings.
 func TestProfile(t *testing.T) {
-	profiling, warmup := &plan.Phase{Name: "load", Kind: bench.Profiling}, &plan.Phase{Name: "warm", Kind: bench.Warmup}
+	profiling, warmup := &spec.Phase{Name: "load", Kind: bench.Profiling}, &spec.Phase{Name: "warm", Kind: bench.Warmup}
 	for _, tt := range []struct {
 		name, members string
-		phase         *plan.Phase
+		phase         *spec.Phase
 		server        http.HandlerFunc
 		requests      string
 		warnings      []bench.Warning

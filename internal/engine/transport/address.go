@@ -12,25 +12,9 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"aiperfd/internal/engine/allow"
 )
-
-// IPVersion restricts the addresses of servers.
-type IPVersion uint8
-
-// The versions.
-const (
-	IPAny IPVersion = iota // both; IPv4 is tried first
-	IPv4
-	IPv6
-)
-
-// fallbackDelay is the time after which the next of several addresses is tried. The
-// last one has all the remaining time. RFC 8305, section 5, recommends 250 ms; package
-// net waits 300 ms.
-const fallbackDelay = 300 * time.Millisecond
 
 // sources chooses the local addresses of connections, in turn.
 type sources struct {
@@ -123,38 +107,6 @@ func (o *Options) Denied(ctx context.Context, target *url.URL) error {
 		return denied
 	}
 	return nil
-}
-
-// dialDirect connects to the first address that answers, from the next of the source addresses.
-func (s *stdlib) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || network != "tcp" {
-		return s.dialer(netip.Addr{}).DialContext(ctx, network, addr)
-	}
-	addrs, err := s.opts.lookup(ctx, host, port)
-	for i, to := range addrs {
-		from, _ := s.sources.to(to.Addr()) // lookup leaves out what has none
-		one, cancel := ctx, context.CancelFunc(func() {})
-		if i < len(addrs)-1 {
-			one, cancel = context.WithTimeout(ctx, fallbackDelay)
-		}
-		var c net.Conn
-		c, err = s.dialer(from).DialContext(one, network, to.String())
-		cancel()
-		if err == nil {
-			return c, nil
-		}
-	}
-	return nil, err
-}
-
-// dialer returns a dialer from a local address; the zero value = the system chooses.
-func (*stdlib) dialer(from netip.Addr) *net.Dialer {
-	d := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 60 * time.Second, Interval: 30 * time.Second}}
-	if from.IsValid() {
-		d.LocalAddr, d.Control = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), sharePorts
-	}
-	return d
 }
 
 // CheckSources returns an error that names the addresses that this machine does not have.

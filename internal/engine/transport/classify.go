@@ -16,14 +16,6 @@ import (
 	"aiperfd/internal/engine/transport/http1"
 )
 
-// CancelWith makes a failure the cause of a cancelled context: Do reports it as
-// the failure of the exchanges that it ends.
-func CancelWith(f *bench.Failure) error { return &cancelCause{f} }
-
-type cancelCause struct{ failure *bench.Failure }
-
-func (c *cancelCause) Error() string { return c.failure.String() }
-
 // classify returns the failure of an exchange that ended with err.
 func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
 	if f := byCause(context.Cause(ctx), step); f != nil {
@@ -93,7 +85,8 @@ func connectFailure(err error) *bench.Failure {
 		f.Code = "refused"
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		f.Code, f.Message = "tls", errPlainHTTP.Error()
-	case errors.Is(err, errNoHTTP2), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &cert), errors.As(err, &host):
+	case errors.Is(err, errNoHTTP2), errors.As(err, &record), errors.As(err, &alert),
+		errors.As(err, &cert), errors.As(err, &host):
 		f.Code = "tls"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		f.Code = "unreachable"

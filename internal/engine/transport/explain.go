@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net"
 	"net/url"
 	"strings"
 	"syscall"
@@ -39,18 +38,6 @@ func (o *Options) explain(f *bench.Failure, target *url.URL) *bench.Failure {
 		clear.Message += "; " + hint
 	}
 	return &clear
-}
-
-// addressOf returns the host and port of a URL.
-func addressOf(target *url.URL) string {
-	if target.Port() != "" {
-		return target.Host
-	}
-	port := "80"
-	if target.Scheme == "https" {
-		port = "443"
-	}
-	return net.JoinHostPort(target.Hostname(), port)
 }
 
 // mistake returns a hint on the most likely reason of a failure to connect; may be empty.

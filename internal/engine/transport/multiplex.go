@@ -16,9 +16,6 @@ import (
 	"aiperfd/internal/engine/transport/http1"
 )
 
-// errNoHTTP2 is for servers that do not offer HTTP/2 in the TLS handshake.
-var errNoHTTP2 = errors.New("the server does not offer HTTP/2 in the TLS handshake")
-
 // errNoStreams is for servers that take no request at all.
 var errNoStreams = errors.New("the server allows no HTTP/2 streams")
 
@@ -318,7 +315,8 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		}
 	}
 	below := newShared(conn, stamped(conn))
-	client, err := below.client(u) //nolint:contextcheck // the connection outlives the first request and must not call its trace
+	// The connection outlives the first request and must not call its trace.
+	client, err := below.client(u) //nolint:contextcheck // see above
 	if err == nil {
 		select {
 		case <-below.settled:
@@ -355,16 +353,4 @@ func (s *shared) client(u *url.URL) (*http.ClientConn, error) {
 	}
 	t.Protocols.SetUnencryptedHTTP2(true)
 	return t.NewClientConn(context.Background(), "http", hostPort(u))
-}
-
-// hostPort returns the address of a URL.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -35,6 +35,16 @@ const (
 	H2C                     // HTTP/2 without TLS, by prior knowledge
 )
 
+// IPVersion restricts the addresses of servers.
+type IPVersion uint8
+
+// The versions.
+const (
+	IPAny IPVersion = iota // both; IPv4 is tried first
+	IPv4
+	IPv6
+)
+
 // DefaultConnectTimeout is the limit for opening connections ahead of requests without
 // [Options.ConnectTimeout].
 const DefaultConnectTimeout = 10 * time.Second

@@ -2,11 +2,8 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
-	"net/http/httptrace"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -24,8 +21,8 @@ const (
 // Preconnect opens connections ahead of simultaneous requests, one URL for each, so that
 // none of them has to wait for a connection. It opens those that the pool lacks and
 // returns the durations of each. After a failure it opens no further connections to the
-// server, whose requests will report the reason. It returns early when ctx ends. Nothing is opened unless connections are pooled, and
-// nothing over HTTP/1.1 behind a proxy.
+// server, whose requests will report the reason. It returns early when ctx ends. Nothing
+// is opened unless connections are pooled, and nothing over HTTP/1.1 behind a proxy.
 func (c *Client) Preconnect(ctx context.Context, urls []*url.URL) []bench.Setup {
 	if c.opts.Reuse != Pooled {
 		return nil
@@ -45,9 +42,6 @@ type preconnect struct {
 	opened []bench.Setup   // guarded by mu
 	failed map[string]bool // guarded by mu; by origin
 }
-
-// originOf returns the scheme and the host of a URL.
-func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // missing returns one URL for each connection to be opened, in the order of urls so
 // that servers take turns.
@@ -118,24 +112,4 @@ func (p *preconnect) openOne(ctx context.Context, u *url.URL) {
 		return
 	}
 	p.opened = append(p.opened, cost)
-}
-
-// timeSetup returns a context for opening one connection, and a function that returns
-// the durations of its steps when it is open.
-func timeSetup(ctx context.Context, clock bench.Clock) (context.Context, func() bench.Setup) {
-	var dnsFrom, dns, tlsFrom, shook atomic.Int64
-	began := clock.Now()
-	start := func(at *atomic.Int64) { at.Store(int64(clock.Now())) }
-	stop := func(sum, from *atomic.Int64) { sum.Add(int64(clock.Now()) - from.Load()) }
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart:          func(httptrace.DNSStartInfo) { start(&dnsFrom) },
-		DNSDone:           func(httptrace.DNSDoneInfo) { stop(&dns, &dnsFrom) },
-		TLSHandshakeStart: func() { start(&tlsFrom) },
-		TLSHandshakeDone:  func(tls.ConnectionState, error) { stop(&shook, &tlsFrom) },
-	})
-	return traced, func() bench.Setup {
-		cost := bench.Setup{DNS: time.Duration(dns.Load()), TLS: time.Duration(shook.Load())}
-		cost.Connect = clock.Now() - began - cost.DNS - cost.TLS
-		return cost
-	}
 }

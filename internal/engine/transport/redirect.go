@@ -3,9 +3,7 @@ package transport
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
-	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 )
 
@@ -26,11 +24,6 @@ func redirected(resp *bench.Response, from *url.URL) *url.URL {
 		return nil
 	}
 	return to
-}
-
-// sameOrigin reports whether two URLs have the same scheme, host and port.
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(allow.Address(a), allow.Address(b))
 }
 
 // refusal returns why a redirect is not followed; "" = it is.

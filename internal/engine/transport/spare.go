@@ -2,12 +2,7 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
-	"net/http/httptrace"
-	"net/url"
 	"sync"
 	"time"
 
@@ -100,92 +95,11 @@ type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // spareOr returns a dialer that takes a connection that was opened ahead if there is
 // one.
-func (s *stdlib) spareOr(open dialer) dialer {
+func (s *spares) spareOr(open dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if c := s.ahead.take(addr); c != nil {
+		if c := s.take(addr); c != nil {
 			return c, nil
 		}
 		return open(ctx, network, addr)
 	}
-}
-
-// connect opens a connection.
-func (s *stdlib) connect(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := s.dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	s.ahead.count(addr, c)
-	return c, nil
-}
-
-// connectTLS opens a connection with TLS.
-func (s *stdlib) connectTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := s.connect(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, errors.Join(&dialError{err}, c.Close())
-	}
-	secured, err := s.secure(ctx, c, host)
-	if err != nil {
-		return nil, err
-	}
-	return secured, nil
-}
-
-// secure does the TLS handshake, which offers the given protocols. It closes the
-// connection if that fails.
-func (s *stdlib) secure(ctx context.Context, raw net.Conn, host string, protocols ...string) (*tls.Conn, error) {
-	config := s.opts.tlsConfig()
-	config.NextProtos = protocols
-	if config.ServerName == "" {
-		config.ServerName = host
-	}
-	ctx, cancel := s.opts.connecting(ctx)
-	defer cancel()
-	c := tls.Client(raw, config)
-	if hooks := httptrace.ContextClientTrace(ctx); hooks != nil {
-		hooks.TLSHandshakeStart()
-		defer func() { hooks.TLSHandshakeDone(tls.ConnectionState{}, nil) }()
-	}
-	if err := c.HandshakeContext(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if errors.Is(err, errConnectTimeout) {
-			err = fmt.Errorf("TLS handshake not answered: %w", err)
-		}
-		_ = raw.Close() // an interrupted handshake has closed it
-		return nil, &dialError{err}
-	}
-	return c, nil
-}
-
-// lacks implements roundTripper. Connections behind a proxy are not opened ahead.
-func (s *stdlib) lacks(target *url.URL, n int) int {
-	if s.opts.Proxy != nil || s.opts.EnvProxy {
-		return 0
-	}
-	s.ahead.mu.Lock()
-	defer s.ahead.mu.Unlock()
-	return n - s.ahead.open[hostPort(target)]
-}
-
-// open implements roundTripper.
-func (s *stdlib) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
-	timed, done := timeSetup(ctx, s.opts.Clock)
-	addr, dial := hostPort(target), s.connect
-	if target.Scheme == "https" {
-		dial = s.connectTLS
-	}
-	c, err := dial(timed, "tcp", addr)
-	if err != nil {
-		return bench.Setup{}, false
-	}
-	cost = done()
-	s.ahead.put(addr, c)
-	return cost, true
 }

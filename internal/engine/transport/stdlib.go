@@ -3,8 +3,11 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"aiperfd/internal/engine/bench"
@@ -16,9 +19,7 @@ import (
 // stdlib performs exchanges with net/http over connections that stamp their
 // reads below TLS.
 type stdlib struct {
-	opts    *Options
-	lags    *sockstamp.Lags
-	sources *sources
+	connector
 	framers *sync.Pool // of *frame.Framer
 	bufs    sync.Pool  // of *[readBuffer]byte
 	shared  *http.Transport
@@ -31,10 +32,13 @@ type stdlib struct {
 var _ roundTripper = (*stdlib)(nil)
 
 func newStdlib(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) *stdlib {
-	s := &stdlib{opts: o, lags: lags, sources: from, framers: framers, ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{}}
+	s := &stdlib{
+		connector: connector{o, lags, from}, framers: framers,
+		ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{},
+	}
 	s.shared, s.fresh = s.newTransport(o.Reuse == Never), s.newTransport(false)
 	s.fresh.MaxIdleConnsPerHost = -1
-	s.shared.DialContext, s.shared.DialTLSContext = s.spareOr(s.connect), s.spareOr(s.connectTLS)
+	s.shared.DialContext, s.shared.DialTLSContext = s.ahead.spareOr(s.connect), s.ahead.spareOr(s.connectTLS)
 	s.bufs.New = func() any { return new([readBuffer]byte) }
 	return s
 }
@@ -150,7 +154,9 @@ func (s *stdlib) read(ctx context.Context, hr *http.Response, a *attempt, limits
 
 // pump feeds the framer until the body ends, the response is complete and drained, or
 // an error occurs.
-func (s *stdlib) pump(ctx context.Context, body io.Reader, framer *frame.Framer, limits *timeouts, t *trace) (*bench.Failure, bench.End) {
+func (s *stdlib) pump(
+	ctx context.Context, body io.Reader, framer *frame.Framer, limits *timeouts, t *trace,
+) (*bench.Failure, bench.End) {
 	buf := s.bufs.Get().(*[readBuffer]byte)
 	defer s.bufs.Put(buf)
 	for {
@@ -182,4 +188,57 @@ func (s *stdlib) pump(ctx context.Context, body io.Reader, framer *frame.Framer,
 			return f, endOf(f)
 		}
 	}
+}
+
+// connect opens a connection.
+func (s *stdlib) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := s.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	s.ahead.count(addr, c)
+	return c, nil
+}
+
+// connectTLS opens a connection with TLS.
+func (s *stdlib) connectTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := s.connect(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, errors.Join(&dialError{err}, c.Close())
+	}
+	secured, err := s.secure(ctx, c, host)
+	if err != nil {
+		return nil, err
+	}
+	return secured, nil
+}
+
+// lacks implements roundTripper. Connections behind a proxy are not opened ahead.
+func (s *stdlib) lacks(target *url.URL, n int) int {
+	if s.opts.Proxy != nil || s.opts.EnvProxy {
+		return 0
+	}
+	s.ahead.mu.Lock()
+	defer s.ahead.mu.Unlock()
+	return n - s.ahead.open[hostPort(target)]
+}
+
+// open implements roundTripper.
+func (s *stdlib) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
+	timed, done := timeSetup(ctx, s.opts.Clock)
+	addr, dial := hostPort(target), s.connect
+	if target.Scheme == "https" {
+		dial = s.connectTLS
+	}
+	c, err := dial(timed, "tcp", addr)
+	if err != nil {
+		return bench.Setup{}, false
+	}
+	cost = done()
+	s.ahead.put(addr, c)
+	return cost, true
 }

@@ -8,15 +8,6 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// The causes with which a timeout of the client ends an exchange.
-var (
-	errConnectTimeout = errors.New("no connection within the connect timeout")
-	errHeadersTimeout = errors.New("no response head within the first-byte timeout")
-	errIdleTimeout    = errors.New("no byte within the idle timeout")
-	errTotalTimeout   = errors.New("not finished within the request timeout")
-	errDrained        = errors.New("answer complete, rest of the body given up")
-)
-
 // timeouts limits one exchange by the client's timeouts: it ends the context of the
 // exchange with one of the causes above.
 type timeouts struct {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -22,7 +23,9 @@ type trace struct {
 	clock     bench.Clock
 	wrote     func() (headers, done func()) // see [timeouts.requestWritten]
 	addresses bool                          // are noted
-	spare     func(*sockstamp.Conn) bool    // reports whether a connection was opened ahead and is used for the first time; nil = none are
+	// spare reports whether a connection was opened ahead and is used for the first time;
+	// nil = none are.
+	spare func(*sockstamp.Conn) bool
 
 	mu            sync.Mutex
 	ex            *Exchange // guarded by mu; nil after finish
@@ -51,7 +54,8 @@ func (t *trace) attach(ctx context.Context) context.Context {
 		ConnectDone:       func(string, string, error) { t.note(func() { t.ex.Conn.Connect = t.clock.Now() - t.dialed }) },
 		TLSHandshakeStart: func() { t.note(func() { t.shook = t.clock.Now() }) },
 		TLSHandshakeDone: func(tls.ConnectionState, error) {
-			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook }) // net/http reports the completed handshake again, with no duration
+			// net/http reports the completed handshake again, with no duration.
+			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook })
 		},
 		WroteRequest:         t.wroteRequest,
 		GotFirstResponseByte: func() { t.note(func() { t.ex.Stamps.FirstByte = t.readStamp() }) },
@@ -273,4 +277,24 @@ func (t *trace) finish() {
 		t.done()
 	}
 	t.ex = nil
+}
+
+// timeSetup returns a context for opening one connection, and a function that returns
+// the durations of its steps when it is open.
+func timeSetup(ctx context.Context, clock bench.Clock) (context.Context, func() bench.Setup) {
+	var dnsFrom, dns, tlsFrom, shook atomic.Int64
+	began := clock.Now()
+	start := func(at *atomic.Int64) { at.Store(int64(clock.Now())) }
+	stop := func(sum, from *atomic.Int64) { sum.Add(int64(clock.Now()) - from.Load()) }
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:          func(httptrace.DNSStartInfo) { start(&dnsFrom) },
+		DNSDone:           func(httptrace.DNSDoneInfo) { stop(&dns, &dnsFrom) },
+		TLSHandshakeStart: func() { start(&tlsFrom) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { stop(&shook, &tlsFrom) },
+	})
+	return traced, func() bench.Setup {
+		cost := bench.Setup{DNS: time.Duration(dns.Load()), TLS: time.Duration(shook.Load())}
+		cost.Connect = clock.Now() - began - cost.DNS - cost.TLS
+		return cost
+	}
 }

@@ -1,10 +1,10 @@
 package verdict
 
 import (
-	"fmt"
 	"strings"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/view"
 )
 
 // CacheState is how much of the prompts a prefix cache had.
@@ -93,17 +93,17 @@ func (c *Cache) judge() {
 func (c *Cache) line() string {
 	var facts []string
 	if c.Cached != nil {
-		facts = append(facts, percent(*c.Cached)+" of prompt tokens cached")
+		facts = append(facts, view.Percent(*c.Cached)+" of prompt tokens cached")
 	}
 	if c.Theoretical != nil {
-		facts = append(facts, percent(*c.Theoretical)+" in theory")
+		facts = append(facts, view.Percent(*c.Theoretical)+" in theory")
 	}
 	if c.RepeatedPrompts == 0 {
 		facts = append(facts, "no repeated prompts")
 	} else {
-		facts = append(facts, percent(c.RepeatedPrompts)+" of prompts repeated")
+		facts = append(facts, view.Percent(c.RepeatedPrompts)+" of prompts repeated")
 	}
-	if input := percent(c.RepeatedInput); c.Basis == "workload" && input != percent(c.RepeatedPrompts) {
+	if input := view.Percent(c.RepeatedInput); c.Basis == "workload" && input != view.Percent(c.RepeatedPrompts) {
 		facts = append(facts, input+" of the input")
 	}
 	state := string(c.State)
@@ -112,16 +112,4 @@ func (c *Cache) line() string {
 		facts = append(facts, "server reports no cached tokens")
 	}
 	return state + " (" + strings.Join(facts, ", ") + ")"
-}
-
-// percent formats a share. Only 0 is formatted as 0, and only 1 as 100.
-func percent(share float64) string {
-	text := strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0")
-	switch {
-	case share > 0 && text == "0":
-		text = "< 0.1"
-	case share < 1 && text == "100":
-		text = "99.9"
-	}
-	return text + " %"
 }

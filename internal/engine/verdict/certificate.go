@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"aiperfd/internal/view"
 )
 
 // Certificate bounds what this client adds to the latencies that it reports, measured
@@ -81,9 +83,9 @@ func (c *Certificate) Line() string {
 func atMost(x float64) string {
 	switch {
 	case x >= 10:
-		return figure(ceilTo(x, 1))
+		return view.Bound(ceilTo(x, 1))
 	case x >= 1:
-		return figure(ceilTo(x, 10))
+		return view.Bound(ceilTo(x, 10))
 	}
 	return fmt.Sprintf("%.3g", ceilTo(x, 1000))
 }

@@ -9,13 +9,14 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 // account is a phase of four streams, one after the other, in which every
 // relation holds.
 func account(t *testing.T) *Account {
 	t.Helper()
-	set, err := metric.NewSet(metric.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}})
+	set, err := measure.NewSet(measure.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

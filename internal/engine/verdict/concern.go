@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/view"
 )
 
 // The numbers that are judged besides throughput; all other metrics are judged by those that
@@ -101,7 +102,7 @@ func Decisive(reasons []Reason) []Reason {
 func (r *Reason) off() string {
 	text := r.bound() + r.share()
 	if r.Unit == "ms" {
-		text += fmt.Sprintf(" (limit %s ms)", figure(r.Limit))
+		text += fmt.Sprintf(" (limit %s ms)", view.Bound(r.Limit))
 	}
 	return text
 }
@@ -117,9 +118,9 @@ func (r *Reason) share() string {
 // bound is the error itself.
 func (r *Reason) bound() string {
 	if r.Unit == "ratio" {
-		return "up to " + figure(100*r.Value) + " % low"
+		return "up to " + view.Bound(100*r.Value) + " % low"
 	}
-	text := "by at most " + figure(r.Value) + " ms"
+	text := "by at most " + view.Bound(r.Value) + " ms"
 	if r.Level != Invalid {
 		return "possibly off, " + text
 	}

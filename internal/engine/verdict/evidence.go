@@ -3,6 +3,8 @@ package verdict
 import (
 	"fmt"
 	"time"
+
+	"aiperfd/internal/view"
 )
 
 // Sign is an observation of the client that can make numbers wrong. The reasons of
@@ -38,7 +40,7 @@ func signs(o *Observation, accurate bool) []Sign {
 			out = append(out, Sign{
 				Code: code, Metric: metric, Unit: "ms", Value: round(ms(h.Quantile(0.99))), Limit: round(ms(limit)),
 				Share:   round(float64(h.Above(limit)) / float64(h.Count())),
-				Message: fmt.Sprintf(text, figure(ms(h.Quantile(0.99))), figure(ms(limit))),
+				Message: fmt.Sprintf(text, view.Bound(ms(h.Quantile(0.99))), view.Bound(ms(limit))),
 			})
 		}
 	}
@@ -97,7 +99,7 @@ func processors(s *Self) []Sign {
 				Code: "run-queue-wait", Metric: "run_queue_wait_mean", Unit: "ms", Value: round(mean), Limit: ms(waitLimit),
 				Share: round(min(share(q.Wait), 1)),
 				Message: fmt.Sprintf("threads of the load generator waited %s ms for a processor on average (limit %s ms)",
-					figure(mean), figure(ms(waitLimit))),
+					view.Bound(mean), view.Bound(ms(waitLimit))),
 			})
 		}
 	}

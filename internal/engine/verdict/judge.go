@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/view"
 )
 
 // Level is how accurate the numbers of a window are.
@@ -195,7 +196,7 @@ func delivered(l *Load) []Reason {
 		return []Reason{r}
 	case !l.Open:
 		r := share("concurrency-not-delivered", l.Lost, fmt.Sprintf(
-			"concurrency was below target %s %% of the time because the load generator fell behind", figure(100*l.Lost)))
+			"concurrency was below target %s %% of the time because the load generator fell behind", view.Bound(100*l.Lost)))
 		if l.Turnaround <= turnaround {
 			r.Level = OK
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/view"
 )
 
 const msec = time.Millisecond
@@ -458,8 +460,8 @@ func TestLine(t *testing.T) {
 		t.Errorf("line of nothing: %s", got)
 	}
 	for x, want := range map[float64]string{0: "0", 0.00049: "0", 0.0123: "0.012", 9.94: "9.9", 12345: "12345"} {
-		if got := figure(x); got != want {
-			t.Errorf("figure(%v) = %s, want %s", x, got, want)
+		if got := view.Bound(x); got != want {
+			t.Errorf("view.Bound(%v) = %s, want %s", x, got, want)
 		}
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/view"
 )
 
 // Report is the judgement of one window, or of a run, with what it is based on. It
@@ -167,7 +168,7 @@ func (r *Report) Line() string {
 	i := slices.IndexFunc(r.Bias, func(b Bias) bool { return b.Metric == firstToken || b.Metric == requestLatency })
 	if i >= 0 && r.Bias[i].Percentile > 0 && Of(decisive, r.Bias[i].Metric) == OK {
 		b := &r.Bias[i]
-		facts = append(facts, fmt.Sprintf("%s off by at most %s ms for %.0f %% of %s", nameOf(b.Metric), figure(b.Judged), b.Percentile, values(b.Metric)))
+		facts = append(facts, fmt.Sprintf("%s off by at most %s ms for %.0f %% of %s", nameOf(b.Metric), view.Bound(b.Judged), b.Percentile, values(b.Metric)))
 	}
 	if r.CPU != nil {
 		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
@@ -176,19 +177,6 @@ func (r *Report) Line() string {
 		return string(r.Verdict)
 	}
 	return string(r.Verdict) + ": " + strings.Join(facts, "; ")
-}
-
-// figure formats a number with at least two digits and without an exponent.
-func figure(x float64) string {
-	switch {
-	case x >= 10:
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	case x >= 1:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	case x >= 0.001:
-		return strconv.FormatFloat(x, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
 // lag describes a histogram; nil for nil and for an empty one.

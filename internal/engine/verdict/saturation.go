@@ -3,10 +3,10 @@ package verdict
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/view"
 )
 
 // Saturation reports whether the server kept up with the rate of an open loop. Rates
@@ -149,9 +149,9 @@ func (s *Saturation) sentence() string {
 		served = *s.AchievedRate
 	}
 	if s.Dropped > 0 {
-		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %s requests were dropped", PerSecond(served), whole(s.Dropped))
+		return text + fmt.Sprintf(", served %s: the server cannot serve this rate within the concurrency limit; %s requests were dropped", PerSecond(served), view.Whole(s.Dropped))
 	}
-	text += fmt.Sprintf(", served %s, the queue grew to %s: ", PerSecond(served), whole(s.BacklogMax))
+	text += fmt.Sprintf(", served %s, the queue grew to %s: ", PerSecond(served), view.Whole(s.BacklogMax))
 	bounds := "percentiles are lower bounds"
 	if served == 0 {
 		return text + "the server finished no request"
@@ -163,7 +163,7 @@ func (s *Saturation) sentence() string {
 		text += "the server is saturated"
 	}
 	if s.Cut > 0 {
-		return text + fmt.Sprintf("; %s (%s %% of the requests were cut off)", bounds, figure(100*s.CutShare))
+		return text + fmt.Sprintf("; %s (%s %% of the requests were cut off)", bounds, view.Bound(100*s.CutShare))
 	}
 	return text + "; " + bounds + " (latencies grow for as long as the load lasts)"
 }
@@ -176,22 +176,13 @@ func (s *Saturation) CutOff() string {
 	}
 	return fmt.Sprintf("asked %s, served %s, the queue grew to %s: %s %% of the requests were cut off when the grace period ended, "+
 		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds",
-		PerSecond(s.AskedRate), PerSecond(*s.AchievedRate), whole(s.BacklogMax), figure(100*s.CutShare))
-}
-
-// whole formats a count with thousands separators.
-func whole(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+		PerSecond(s.AskedRate), PerSecond(*s.AchievedRate), view.Whole(s.BacklogMax), view.Bound(100*s.CutShare))
 }
 
 // PerSecond formats a rate with at least three digits.
 func PerSecond(x float64) string {
 	if x >= 100 {
-		return whole(int64(math.Round(x))) + "/s"
+		return view.Whole(int64(math.Round(x))) + "/s"
 	}
 	return fmt.Sprintf("%.3g/s", x)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/view"
 )
 
 // demand is an open loop of n requests at a constant rate; took returns how long
@@ -222,7 +223,7 @@ func TestSaturationLevels(t *testing.T) {
 // Large numbers have thousands separators.
 func TestWhole(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1270: "1,270", 1234567: "1,234,567"} {
-		if got := whole(n); got != want {
+		if got := view.Whole(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}

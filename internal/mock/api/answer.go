@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/seed"
 	"aiperfd/internal/mock/truth"
 )
 
@@ -21,12 +20,13 @@ type Answer struct {
 	Header  http.Header   // of the response
 	Request *Request
 	Choices []Choice
-	Reasons bool // reasoning is separate from the answer
 	Rand    *rand.Rand
 	ITL     random.Delay // of this request
 	FirstNs int64        // due time of the first token; a hold moves it
 	Truth   truth.Record
 	Cached  func() int // Prompt tokens of the request that were in the prefix cache
+	id      string     // what RequestID returns; "" = it was not called
+	Reasons bool       // reasoning is separate from the answer
 
 	// The effects of a fault rule.
 	Acted    bool   // the rule was applied
@@ -37,11 +37,13 @@ type Answer struct {
 
 // RequestID returns the client's X-Request-ID, else an id derived from seed and number.
 func (x *Answer) RequestID() string {
-	if x.Truth.RequestID != "" {
-		return x.Truth.RequestID
+	if x.id == "" {
+		x.id = x.Truth.RequestID
 	}
-	seq := uint64(x.Truth.Seq)
-	return fmt.Sprintf("%016x%016x", seed.Mix(x.Options.Seed, seq), seed.Mix(seq, x.Options.Seed+1))
+	if seq := uint64(x.Truth.Seq); x.id == "" {
+		x.id = fmt.Sprintf("%016x%016x", random.Mix(x.Options.Seed, seq), random.Mix(seq, x.Options.Seed+1))
+	}
+	return x.id
 }
 
 // Now returns the time of the server's clock.

@@ -3,11 +3,12 @@ package api
 import (
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
+	"aiperfd/internal/mock/wire"
 )
 
 // Choice is one generated text.
@@ -34,18 +35,27 @@ func (c *Choice) AppendTokens(dst []byte, from, to int) []byte {
 	return dst
 }
 
+// Text returns the tokens from, from+1 … to−1 as plain text.
+func (c *Choice) Text(from, to int) string {
+	var text strings.Builder
+	for i := from; i < to; i++ {
+		text.WriteString(c.TokenText(i))
+	}
+	return text.String()
+}
+
 // Plan draws the lengths and texts of all choices. It depends only on the seeds and the
 // request.
 func (m *Model) Plan(q *Request, reasoning bool) []Choice {
 	choices := make([]Choice, 0, len(q.Prompts)*q.N)
 	for i := range q.Prompts {
 		for k := range q.N {
-			salt := seed.Mix(m.Options.Seed^q.Seed, uint64(q.Prompts[i].Hash)+uint64(k)<<32)
+			salt := random.Mix(m.Options.Seed^q.Seed, uint64(q.Prompts[i].Hash)+uint64(k)<<32)
 			c := Choice{Index: len(choices), text: m.passageFor(&q.Prompts[i], salt)}
 			thoughts := 0
 			if reasoning && m.Options.ReasoningTokens > 0 {
 				thoughts = m.Options.ReasoningTokens
-				c.thoughts = m.proseFor(seed.Mix(salt, 1))
+				c.thoughts = m.proseFor(random.Mix(salt, 1))
 			}
 			room := max(1, m.Options.MaxModelLen-q.Prompts[i].Tokens)
 			c.Total, c.Finish = m.outputLength(q, salt, thoughts, room)
@@ -123,7 +133,7 @@ func (m *Model) proseFor(salt uint64) token.Passage {
 
 // Logprob returns a plausible log-probability of token i, the same for every call.
 func (c *Choice) Logprob(i int) float64 {
-	return -float64(seed.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
+	return -float64(random.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
 }
 
 // piece returns token i, reasoning included.
@@ -166,7 +176,7 @@ func (p *Prompt) Identify() []uint32 {
 	wanted := max(p.Tokens, 1)
 	ids := p.ids[:min(len(p.ids), wanted)]
 	for i := len(ids); i < wanted; i++ {
-		ids = append(ids, uint32(seed.Mix(uint64(p.Hash), uint64(i))))
+		ids = append(ids, uint32(random.Mix(uint64(p.Hash), uint64(i))))
 	}
 	return ids
 }
@@ -189,26 +199,26 @@ func (c *Choice) Identify() []uint32 {
 }
 
 // ofRole makes equal tokens of different roles distinct.
-func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
+func ofRole(role string, id uint32) uint32 { return id ^ random.Checksum(role) }
 
 // apply applies the constraints of the request to a planned choice. limit is the maximum
 // number of tokens, reasoning included. It depends only on seeds and the request.
 func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
-	random := rand.New(rand.NewPCG(salt, seed.Mix(m.Options.Seed, 2)))
+	rng := rand.New(rand.NewPCG(salt, random.Mix(m.Options.Seed, 2)))
 	w := q.Constraints
 	switch {
-	case q.Chat && random.Float64() < m.Options.RefusalRate:
+	case q.Chat && rng.Float64() < m.Options.RefusalRate:
 		c.Refused = true
 		m.setText(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
 	case w == nil:
-	case len(w.Tools) > 0 && (w.MustCall || random.Float64() < *m.Options.ToolRate):
-		m.call(c, w, random, limit)
+	case len(w.Tools) > 0 && (w.MustCall || rng.Float64() < *m.Options.ToolRate):
+		m.call(c, w, rng, limit)
 	case w.choices != nil:
-		m.setText(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, w.choices[rng.IntN(len(w.choices))]))
 	case w.Structured != nil:
-		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, rng))))
 	case w.AnyObject:
-		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), rng))))
 	}
 }
 
@@ -216,8 +226,8 @@ func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
 const RefusalText = "I'm sorry, but I can't help with that request."
 
 // anyObjectSchema is the schema of the answer to a request for any JSON object.
-const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
-	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
+const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},` +
+	`"confidence":{"type":"number","minimum":0,"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
 
 // setText replaces the text of a choice with pieces, truncated to limit tokens.
 func (m *Model) setText(c *Choice, limit int, pieces []token.Piece) {
@@ -234,22 +244,22 @@ func (m *Model) setText(c *Choice, limit int, pieces []token.Piece) {
 }
 
 // call replaces the text of a choice with tool calls.
-func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
+func (m *Model) call(c *Choice, w *Constraints, rng *rand.Rand, limit int) {
 	calls := m.Options.ParallelTools
 	if w.OneCall {
 		calls = 1
 	}
 	var pieces []token.Piece
 	for range calls {
-		t := w.Tools[random.IntN(len(w.Tools))]
+		t := w.Tools[rng.IntN(len(w.Tools))]
 		from := len(pieces)
-		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(jsonappend.Inner(nil, t.Name)), ID: seed.Checksum(t.Name)})
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(wire.Inner(nil, t.Name)), ID: random.Checksum(t.Name)})
 		arguments := []byte("{}")
 		if t.Schema != nil {
-			arguments = m.Conform(t.Schema, random)
+			arguments = m.Conform(t.Schema, rng)
 		}
 		pieces = append(pieces, token.Cut(m.Options.Tokenizer, string(arguments))...)
-		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
+		id := "call_" + strconv.FormatUint(rng.Uint64(), 36)
 		c.Calls = append(c.Calls, ToolCall{ID: id, From: from, To: len(pieces)})
 	}
 	m.setText(c, limit, pieces)

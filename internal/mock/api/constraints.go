@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/valyala/fastjson"
-
-	"aiperfd/internal/mock/apierror"
 )
 
 // maxLogprobs is the maximum number of alternatives of a token.
@@ -41,7 +39,7 @@ type ToolCall struct {
 // that there are none.
 func ReadStructured(f *Fields) *Constraints {
 	w := &Constraints{}
-	if v, ok := f.Member("response_format"); ok {
+	if v := f.Member("response_format"); v != nil {
 		switch kind := string(v.GetStringBytes("type")); kind {
 		case "", "text":
 		case "json_object":
@@ -57,7 +55,7 @@ func ReadStructured(f *Fields) *Constraints {
 			f.Refuse("response_format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
 		}
 	}
-	if v, ok := f.Member("structured_outputs"); ok {
+	if v := f.Member("structured_outputs"); v != nil {
 		w.guided(v.Get("json"), v.Get("choice"))
 		w.AnyObject = w.AnyObject || v.GetBool("json_object")
 	}
@@ -83,26 +81,6 @@ func (w *Constraints) guided(schema, choice *fastjson.Value) {
 		for _, v := range choice.GetArray() {
 			w.choices = append(w.choices, string(v.GetStringBytes()))
 		}
-	}
-}
-
-// Member reads a member that is an object.
-func (f *Fields) Member(name string) (*fastjson.Value, bool) {
-	v, ok := f.Get(name)
-	if !ok {
-		return nil, false
-	}
-	if v.Type() != fastjson.TypeObject {
-		f.Fail(name, "dictionary")
-		return nil, false
-	}
-	return v, true
-}
-
-// Refuse keeps an error about a parameter, unless there is one already.
-func (f *Fields) Refuse(param, message string) {
-	if f.Err == nil {
-		f.Err = apierror.BadRequest(param, message)
 	}
 }
 
@@ -165,9 +143,7 @@ func (w *Constraints) ReadTools(f *Fields, shape ToolShape) {
 		}
 		w.Tools = append(w.Tools, t)
 	}
-	if _, ok := f.Get("parallel_tool_calls"); ok {
-		w.OneCall = !f.Boolean("parallel_tool_calls")
-	}
+	w.OneCall = !f.Boolean("parallel_tool_calls", true)
 	w.readToolChoice(f, shape)
 }
 
@@ -221,48 +197,4 @@ func (w *Constraints) Empty() bool {
 }
 
 // ReadTop reads and checks the number of alternatives.
-func (w *Constraints) ReadTop(f *Fields, name string) {
-	n, ok := f.Integer(name)
-	if !ok {
-		return
-	}
-	if n < 0 || n > maxLogprobs {
-		f.Refuse(name, fmt.Sprintf("%s must be between 0 and %d, got %d.", name, maxLogprobs, n))
-		return
-	}
-	w.Top = n
-}
-
-// Bound limits an event that begins after the first sent tokens to one part of the
-// choice: reasoning, the answer, the name of a call, or its arguments.
-func (c *Choice) Bound(sent, k int) int {
-	if sent < c.Reasoning {
-		return min(k, c.Reasoning-sent)
-	}
-	at := sent - c.Reasoning
-	for i := range c.Calls {
-		switch call := &c.Calls[i]; {
-		case at == call.From:
-			return min(k, 1)
-		case at < call.To:
-			return min(k, call.To-at)
-		}
-	}
-	return k
-}
-
-// Span returns the tokens of call n that have come, reasoning included: from … to−1.
-func (c *Choice) Span(n int) (from, to int) {
-	call := &c.Calls[n]
-	return min(c.Reasoning+call.From, c.Total), min(c.Reasoning+call.To, c.Total)
-}
-
-// CallAt returns the index of the call of token i, reasoning included; −1 = none.
-func (c *Choice) CallAt(i int) int {
-	for n := range c.Calls {
-		if at := i - c.Reasoning; at >= c.Calls[n].From && at < c.Calls[n].To {
-			return n
-		}
-	}
-	return -1
-}
+func (w *Constraints) ReadTop(f *Fields, name string) { w.Top = f.Within(name, 0, maxLogprobs, 0) }

@@ -5,6 +5,7 @@ import (
 
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // EventStream is the content type of server-sent events.
@@ -122,6 +123,12 @@ func (e *Events) End(content bool) error {
 		e.B = e.Script.Wrap(e.B, e.start)
 	}
 	return e.Sealed(content)
+}
+
+// JSON adds an event that consists of a prefix and the encoding of v.
+func (e *Events) JSON(prefix string, v any, content bool) error {
+	e.B = wire.JSON(append(e.B, prefix...), v)
+	return e.End(content)
 }
 
 // Sealed counts an event that is complete, and writes if enough events are buffered.

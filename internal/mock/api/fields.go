@@ -3,36 +3,153 @@ package api
 import (
 	"fmt"
 	"math"
-	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
-// Object reads a member that is an object; an absent one has no members.
-func (f *Fields) Object(name string) *Fields {
+// Fields reads typed members of a JSON object and keeps the first error. A null member
+// counts as missing.
+type Fields struct {
+	Value *fastjson.Value
+	Err   *wire.Error // of the outermost object
+	outer *Fields     // the object whose error this one shares; nil = it is the outermost
+}
+
+// In returns the fields of an object within this one, which share its error.
+func (f *Fields) In(v *fastjson.Value) *Fields { return &Fields{Value: v, outer: f.outermost()} }
+
+func (f *Fields) outermost() *Fields {
+	if f.outer != nil {
+		return f.outer
+	}
+	return f
+}
+
+// Failed reports whether there was an error.
+func (f *Fields) Failed() bool { return f.outermost().Err != nil }
+
+// Refuse keeps an error about a parameter, unless there is one already.
+func (f *Fields) Refuse(param, message string) { f.Reject(wire.BadRequest(param, message)) }
+
+// Reject keeps an error, unless there is one already.
+func (f *Fields) Reject(e *wire.Error) {
+	if root := f.outermost(); root.Err == nil {
+		root.Err = e
+	}
+}
+
+// Fail keeps an error about a member of the wrong type, unless there is one already.
+func (f *Fields) Fail(name, want string) {
+	if !f.Failed() {
+		f.Refuse(name, fmt.Sprintf("Input should be a valid %s: %s", want, name))
+	}
+}
+
+// Get returns a member; ok is false if it is missing or null.
+func (f *Fields) Get(name string) (*fastjson.Value, bool) {
+	v := f.Value.Get(name)
+	return v, v != nil && v.Type() != fastjson.TypeNull
+}
+
+// OneOf reads the first of several members that is present; "" if none is.
+func (f *Fields) OneOf(names ...string) string {
+	for _, name := range names {
+		if _, ok := f.Get(name); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// List returns the items of a member that must be a list with at least one item; want is
+// what the error asks for.
+func (f *Fields) List(name, want string) []*fastjson.Value {
+	v, _ := f.Get(name)
+	items := v.GetArray()
+	if len(items) == 0 {
+		f.Fail(name, want)
+	}
+	return items
+}
+
+// Member reads a member that is an object; nil if it is missing.
+func (f *Fields) Member(name string) *fastjson.Value {
 	v, ok := f.Get(name)
-	if ok && v.Type() != fastjson.TypeObject {
-		f.Fail(name, "dictionary")
-	}
 	if !ok {
-		v = nil
+		return nil
 	}
-	return &Fields{Value: v, Err: f.Err}
+	if v.Type() != fastjson.TypeObject {
+		f.Fail(name, "dictionary")
+		return nil
+	}
+	return v
+}
+
+// Object returns the fields of a member that is an object; an absent one has none.
+func (f *Fields) Object(name string) *Fields { return f.In(f.Member(name)) }
+
+// Boolean reads a boolean member; otherwise is the value of a missing one.
+func (f *Fields) Boolean(name string, otherwise bool) bool {
+	v, ok := f.Get(name)
+	if !ok {
+		return otherwise
+	}
+	b, err := v.Bool()
+	if err != nil {
+		f.Fail(name, "boolean")
+	}
+	return b
+}
+
+// Flag reads a boolean member; false if it is missing.
+func (f *Fields) Flag(name string) bool { return f.Boolean(name, false) }
+
+// Text reads a string member; "" if it is missing.
+func (f *Fields) Text(name string) string {
+	v, ok := f.Get(name)
+	if !ok {
+		return ""
+	}
+	b, err := v.StringBytes()
+	if err != nil {
+		f.Fail(name, "string")
+	}
+	return string(b)
+}
+
+// Integer reads an integer member; ok is false if it is missing.
+func (f *Fields) Integer(name string) (int, bool) {
+	v, ok := f.Get(name)
+	if !ok {
+		return 0, false
+	}
+	x, err := v.Float64()
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		f.Fail(name, "integer")
+		return 0, false
+	}
+	return int(x), true
 }
 
 // Count reads an integer of at least least; 0 if it is missing.
 func (f *Fields) Count(name string, least int) int {
 	n, ok := f.Integer(name)
-	if !ok {
-		return 0
+	if ok && n < least {
+		f.Refuse(name, fmt.Sprintf("%s must be at least %d, got %d.", name, least, n))
 	}
-	if n < least && f.Err == nil {
-		f.Err = apierror.BadRequest(name, fmt.Sprintf("%s must be at least %d, got %d.", name, least, n))
+	return n
+}
+
+// Within reads an integer within a range; other is the value of a missing one.
+func (f *Fields) Within(name string, low, high, other int) int {
+	n, ok := f.Integer(name)
+	if !ok {
+		return other
+	}
+	if n < low || n > high {
+		f.Refuse(name, fmt.Sprintf("%s must be between %d and %d, got %d.", name, low, high, n))
 	}
 	return n
 }
@@ -47,77 +164,47 @@ func (f *Fields) Seed(names ...string) uint64 {
 	return 0
 }
 
-// Required reads a required string.
-func (f *Fields) Required(m *Model, name string) []Prompt {
-	v, ok := f.Get(name)
-	if !ok || v.Type() != fastjson.TypeString {
-		f.Fail(name, "string")
-		return nil
-	}
-	return []Prompt{TextPrompt(m, v.GetStringBytes())}
-}
-
-// AppendText appends a JSON string with the tokens from … to−1 of c.
-func AppendText(dst []byte, c *Choice, from, to int) []byte {
-	dst = c.AppendTokens(append(dst, '"'), from, to)
-	return append(dst, '"')
-}
-
-// AppendSimpleError appends {"error": message}, the form of TGI, Ollama and Triton.
-func AppendSimpleError(dst []byte, message string) []byte {
-	dst = jsonappend.String(append(dst, `{"error":`...), message)
-	return append(dst, '}')
-}
-
-// SetMillis sets a header to a duration in milliseconds.
-func SetMillis(h http.Header, name string, d time.Duration) {
-	h.Set(name, strconv.FormatInt(d.Milliseconds(), 10))
-}
-
-// AppendSeconds appends d in seconds, to the microsecond.
-func AppendSeconds(dst []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(dst, math.Round(d.Seconds()*1e6)/1e6, 'f', -1, 64)
-}
-
-// Within reads an integer within a range; other is the value of a missing one.
-func (f *Fields) Within(name string, low, high, other int) int {
-	n, ok := f.Integer(name)
-	if !ok {
-		return other
-	}
-	if (n < low || n > high) && f.Err == nil {
-		f.Err = apierror.BadRequest(name, fmt.Sprintf("%s must be between %d and %d, got %d.", name, low, high, n))
-	}
-	return n
-}
-
 // maxDimensions is the maximum number of dimensions of a request.
 const maxDimensions = 8192
 
 // Dimensions reads the number of dimensions of the vectors.
 func (f *Fields) Dimensions(otherwise int) int {
-	n, ok := f.Integer("dimensions")
-	if !ok {
-		return otherwise
+	if n := f.Within("dimensions", 1, maxDimensions, otherwise); n >= 1 && n <= maxDimensions {
+		return n
 	}
-	if (n < 1 || n > maxDimensions) && f.Err == nil {
-		f.Err = apierror.BadRequest("dimensions", fmt.Sprintf("dimensions must be between 1 and %d, got %d.", maxDimensions, n))
-		return otherwise
-	}
-	return n
+	return otherwise // there is an error, and vectors may be computed before it is looked at
 }
 
 // Base64 reports whether vectors are encoded in base64.
 func (f *Fields) Base64() bool {
 	switch format := f.Text("encoding_format"); format {
 	case "", "float":
-		return false
 	case "base64":
 		return true
 	default:
-		if f.Err == nil {
-			f.Err = apierror.BadRequest("encoding_format", fmt.Sprintf("Input should be 'float' or 'base64', got %q.", format))
-		}
-		return false
+		f.Refuse("encoding_format", fmt.Sprintf("Input should be 'float' or 'base64', got %q.", format))
 	}
+	return false
+}
+
+// Texts reads a member that is a text or a list of texts; list reports which. A text may
+// be wrapped in an object: {"text": …}, or {"content": parts}, whose media become
+// separate words.
+func (f *Fields) Texts(name string) (texts []string, list bool) {
+	v, ok := f.Get(name)
+	if !ok {
+		f.Fail(name, "string or list")
+		return nil, false
+	}
+	items := []*fastjson.Value{v}
+	if list = v.Type() == fastjson.TypeArray; list {
+		items = v.GetArray()
+	}
+	texts = make([]string, len(items))
+	for i, item := range items {
+		if texts[i], ok = TextOf(item); !ok {
+			f.Fail(name, "string or list of strings")
+		}
+	}
+	return texts, list
 }

@@ -7,10 +7,11 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/wire"
 )
 
 // maxParts is the maximum number of parts of a form.
@@ -26,7 +27,7 @@ type upload struct {
 type Form struct {
 	Values map[string][]string
 	Files  []upload
-	Err    *apierror.Error
+	Err    *wire.Error
 }
 
 // ReadForm reads a form (RFC 7578) from a complete body. Files do not keep the memory
@@ -35,7 +36,7 @@ func ReadForm(r *http.Request, body []byte) *Form {
 	f := &Form{Values: make(map[string][]string)}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		f.Err = apierror.BadRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
+		f.Err = wire.BadRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
 		return f
 	}
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
@@ -49,7 +50,7 @@ func ReadForm(r *http.Request, body []byte) *Form {
 			content, err = io.ReadAll(p)
 		}
 		if err != nil {
-			f.Err = apierror.BadRequest("", "There was an error parsing the body: "+firstLine(err))
+			f.Err = wire.BadRequest("", "There was an error parsing the body: "+firstLine(err))
 			return f
 		}
 		if p.FileName() != "" {
@@ -58,14 +59,14 @@ func ReadForm(r *http.Request, body []byte) *Form {
 			f.Values[p.FormName()] = append(f.Values[p.FormName()], string(content))
 		}
 	}
-	f.Err = apierror.BadRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
+	f.Err = wire.BadRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
 	return f
 }
 
 // Fail keeps an error about a field, unless there is one already.
 func (f *Form) Fail(name, message string) {
 	if f.Err == nil {
-		f.Err = apierror.BadRequest(name, message)
+		f.Err = wire.BadRequest(name, message)
 	}
 }
 
@@ -116,10 +117,8 @@ func (f *Form) Integer(name string, low, high, other int) int {
 func (f *Form) NeedFiles(names ...string) [][]byte {
 	var out [][]byte
 	for _, u := range f.Files {
-		for _, name := range names {
-			if u.Name == name {
-				out = append(out, u.Data)
-			}
+		if slices.Contains(names, u.Name) {
+			out = append(out, u.Data)
 		}
 	}
 	if len(out) == 0 {

@@ -6,9 +6,8 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
 )
 
@@ -20,8 +19,8 @@ func ChatPrompts(m *Model, f *Fields) []Prompt {
 		return nil
 	}
 	messages := v.GetArray()
-	if len(messages) == 0 && f.Err == nil {
-		f.Err = apierror.BadRequest("messages", "messages should have at least 1 item.")
+	if len(messages) == 0 {
+		f.Refuse("messages", "messages should have at least 1 item.")
 	}
 	var p Prompt
 	for _, message := range messages {
@@ -36,13 +35,12 @@ func ChatPrompts(m *Model, f *Fields) []Prompt {
 
 // ReadMessage adds one message to p.
 func ReadMessage(m *Model, f *Fields, message *fastjson.Value, p *Prompt) {
-	msg := &Fields{Value: message, Err: f.Err}
-	defer func() { f.Err = msg.Err }()
+	msg := f.In(message)
 	role := msg.Text("role")
 	if role == "" {
 		msg.Fail("messages.role", "string")
 	}
-	p.Hash = seed.Hash(p.Hash, []byte(role))
+	p.Hash = random.Hash(p.Hash, []byte(role))
 	p.role = role
 	content, ok := msg.Get("content")
 	if !ok {
@@ -66,11 +64,11 @@ func ReadMessage(m *Model, f *Fields, message *fastjson.Value, p *Prompt) {
 
 // ReadText adds a text to p. It is also written to echo if the answer is to repeat it.
 func ReadText(m *Model, b []byte, p *Prompt, echo *strings.Builder) {
-	p.Hash = seed.Hash(p.Hash, b)
+	p.Hash = random.Hash(p.Hash, b)
 	text := string(b)
 	if m.Options.Accelerator != nil {
 		from := len(p.ids)
-		p.ids = token.Identify(p.ids, m.Options.Tokenizer, text)
+		p.ids = append(p.ids, m.Options.Tokenizer.Identify(text)...)
 		for i := from; i < len(p.ids); i++ {
 			p.ids[i] = ofRole(p.role, p.ids[i])
 		}
@@ -101,29 +99,21 @@ func ReadPart(m *Model, msg *Fields, part *fastjson.Value, p *Prompt, echo *stri
 	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
 		p.addMedia(m, part.MarshalTo(nil))
 	default:
-		if msg.Err == nil {
-			msg.Err = apierror.BadRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
-		}
+		msg.Refuse("messages", "Unknown part type: "+Shorten(kind))
 	}
 }
 
 // addMedia counts an image, an audio clip or a video.
 func (p *Prompt) addMedia(m *Model, data []byte) {
-	p.Hash = seed.Hash(p.Hash, data)
+	p.Hash = random.Hash(p.Hash, data)
 	p.Tokens += MediaTokens
 	if m.Options.Accelerator == nil {
 		return
 	}
-	own := seed.Hash(0, data)
+	own := random.Hash(0, data)
 	for i := range MediaTokens {
-		p.ids = append(p.ids, uint32(seed.Mix(uint64(own), uint64(i))))
+		p.ids = append(p.ids, uint32(random.Mix(uint64(own), uint64(i))))
 	}
-}
-
-// AddsSpecialTokens reads add_special_tokens, which is true unless it is given.
-func AddsSpecialTokens(f *Fields) bool {
-	_, given := f.Get("add_special_tokens")
-	return !given || f.Boolean("add_special_tokens")
 }
 
 // CompletionPrompts reads a string, a list of strings, a list of token ids or a list of
@@ -134,7 +124,7 @@ func CompletionPrompts(m *Model, f *Fields) []Prompt {
 		f.Fail("prompt", "string or list")
 		return nil
 	}
-	special := AddsSpecialTokens(f)
+	special := f.Boolean("add_special_tokens", true)
 	if v.Type() == fastjson.TypeString {
 		return []Prompt{framedPrompt(m, v.GetStringBytes(), special)}
 	}
@@ -194,6 +184,16 @@ func framedPrompt(m *Model, b []byte, special bool) Prompt {
 	return p
 }
 
+// RequiredPrompt reads a required text as the only prompt; nil if it is not there.
+func RequiredPrompt(m *Model, f *Fields, name string) []Prompt {
+	v, ok := f.Get(name)
+	if !ok || v.Type() != fastjson.TypeString {
+		f.Fail(name, "string")
+		return nil
+	}
+	return []Prompt{TextPrompt(m, v.GetStringBytes())}
+}
+
 // TokenPrompt returns a prompt of token ids, which cannot be echoed as text.
 func TokenPrompt(f *Fields, ids []*fastjson.Value) Prompt {
 	p := Prompt{Tokens: len(ids)}
@@ -205,7 +205,7 @@ func TokenPrompt(f *Fields, ids []*fastjson.Value) Prompt {
 			return p
 		}
 		binary.LittleEndian.PutUint64(b[:], uint64(id))
-		p.Hash = seed.Hash(p.Hash, b[:])
+		p.Hash = random.Hash(p.Hash, b[:])
 		p.ids = append(p.ids, uint32(id))
 	}
 	return p

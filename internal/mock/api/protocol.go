@@ -2,36 +2,54 @@ package api
 
 import (
 	"net/http"
-	"time"
 
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/wire"
 )
 
-// Protocol is one API: it reads requests and writes answers. One value serves all
-// requests.
+// Protocol is one API: it reads requests and writes answers. It is immutable; one value
+// serves all requests.
 //
 // To add an API, write one file with a protocol in the package of its family and add its
 // rows to the table of routes of the server.
-type Protocol interface {
-	// Read parses a request and checks it against the server's limits. r is nil in the
-	// front, which serves only OpenAI's text routes.
-	Read(m *Model, r *http.Request, body []byte) (*Request, *apierror.Error)
-	// Reasons reports whether reasoning is separate from the answer.
-	Reasons() bool
+type Protocol struct {
+	// Read parses a request and checks it against the server's limits, see [ReadJSON]. r is
+	// nil in the front, which serves only OpenAI's text routes.
+	Read func(m *Model, r *http.Request, body []byte) (*Request, *wire.Error)
 	// Document appends the answer in one piece and returns its content type.
-	Document(dst []byte, x *Answer) ([]byte, string)
-	// Refusal appends the body of an error.
-	Refusal(dst []byte, e *apierror.Error) []byte
-	// Script returns the events of streams; nil = the API has no streams.
-	Script() *Script
+	Document func(dst []byte, x *Answer) ([]byte, string)
+	// Refuse appends the body of an error; nil = in vLLM's form.
+	Refuse func(dst []byte, e *wire.Error) []byte
+	// Reasons means that reasoning is separate from the answer.
+	Reasons bool
+	// Script has the events of streams; nil = the API has no streams.
+	Script *Script
+	// Choose returns the protocol of the body of a request for a path that several
+	// protocols share; nil = this one.
+	Choose func(m *Model, body []byte) *Protocol
 }
 
-// Chooser is a protocol that shares its path with other protocols.
-type Chooser interface {
-	Protocol
-	// Choose returns the protocol of the body of a request.
-	Choose(m *Model, body []byte) Protocol
+// Refusal appends the body of an error.
+func (p *Protocol) Refusal(dst []byte, e *wire.Error) []byte {
+	if p.Refuse == nil {
+		return wire.AppendError(dst, e)
+	}
+	return p.Refuse(dst, e)
+}
+
+// JSON is the content type of documents.
+const JSON = "application/json"
+
+// SimpleError appends {"error": message}, the form of TGI, Ollama, Triton and Runpod.
+func SimpleError(dst []byte, e *wire.Error) []byte {
+	return append(wire.String(append(dst, `{"error":`...), e.Message), '}')
+}
+
+// TypedError appends {"error": message, "error_type": kind}, the form of TGI and TEI.
+func TypedError(dst []byte, e *wire.Error, kind string) []byte {
+	return wire.JSON(dst, struct {
+		Error string `json:"error"`
+		Kind  string `json:"error_type"`
+	}{e.Message, kind})
 }
 
 // Script writes the events of a stream. Each function adds whole events to e.B, every
@@ -59,16 +77,5 @@ type Script struct {
 	// Close adds the events after the end of all choices.
 	Close func(e *Events) error
 	// Fail adds the error event of a server that fails during the stream.
-	Fail func(e *Events, failure *apierror.Error) error
-}
-
-// JobProtocol is an API whose requests start jobs.
-type JobProtocol interface {
-	Protocol
-	// Jobs returns the queue of the jobs.
-	Jobs() *jobs.Queue
-	// Plan draws the output of a job and the time that it takes.
-	Plan(x *Answer, j *jobs.Job)
-	// Wait returns the maximum time to wait for the end of the job before the answer.
-	Wait(r *http.Request) time.Duration
+	Fail func(e *Events, failure *wire.Error) error
 }

@@ -3,143 +3,107 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // MaxInputs is the maximum number of texts of a request, which is that of OpenAI.
 const MaxInputs = 2048
 
-// Reading is the protocol of an API that reads texts and generates none. The answer is
-// one document, which is computed before it is due. T is the content of the answer.
+// Reading describes an API that reads texts and generates none. The answer is one document,
+// which is computed before it is due. T is the content of the answer.
 type Reading[T any] struct {
 	// Accept reads the members of a request. It returns the content of the answer, and
 	// the inputs of the model, of which there may be none.
 	Accept func(m *Model, f *Fields) (T, []Prompt)
-	// Answer appends the document, with as many items as x.Items allows.
-	Answer func(dst []byte, x *Answer, in T) []byte
+	// Answer returns the document, with as many items as x.Items allows.
+	Answer func(x *Answer, in T) any
 	// Refuse appends an error; nil = in vLLM's shape.
-	Refuse func(dst []byte, e *apierror.Error) []byte
+	Refuse func(dst []byte, e *wire.Error) []byte
 	// NoModel means that requests are answered without the model.
 	NoModel bool
 }
 
-var _ Protocol = Reading[int]{}
-
-// Read implements Protocol.
-func (p Reading[T]) Read(m *Model, _ *http.Request, body []byte) (*Request, *apierror.Error) {
-	q := &Request{N: 1, NoOutput: true, NoModel: p.NoModel}
-	refusal := m.ParseJSON(body, func(f *Fields) {
-		q.Model = f.Text("model")
-		q.Payload, q.Prompts = p.Accept(m, f)
-		if len(q.Prompts) > MaxInputs && f.Err == nil {
-			f.Err = apierror.BadRequest("input", fmt.Sprintf("at most %d texts are possible, got %d.", MaxInputs, len(q.Prompts)))
-		}
-		if f.Err != nil {
-			return
-		}
-		if len(q.Prompts) == 0 {
-			q.Prompts = make([]Prompt, 1)
-		}
-		f.Err = m.CheckRequest(q)
-	})
-	return q, refusal
-}
-
-// Reasons implements Protocol.
-func (Reading[T]) Reasons() bool { return false }
-
-// Script implements Protocol.
-func (Reading[T]) Script() *Script { return nil }
-
-// Document implements Protocol.
-func (p Reading[T]) Document(dst []byte, x *Answer) ([]byte, string) {
-	in, _ := x.Request.Payload.(T)
-	return p.Answer(dst, x, in), "application/json"
-}
-
-// Refusal implements Protocol.
-func (p Reading[T]) Refusal(dst []byte, e *apierror.Error) []byte {
-	if p.Refuse == nil {
-		return apierror.Append(dst, e)
+// Protocol returns the protocol of the API.
+func (p Reading[T]) Protocol() *Protocol {
+	return &Protocol{
+		Read: ReadJSON(func(m *Model, _ *http.Request, f *Fields, q *Request) {
+			q.NoOutput, q.NoModel, q.Model = true, p.NoModel, f.Text("model")
+			q.Payload, q.Prompts = p.Accept(m, f)
+			if n := len(q.Prompts); n > MaxInputs {
+				f.Refuse("input", fmt.Sprintf("at most %d texts are possible, got %d.", MaxInputs, n))
+			}
+			if len(q.Prompts) == 0 {
+				q.Prompts = make([]Prompt, 1)
+			}
+		}),
+		Document: func(dst []byte, x *Answer) ([]byte, string) {
+			in, _ := x.Request.Payload.(T)
+			return wire.JSON(dst, p.Answer(x, in)), JSON
+		},
+		Refuse: p.Refuse,
 	}
-	return p.Refuse(dst, e)
 }
 
-// AppendListHead appends the beginning of a list object in vLLM's form, up to and
-// including the bracket of data.
-func (x *Answer) AppendListHead(dst []byte, prefix string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = jsonappend.String(dst, prefix+x.RequestID())
-	dst = append(dst, `,"object":"list","created":`...)
-	dst = strconv.AppendInt(dst, x.Truth.AcceptNs/int64(time.Second), 10)
-	dst = append(dst, `,"model":`...)
-	dst = jsonappend.String(dst, x.Request.Model)
-	return append(dst, `,"data":[`...)
+// List is a list of items in vLLM's form.
+type List[T any] struct {
+	ID      string     `json:"id"`
+	Object  string     `json:"object"`
+	Created int64      `json:"created"`
+	Model   string     `json:"model"`
+	Data    []T        `json:"data"`
+	Usage   *ListUsage `json:"usage,omitempty"`
 }
 
-// AppendListEnd appends the end of a list object, with its usage.
-func (x *Answer) AppendListEnd(dst []byte) []byte {
-	dst = append(dst, ']')
-	if x.Options.Usage != options.UsageNever {
-		dst = x.AppendInputUsage(append(dst, ','))
-		dst = append(dst[:len(dst)-1], `,"completion_tokens":0,"prompt_tokens_details":null}`...)
-	}
-	return append(dst, '}')
+// ListUsage is the usage of a list.
+type ListUsage struct {
+	InputUsage
+	CompletionTokens int  `json:"completion_tokens"`
+	Details          *int `json:"prompt_tokens_details"` // always null
 }
 
-// AppendInputUsage appends the member "usage" of an API without output.
-func (x *Answer) AppendInputUsage(dst []byte) []byte {
-	dst = append(dst, `"usage":{"prompt_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Truth.PromptTokens), 10)
-	dst = append(dst, `,"total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Truth.PromptTokens), 10)
-	return append(dst, '}')
+// InputUsage is the usage of an API without output.
+type InputUsage struct {
+	PromptTokens int `json:"prompt_tokens"`
+	TotalTokens  int `json:"total_tokens"`
 }
 
-// OneOf reads the first of several members that is present; "" if none is.
-func (f *Fields) OneOf(names ...string) string {
-	for _, name := range names {
-		if _, ok := f.Get(name); ok {
-			return name
-		}
+// NewList returns the list of n items of an answer.
+func NewList[T any](x *Answer, idPrefix string, n int, item func(i int) T) *List[T] {
+	list := &List[T]{
+		ID: idPrefix + x.RequestID(), Object: "list", Created: x.Created(), Model: x.Request.Model, Data: Items(x, n, item),
 	}
-	return ""
+	if usage := x.InputUsage(); usage != nil {
+		list.Usage = &ListUsage{InputUsage: *usage}
+	}
+	return list
 }
 
-// Texts reads a member that is a text or a list of texts; list reports which. A text may
-// be wrapped in an object: {"text": …}, or {"content": parts}, whose media become
-// separate words.
-func (f *Fields) Texts(name string) (texts []string, list bool) {
-	v, ok := f.Get(name)
-	if !ok {
-		f.Fail(name, "string or list")
-		return nil, false
+// Items returns n items, or as many as x.Items allows.
+func Items[T any](x *Answer, n int, item func(i int) T) []T {
+	items := make([]T, x.Items(n))
+	for i := range items {
+		items[i] = item(i)
 	}
-	if v.Type() != fastjson.TypeArray {
-		text, ok := TextOf(v)
-		if !ok {
-			f.Fail(name, "string or list of strings")
-		}
-		return []string{text}, false
-	}
-	items := v.GetArray()
-	texts = make([]string, len(items))
-	for i, item := range items {
-		if texts[i], ok = TextOf(item); !ok {
-			f.Fail(name, "string or list of strings")
-		}
-	}
-	return texts, true
+	return items
 }
+
+// InputUsage returns the usage of an API without output, or nil if the options omit it.
+func (x *Answer) InputUsage() *InputUsage {
+	if x.Options.Usage == options.UsageNever {
+		return nil
+	}
+	return &InputUsage{x.Truth.PromptTokens, x.Truth.PromptTokens}
+}
+
+// Created returns the second in which the request arrived.
+func (x *Answer) Created() int64 { return x.Truth.AcceptNs / int64(time.Second) }
 
 // TextOf returns the text that v is or contains. Token ids become words.
 func TextOf(v *fastjson.Value) (string, bool) {
@@ -184,7 +148,7 @@ func joined(items []*fastjson.Value) (string, bool) {
 
 // mediaWord returns a word that represents an image, an audio clip or a video.
 func mediaWord(v *fastjson.Value) string {
-	return fmt.Sprintf("media%08x", seed.Hash(0, v.MarshalTo(nil)))
+	return fmt.Sprintf("media%08x", random.Hash(0, v.MarshalTo(nil)))
 }
 
 // Inputs reads the inputs of embeddings: the member input, or the messages of a chat,
@@ -192,7 +156,7 @@ func mediaWord(v *fastjson.Value) string {
 func Inputs(m *Model, f *Fields) ([]string, []Prompt) {
 	if _, ok := f.Get("messages"); ok {
 		read := ChatPrompts(m, f)
-		if f.Err != nil {
+		if f.Failed() {
 			return nil, nil
 		}
 		text, ok := joined(contents(f.Value.GetArray("messages")))
@@ -211,8 +175,8 @@ func Inputs(m *Model, f *Fields) ([]string, []Prompt) {
 	} else {
 		texts, _ = f.Texts("input")
 	}
-	if len(texts) == 0 && f.Err == nil {
-		f.Err = apierror.BadRequest("input", "input should have at least 1 item.")
+	if len(texts) == 0 {
+		f.Refuse("input", "input should have at least 1 item.")
 	}
 	return texts, m.Read(texts)
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/token"
+	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -154,7 +154,7 @@ func (g *generator) object(dst []byte, v *fastjson.Value, depth int) []byte {
 			dst = append(dst, ", "...)
 		}
 		first = false
-		dst = jsonappend.String(dst, name)
+		dst = wire.String(dst, name)
 		dst = append(dst, ": "...)
 		dst = g.value(dst, member, depth+1)
 	})
@@ -240,7 +240,7 @@ func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 		}
 		text = g.words(min(low, high), high)
 	}
-	return jsonappend.String(dst, text)
+	return wire.String(dst, text)
 }
 
 // words draws a few words of at least low and at most high letters.
@@ -283,7 +283,8 @@ func (g *generator) format(name string) string {
 	case "ipv6":
 		return fmt.Sprintf("2001:db8::%x", a%0xffff)
 	case "uuid":
-		return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", uint32(a), uint16(a>>32), uint16(a>>48)&0xfff, uint16(b)&0xfff, b>>16)
+		return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
+			uint32(a), uint16(a>>32), uint16(a>>48)&0xfff, uint16(b)&0xfff, b>>16)
 	}
 	return ""
 }

@@ -1,4 +1,5 @@
-// Package cases reads recorded responses for the simulated server to replay.
+// Package cases reads recorded responses for the simulated server to replay, and serves
+// them distorted: valid in structure, extreme in content.
 package cases
 
 import (

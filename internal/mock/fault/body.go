@@ -6,8 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
 // hugeBody is the size of the body kind "huge", in bytes.
@@ -26,7 +25,7 @@ func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 	message := fmt.Sprintf("%s (simulated fault)", text)
 	switch kind {
 	case "vllm":
-		return jsonBody(apierror.Append(nil, apierror.New(status, message, ""))), true
+		return jsonBody(wire.AppendError(nil, wire.NewError(status, message, ""))), true
 	case "openai":
 		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%s}}`,
 			quote(message), quote(strings.ReplaceAll(strings.ToLower(text), " ", "_")))), true
@@ -34,7 +33,7 @@ func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 		return jsonBody(fmt.Appendf(nil, `{"detail":%s}`, quote(message))), true
 	case "sglang":
 		return jsonBody(fmt.Appendf(nil, `{"object":"error","message":%s,"type":%s,"param":null,"code":%d}`,
-			quote(message), quote(apierror.Kind(status)), status)), true
+			quote(message), quote(wire.ErrorKind(status)), status)), true
 	case "text":
 		return Body{"text/plain; charset=utf-8", []byte(message)}, true
 	case "html":
@@ -43,7 +42,7 @@ func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 	case "empty":
 		return Body{}, true
 	case "json_string":
-		return jsonBody(jsonappend.String(nil, message)), true
+		return jsonBody(wire.String(nil, message)), true
 	case "huge":
 		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%d}}`,
 			quote(strings.Repeat("overflow ", hugeBody/len("overflow "))), status)), true
@@ -61,7 +60,7 @@ type Body struct {
 
 func jsonBody(data []byte) Body { return Body{"application/json", data} }
 
-func quote(s string) []byte { return jsonappend.String(nil, s) }
+func quote(s string) []byte { return wire.String(nil, s) }
 
 // echoBody imitates servers that repeat the request in their errors, credentials
 // included, to test that clients redact secrets.
@@ -76,7 +75,7 @@ func echoBody(status int, r *http.Request) Body {
 			}
 		}
 	}
-	return jsonBody(apierror.Append(nil, apierror.New(status, message.String(), "")))
+	return jsonBody(wire.AppendError(nil, wire.NewError(status, message.String(), "")))
 }
 
 // malformedKinds lists the kinds of Corrupt.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/wire"
 )
 
 // refusalKind is a shorthand for an error response of a well-known server.
@@ -20,20 +20,24 @@ type refusalKind struct {
 // refusalKinds are the names that kind:NAME accepts.
 func refusalKinds() []refusalKind {
 	openAIBody := func(message, kind, code string) Body {
-		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`, quote(message), quote(kind), quote(code)))
+		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
+			quote(message), quote(kind), quote(code)))
 	}
 	vllm := func(status int, message string) Body {
-		return jsonBody(apierror.Append(nil, apierror.New(status, message, "")))
+		return jsonBody(wire.AppendError(nil, wire.NewError(status, message, "")))
 	}
 	gateway, _ := ErrorBody("html", http.StatusBadGateway, nil) // a valid kind
 	return []refusalKind{
 		{"rate_limit", 429, openAIBody("Rate limit reached for requests.", "requests", "rate_limit_exceeded"), "1"},
 		{"invalid_api_key", 401, openAIBody("Incorrect API key provided.", "invalid_request_error", "invalid_api_key"), ""},
-		{"context_length", 400, vllm(400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages."), ""},
+		{"context_length", 400, vllm(400, "This model's maximum context length is 4096 tokens. "+
+			"However, you requested 5000 tokens in the messages."), ""},
 		{"server_error", 500, vllm(500, "Internal server error"), ""},
 		{"invalid_request", 400, vllm(400, "The request is not valid."), ""},
-		{"model_not_found", 404, openAIBody("The model does not exist or you do not have access to it.", "invalid_request_error", "model_not_found"), ""},
-		{"overloaded", 503, openAIBody("The engine is currently overloaded, please try again later.", "server_error", "overloaded"), "1"},
+		{"model_not_found", 404, openAIBody("The model does not exist or you do not have access to it.",
+			"invalid_request_error", "model_not_found"), ""},
+		{"overloaded", 503, openAIBody("The engine is currently overloaded, please try again later.",
+			"server_error", "overloaded"), "1"},
 		{"bad_gateway", 502, gateway, ""},
 	}
 }

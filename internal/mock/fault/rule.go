@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/seed"
 )
 
 // Help describes the syntax of rules.
@@ -162,7 +161,7 @@ func (f *Rule) Matches(base uint64, index int, seq int64) bool {
 		return true
 	}
 	const span = 1 << 53
-	draw := float64(seed.Mix(seed.Mix(base, uint64(index)+1), uint64(seq))>>11) / span
+	draw := float64(random.Mix(random.Mix(base, uint64(index)+1), uint64(seq))>>11) / span
 	return draw < f.rate
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 )
 
 // Default is the default card.
@@ -111,7 +111,7 @@ func NewCards(m model, n int, base uint64, now int64, sent func() int64) *Cards 
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}
 	for i := range g.cards {
-		spread := float64(seed.Mix(base, uint64(i)+1)>>11) / (1 << 53) // 0–1
+		spread := float64(random.Mix(base, uint64(i)+1)>>11) / (1 << 53) // 0–1
 		g.cards[i] = card{factor: 0.95 + 0.1*spread, power: m.idle, heat: m.coldest}
 	}
 	return g

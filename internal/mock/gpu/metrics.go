@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 )
 
 // driverVersion is the value of the label of that name, not a real version.
@@ -42,30 +42,58 @@ func (v *view) memoryUsed() float64 {
 func metrics() []metric {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	constant := func(c float64) func(*view) float64 { return func(*view) float64 { return c } }
+	share := func(of float64) func(*view) float64 { return func(v *view) float64 { return of * v.load } }
 	return []metric{
 		{"DEV_SM_CLOCK", "SM clock frequency (in MHz).", gauge, (*view).clock},
 		{"DEV_MEM_CLOCK", "Memory clock frequency (in MHz).", gauge, func(v *view) float64 { return v.model.memoryClock }},
-		{"DEV_MEMORY_TEMP", "Memory temperature (in C).", gauge, func(v *view) float64 { return float64(int(v.heat + 3 + 5*v.load)) }},
+		{
+			"DEV_MEMORY_TEMP", "Memory temperature (in C).", gauge,
+			func(v *view) float64 { return float64(int(v.heat + 3 + 5*v.load)) },
+		},
 		{"DEV_GPU_TEMP", "GPU temperature (in C).", gauge, func(v *view) float64 { return float64(int(v.heat)) }},
 		{"DEV_POWER_USAGE", "Power draw (in W).", gauge, func(v *view) float64 { return v.power }},
 		{"DEV_POWER_MGMT_LIMIT", "Power limit (in W).", gauge, func(v *view) float64 { return v.model.limit }},
-		{"DEV_TOTAL_ENERGY_CONSUMPTION", "Total energy consumption since boot (in mJ).", counter, func(v *view) float64 { return v.energy * 1000 }},
+		{
+			"DEV_TOTAL_ENERGY_CONSUMPTION", "Total energy consumption since boot (in mJ).", counter,
+			func(v *view) float64 { return v.energy * 1000 },
+		},
 		{"DEV_PCIE_REPLAY_COUNTER", "Total number of PCIe retries.", counter, constant(0)},
-		{"DEV_GPU_UTIL", "GPU utilization (in %).", gauge, func(v *view) float64 { return float64(int(min(100, 5+95*v.load))) }},
-		{"DEV_MEM_COPY_UTIL", "Memory utilization (in %).", gauge, func(v *view) float64 { return float64(int(50 * v.load)) }},
+		{
+			"DEV_GPU_UTIL", "GPU utilization (in %).", gauge,
+			func(v *view) float64 { return float64(int(min(100, 5+95*v.load))) },
+		},
+		{
+			"DEV_MEM_COPY_UTIL", "Memory utilization (in %).", gauge,
+			func(v *view) float64 { return float64(int(50 * v.load)) },
+		},
 		{"DEV_ENC_UTIL", "Encoder utilization (in %).", gauge, constant(0)},
 		{"DEV_DEC_UTIL", "Decoder utilization (in %).", gauge, constant(0)},
 		{"DEV_XID_ERRORS", "Value of the last XID error encountered.", gauge, constant(0)},
-		{"DEV_POWER_VIOLATION", "Throttling duration due to power constraints (in us).", counter, func(v *view) float64 { return v.powerCapped }},
-		{"DEV_THERMAL_VIOLATION", "Throttling duration due to thermal constraints (in us).", counter, func(v *view) float64 { return v.heatCapped }},
-		{"DEV_FB_FREE", "Framebuffer memory free (in MiB).", gauge, func(v *view) float64 { return v.model.memory*1024 - reservedMiB - v.memoryUsed() }},
+		{
+			"DEV_POWER_VIOLATION", "Throttling duration due to power constraints (in us).", counter,
+			func(v *view) float64 { return v.powerCapped },
+		},
+		{
+			"DEV_THERMAL_VIOLATION", "Throttling duration due to thermal constraints (in us).", counter,
+			func(v *view) float64 { return v.heatCapped },
+		},
+		{
+			"DEV_FB_FREE", "Framebuffer memory free (in MiB).", gauge,
+			func(v *view) float64 { return v.model.memory*1024 - reservedMiB - v.memoryUsed() },
+		},
 		{"DEV_FB_USED", "Framebuffer memory used (in MiB).", gauge, (*view).memoryUsed},
 		{"DEV_FB_RESERVED", "Framebuffer memory reserved (in MiB).", gauge, constant(reservedMiB)},
 		{"DEV_FB_TOTAL", "Framebuffer memory (in MiB).", gauge, func(v *view) float64 { return v.model.memory * 1024 }},
-		{"DEV_NVLINK_BANDWIDTH_TOTAL", "Total number of NVLink bandwidth counters for all lanes.", counter, func(v *view) float64 { return float64(int(v.traffic)) }},
-		{"PROF_GR_ENGINE_ACTIVE", "Ratio of time the graphics engine is active.", gauge, func(v *view) float64 { return v.load }},
-		{"PROF_PIPE_TENSOR_ACTIVE", "Ratio of cycles the tensor (HMMA) pipe is active.", gauge, func(v *view) float64 { return 0.6 * v.load }},
-		{"PROF_DRAM_ACTIVE", "Ratio of cycles the device memory interface is active sending or receiving data.", gauge, func(v *view) float64 { return 0.7 * v.load }},
+		{
+			"DEV_NVLINK_BANDWIDTH_TOTAL", "Total number of NVLink bandwidth counters for all lanes.", counter,
+			func(v *view) float64 { return float64(int(v.traffic)) },
+		},
+		{"PROF_GR_ENGINE_ACTIVE", "Ratio of time the graphics engine is active.", gauge, share(1)},
+		{"PROF_PIPE_TENSOR_ACTIVE", "Ratio of cycles the tensor (HMMA) pipe is active.", gauge, share(0.6)},
+		{
+			"PROF_DRAM_ACTIVE", "Ratio of cycles the device memory interface is active sending or receiving data.",
+			gauge, share(0.7),
+		},
 	}
 }
 
@@ -109,9 +137,10 @@ func (c *exporter) Collect(to chan<- prometheus.Metric) {
 	for i := range cards {
 		v := &view{card: cards[i], model: &g.model, load: min(1, load*cards[i].factor), cache: cache}
 		index := strconv.Itoa(i)
-		id := seed.Mix(c.seed, uint64(i)+1000)
+		id := random.Mix(c.seed, uint64(i)+1000)
 		labels := []string{
-			index, fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", uint32(id), uint16(id>>8), uint16(id>>16), uint16(id>>24), id>>16),
+			index, fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x",
+				uint32(id), uint16(id>>8), uint16(id>>16), uint16(id>>24), id>>16),
 			fmt.Sprintf("00000000:%02X:00.0", i+1), "nvidia" + index, g.model.title, "mock", driverVersion,
 		}
 		for r := range c.rows {

@@ -1,9 +1,6 @@
 package options
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"aiperfd/internal/mock/random"
@@ -29,34 +26,4 @@ type JobOptions struct {
 	Time      random.Delay  // duration of the generation of a video; const DefaultJobTime
 	Expiry    time.Duration // a result is removed this long after the end of its job; 1 min of /runsync, else 30 min
 	Output    string        // of Runpod's workers; OutputEvents
-}
-
-// fill replaces zero values by defaults.
-func (o *JobOptions) fill(fast bool) error {
-	if !o.ColdStart.IsSet() {
-		o.ColdStart = random.ConstDelay(0)
-	}
-	if !o.Time.IsSet() {
-		o.Time = random.ConstDelay(DefaultJobTime)
-	}
-	if fast {
-		o.ColdStart, o.Time = random.ConstDelay(0), random.ConstDelay(0)
-	}
-	var errs []error
-	if o.Workers < 0 {
-		errs = append(errs, fmt.Errorf("job-workers is %d, want ≥ 0 (0 = default)", o.Workers))
-	}
-	if o.Workers == 0 {
-		o.Workers = DefaultJobWorkers
-	}
-	if o.Expiry < 0 {
-		errs = append(errs, fmt.Errorf("job-expiry is %v, want ≥ 0 (0 = default)", o.Expiry))
-	}
-	if o.Output == "" {
-		o.Output = OutputEvents
-	}
-	if list := closedLists()["runpod-output"]; !slices.Contains(list, o.Output) {
-		errs = append(errs, fmt.Errorf("runpod-output is %q, want %s or %s", o.Output, list[0], list[1]))
-	}
-	return errors.Join(errs...)
 }

@@ -81,8 +81,9 @@ const (
 	StreamTypeJSON    = "json"
 )
 
-// closedLists maps each option with a closed list to that list, default first.
-func closedLists() map[string][]string {
+// Choices returns the values of an option with a closed list, default first; nil for any
+// other option. Option names are those of the command line.
+func Choices(option string) []string {
 	return map[string][]string{
 		"output-mode":  {OutputExact, OutputNatural},
 		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
@@ -95,12 +96,8 @@ func closedLists() map[string][]string {
 		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
 
 		"runpod-output": {OutputEvents, OutputTokens},
-	}
+	}[option]
 }
-
-// Choices returns the values of an option with a closed list, default first; nil for any
-// other option. Option names are those of the command line.
-func Choices(option string) []string { return closedLists()[option] }
 
 // Options configures a server. The zero value of every field is valid and means the
 // documented default. Slices must not be changed afterwards.
@@ -173,35 +170,53 @@ type Options struct {
 
 // WithDefaults returns o with defaults for zero values, or all its errors.
 func (o Options) WithDefaults() (Options, error) {
-	accelerated := o.fillAccelerator()
-	if !o.TTFT.IsSet() {
-		o.TTFT = random.ConstDelay(DefaultTTFT)
-	}
-	if !o.ITL.IsSet() {
-		o.ITL = random.ConstDelay(DefaultITL)
-	}
+	var p problems
+	o.fillAccelerator(&p)
+	orElse(&o.TTFT, random.ConstDelay(DefaultTTFT))
+	orElse(&o.ITL, random.ConstDelay(DefaultITL))
+	orElse(&o.OutputTokens, DefaultOutputTokens())
+	orElse(&o.TokensPerChunk, random.ConstLength(1))
+	orElse(&o.Tokenizer, token.Tokenizer(token.Words{}))
+	orElse(&o.ReasoningField, DefaultReasoningField)
+	orElse(&o.TimeScale, 1)
+	orElse(&o.GPU, gpu.Default)
+	orElse(&o.Jobs.ColdStart, random.ConstDelay(0))
+	orElse(&o.Jobs.Time, random.ConstDelay(DefaultJobTime))
 	if o.Fast {
 		o.TTFT, o.ITL, o.PrefillPerToken = random.ConstDelay(0), random.ConstDelay(0), 0
+		o.Jobs.ColdStart, o.Jobs.Time = random.ConstDelay(0), random.ConstDelay(0)
 	}
-	if !o.OutputTokens.IsSet() {
-		o.OutputTokens = DefaultOutputTokens()
-	}
-	if !o.TokensPerChunk.IsSet() {
-		o.TokensPerChunk = random.ConstLength(1)
-	}
-	if o.Tokenizer == nil {
-		o.Tokenizer = token.Words{}
-	}
-	if o.ReasoningField == "" {
-		o.ReasoningField = DefaultReasoningField
+	if o.ToolRate == nil {
+		rate := DefaultToolRate
+		o.ToolRate = &rate
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	err := errors.Join(accelerated, o.fillNumbers(), o.fillExtras(), o.fillChoices(), o.Jobs.fill(o.Fast), o.checkPrefix())
-	return o, err
+	o.fillNumbers(&p)
+	o.fillChoices(&p)
+	o.check(&p)
+	return o, errors.Join(p...)
 }
 
-func (o *Options) fillNumbers() error {
-	ints := []struct {
+// orElse replaces a zero value.
+func orElse[T comparable](p *T, otherwise T) {
+	var zero T
+	if *p == zero {
+		*p = otherwise
+	}
+}
+
+// problems are the errors of options.
+type problems []error
+
+// want adds an error unless ok.
+func (p *problems) want(ok bool, format string, args ...any) {
+	if !ok {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
+func (o *Options) fillNumbers(p *problems) {
+	for _, f := range []struct {
 		name string
 		p    *int
 		def  int
@@ -212,78 +227,47 @@ func (o *Options) fillNumbers() error {
 		{"reasoning-tokens", &o.ReasoningTokens, 0},
 		{"gpus", &o.GPUs, 1},
 		{"parallel-tools", &o.ParallelTools, 1},
+		{"job-workers", &o.Jobs.Workers, DefaultJobWorkers},
+	} {
+		p.want(*f.p >= 0, "%s is %d, want ≥ 0 (0 = default)", f.name, *f.p)
+		orElse(f.p, f.def)
 	}
-	var errs []error
-	for _, f := range ints {
-		if *f.p < 0 {
-			errs = append(errs, fmt.Errorf("%s is %d, want ≥ 0 (0 = default)", f.name, *f.p))
-		}
-		if *f.p == 0 {
-			*f.p = f.def
-		}
-	}
-	if o.MaxBody < 0 {
-		errs = append(errs, fmt.Errorf("max-body is %d, want ≥ 0 (0 = default)", o.MaxBody))
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	durations := []struct {
+	p.want(o.MaxBody >= 0, "max-body is %d, want ≥ 0 (0 = default)", o.MaxBody)
+	orElse(&o.MaxBody, DefaultMaxBody)
+	p.want(o.Jobs.Expiry >= 0, "job-expiry is %v, want ≥ 0 (0 = default)", o.Jobs.Expiry)
+	for _, f := range []struct {
 		name string
 		v    time.Duration
 	}{
-		{"prefill-per-token", o.PrefillPerToken},
-		{"comments", o.Comments},
-		{"ready-after", o.ReadyAfter},
+		{"prefill-per-token", o.PrefillPerToken}, {"comments", o.Comments}, {"ready-after", o.ReadyAfter},
+	} {
+		p.want(f.v >= 0, "%s is %v, want ≥ 0", f.name, f.v)
 	}
-	for _, f := range durations {
-		if f.v < 0 {
-			errs = append(errs, fmt.Errorf("%s is %v, want ≥ 0", f.name, f.v))
-		}
-	}
-	return errors.Join(errs...)
 }
 
-// fillExtras sets the defaults of constraints, cases and cards.
-func (o *Options) fillExtras() error {
-	var errs []error
-	if o.ToolRate == nil {
-		rate := DefaultToolRate
-		o.ToolRate = &rate
-	}
+// check checks what has no table of its own.
+func (o *Options) check(p *problems) {
 	for _, f := range []struct {
 		name string
 		v    float64
 	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}, {"empty-chunks", o.EmptyChunks}} {
-		if !(f.v >= 0 && f.v <= 1) {
-			errs = append(errs, fmt.Errorf("%s is %v, want a number between 0 and 1", f.name, f.v))
-		}
+		p.want(f.v >= 0 && f.v <= 1, "%s is %v, want a number between 0 and 1", f.name, f.v)
 	}
-	if o.ParallelTools > maxParallelTools {
-		errs = append(errs, fmt.Errorf("parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools))
-	}
-	_, problems := cases.Index(o.Cases)
-	errs = append(errs, problems...)
-	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
-		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
-	}
-	if o.TimeScale == 0 {
-		o.TimeScale = 1
-	}
-	if o.GPUs > gpu.MaxCards {
-		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, gpu.MaxCards))
-	}
-	if o.GPU == "" {
-		o.GPU = gpu.Default
-	}
+	p.want(o.ParallelTools <= maxParallelTools, "parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools)
+	p.want(o.GPUs <= gpu.MaxCards, "gpus is %d, want at most %d", o.GPUs, gpu.MaxCards)
+	p.want(o.TimeScale >= 0 && o.TimeScale <= 1e6,
+		"time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale)
+	p.want(o.Prefix == "" || strings.HasPrefix(o.Prefix, "/") && !strings.ContainsAny(o.Prefix, "{}*?#"),
+		"prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
 	if _, err := gpu.Find(o.GPU); err != nil {
-		errs = append(errs, err)
+		*p = append(*p, err)
 	}
-	return errors.Join(errs...)
+	_, bad := cases.Index(o.Cases)
+	*p = append(*p, bad...)
 }
 
-func (o *Options) fillChoices() error {
-	fields := []struct {
+func (o *Options) fillChoices(p *problems) {
+	for _, f := range []struct {
 		name string
 		p    *string
 	}{
@@ -296,35 +280,18 @@ func (o *Options) fillChoices() error {
 		{"split", &o.Split},
 		{"done", &o.Done},
 		{"stream-type", &o.StreamType},
-	}
-	accepted := closedLists()
-	var errs []error
-	for _, f := range fields {
-		list := accepted[f.name]
-		if *f.p == "" {
-			*f.p = list[0]
-		}
+		{"runpod-output", &o.Jobs.Output},
+	} {
+		list := Choices(f.name)
+		orElse(f.p, list[0])
 		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
 			if _, err := SplitSize(*f.p); err != nil {
-				errs = append(errs, err)
+				*p = append(*p, err)
 			}
 			continue
 		}
-		if !slices.Contains(list, *f.p) {
-			errs = append(errs, fmt.Errorf("%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", ")))
-		}
+		p.want(slices.Contains(list, *f.p), "%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", "))
 	}
-	return errors.Join(errs...)
-}
-
-func (o *Options) checkPrefix() error {
-	if o.Prefix == "" {
-		return nil
-	}
-	if !strings.HasPrefix(o.Prefix, "/") || strings.ContainsAny(o.Prefix, "{}*?#") {
-		return fmt.Errorf("prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
-	}
-	return nil
 }
 
 // DefaultToolRate is the share of requests with optional tools that are answered by a

@@ -1,9 +1,7 @@
 package options
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +13,8 @@ func SplitSize(split string) (int, error) {
 	text, ok := strings.CutPrefix(split, "bytes:")
 	n, err := strconv.Atoi(text)
 	if !ok || err != nil || n < 1 {
-		return 0, fmt.Errorf("split is %q, want bytes:N with N ≥ 1 or one of %s", split, strings.Join(Choices("split"), ", "))
+		others := strings.Join(Choices("split"), ", ")
+		return 0, fmt.Errorf("split is %q, want bytes:N with N ≥ 1 or one of %s", split, others)
 	}
 	return n, nil
 }
@@ -41,12 +40,12 @@ func (o *Options) ContentType(right string) (kind string, named bool) {
 // Preset returns the parameters of a built-in accelerator, for Options.Accelerator. The
 // caller owns them.
 func Preset(name string) (*batch.Params, error) {
-	names := Presets()
-	i := slices.Index(names, name)
-	if i < 0 {
-		return nil, fmt.Errorf("preset is %q, want one of %s", name, strings.Join(names, ", "))
+	for _, p := range batch.Presets() {
+		if p.Name == name {
+			return &p.Params, nil
+		}
 	}
-	return &batch.Presets()[i].Params, nil
+	return nil, fmt.Errorf("preset is %q, want one of %s", name, strings.Join(Presets(), ", "))
 }
 
 // Presets lists the names of built-in accelerators.
@@ -60,13 +59,12 @@ func Presets() []string {
 
 // fillAccelerator checks the accelerator and the options that it excludes, and limits the
 // context length to the size of its cache.
-func (o *Options) fillAccelerator() error {
+func (o *Options) fillAccelerator(p *problems) {
 	if o.Accelerator == nil {
-		return nil
+		return
 	}
-	var errs []error
-	p := *o.Accelerator // the caller keeps its own
-	o.Accelerator = &p
+	params := *o.Accelerator // the caller keeps its own
+	o.Accelerator = &params
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -77,16 +75,15 @@ func (o *Options) fillAccelerator() error {
 		{"prefill-per-token", o.PrefillPerToken != 0},
 		{"fast", o.Fast},
 	} {
-		if f.set {
-			errs = append(errs, fmt.Errorf("%s cannot be combined with an accelerator, which computes its own times", f.name))
-		}
+		p.want(!f.set, "%s cannot be combined with an accelerator, which computes its own times", f.name)
 	}
-	errs = append(errs, p.Validate())
-	if room := p.Blocks * p.BlockSize; o.MaxModelLen == 0 {
+	if err := params.Validate(); err != nil {
+		*p = append(*p, err)
+	}
+	if room := params.Blocks * params.BlockSize; o.MaxModelLen == 0 {
 		o.MaxModelLen = min(DefaultMaxModelLen, max(room, 1))
-	} else if o.MaxModelLen > room {
-		errs = append(errs, fmt.Errorf("max-model-len is %d, but the cache has room for %d tokens (%d blocks of %d)",
-			o.MaxModelLen, room, p.Blocks, p.BlockSize))
+	} else {
+		p.want(o.MaxModelLen <= room, "max-model-len is %d, but the cache has room for %d tokens (%d blocks of %d)",
+			o.MaxModelLen, room, params.Blocks, params.BlockSize)
 	}
-	return errors.Join(errs...)
 }

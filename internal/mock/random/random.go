@@ -55,33 +55,42 @@ func distSpecs() []distSpec {
 // distribution is a distribution of non-negative numbers. The zero value is unset.
 // It is immutable, hence safe for concurrent use.
 type distribution struct {
-	Kind distKind
-	A, B float64
+	kind distKind
+	a, b float64
 	mix  *[2]distribution // bimodal: [0] usual, [1] taken with probability a
-	Text string           // as written by the user
+	text string           // as written by the user
 }
+
+// String returns the text that the distribution is parsed from, "" if unset.
+func (d distribution) String() string { return d.text }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d distribution) MarshalText() ([]byte, error) { return []byte(d.text), nil }
+
+// IsSet reports whether the distribution is not the zero value.
+func (d *distribution) IsSet() bool { return d.kind != distUnset }
 
 // sample draws one value, ≥ 0. The unset distribution draws 0.
 func (d *distribution) sample(r *rand.Rand) float64 {
-	switch d.Kind {
+	switch d.kind {
 	case distUnset:
 		return 0
 	case distConst:
-		return d.A
+		return d.a
 	case distUniform:
-		return d.A + (d.B-d.A)*r.Float64()
+		return d.a + (d.b-d.a)*r.Float64()
 	case distNormal:
-		return sampleNormal(r, d.A, d.B)
+		return sampleNormal(r, d.a, d.b)
 	case distLognormal:
 		// E[X] = exp(mu + s²/2) and cv² = exp(s²) − 1, solved for mu and s.
-		s2 := math.Log1p(d.B * d.B)
-		return d.A * math.Exp(math.Sqrt(s2)*r.NormFloat64()-s2/2)
+		s2 := math.Log1p(d.b * d.b)
+		return d.a * math.Exp(math.Sqrt(s2)*r.NormFloat64()-s2/2)
 	case distExp:
-		return d.A * r.ExpFloat64()
+		return d.a * r.ExpFloat64()
 	case distGamma:
-		return sampleGamma(r, d.A, d.B)
+		return sampleGamma(r, d.a, d.b)
 	case distBimodal:
-		if r.Float64() < d.A {
+		if r.Float64() < d.a {
 			return d.mix[1].sample(r)
 		}
 		return d.mix[0].sample(r)
@@ -140,7 +149,7 @@ func parse(s string, unit func(string) (float64, error)) (distribution, error) {
 	if err != nil {
 		return distribution{}, fmt.Errorf("parse distribution %q: %w; %s", s, err, distForms)
 	}
-	d.Text = strings.TrimSpace(s)
+	d.text = strings.TrimSpace(s)
 	return d, nil
 }
 
@@ -164,7 +173,7 @@ func parseDistFields(f []string, unit func(string) (float64, error), depth int) 
 }
 
 func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (distribution, []string, error) {
-	d := distribution{Kind: spec.kind}
+	d := distribution{kind: spec.kind}
 	for i, hasUnit := range spec.units {
 		parse := ParseRatio
 		if hasUnit {
@@ -175,12 +184,12 @@ func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (d
 			return distribution{}, nil, err
 		}
 		if i == 0 {
-			d.A = v
+			d.a = v
 		} else {
-			d.B = v
+			d.b = v
 		}
 	}
-	if spec.kind == distUniform && d.B < d.A {
+	if spec.kind == distUniform && d.b < d.a {
 		return distribution{}, nil, fmt.Errorf("uniform wants LOW ≤ HIGH, got %s:%s", f[0], f[1])
 	}
 	return d, f[len(spec.units):], nil
@@ -205,7 +214,7 @@ func parseBimodal(f []string, unit func(string) (float64, error), depth int) (di
 	if err != nil {
 		return distribution{}, nil, err
 	}
-	return distribution{Kind: distBimodal, A: p, mix: &[2]distribution{usual, rare}}, rest, nil
+	return distribution{kind: distBimodal, a: p, mix: &[2]distribution{usual, rare}}, rest, nil
 }
 
 // ParseRatio reads a finite number, at least 0.
@@ -219,12 +228,12 @@ func ParseRatio(s string) (float64, error) {
 
 // Delay is a distribution of durations. The zero value is unset and means the default of
 // an option. It is immutable.
-type Delay struct{ d distribution }
+type Delay struct{ distribution }
 
 // ConstDelay returns the distribution that always draws v. A negative v counts as 0.
 func ConstDelay(v time.Duration) Delay {
 	v = max(v, 0)
-	return Delay{distribution{Kind: distConst, A: float64(v), Text: "const:" + v.String()}}
+	return Delay{distribution{kind: distConst, a: float64(v), text: "const:" + v.String()}}
 }
 
 // ParseDelay parses "20ms", "const:20ms", "uniform:10ms:30ms", "normal:20ms:5ms"
@@ -243,12 +252,6 @@ func ParseDelay(s string) (Delay, error) {
 	return Delay{d}, err
 }
 
-// String returns the text that ParseDelay parses, "" if unset.
-func (d Delay) String() string { return d.d.Text }
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Delay) MarshalText() ([]byte, error) { return []byte(d.d.Text), nil }
-
 // UnmarshalText implements encoding.TextUnmarshaler by ParseDelay.
 func (d *Delay) UnmarshalText(b []byte) error {
 	v, err := ParseDelay(string(b))
@@ -258,19 +261,16 @@ func (d *Delay) UnmarshalText(b []byte) error {
 	return err
 }
 
-// IsSet reports whether the delay is not the zero value.
-func (d *Delay) IsSet() bool { return d.d.Kind != distUnset }
-
 // Draw draws one duration, at least 0.
 func (d *Delay) Draw(r *rand.Rand) time.Duration {
 	// A float beyond int64 converts to an unspecified value: cap at a year.
-	return time.Duration(min(d.d.sample(r), float64(365*24*time.Hour)))
+	return time.Duration(min(d.sample(r), float64(365*24*time.Hour)))
 }
 
 // DrawSum returns the sum of n draws.
 func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
-	if d.d.Kind == distConst {
-		return time.Duration(min(d.d.A*float64(n), float64(365*24*time.Hour)))
+	if d.kind == distConst {
+		return time.Duration(min(d.a*float64(n), float64(365*24*time.Hour)))
 	}
 	var sum time.Duration
 	for range n {
@@ -281,13 +281,13 @@ func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
 
 // Length is a distribution of token counts. The zero value is unset and means the default
 // of an option. It is immutable.
-type Length struct{ d distribution }
+type Length struct{ distribution }
 
 // ConstLength returns the distribution that always draws n. Values below 1 are
 // taken as 1.
 func ConstLength(n int) Length {
 	n = max(n, 1)
-	return Length{distribution{Kind: distConst, A: float64(n), Text: "const:" + strconv.Itoa(n)}}
+	return Length{distribution{kind: distConst, a: float64(n), text: "const:" + strconv.Itoa(n)}}
 }
 
 // ParseLength parses the forms of ParseDelay with plain numbers: "128",
@@ -296,12 +296,6 @@ func ParseLength(s string) (Length, error) {
 	d, err := parse(s, ParseRatio)
 	return Length{d}, err
 }
-
-// String returns the text that ParseLength parses, "" if unset.
-func (l Length) String() string { return l.d.Text }
-
-// MarshalText implements encoding.TextMarshaler.
-func (l Length) MarshalText() ([]byte, error) { return []byte(l.d.Text), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler by ParseLength.
 func (l *Length) UnmarshalText(b []byte) error {
@@ -312,13 +306,10 @@ func (l *Length) UnmarshalText(b []byte) error {
 	return err
 }
 
-// IsSet reports whether the length is not the zero value.
-func (l *Length) IsSet() bool { return l.d.Kind != distUnset }
-
 // maxDraw is the maximum drawn length, so that a heavy tail fits into an int everywhere.
 const maxDraw = 1 << 30
 
 // Draw draws one count, at least 1.
 func (l *Length) Draw(r *rand.Rand) int {
-	return max(1, int(math.Round(min(l.d.sample(r), maxDraw))))
+	return max(1, int(math.Round(min(l.sample(r), maxDraw))))
 }

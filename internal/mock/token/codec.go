@@ -1,10 +1,6 @@
 package token
 
-import (
-	"strings"
-
-	"aiperfd/internal/mock/seed"
-)
+import "strings"
 
 // Codec is the interface of a tokenizer of another package. All methods must be safe for
 // concurrent use.
@@ -60,31 +56,12 @@ func Framing(t Tokenizer) (before, after []int) {
 	return nil, nil
 }
 
-// identifier is a Tokenizer with token ids.
-type identifier interface {
-	// identify returns one number for each token of text.
-	identify(text string) []uint32
-}
-
-var _ identifier = codecTokenizer{}
-
-func (t codecTokenizer) identify(text string) []uint32 {
+// Identify returns the ids of the tokens.
+func (t codecTokenizer) Identify(text string) []uint32 {
 	ids := t.codec.Encode(text)
 	out := make([]uint32, len(ids))
 	for i, id := range ids {
 		out[i] = uint32(id)
 	}
 	return out
-}
-
-// Identify appends one number for each token of text: equal tokens have equal numbers.
-// They are the ids of the tokenizer if it has any, else checksums.
-func Identify(dst []uint32, t Tokenizer, text string) []uint32 {
-	if n, ok := t.(identifier); ok {
-		return append(dst, n.identify(text)...)
-	}
-	for _, p := range t.Pieces(text) {
-		dst = append(dst, seed.Checksum(p))
-	}
-	return dst
 }

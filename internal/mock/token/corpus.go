@@ -3,8 +3,8 @@ package token
 import (
 	"strings"
 
-	"aiperfd/internal/mock/jsonappend"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // Prose is the text of answers with the content ContentCorpus. It ends in a paragraph
@@ -72,15 +72,10 @@ func NewCorpus(t Tokenizer, text string) Corpus {
 
 // Cut cuts a text into its tokens.
 func Cut(t Tokenizer, text string) []Piece {
-	texts := t.Pieces(text)
+	texts, ids := t.Pieces(text), t.Identify(text)
 	pieces := make([]Piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = Piece{Text: s, JSON: string(jsonappend.Inner(nil, s)), ID: seed.Checksum(s)}
-	}
-	if n, ok := t.(identifier); ok {
-		for i, id := range n.identify(text) {
-			pieces[i].ID = id
-		}
+		pieces[i] = Piece{Text: s, JSON: string(wire.Inner(nil, s)), ID: ids[i]}
 	}
 	return pieces
 }
@@ -106,7 +101,7 @@ func (p *Passage) AppendJSON(dst []byte, i int) []byte {
 func (p *Passage) Identify(i int) uint32 {
 	at := &p.Pieces[(p.Start+i)%len(p.Pieces)]
 	if i == 0 && len(at.Text) > 1 && at.Text[0] == ' ' {
-		return seed.Checksum(at.Text[1:])
+		return random.Checksum(at.Text[1:])
 	}
 	return at.ID
 }

@@ -3,7 +3,7 @@ package token
 import (
 	"sync"
 
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
 )
 
 // Sizes of the vocabulary: the first ids are single bytes, as in models with byte
@@ -96,7 +96,7 @@ func (v *Vocabulary) id(piece string) (int, bool) {
 	if v.ids == nil {
 		v.ids, v.pieces = map[string]int{}, map[int]string{}
 	}
-	place := int(seed.Hash(0, []byte(piece)) % room)
+	place := int(random.Hash(0, []byte(piece)) % room)
 	for v.pieces[byteIDs+place] != "" {
 		place = (place + 1) % room
 	}

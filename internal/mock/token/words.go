@@ -4,6 +4,8 @@ package token
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"aiperfd/internal/mock/random"
 )
 
 // Longest piece of one word and of one number in Words.
@@ -40,6 +42,17 @@ func (Words) Pieces(text string) []string {
 		text = text[n:]
 	}
 	return pieces
+}
+
+// Identify returns the checksums of the tokens.
+func (Words) Identify(text string) []uint32 {
+	ids := make([]uint32, 0, len(text)/4)
+	for text != "" {
+		n := nextPiece(text)
+		ids = append(ids, random.Checksum(text[:n]))
+		text = text[n:]
+	}
+	return ids
 }
 
 type charClass uint8
@@ -131,9 +144,11 @@ func classify(s string) (charClass, int) {
 	return classOther, size
 }
 
-// Tokenizer counts and splits text. Both methods must be safe for concurrent use and
-// consistent: Count(t) equals len(Pieces(t)), and the joined pieces equal t.
+// Tokenizer counts and splits text. All methods must be safe for concurrent use and
+// consistent: Count(t) equals len(Pieces(t)), and the joined pieces equal t. Identify returns
+// a number for each token; equal tokens have equal numbers.
 type Tokenizer interface {
 	Count(text string) int
 	Pieces(text string) []string
+	Identify(text string) []uint32
 }

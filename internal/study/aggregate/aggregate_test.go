@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/study/cell"
 )
@@ -80,7 +81,7 @@ func cutTag(key, tag string) (string, bool) {
 func cells(filters []sweep.Filter, points ...[2]float64) []Cell {
 	var out []Cell
 	for i, p := range points {
-		o := cell.Outcome{Variation: cell.Variation{Index: i}, Trials: []cell.Trial{
+		o := cell.Outcome{Variation: vary.Variation{Index: i}, Trials: []cell.Trial{
 			trial(map[string]float64{"request_throughput/avg": p[0], "request_latency/p99": p[1]}),
 		}}
 		out = append(out, NewCell(o, filters, 0.95, 1))

@@ -1,37 +1,12 @@
-// Package cell defines what a study consists of: variations of a document, the trials
-// of each, and the planners that choose the next variation. It is data; package study
-// performs it.
+// Package cell defines what a study consists of: the trials of each variation of a document,
+// and the planners that choose the next variation. It is data; package study performs it.
 package cell
 
-import "slices"
+import (
+	"slices"
 
-// Assignment gives one place of a document a value.
-type Assignment struct {
-	// Path is the place: phases.profiling.rate, datasets.main.prompts.isl.mean,
-	// variables.users, or an alias such as concurrency.
-	Path  string `json:"path"`
-	Value any    `json:"value"` // of JSON: nil, bool, float64, json.Number, string, []any, map[string]any
-}
-
-// Variation is a document with some values replaced.
-type Variation struct {
-	Index  int          `json:"index"`  // ≥ 0, unique and ascending within a study
-	Label  string       `json:"label"`  // for people and files: phases.profiling.concurrency=4
-	Folder string       `json:"folder"` // name of its folder: concurrency_4; unique within a study
-	Values []Assignment `json:"values"` // what is varied; shown in tables and files
-	// Settings are assigned after Values. They say how the variation is measured, for
-	// example for how many requests, and are not part of its identity.
-	Settings []Assignment `json:"settings,omitempty"`
-}
-
-// Value returns the assigned value of a path.
-func (v *Variation) Value(path string) (value any, ok bool) {
-	i := slices.IndexFunc(v.Values, func(a Assignment) bool { return a.Path == path })
-	if i < 0 {
-		return nil, false
-	}
-	return v.Values[i].Value, true
-}
+	"aiperfd/internal/engine/config/vary"
+)
 
 // Metric is one metric of a trial.
 type Metric struct {
@@ -120,7 +95,7 @@ func (t *Trial) Metric(tag string) *Metric {
 
 // Outcome is a variation with the trials of it that have ended.
 type Outcome struct {
-	Variation
+	vary.Variation
 	Trials []Trial `json:"trials"` // in the order in which they ended
 }
 
@@ -141,20 +116,20 @@ func (o *Outcome) Successful() []Trial {
 type Planner interface {
 	// Next returns the variation to perform after those that are done, in their order;
 	// false = the study is complete. Failed variations are among those done.
-	Next(done []Outcome) (v Variation, more bool)
+	Next(done []Outcome) (v vary.Variation, more bool)
 	// Budget returns the largest number of variations that the planner may choose, ≥ 1.
 	Budget() int
 }
 
 // List is the planner of variations that are known in advance.
-type List []Variation
+type List []vary.Variation
 
 var _ Planner = List{}
 
 // Next implements [Planner].
-func (l List) Next(done []Outcome) (Variation, bool) {
+func (l List) Next(done []Outcome) (vary.Variation, bool) {
 	if len(done) >= len(l) {
-		return Variation{}, false
+		return vary.Variation{}, false
 	}
 	return l[len(done)], true
 }

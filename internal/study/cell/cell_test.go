@@ -1,10 +1,14 @@
 package cell
 
-import "testing"
+import (
+	"testing"
+
+	"aiperfd/internal/engine/config/vary"
+)
 
 // A list is planned in its order, whatever became of the variations.
 func TestList(t *testing.T) {
-	plan := List{{Index: 0, Label: "a", Values: []Assignment{{Path: "rate", Value: 1.0}}}, {Index: 1, Label: "b"}}
+	plan := List{{Index: 0, Label: "a", Values: []vary.Assignment{{Path: "rate", Value: 1.0}}}, {Index: 1, Label: "b"}}
 	var done []Outcome
 	for _, want := range plan {
 		v, more := plan.Next(done)

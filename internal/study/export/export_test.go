@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 )
@@ -39,10 +40,10 @@ func report(s *sweep.Block, trials int) *Report {
 		Study: &config.Study{Sweep: s, MultiRun: sweep.MultiRun{NumRuns: trials, ConfidenceLevel: 0.95, CooldownSeconds: 2}, Seed: 42},
 	}
 	for i := range 3 {
-		values := []cell.Assignment{{Path: "phases.profiling.concurrency", Value: json.Number(fmt.Sprint(1 << i))}}
-		o := cell.Outcome{Variation: cell.Variation{Index: i, Label: sweep.Label(values), Folder: sweep.Folder(values), Values: values}}
+		values := []vary.Assignment{{Path: "phases.profiling.concurrency", Value: json.Number(fmt.Sprint(1 << i))}}
+		o := cell.Outcome{Variation: vary.Variation{Index: i, Label: sweep.Label(values), Folder: sweep.Folder(values), Values: values}}
 		if s == nil {
-			o.Variation = cell.Variation{Label: "base"}
+			o.Variation = vary.Variation{Label: "base"}
 		}
 		for n := range trials {
 			o.Trials = append(o.Trials, trial(10*i+n+1, float64(10*(i+1)+n), float64(20*(i+1)*(i+1)+n)))
@@ -145,7 +146,7 @@ func TestOneShape(t *testing.T) {
 // model, the varied one if the sweep varies it.
 func TestAggregateMetadata(t *testing.T) {
 	r := report(&sweep.Block{Type: sweep.Sobol}, 2)
-	r.Outcomes[1].Values = append(r.Outcomes[1].Values, cell.Assignment{Path: "models.items.0.name", Value: "other"})
+	r.Outcomes[1].Values = append(r.Outcomes[1].Values, vary.Assignment{Path: "models.items.0.name", Value: "other"})
 	for i, want := range []string{"m", "other", "m"} {
 		data, err := aggregateJSON(r, &r.Cells()[i])
 		if err != nil {

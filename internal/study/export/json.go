@@ -3,7 +3,6 @@ package export
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -15,16 +14,9 @@ import (
 
 // indented encodes a value as AIPerf's files have it.
 func indented(v any) ([]byte, error) {
-	data, err := plainjson.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, data, "", "  "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	err := plainjson.WriteIndent(&out, v)
+	return out.Bytes(), err
 }
 
 // finite returns a number that JSON can have; nil for others.

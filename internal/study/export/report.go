@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
@@ -40,7 +41,7 @@ type Report struct {
 
 // Skipped is a variation that was not measured.
 type Skipped struct {
-	cell.Variation
+	vary.Variation
 	Why string // in words
 }
 
@@ -69,7 +70,7 @@ func (r *Report) Rows() []aggregate.Cell {
 		merged = append(merged, o)
 	}
 	r.rows = r.aggregated(merged)
-	if s := r.Study.Search; s != nil && s.Options.Algorithm != search.Bayesian { // an optimization judges each value by itself
+	if s := search.Of(r.Study); s != nil && s.Options.Algorithm != search.Bayesian { // an optimization judges each value by itself
 		found := s.Summarize(r.Outcomes).Boundary
 		for i := range r.rows {
 			edge, beyond := found.Place(&r.rows[i].Variation)
@@ -101,8 +102,8 @@ func (r *Report) Compare() aggregate.Comparison {
 // objectives returns the metrics that the study optimizes, or repeats runs for.
 func (r *Report) objectives() []string {
 	switch s := r.Study; {
-	case s.Search != nil:
-		return s.Search.Options.Optimized()
+	case s.Adaptive():
+		return search.Of(s).Options.Optimized()
 	case s.Sweep == nil && s.MultiRun.Convergence != nil:
 		return []string{s.MultiRun.Convergence.Metric}
 	}
@@ -186,7 +187,7 @@ func Write(dir string, r *Report) error {
 		path, data, err := r.derived()
 		add(path, data, err)
 	}
-	if r.Study.Search != nil {
+	if r.Study.Adaptive() {
 		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
 	}
 	errs = append(errs, writeAll(dir, files))
@@ -232,7 +233,7 @@ const HistoryFile = "search_history.json"
 
 // WriteHistory writes the log of a search.
 func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
-	data, err := indented(s.Search.History(done))
+	data, err := indented(search.Of(s).History(done))
 	if err != nil {
 		return fmt.Errorf("encode history of search: %w", err)
 	}
@@ -309,8 +310,8 @@ func (r *Report) parameters(c *aggregate.Cell) map[string]any {
 }
 
 // Short returns the values of a variation in one line.
-func Short(v *cell.Variation) string {
-	whole := slices.ContainsFunc(v.Values, func(a cell.Assignment) bool { return a.Path == "benchmark" || a.Path == "variables" })
+func Short(v *vary.Variation) string {
+	whole := slices.ContainsFunc(v.Values, func(a vary.Assignment) bool { return a.Path == "benchmark" || a.Path == "variables" })
 	if whole || len(v.Values) == 0 || strings.HasPrefix(v.Label, "sample_") && len(v.Values) > 3 {
 		return v.Label
 	}
@@ -318,7 +319,7 @@ func Short(v *cell.Variation) string {
 }
 
 // TrialName returns the name of a trial of a variation; trials are counted from 0.
-func TrialName(v *cell.Variation, trial int) string {
+func TrialName(v *vary.Variation, trial int) string {
 	switch {
 	case v.Label == "base":
 		return fmt.Sprintf("run %d", trial+1)

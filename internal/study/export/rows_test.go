@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search"
 )
@@ -17,17 +18,16 @@ import (
 // searched returns the report of a search for the highest concurrency with a p99 below 100 ms,
 // whose probes measured these values: concurrency, then p99.
 func searched(probes ...[2]float64) *Report {
-	limit := []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 100}}
-	o := search.Options{
-		Algorithm: search.Monotonic, Space: []search.Dimension{{Path: "concurrency", Lo: 1, Hi: 64, Integer: true}},
-		Filters: limit, Iterations: 20, Stability: 2,
-	}
 	r := &Report{Study: &config.Study{
-		Sweep: &sweep.Block{Type: sweep.Adaptive, SLAFilters: limit}, Search: &search.Search{Planner: search.New(o), Options: o},
+		Sweep: &sweep.Block{
+			Type: sweep.Adaptive, Planner: sweep.MonotonicSLA, MaxIterations: 20, StabilityTrials: 2,
+			SLAFilters:  []sweep.Filter{{MetricTag: "request_latency", Stat: "p99", Op: "lt", Threshold: 100}},
+			SearchSpace: []sweep.SearchDimension{{Path: "concurrency", Lo: new(1.0), Hi: new(64.0), Kind: "int"}},
+		},
 		MultiRun: sweep.MultiRun{NumRuns: 1, ConfidenceLevel: 0.95},
 	}}
 	for i, p := range probes {
-		v := cell.Variation{Index: i, Label: fmt.Sprintf("search_iter_%04d", i), Values: []cell.Assignment{{Path: "concurrency", Value: p[0]}}}
+		v := vary.Variation{Index: i, Label: fmt.Sprintf("search_iter_%04d", i), Values: []vary.Assignment{{Path: "concurrency", Value: p[0]}}}
 		r.Outcomes = append(r.Outcomes, cell.Outcome{Variation: v, Trials: []cell.Trial{trial(i, 10*p[0], p[1])}})
 	}
 	return r
@@ -56,14 +56,13 @@ func TestRowsOfASearch(t *testing.T) {
 	if v := r.rows[best.BestThroughput].Values[0].Value; v != 16.0 {
 		t.Errorf("best throughput at %v, want 16", v)
 	}
-	if found := r.Study.Search.Findings(r.Outcomes)[0]; !strings.HasPrefix(found, "Highest concurrency within the limits: 16 (") {
+	if found := search.Of(r.Study).Findings(r.Outcomes)[0]; !strings.HasPrefix(found, "Highest concurrency within the limits: 16 (") {
 		t.Errorf("found: %s", found)
 	}
 	// An optimization knows no boundary: a value above one that breaks the limit may keep it.
-	o := r.Study.Search.Options
-	o.Algorithm, o.Objectives, o.Initial = search.Bayesian, []search.Objective{{Metric: "request_throughput", Stat: "avg", Maximize: true}}, 1
 	optimum := searched([2]float64{3, 120}, [2]float64{8, 40})
-	optimum.Study.Search = &search.Search{Planner: search.New(o), Options: o}
+	optimum.Study.Sweep.Planner, optimum.Study.Sweep.InitialPoints = sweep.Bayesian, 1
+	optimum.Study.Sweep.Objectives = []sweep.Objective{{Metric: "request_throughput", Stat: "avg", Direction: "maximize"}}
 	if best := optimum.Compare(); optimum.rows[0].Feasible() || !optimum.rows[1].Feasible() || best.BestThroughput != 1 {
 		t.Errorf("an optimization: %+v", best)
 	}

@@ -3,10 +3,9 @@ package postprocess
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
-
-	"gonum.org/v1/gonum/mat"
 
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/study/cell"
@@ -44,31 +43,31 @@ func fitted(p sweep.PostParams, done []cell.Outcome) (any, error) {
 // highest power first, and which share of the variance they explain.
 func polynomial(pts []point, degree int) (coefficients []float64, explained float64) {
 	scale := pts[len(pts)-1].x // keeps the powers near 1
-	a, b := mat.NewDense(len(pts), degree+1, nil), mat.NewVecDense(len(pts), nil)
+	powers := make([][]float64, degree+1)
+	values := make([]float64, len(pts))
+	distinct := map[float64]bool{}
 	mean := 0.0
 	for i, pt := range pts {
 		power := 1.0
-		for j := degree; j >= 0; j-- {
-			a.Set(i, j, power)
+		for j := range powers {
+			powers[j] = append(powers[j], power)
 			power *= pt.x / scale
 		}
-		b.SetVec(i, pt.y)
+		values[i] = pt.y
+		distinct[pt.x] = true
 		mean += pt.y / float64(len(pts))
 	}
-	var solution mat.VecDense
-	if err := solution.SolveVec(a, b); err != nil {
-		return nil, 0 // fewer distinct values than coefficients
+	if len(distinct) <= degree {
+		return nil, 0
 	}
-	var predicted mat.VecDense
-	predicted.MulVec(a, &solution)
-	residual, total := 0.0, 0.0
-	for i, pt := range pts {
-		residual += (pt.y - predicted.AtVec(i)) * (pt.y - predicted.AtVec(i))
-		total += (pt.y - mean) * (pt.y - mean)
+	total := 0.0
+	for _, v := range values {
+		total += (v - mean) * (v - mean)
 	}
+	solution, residual := leastSquares(powers, values)
 	power := 1.0
-	for j := range degree + 1 {
-		coefficients = append(coefficients, rounded(solution.AtVec(degree-j)/power))
+	for _, c := range solution {
+		coefficients = append(coefficients, rounded(c/power))
 		power *= scale
 	}
 	slices.Reverse(coefficients)
@@ -76,6 +75,52 @@ func polynomial(pts []point, degree int) (coefficients []float64, explained floa
 		return coefficients, 1
 	}
 	return coefficients, rounded(1 - residual/total)
+}
+
+// leastSquares returns the multiples of linearly independent columns whose sum is nearest
+// to some values, and the sum of the squares of what remains of them. It makes the columns
+// orthogonal one after the other (modified Gram-Schmidt), and uses up both arguments.
+func leastSquares(columns [][]float64, values []float64) (multiples []float64, rest float64) {
+	multiples = make([]float64, len(columns))
+	shares := make([][]float64, len(columns)) // of column i in the columns behind it
+	for i, column := range columns {
+		length := math.Sqrt(product(column, column))
+		for k := range column {
+			column[k] /= length
+		}
+		shares[i] = make([]float64, len(columns))
+		shares[i][i] = length
+		for j := i + 1; j < len(columns); j++ {
+			shares[i][j] = subtract(columns[j], column)
+		}
+		multiples[i] = subtract(values, column)
+	}
+	for i := len(columns) - 1; i >= 0; i-- {
+		for j := i + 1; j < len(columns); j++ {
+			multiples[i] -= shares[i][j] * multiples[j]
+		}
+		multiples[i] /= shares[i][i]
+	}
+	return multiples, product(values, values)
+}
+
+// subtract takes from a vector its share in the direction of another, of length 1, and
+// returns the share.
+func subtract(from, direction []float64) float64 {
+	share := product(from, direction)
+	for k, v := range direction {
+		from[k] -= share * v
+	}
+	return share
+}
+
+// product returns the scalar product of two vectors.
+func product(a, b []float64) float64 {
+	sum := 0.0
+	for k, v := range a {
+		sum += v * b[k]
+	}
+	return sum
 }
 
 // rounded drops the digits that rounding errors of the solution fill.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -19,8 +20,8 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 // outcome returns a variation with one trial per given list of statistics; keys are
 // tag/stat.
-func outcome(values []cell.Assignment, trials ...map[string]float64) cell.Outcome {
-	o := cell.Outcome{Variation: cell.Variation{Label: sweep.Label(values), Values: values}}
+func outcome(values []vary.Assignment, trials ...map[string]float64) cell.Outcome {
+	o := cell.Outcome{Variation: vary.Variation{Label: sweep.Label(values), Values: values}}
 	for _, stats := range trials {
 		t := cell.Trial{}
 		if stats == nil {
@@ -43,10 +44,10 @@ const (
 	osl         = "datasets.main.prompts.osl.mean"
 )
 
-func at(pairs ...any) []cell.Assignment {
-	var out []cell.Assignment
+func at(pairs ...any) []vary.Assignment {
+	var out []vary.Assignment
 	for i := 0; i < len(pairs); i += 2 {
-		out = append(out, cell.Assignment{Path: pairs[i].(string), Value: pairs[i+1]})
+		out = append(out, vary.Assignment{Path: pairs[i].(string), Value: pairs[i+1]})
 	}
 	return out
 }

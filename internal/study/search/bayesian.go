@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search/gauss"
 )
@@ -20,13 +21,13 @@ var _ Planner = bayesian{}
 func (p bayesian) Budget() int { return p.Iterations }
 
 // Next implements [cell.Planner].
-func (p bayesian) Next(done []cell.Outcome) (cell.Variation, bool) {
+func (p bayesian) Next(done []cell.Outcome) (vary.Variation, bool) {
 	if p.stopped(done) != "" {
-		return cell.Variation{}, false
+		return vary.Variation{}, false
 	}
 	free := p.candidates(done)
 	if len(free) == 0 {
-		return cell.Variation{}, false
+		return vary.Variation{}, false
 	}
 	if len(done) < p.Initial {
 		return p.variation(done, p.nearest(p.uniform(len(done), p.Seed), free))
@@ -164,7 +165,7 @@ func (p bayesian) known(done []cell.Outcome, rng *rand.Rand) []float64 {
 func (p bayesian) at(o *cell.Outcome) []float64 {
 	out := make([]float64, len(p.Space))
 	for i, d := range p.Space {
-		out[i], _ = number(&o.Variation, d.Path)
+		out[i], _ = o.Number(d.Path)
 	}
 	return out
 }

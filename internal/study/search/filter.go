@@ -2,11 +2,11 @@ package search
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/study/cell"
 )
 
@@ -209,17 +209,10 @@ func statistic(t *cell.Trial, metric, name string) (float64, bool) {
 	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// number returns the value of a path as a number.
-func number(v *cell.Variation, path string) (float64, bool) {
-	value, _ := v.Value(path)
-	switch x := value.(type) {
-	case float64:
-		return x, true
-	case int:
-		return float64(x), true
-	case json.Number:
-		f, err := x.Float64()
-		return f, err == nil
-	}
-	return 0, false
+// Supported reports whether the statistic of a metric is taken of enough values. Means and
+// extremes always are; of a percentile, five values are expected beyond it.
+func Supported(t *cell.Trial, metric, name string) bool {
+	q, percentile := sweep.Quantile(name)
+	n, counted := t.Stat(metric, "count")
+	return !percentile || !counted || stat.Supports(n, q)
 }

@@ -4,25 +4,26 @@ import (
 	"slices"
 	"testing"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
 // What a search found is said in sentences, the recommendation first.
 func TestFindings(t *testing.T) {
-	find := func(o Options, measure func(cell.Variation, string) cell.Outcome) []string {
+	find := func(o Options, measure func(vary.Variation, string) cell.Outcome) []string {
 		s := &Search{Planner: New(o), Options: o}
 		done, _ := perform(t, s, measure)
 		return s.Findings(done)
 	}
-	exact, distorted := queueing(1, 0), func(v cell.Variation, p string) cell.Outcome {
+	exact, distorted := queueing(1, 0), func(v vary.Variation, p string) cell.Outcome {
 		o := queueing(1, 0).measure(v, p)
 		o.Trials[0].Metric("time_to_first_token").Doubt = &cell.Doubt{Invalid: true}
 		o.Trials[0].Metrics[0].Stats["count"] = 50
 		return o
 	}
-	failedFrom := func(lowest float64) func(cell.Variation, string) cell.Outcome {
-		return func(v cell.Variation, p string) cell.Outcome {
-			if x, _ := number(&v, p); x >= lowest {
+	failedFrom := func(lowest float64) func(vary.Variation, string) cell.Outcome {
+		return func(v vary.Variation, p string) cell.Outcome {
+			if x, _ := v.Number(p); x >= lowest {
 				return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Failure: "no request succeeded"}}}
 			}
 			return queueing(1, 0).measure(v, p)
@@ -39,7 +40,7 @@ func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options Options
-		measure func(cell.Variation, string) cell.Outcome
+		measure func(vary.Variation, string) cell.Outcome
 		want    []string
 	}{
 		{"boundary", boundaryOptions(Isotonic, 64, 100), exact.measure, []string{
@@ -53,7 +54,7 @@ func TestFindings(t *testing.T) {
 			"No measured concurrency is within the limits (at 1: time_to_first_token p95 21.54 ms, limit < 21 ms). " +
 				"Load generator verdict invalid for time_to_first_token at 1: the boundary may be that of the load generator, not of the server.",
 			"2 of 2 probes had too few requests for a percentile with a limit."}},
-		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
+		{"another number distorted", boundaryOptions(Monotonic, 64, 1e6), func(v vary.Variation, p string) cell.Outcome {
 			o := queueing(1, 0).measure(v, p)
 			o.Trials[0].Metrics = append(o.Trials[0].Metrics, cell.Metric{Tag: "inter_chunk_latency", Doubt: &cell.Doubt{Invalid: true}})
 			return o
@@ -62,7 +63,7 @@ func TestFindings(t *testing.T) {
 		{"every probe of tiers failed", tiers, failedFrom(1), []string{"Nothing was found: no probe has a result."}},
 		{"a probe failed", boundaryOptions(Monotonic, 64, 1e6), failedFrom(17), []string{
 			"Highest concurrency within the limits: 16 (at 17: no request succeeded)."}},
-		{"a metric is missing", boundaryOptions(Monotonic, 64, 1e6), func(v cell.Variation, p string) cell.Outcome {
+		{"a metric is missing", boundaryOptions(Monotonic, 64, 1e6), func(v vary.Variation, p string) cell.Outcome {
 			o := queueing(1, 0).measure(v, p)
 			o.Trials[0].Metrics = o.Trials[0].Metrics[1:]
 			return o

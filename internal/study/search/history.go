@@ -3,7 +3,7 @@ package search
 import (
 	"math"
 
-	"aiperfd/internal/study/cell"
+	"aiperfd/internal/engine/config/vary"
 )
 
 // History is search_history.json: AIPerf 0.13's file, with members of ours behind its own.
@@ -214,7 +214,7 @@ func (it *Iteration) history() historyIteration {
 }
 
 // byPath returns assignments as an object. Whole numbers are written without a fraction.
-func byPath(values []cell.Assignment) map[string]any {
+func byPath(values []vary.Assignment) map[string]any {
 	if len(values) == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search/curve"
 )
@@ -19,10 +20,10 @@ var _ Planner = isotonic{}
 func (p isotonic) Budget() int { return p.Iterations * p.Replicates }
 
 // Next implements [cell.Planner].
-func (p isotonic) Next(done []cell.Outcome) (cell.Variation, bool) {
+func (p isotonic) Next(done []cell.Outcome) (vary.Variation, bool) {
 	x, reason := p.plan(done)
 	if reason != "" {
-		return cell.Variation{}, false
+		return vary.Variation{}, false
 	}
 	return p.probe(done, x)
 }
@@ -78,7 +79,7 @@ func (p isotonic) candidate(done []cell.Outcome, f fitted) float64 {
 	}
 	x := math.Floor(root)
 	if x <= f.pass {
-		x = f.pass + max(1, math.Floor(p.Sizing.Precision.width()*f.fail))
+		x = f.pass + max(1, math.Floor(p.Sizing.Precision.Width()*f.fail))
 	}
 	return min(x, f.fail-1)
 }
@@ -100,7 +101,7 @@ func (p isotonic) cliff(done []cell.Outcome) bool {
 	_, hi := p.bounds()
 	for n := 3; n < len(done); n++ {
 		before := p.fit(done[:n])
-		x, ok := number(&done[n].Variation, p.Space[0].Path)
+		x, ok := done[n].Number(p.Space[0].Path)
 		if !ok || !before.hasPass || !before.hasFail || !before.inside(x) || before.fail-before.pass <= 0.05*hi {
 			continue
 		}

@@ -1,6 +1,9 @@
 package search
 
-import "aiperfd/internal/study/cell"
+import (
+	"aiperfd/internal/engine/config/vary"
+	"aiperfd/internal/study/cell"
+)
 
 // monotonic doubles the value until it fails, and bisects. A verdict near a limit is
 // asked for again until enough of them agree.
@@ -12,10 +15,10 @@ var _ Planner = monotonic{}
 func (m monotonic) Budget() int { return m.Iterations * (2*m.Stability - 1) }
 
 // Next implements [cell.Planner].
-func (m monotonic) Next(done []cell.Outcome) (cell.Variation, bool) {
+func (m monotonic) Next(done []cell.Outcome) (vary.Variation, bool) {
 	x, reason, _ := m.plan(done)
 	if reason != "" {
-		return cell.Variation{}, false
+		return vary.Variation{}, false
 	}
 	return m.probe(done, x)
 }

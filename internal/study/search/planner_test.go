@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -22,9 +24,9 @@ func trial(p95 float64) cell.Trial {
 }
 
 // step is a server whose TTFT jumps above a concurrency.
-func step(at, below, above float64) func(cell.Variation, string) cell.Outcome {
-	return func(v cell.Variation, p string) cell.Outcome {
-		c, _ := number(&v, p)
+func step(at, below, above float64) func(vary.Variation, string) cell.Outcome {
+	return func(v vary.Variation, p string) cell.Outcome {
+		c, _ := v.Number(p)
 		if c <= at {
 			return cell.Outcome{Variation: v, Trials: []cell.Trial{trial(below)}}
 		}
@@ -82,17 +84,17 @@ func TestSupported(t *testing.T) {
 
 // Probes get longer with the concurrency; a length in the document stays.
 func TestSizing(t *testing.T) {
-	at := func(c float64) []cell.Assignment { return []cell.Assignment{{Path: path, Value: c}} }
+	at := func(c float64) []vary.Assignment { return []vary.Assignment{{Path: path, Value: c}} }
 	for _, c := range []struct {
-		sizing      Sizing
+		sizing      sweep.Sizing
 		concurrency float64
 		want        int
 	}{
-		{Sizing{}, 1, 1000},
-		{Sizing{}, 64, 1920},
-		{Sizing{Precision: Coarse}, 5, 300},
-		{Sizing{Precision: Coarse}, 64, 1920},
-		{Sizing{Precision: Tight}, 64, 10000},
+		{sweep.Sizing{}, 1, 1000},
+		{sweep.Sizing{}, 64, 1920},
+		{sweep.Sizing{Precision: sweep.Coarse}, 5, 300},
+		{sweep.Sizing{Precision: sweep.Coarse}, 64, 1920},
+		{sweep.Sizing{Precision: sweep.Tight}, 64, 10000},
 	} {
 		if got := c.sizing.Requests(at(c.concurrency)); got != c.want {
 			t.Errorf("%+v at %v: %d requests, want %d", c.sizing, c.concurrency, got, c.want)
@@ -103,15 +105,15 @@ func TestSizing(t *testing.T) {
 		concurrency float64
 		want        int
 	}{{"p95", 1, 200}, {"p99", 1, 1000}, {"p5", 1, 200}, {"avg", 1, 100}, {"p95", 64, 1280}} {
-		if got := (Sizing{}).First(at(c.concurrency), []Filter{{Stat: "avg"}, {Stat: c.stat}}); got != c.want {
+		if got := (sweep.Sizing{}).First(at(c.concurrency), []Filter{{Stat: "avg"}, {Stat: c.stat}}); got != c.want {
 			t.Errorf("first look at %s at %v: %d requests, want %d", c.stat, c.concurrency, got, c.want)
 		}
 	}
-	if got := (Sizing{Concurrency: 50}).Requests([]cell.Assignment{{Path: "datasets.main.prompts.isl.mean", Value: 1.0}}); got != 1500 {
+	if got := (sweep.Sizing{Concurrency: 50}).Requests([]vary.Assignment{{Path: "datasets.main.prompts.isl.mean", Value: 1.0}}); got != 1500 {
 		t.Errorf("at the concurrency of the document: %d requests, want 1500", got)
 	}
-	want := []cell.Assignment{{Path: "phases.warmup.duration", Value: 5.0}, {Path: "phases.warmup.concurrency", Value: 8.0}}
-	if got := (Sizing{Given: true, Warmup: 5}).Settings(at(8)); !reflect.DeepEqual(got, want) {
+	want := []vary.Assignment{{Path: "phases.warmup.duration", Value: 5.0}, {Path: "phases.warmup.concurrency", Value: 8.0}}
+	if got := (sweep.Sizing{Given: true, Warmup: 5}).Settings(at(8)); !reflect.DeepEqual(got, want) {
 		t.Errorf("settings = %v, want %v", got, want)
 	}
 }
@@ -138,7 +140,7 @@ func TestCliff(t *testing.T) {
 	for at := 1.0; at < 1000; at += 37 {
 		for _, a := range []Algorithm{Monotonic, Isotonic} {
 			o := boundaryOptions(a, 1000, 100)
-			o.Sizing.Precision = Tight
+			o.Sizing.Precision = sweep.Tight
 			done, s := perform(t, New(o), step(at, 50, 400))
 			if got := s.Boundary.Pass.Value; got != at {
 				t.Errorf("%s: step at %v found at %v (%s)", a, at, got, s.Reason)
@@ -153,8 +155,8 @@ func TestCliff(t *testing.T) {
 // Near a limit monotonic asks again; far from it once is enough. Only distinct values
 // count against the budget.
 func TestMonotonicAsksAgain(t *testing.T) {
-	near := func(v cell.Variation, p string) cell.Outcome {
-		c, _ := number(&v, p)
+	near := func(v vary.Variation, p string) cell.Outcome {
+		c, _ := v.Number(p)
 		return cell.Outcome{Variation: v, Trials: []cell.Trial{trial(90 + 0.4*c)}} // the limit is at 25
 	}
 	o := boundaryOptions(Monotonic, 40, 100)
@@ -203,9 +205,9 @@ func TestTiers(t *testing.T) {
 // Bayesian search in two dimensions, one of them real, comes close to the optimum; with
 // two objectives it returns several compromises.
 func TestBayesian(t *testing.T) {
-	measure := func(v cell.Variation, _ string) cell.Outcome {
-		x, _ := number(&v, "phases.profiling.concurrency")
-		y, _ := number(&v, "phases.profiling.rate")
+	measure := func(v vary.Variation, _ string) cell.Outcome {
+		x, _ := v.Number("phases.profiling.concurrency")
+		y, _ := v.Number("phases.profiling.rate")
 		octaves := math.Log2(x / 20)
 		value := 100 - octaves*octaves - 3*(y-7)*(y-7)
 		return cell.Outcome{Variation: v, Trials: []cell.Trial{{Metrics: []cell.Metric{

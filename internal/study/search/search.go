@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -61,7 +63,7 @@ type Options struct {
 	Stability        int     // Monotonic: equal verdicts that a value near a limit needs; 0 = 2
 	Replicates       int     // Isotonic: probes of each end of the final bracket; 0 = 2
 	Seed             int64
-	Sizing           Sizing
+	Sizing           sweep.Sizing
 }
 
 // Planner is a planner of this package.
@@ -96,11 +98,11 @@ func defaultTo(v, ifZero int) int {
 }
 
 // variation returns the next variation: the values of the dimensions, in their order.
-func (o *Options) variation(done []cell.Outcome, at []float64) (cell.Variation, bool) {
-	v := cell.Variation{Index: len(done), Label: fmt.Sprintf("search_iter_%04d", len(done))}
+func (o *Options) variation(done []cell.Outcome, at []float64) (vary.Variation, bool) {
+	v := vary.Variation{Index: len(done), Label: fmt.Sprintf("search_iter_%04d", len(done))}
 	v.Folder = v.Label
 	for i, x := range at {
-		v.Values = append(v.Values, cell.Assignment{Path: o.Space[i].Path, Value: x})
+		v.Values = append(v.Values, vary.Assignment{Path: o.Space[i].Path, Value: x})
 	}
 	v.Settings = o.Sizing.Settings(v.Values)
 	return v, true
@@ -108,11 +110,11 @@ func (o *Options) variation(done []cell.Outcome, at []float64) (cell.Variation, 
 
 // probe returns the next variation of a search that repeats what is near a limit: the first
 // probe of a value is short.
-func (o *Options) probe(done []cell.Outcome, x float64) (cell.Variation, bool) {
+func (o *Options) probe(done []cell.Outcome, x float64) (vary.Variation, bool) {
 	v, more := o.variation(done, []float64{x})
 	known := slices.ContainsFunc(o.observations(done), func(s observation) bool { return s.x == x })
 	if !known {
-		v.Settings = o.Sizing.settings(v.Values, o.Sizing.First(v.Values, o.Filters))
+		v.Settings = o.Sizing.SettingsFor(v.Values, o.Sizing.First(v.Values, o.Filters))
 	}
 	return v, more
 }
@@ -125,7 +127,7 @@ func (o *Options) bounds() (lo, hi float64) {
 // close reports whether a bracket is narrow enough: neighbours, or a share of its upper
 // end that depends on the precision.
 func (o *Options) close(lo, hi float64) bool {
-	return hi-lo <= 1 || (hi-lo)/hi < o.Sizing.Precision.width()
+	return hi-lo <= 1 || (hi-lo)/hi < o.Sizing.Precision.Width()
 }
 
 // observation is all that was measured at one value of the only dimension.
@@ -138,7 +140,7 @@ type observation struct {
 func (o *Options) observations(done []cell.Outcome) []observation {
 	var out []observation
 	for i := range done {
-		x, ok := number(&done[i].Variation, o.Space[0].Path)
+		x, ok := done[i].Number(o.Space[0].Path)
 		if !ok {
 			continue
 		}

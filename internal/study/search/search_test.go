@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -27,8 +28,8 @@ func queueing(seed uint64, noise float64) *server {
 	}
 }
 
-func (s *server) measure(v cell.Variation, path string) cell.Outcome {
-	c, _ := number(&v, path)
+func (s *server) measure(v vary.Variation, path string) cell.Outcome {
+	c, _ := v.Number(path)
 	spread := s.noise * math.Sqrt(1000/v.Settings[0].Value.(float64))
 	noisy := func(x float64) float64 { return x * math.Exp(spread*s.rng.NormFloat64()) }
 	return cell.Outcome{Variation: v, Trials: []cell.Trial{{Label: "run_0001", Metrics: []cell.Metric{
@@ -38,7 +39,7 @@ func (s *server) measure(v cell.Variation, path string) cell.Outcome {
 }
 
 // perform runs a search to its end.
-func perform(t *testing.T, p Planner, measure func(cell.Variation, string) cell.Outcome) ([]cell.Outcome, Summary) {
+func perform(t *testing.T, p Planner, measure func(vary.Variation, string) cell.Outcome) ([]cell.Outcome, Summary) {
 	t.Helper()
 	var done []cell.Outcome
 	for {
@@ -66,7 +67,7 @@ func cost(done []cell.Outcome) float64 {
 func exhaustive(o Options) float64 {
 	sum := 0.0
 	for c := o.Space[0].Lo; c <= o.Space[0].Hi; c++ {
-		sum += float64(o.Sizing.Requests([]cell.Assignment{{Path: o.Space[0].Path, Value: c}}))
+		sum += float64(o.Sizing.Requests([]vary.Assignment{{Path: o.Space[0].Path, Value: c}}))
 	}
 	return sum
 }
@@ -98,7 +99,7 @@ func chosen(a Algorithm, s Summary) float64 {
 	if a != Bayesian {
 		return s.Boundary.Pass.Value
 	}
-	v, _ := number(&s.Iterations[s.Best[0]].Outcome.Variation, path)
+	v, _ := s.Iterations[s.Best[0]].Outcome.Number(path)
 	return v
 }
 

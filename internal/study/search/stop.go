@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -15,7 +16,7 @@ type Stop []Filter
 // Skips returns why a variation need not be measured, in words; skip = false if it must
 // be. It need not if a variation that is done met a condition or failed, and has less load
 // and otherwise the same values.
-func (s Stop) Skips(v *cell.Variation, done []cell.Outcome) (why string, skip bool) {
+func (s Stop) Skips(v *vary.Variation, done []cell.Outcome) (why string, skip bool) {
 	if len(s) == 0 {
 		return "", false
 	}
@@ -60,21 +61,21 @@ func undistorted(o *cell.Outcome, tag string) []*cell.Trial {
 }
 
 // lighter reports whether a has less load than b, and otherwise the same values.
-func lighter(a, b *cell.Variation) bool {
+func lighter(a, b *vary.Variation) bool {
 	if len(a.Values) != len(b.Values) {
 		return false
 	}
 	less := false
 	for _, value := range a.Values {
-		at := slices.IndexFunc(b.Values, func(other cell.Assignment) bool { return other.Path == value.Path })
+		at := slices.IndexFunc(b.Values, func(other vary.Assignment) bool { return other.Path == value.Path })
 		if at < 0 {
 			return false
 		}
 		if reflect.DeepEqual(value.Value, b.Values[at].Value) {
 			continue
 		}
-		x, isNumber := number(a, value.Path)
-		y, both := number(b, value.Path)
+		x, isNumber := a.Number(value.Path)
+		y, both := b.Number(value.Path)
 		if !sweep.IsLoad(value.Path) || !isNumber || !both || x > y {
 			return false
 		}

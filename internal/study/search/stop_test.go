@@ -4,18 +4,19 @@ import (
 	"encoding/json"
 	"testing"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
 // A variation is skipped if one with less load, and otherwise the same values, met a
 // condition or failed.
 func TestStop(t *testing.T) {
-	at := func(concurrency string, isl int) cell.Variation {
-		return cell.Variation{Values: []cell.Assignment{
+	at := func(concurrency string, isl int) vary.Variation {
+		return vary.Variation{Values: []vary.Assignment{
 			{Path: "phases.profiling.concurrency", Value: json.Number(concurrency)}, {Path: "datasets.main.prompts.isl.mean", Value: isl},
 		}}
 	}
-	measured := func(v cell.Variation, p99 ...float64) cell.Outcome {
+	measured := func(v vary.Variation, p99 ...float64) cell.Outcome {
 		o := cell.Outcome{Variation: v}
 		for _, x := range p99 {
 			o.Trials = append(o.Trials, cell.Trial{Metrics: []cell.Metric{{Tag: "request_latency", Unit: "ms", Stats: map[string]float64{"p99": x}}}})
@@ -29,7 +30,7 @@ func TestStop(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		done []cell.Outcome
-		v    cell.Variation
+		v    vary.Variation
 		want string
 	}{
 		{"nothing is done", nil, at("16", 512), ""},
@@ -45,7 +46,7 @@ func TestStop(t *testing.T) {
 		{"distorted", []cell.Outcome{distorted}, at("16", 512), ""},
 		{"failed", []cell.Outcome{failed}, at("16", 512), "concurrency 8, isl 512 failed"},
 		{"one of two failed", []cell.Outcome{{Variation: failed.Variation, Trials: append(failed.Trials, measured(at("8", 512), 100).Trials...)}}, at("16", 512), ""},
-		{"fewer values", []cell.Outcome{measured(at("8", 512), 800)}, cell.Variation{Values: at("16", 512).Values[:1]}, ""},
+		{"fewer values", []cell.Outcome{measured(at("8", 512), 800)}, vary.Variation{Values: at("16", 512).Values[:1]}, ""},
 	} {
 		why, skip := stop.Skips(&tt.v, tt.done)
 		if why != tt.want || skip != (tt.want != "") {

@@ -3,6 +3,7 @@ package search
 import (
 	"slices"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -154,11 +155,11 @@ func (o *Options) compare(a, b []*float64) (better, worse bool) {
 }
 
 // Place says where a variation lies: at the largest value that keeps the limits, or beyond it.
-func (b *Boundary) Place(v *cell.Variation) (edge, beyond bool) {
+func (b *Boundary) Place(v *vary.Variation) (edge, beyond bool) {
 	if b == nil || b.Fail == nil || b.Pass == nil {
 		return false, false
 	}
-	x, ok := number(v, b.Path)
+	x, ok := v.Number(b.Path)
 	return ok && x == b.Pass.Value, ok && x > b.Pass.Value
 }
 
@@ -196,7 +197,7 @@ func (s *Summary) flag(values []float64) {
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
 		for _, a := range it.Outcome.Values {
-			if x, ok := number(&it.Outcome.Variation, a.Path); ok && slices.Contains(values, x) {
+			if x, ok := it.Outcome.Number(a.Path); ok && slices.Contains(values, x) {
 				it.NonMonotonic = true
 			}
 		}

@@ -3,6 +3,7 @@ package search
 import (
 	"slices"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
 
@@ -16,10 +17,10 @@ var _ Planner = tiered{}
 func (t tiered) Budget() int { return t.Iterations }
 
 // Next implements [cell.Planner].
-func (t tiered) Next(done []cell.Outcome) (cell.Variation, bool) {
+func (t tiered) Next(done []cell.Outcome) (vary.Variation, bool) {
 	x, reason := t.plan(done)
 	if reason != "" {
-		return cell.Variation{}, false
+		return vary.Variation{}, false
 	}
 	return t.variation(done, []float64{x})
 }

@@ -3,6 +3,8 @@ package compat
 import (
 	"bytes"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -228,5 +231,38 @@ func TestResolvedHidesCopies(t *testing.T) {
 	}
 	if !strings.Contains(text, `"type":"concurrency"`) {
 		t.Errorf("the type of the phase is hidden: %s", text)
+	}
+}
+
+// Every name of a layout is that of a field, or of one that is not supported.
+func TestLayouts(t *testing.T) {
+	const dataset, phase = "benchmark.datasets.*", "benchmark.phases.*"
+	for _, layout := range []struct {
+		section     any
+		path, order string
+	}{
+		{config.Endpoint{}, "benchmark.endpoint", endpointOrder + " " + endpointOwn},
+		{config.Dataset{}, dataset, syntheticOrder + " " + fileOrder + " " + publicOrder + " " + datasetOwn},
+		{config.Prompts{}, dataset + ".prompts", promptOrder + " islCalibrate"},
+		{config.PrefixPrompts{}, dataset + ".prefixPrompts", prefixOrder},
+		{config.Images{}, dataset + ".images", imageOrder},
+		{config.Audio{}, dataset + ".audio", audioOrder},
+		{config.Video{}, dataset + ".video", videoOrder},
+		{config.Rankings{}, dataset + ".rankings", rankingOrder},
+		{config.Synthesis{}, dataset + ".synthesis", synthesisOrder},
+		{config.Phase{}, phase, phaseOrder + rateOrder + " users smoothness autoOffset startOffset endOffset " + phaseOwn},
+		{config.Artifacts{}, "benchmark.artifacts", artifactOrder + " " + artifactOwn},
+		{config.Tokenizer{}, "benchmark.tokenizer", tokenizerOrder + " allowDownload"},
+		{config.Runtime{}, "benchmark.runtime", runtimeOrder + " report"},
+		{config.Benchmark{}, "benchmark", benchmarkFeatureOrder + " " + restOrder + " " + benchmarkOwn},
+	} {
+		for name := range strings.FieldsSeq(layout.order) {
+			_, _, known := schema.FieldNamed(reflect.TypeOf(layout.section), name)
+			lacked := slices.ContainsFunc(schema.Lacks(layout.path), func(l schema.Lack) bool { return l.Name == name })
+			shorter := name == "records" || name == "raw" // forms of the level
+			if !known && !lacked && !shorter {
+				t.Errorf("%s has no field %s", layout.path, name)
+			}
+		}
 	}
 }

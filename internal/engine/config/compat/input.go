@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // Keys that are shown even with their default values.
@@ -24,7 +24,7 @@ func Input(d *config.Document) any {
 			full.Get(name).Items[i] = trim(item, want)
 		}
 	}
-	return value.ObjectOf(trim(full, base))
+	return schema.ObjectOf(trim(full, base))
 }
 
 // reread reads an object that was just written.

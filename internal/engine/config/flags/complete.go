@@ -1,12 +1,10 @@
 package flags
 
 import (
-	"reflect"
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/decode"
-	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/study/recipe"
 )
 
@@ -57,55 +55,30 @@ func spellingsWith(known *config.Choices, word string) []string {
 // choices returns the closed list of values that an option takes; empty = it is
 // not closed. They stand beside the field of the document that it sets.
 func choices(o option, known *config.Choices) []string {
-	root, path, _ := strings.Cut(o.path, ".")
-	at := reflect.TypeFor[config.Benchmark]()
-	switch o.path {
-	case "profiling.type", "warmup.type": // not all types of phases
-		return decode.ChoiceNames(known.Arrivals)
-	case "recipe.name":
+	switch {
+	case o.path == "profiling.type", o.path == "warmup.type": // not all types of phases
+		return schema.ChoiceNames(known.Arrivals)
+	case o.path == "recipe.name":
 		return recipe.Names()
-	case "sweep.type": // of lists on the command line
+	case o.path == "sweep.type": // of lists on the command line
 		return []string{"grid", "zip"}
-	}
-	switch root {
-	case "sweep":
-		at = reflect.TypeFor[sweep.Block]()
-	case "multiRun":
-		at = reflect.TypeFor[sweep.MultiRun]()
-	case "dataset":
-		at = reflect.TypeFor[config.Dataset]()
-	case "profiling", "warmup":
-		at = reflect.TypeFor[config.Phase]()
-	default:
-		path = o.path
-	}
-	var tag reflect.StructTag
-	for name := range strings.SplitSeq(path, ".") {
-		for at.Kind() == reflect.Pointer {
-			at = at.Elem()
-		}
-		if at.Kind() != reflect.Struct {
-			return nil
-		}
-		field, ok := structField(at, name)
-		if !ok {
-			return nil
-		}
-		at, tag = field.Type, field.Tag
-	}
-	if o.kind == optBool {
+	case o.kind == optBool:
 		return nil
 	}
-	return decode.ChoiceNames(known.Of(tag))
+	return schema.ChoiceNames(known.Of(schema.FieldAt(fieldOf(o.path))))
 }
 
-// structField finds the field of a struct by its name in documents.
-func structField(t reflect.Type, name string) (reflect.StructField, bool) {
-	for field := range t.Fields() {
-		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if tag == name {
-			return field, true
+// fieldOf returns the generic path of the field that an option's path names.
+func fieldOf(path string) string {
+	for _, root := range []struct{ option, field string }{
+		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
+	} {
+		if rest, ok := strings.CutPrefix(path, root.option); ok {
+			path = root.field + rest
 		}
 	}
-	return reflect.StructField{}, false
+	if atRoot(path) {
+		return path
+	}
+	return "benchmark." + path
 }

@@ -11,11 +11,9 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // Document builds the document that the options describe, or lays them over the file
@@ -91,12 +89,12 @@ func (f *Flags) readConfig(name string) ([]byte, error) {
 		}
 		return data, err
 	}
-	return readFile(name, cmp.Or(max(f.Options.MaxBytes, 0), bound.Bytes))
+	return readFile(name, cmp.Or(max(f.Options.MaxBytes, 0), tree.MaxBytes))
 }
 
 // readFile reads a whole file that must not be longer than most.
 func readFile(name string, most int) ([]byte, error) {
-	file, err := sandbox.Open(name, nil)
+	file, err := config.OpenFile(name, nil)
 	if err != nil {
 		return nil, errors.Join(errNoConfig, err)
 	}
@@ -123,14 +121,12 @@ func (b plainOptions) lay() {
 	b.weights()
 	b.sections()
 	b.fileDataset()
-	b.meanForSpread("dataset.prompts.isl", config.DefaultISL)
-	b.meanForSpread("dataset.turns", 1)
-	b.meanForSpread("dataset.images.width", config.DefaultSide)
-	b.meanForSpread("dataset.images.height", config.DefaultSide)
-	b.meanForSpread("dataset.audio.length", config.DefaultClip)
-	b.meanForSpread("dataset.rankings.passages", config.DefaultPassages)
-	b.meanForSpread("dataset.rankings.passageTokens", config.DefaultPassageTokens)
-	b.meanForSpread("dataset.rankings.queryTokens", config.DefaultQueryTokens)
+	for _, path := range []string{
+		"prompts.isl", "turns", "images.width", "images.height", "audio.length",
+		"rankings.passages", "rankings.passageTokens", "rankings.queryTokens",
+	} {
+		b.meanForSpread("dataset." + path)
+	}
 	b.spreadOfOutput()
 }
 
@@ -372,10 +368,11 @@ func (b plainOptions) otherDataset(input *occurrence, name string, kind *tree.No
 }
 
 // meanForSpread gives a spread that was typed alone AIPerf's mean.
-func (b plainOptions) meanForSpread(path string, mean float64) {
+func (b plainOptions) meanForSpread(path string) {
 	n := b.find(path)
 	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return
 	}
-	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: value.FormatNumber(mean)})
+	mean := schema.Default[float64](fieldOf(path))
+	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: schema.FormatNumber(mean)})
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -13,15 +12,15 @@ import (
 // runs, if it has its files; and a remark names flags that exist.
 func TestElsewhere(t *testing.T) {
 	checked := 0
-	for _, tool := range elsewhere.Tools() {
+	for _, tool := range Tools() {
 		for _, row := range tool.Rows {
-			for _, snippet := range elsewhere.Snippets(row.Ours) {
+			for _, snippet := range Snippets(row.Ours) {
 				if strings.HasPrefix(snippet, "--") {
 					checked++
 					tryFlags(t, snippet, true)
 				}
 			}
-			for _, snippet := range elsewhere.Snippets(row.Differs) {
+			for _, snippet := range Snippets(row.Differs) {
 				name, _, _ := strings.Cut(snippet, " ")
 				theirs := strings.Contains(row.Theirs, "`"+name+" ") && !strings.Contains(row.Ours, name) // a remark on them
 				if strings.HasPrefix(snippet, "--") && !theirs {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/elsewhere"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
@@ -216,7 +215,7 @@ func (f *Flags) glued(token string) (string, option, bool) {
 // another tool, or one that is spelled alike.
 func (f *Flags) hint(argv []string, i int) string {
 	name, _, _ := strings.Cut(argv[i], "=")
-	if hint := elsewhere.Hint(name, argv); hint != "" {
+	if hint := hintElsewhere(name, argv); hint != "" {
 		return hint
 	}
 	if _, _, ok := f.find("-" + name); ok {

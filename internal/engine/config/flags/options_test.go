@@ -13,8 +13,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -210,7 +210,7 @@ func TestMediaProblems(t *testing.T) {
 			"--video-height 0: must be at least 1\n--video-fps 241: must be at most 240\n--video-synth-type x: must be moving_shapes, grid_clock or noise\n--video-audio-codec mp3: must be aac, libvorbis or libopus\n--video-audio-depth 9: must be 8, 16, 24 or 32"},
 		{"--video-width 9 --video-height 9 --video-duration 0.1 --video-audio-codec aac",
 			"--video-duration 0.1: with 4 frames per second the video has no frame; must be at least 0.25\n--video-audio-codec: needs an audio track: 1 or 2 channels (--video-audio-num-channels)"},
-		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for " + decode.ChoiceList(plan.Choices().Ranking)},
+		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for " + schema.ChoiceList(plan.Choices().Ranking)},
 		{"--input-file testdata/prompts.jsonl --image-width-mean 5 --audio-batch-size 2", "--image-width-mean: only valid for datasets of type synthetic\n--audio-batch-size: only valid for datasets of type synthetic"},
 	}
 	for _, row := range rows {

@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/shorthand"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/value"
 )
 
 // pairForms describes the accepted forms of pairs of lengths.
@@ -38,7 +37,7 @@ func (b plainOptions) pairs(occ *occurrence, path string) {
 func (b plainOptions) ratio(occ *occurrence, path string) {
 	n := b.number(occ)
 	n.Place = b.place(occ, "")
-	n = shorthand.RangeRatio(n)
+	n = schema.RangeRatio(n)
 	if n.Shape != tree.Object {
 		b.fail(occ, problem.CodeWrongType, `must be a number, or JSON like {"input": 0.3, "output": 0.5}`)
 		return
@@ -81,7 +80,7 @@ func checkTotal(list *tree.Node, total float64) error {
 		return errors.New("there is no pair of lengths")
 	}
 	if !(math.Abs(total-100) <= tolerance) {
-		return fmt.Errorf("the probabilities add up to %s", value.FormatNumber(total))
+		return fmt.Errorf("the probabilities add up to %s", schema.FormatNumber(total))
 	}
 	return nil
 }
@@ -120,7 +119,7 @@ func bracketPair() *regexp.Regexp {
 func pairNode(isl, islSpread, osl, oslSpread, percent string) (*tree.Node, float64) {
 	number := func(text string) *tree.Node {
 		v, _ := strconv.ParseFloat(text, 64) // the pattern has checked it
-		return &tree.Node{Shape: tree.Number, Scalar: value.FormatNumber(v)}
+		return &tree.Node{Shape: tree.Number, Scalar: schema.FormatNumber(v)}
 	}
 	length := func(mean, spread string) *tree.Node {
 		n := tree.ObjectNode(tree.Member{Name: "mean", Value: number(mean)})

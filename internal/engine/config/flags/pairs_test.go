@@ -99,7 +99,7 @@ func FuzzLengthPairs(f *testing.F) {
 		}
 		total := 0.0
 		for _, pair := range list.Items {
-			total += number(t, pair.Get("probability").Scalar)
+			total += decimal(t, pair.Get("probability").Scalar)
 		}
 		if total < 99.99 || total > 100.01 {
 			t.Errorf("%q: the percentages add up to %v", text, total)
@@ -107,7 +107,7 @@ func FuzzLengthPairs(f *testing.F) {
 	})
 }
 
-func number(t *testing.T, text string) float64 {
+func decimal(t *testing.T, text string) float64 {
 	t.Helper()
 	var v float64
 	if err := json.Unmarshal([]byte(text), &v); err != nil {

@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/address"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -155,7 +154,7 @@ func renumber(n *tree.Node, ptr string) {
 func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
 	var found *tree.Node
 	for _, p := range all.Items {
-		if p.Shape != tree.Object || address.KindOf(p) != kind {
+		if p.Shape != tree.Object || tree.PhaseKind(p) != kind {
 			continue
 		}
 		if found != nil && len(typed) > 0 {
@@ -287,12 +286,12 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 
 // checkPattern rejects types of phases that are no pattern of arrivals.
 func (b phaseOptions) checkPattern(pattern *occurrence) {
-	choices := decode.ChoiceNames(b.flags.Options.Choices.Arrivals)
+	choices := schema.ChoiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
 	b.draft.Fail(b.place(pattern, ""), problem.CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, problem.Clip(pattern.values[0]),
-		decode.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
+		schema.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
 

@@ -70,7 +70,7 @@ func TestSearchOptions(t *testing.T) {
 		"--search-metric", "output_token_throughput", "--search-stat", "p50", "--search-direction", "maximize", "--search-max-iterations", "12",
 		"--search-sla", "time_to_first_token:p95:lt:200,request_error_rate:avg:le:1", "--request-rate", "2"}
 	d := mustFlags(t, argv...)
-	o := d.Study().Search.Options
+	o := search.OptionsOf(d.Study())
 	want := search.Options{
 		Algorithm: search.Bayesian, Iterations: 12, Initial: 5, Patience: 10, PlateauWindow: 8, PlateauThreshold: 0.01, Stability: 2,
 		Space: []search.Dimension{
@@ -78,17 +78,17 @@ func TestSearchOptions(t *testing.T) {
 		Objectives: []search.Objective{{Metric: "output_token_throughput", Stat: "p50", Maximize: true}},
 		Filters: []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 200},
 			{MetricTag: "request_error_rate", Stat: "avg", Op: "le", Threshold: 1}},
-		Seed: 42, Sizing: search.Sizing{Precision: search.Normal},
+		Seed: 42, Sizing: sweep.Sizing{Precision: sweep.Normal},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options differ (-want +got):\n%s", diff)
 	}
-	if o = mustFlags(t, append(argv, "--request-count", "77")...).Study().Search.Options; !o.Sizing.Given {
+	if o = search.OptionsOf(mustFlags(t, append(argv, "--request-count", "77")...).Study()); !o.Sizing.Given {
 		t.Error("a given number of requests is replaced")
 	}
 	tiers := mustFlags(t, "--search-space", "concurrency:1,64:int", "--search-max-iterations", "20",
 		"--search-sla-tier", "gold:request_latency:p99:lt:200,request_error_rate:avg:lt:1", "--search-sla-tier", "request_latency:p99:lt:900")
-	if got := tiers.Study().Search.Options.Tiers; len(got) != 2 || got[0].Label != "gold" || len(got[0].Filters) != 2 || got[1].Label != "tier_1" {
+	if got := search.OptionsOf(tiers.Study()).Tiers; len(got) != 2 || got[0].Label != "gold" || len(got[0].Filters) != 2 || got[1].Label != "tier_1" {
 		t.Errorf("tiers = %+v", got)
 	}
 	grid := mustFlags(t, "--concurrency", "1,2", "--search-sla", "request_latency:p99:lt:200")
@@ -108,7 +108,7 @@ func TestSearchOptions(t *testing.T) {
 func TestAutoRequests(t *testing.T) {
 	study := mustFlags(t, "--streaming", "--search-recipe", "max-concurrency-under-sla", "--ttft-sla-ms", "5").Study()
 	for i, want := range []int64{1000, 30_000} {
-		d, _, err := study.Cell(&study.Search.Corners()[i], 0)
+		d, _, err := study.Cell(&study.Checked()[i], 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestAutoRequests(t *testing.T) {
 	}
 	rates := mustFlags(t, "--search-recipe", "max-rate-under-sla", "--e2e-sla-ms", "5", "--concurrency", "64").Study()
 	for i, want := range []int64{1920, 30_000} { // 30 per concurrent session, or 30 s
-		d, _, err := rates.Cell(&rates.Search.Corners()[i], 0)
+		d, _, err := rates.Cell(&rates.Checked()[i], 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -68,7 +68,7 @@ func (b variables) affinityVariables() {
 		name, header string
 		on           bool // without the variable
 	}{
-		{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID", config.DefaultAffinity, true},
+		{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID", schema.Default[[]string]("benchmark.endpoint.affinityHeaders")[0], true},
 		{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID", "X-Session-ID", false},
 		{"AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID", "X-SMG-Routing-Key", false},
 		{"AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID", "X-Dynamo-Session-ID", false},

@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,12 +11,10 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/config/unsupported"
-	"aiperfd/internal/engine/config/userfile"
 )
 
 // FieldKind is the type of a field's value in a document.
@@ -38,9 +37,8 @@ const (
 	KindAny          FieldKind = "value"
 )
 
-// Field describes a member of the document, for reference pages and schemas. It
-// is made from the Go types, their validate tags, the flag table and
-// [fieldTexts], so that nothing is written twice.
+// Field describes a member of the document, for reference pages and schemas. It is made of the Go
+// types, the table of fields and the flag table, so that nothing is written twice.
 type Field struct {
 	Name    string // camelCase; snake_case is accepted too
 	Path    string // canonical, with * for an index; "" = the document
@@ -67,28 +65,10 @@ type Field struct {
 	Element *Field  // of a list or map
 	Fields  []Field // Of an object
 
-	Short       []Field // further members that are short for this one
-	Forms       []Form  // further forms of the value
+	Short       []Field       // further members that are short for this one
+	Forms       []schema.Form // further forms of the value
 	Unsupported []Unsupported
 }
-
-// Form is a short form of a value.
-type Form uint8
-
-// The short forms.
-const (
-	FormElement  Form = iota // of a list: its only element
-	FormList                 // Of an object with the member items: the list itself
-	FormName                 // Of an object: its member name
-	FormSwitch               // Of an object: true is the object with its defaults, false is none
-	FormScalar               // of a text: a number or a boolean
-	FormBoolean              // of a choice: true and false, see the text
-	FormNumber               // of an object: a number or its text
-	FormDuration             // of an object: its first member, a duration
-	FormPoints               // of an object: the list that is its member points, or its member path
-	FormGroups               // of a list: an object of such lists
-	FormJSON                 // of a boolean: [json] is true
-)
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with
 // a value that switches its feature off.
@@ -103,34 +83,13 @@ type Unsupported struct {
 
 // Document returns the document as a tree of fields.
 func Document(known *config.Choices) Field {
-	r := referrer{choices: known, texts: make(map[string]fieldText), flags: make(map[string][]flags.Setting), filled: filledDocument()}
-	for _, row := range fieldTexts() {
-		r.texts[row.path] = row
-	}
+	r := referrer{choices: known, texts: schema.FieldTexts(), flags: make(map[string][]flags.Setting), filled: filledDocument()}
 	for _, s := range flags.Settings(known) {
-		path := fieldOfFlag(s.Path)
-		r.flags[path] = append(r.flags[path], s)
+		r.flags[s.Field] = append(r.flags[s.Field], s)
 	}
-	root := r.field(reflect.TypeFor[config.Document](), "", "", reflect.ValueOf(r.filled).Elem())
-	root.Text = r.texts[""].text
+	root := r.field(reflect.TypeFor[config.Document](), "", reflect.ValueOf(r.filled).Elem())
+	root.Text = r.texts[""]
 	return root
-}
-
-// fieldOfFlag is the generic path of the field that an option gives. The mean and
-// the spread of a distribution are parts of one field.
-func fieldOfFlag(path string) string {
-	path = strings.TrimSuffix(strings.TrimSuffix(path, ".mean"), ".stddev")
-	for _, root := range []struct{ flag, field string }{
-		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
-	} {
-		if rest, ok := strings.CutPrefix(path, root.flag); ok {
-			path = root.field + rest
-		}
-	}
-	if path == "randomSeed" || path == "noSweepTable" || path == "ignoreUnsupported" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") {
-		return path
-	}
-	return "benchmark." + path
 }
 
 // filledDocument is a document of which everything that can have a default has
@@ -147,14 +106,15 @@ func filledDocument() *config.Document {
 // referrer makes fields.
 type referrer struct {
 	choices *config.Choices
-	texts   map[string]fieldText
+	texts   map[string]string          // by path
 	flags   map[string][]flags.Setting // by the field's path
 	filled  *config.Document
 }
 
 // field describes the value of a type. filled is what a document has there if
 // nothing is given; it may be invalid.
-func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, filled reflect.Value) Field {
+func (r *referrer) field(t reflect.Type, path string, filled reflect.Value) Field {
+	row := schema.FieldAt(path)
 	f := Field{Path: path, Name: path[strings.LastIndexByte(path, '.')+1:]}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -163,20 +123,20 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 		}
 	}
 	r.shape(&f, t, filled)
-	limits(&f, tag, r.choices)
+	limits(&f, row, r.choices)
 	checkedLimits(&f)
-	f.Numeric = tag.Get("form") == "version"
-	f.Infinite = tag.Get("form") == "infinite"
-	f.Forms = forms(path)
-	f.Required = slices.Contains(required(), path)
-	for _, x := range unsupported.Fields(path) {
+	f.Numeric = row.Form == "version"
+	f.Infinite = row.Form == "infinite"
+	f.Forms = row.Forms
+	f.Required = row.Required
+	for _, x := range schema.Lacks(path) {
 		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
 		if x.Alt != "" {
 			lack.Alt = json.RawMessage(x.Alt)
 		}
 		f.Unsupported = append(f.Unsupported, lack)
 	}
-	r.describe(&f, filled)
+	r.describe(&f, row, filled)
 	return f
 }
 
@@ -198,15 +158,15 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	case reflect.TypeFor[config.Object](), reflect.TypeFor[sweep.Tree](), reflect.TypeFor[sweep.Assignments]():
 		f.Kind = KindJSON
 		return
-	case reflect.TypeFor[userfile.Any]():
+	case reflect.TypeFor[config.AnyValue]():
 		f.Kind = KindAny
 		return
 	case reflect.TypeFor[sweep.Parameters]():
 		f.Kind = KindMap
-		f.Element = &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindList, Element: &Field{Path: decode.Join(f.Path, "*.*"), Name: "*", Kind: KindAny}}
+		f.Element = &Field{Path: schema.Join(f.Path, "*"), Name: "*", Kind: KindList, Element: &Field{Path: schema.Join(f.Path, "*.*"), Name: "*", Kind: KindAny}}
 		return
 	case reflect.TypeFor[sweep.Values]():
-		f.Kind, f.Element = KindList, &Field{Path: decode.Join(f.Path, "*"), Name: "*", Kind: KindAny}
+		f.Kind, f.Element = KindList, &Field{Path: schema.Join(f.Path, "*"), Name: "*", Kind: KindAny}
 		return
 	}
 	switch t.Kind() {
@@ -222,7 +182,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		if f.Kind == KindList && filled.IsValid() && filled.Len() > 0 && t.Elem().Kind() == reflect.Struct {
 			first = filled.Index(0)
 		}
-		element := r.field(t.Elem(), "", decode.Join(f.Path, "*"), first)
+		element := r.field(t.Elem(), schema.Join(f.Path, "*"), first)
 		f.Element = &element
 	case reflect.Bool:
 		f.Kind = KindBoolean
@@ -239,7 +199,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 
 func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 	for i := range t.NumField() {
-		name := decode.FieldName(t.Field(i))
+		name := schema.FieldName(t.Field(i))
 		if name == "" {
 			continue
 		}
@@ -247,10 +207,10 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 		if filled.IsValid() {
 			value = filled.Field(i)
 		}
-		member := r.field(t.Field(i).Type, t.Field(i).Tag, decode.Join(f.Path, name), value)
+		member := r.field(t.Field(i).Type, schema.Join(f.Path, name), value)
 		for _, short := range shortMembers(member.Path) {
-			short.Path = decode.Join(f.Path, short.Name)
-			short.Text = r.texts[short.Path].text
+			short.Path = schema.Join(f.Path, short.Name)
+			short.Text = r.texts[short.Path]
 			member.Short = append(member.Short, short)
 		}
 		f.Fields = append(f.Fields, member)
@@ -258,8 +218,8 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 }
 
 // describe adds text, unit, default and flags.
-func (r *referrer) describe(f *Field, filled reflect.Value) {
-	row, settings := r.texts[f.Path], r.flags[f.Path]
+func (r *referrer) describe(f *Field, row schema.Field, filled reflect.Value) {
+	settings := r.flags[f.Path]
 	if len(settings) > 0 && (!settings[0].Switch || f.Kind == KindBoolean) {
 		f.Text, f.Default = settings[0].Help, settings[0].Default
 	}
@@ -267,18 +227,14 @@ func (r *referrer) describe(f *Field, filled reflect.Value) {
 		f.Flags = append(f.Flags, s.Flag)
 	}
 	value, ok := plainValue(filled)
-	if ok && row.def == "" {
+	if ok && row.Default == "" {
 		f.Value = value
 		f.Default = fmt.Sprint(value)
 	}
-	if row.text != "" {
-		f.Text = row.text
-	}
-	if row.unit != "" {
-		f.Unit = row.unit
-	}
-	if row.def != "" {
-		f.Default = r.choices.Expand(row.def)
+	f.Text = cmp.Or(r.texts[f.Path], f.Text)
+	f.Unit = cmp.Or(row.Unit, f.Unit)
+	if row.Default != "" {
+		f.Default = r.choices.Expand(row.Default)
 	}
 }
 
@@ -318,4 +274,4 @@ func (f *Field) Walk(visit func(*Field)) {
 }
 
 // Has reports whether the value has a short form.
-func (f *Field) Has(form Form) bool { return slices.Contains(f.Forms, form) }
+func (f *Field) Has(form schema.Form) bool { return slices.Contains(f.Forms, form) }

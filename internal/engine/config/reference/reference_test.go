@@ -8,8 +8,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/suggest"
 )
@@ -26,13 +26,13 @@ func TestReferenceTexts(t *testing.T) {
 			}
 			switch {
 			case m.Text == "":
-				t.Errorf("%s has no text: add a row to fieldTexts, or help to its flag", m.Path)
+				t.Errorf("%s has no text: add a section to fields.md, or help to its flag", m.Path)
 			case !strings.HasSuffix(m.Text, "."):
 				t.Errorf("%s: the text %q is no sentence", m.Path, m.Text)
 			case strings.Contains(m.Text+m.Default, "--"):
-				t.Errorf("%s speaks of flags (%q, default %q): add a row to fieldTexts", m.Path, m.Text, m.Default)
+				t.Errorf("%s speaks of flags (%q, default %q): add a section to fields.md", m.Path, m.Text, m.Default)
 			case m.Kind == KindBoolean && (strings.HasPrefix(m.Text, "Do not ") || strings.Contains(m.Text, " this flag")):
-				t.Errorf("%s has the text of a flag that negates it or speaks of one (%q): add a row to fieldTexts", m.Path, m.Text)
+				t.Errorf("%s has the text of a flag that negates it or speaks of one (%q): add a section to fields.md", m.Path, m.Text)
 			case i > 0 && f.Kind != KindObject && f.Kind != KindList && f.Kind != KindDistribution && f.Path != "benchmark.artifacts.level":
 				t.Errorf("%s has a short form that the reference does not describe", f.Path)
 			}
@@ -53,21 +53,32 @@ func TestReferenceRows(t *testing.T) {
 	})
 	help := map[string]string{}
 	for _, o := range flags.Settings(new(plan.Choices())) {
-		if help[fieldOfFlag(o.Path)] == "" {
-			help[fieldOfFlag(o.Path)] = o.Help
+		if help[o.Field] == "" {
+			help[o.Field] = o.Help
 		}
 	}
 	seen := map[string]bool{}
-	for _, row := range fieldTexts() {
+	for _, row := range schema.Fields() {
 		switch {
-		case !fields[row.path]:
-			t.Errorf("the row %s is of no field", row.path)
-		case seen[row.path]:
-			t.Errorf("there are two rows of %s", row.path)
-		case row.text != "" && row.text == help[row.path]:
-			t.Errorf("the row %s repeats the help of its flag", row.path)
+		case !fields[row.Path]:
+			t.Errorf("the row %s is of no field", row.Path)
+		case seen[row.Path]:
+			t.Errorf("there are two rows of %s", row.Path)
 		}
-		seen[row.path] = true
+		seen[row.Path] = true
+	}
+	root.Walk(func(f *Field) {
+		if !seen[f.Path] && (!strings.HasSuffix(f.Path, ".*") || f.Kind == KindObject) {
+			t.Errorf("%s has no row in the table of fields", f.Path)
+		}
+	})
+	for path, text := range schema.FieldTexts() {
+		switch {
+		case !fields[path]:
+			t.Errorf("the text of %s is of no field", path)
+		case text == help[path]:
+			t.Errorf("the text of %s repeats the help of its flag", path)
+		}
 	}
 }
 
@@ -89,11 +100,11 @@ func TestReferenceDefaults(t *testing.T) {
 			values[f.Path] = f.Value
 		}
 		if inferred[f.Path] && (f.Value != nil || f.Default == "") {
-			t.Errorf("%s: the default %q depends on other fields: add it in words to fieldTexts", f.Path, f.Default)
+			t.Errorf("%s: the default %q depends on other fields: add it in words to its row", f.Path, f.Default)
 		}
 	})
 	for _, o := range flags.Settings(new(plan.Choices())) {
-		value, ok := values[fieldOfFlag(o.Path)]
+		value, ok := values[o.Field]
 		if !ok || o.Default == "" || strings.HasPrefix(o.Path, "warmup.") || strings.HasSuffix(o.Path, ".stddev") {
 			continue
 		}
@@ -110,7 +121,7 @@ func TestUnsupportedValues(t *testing.T) {
 	lacks := 0
 	root := Document(new(plan.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range unsupported.Values(f.Path) {
+		for _, name := range schema.LackedValues(f.Path) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)

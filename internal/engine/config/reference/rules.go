@@ -1,63 +1,39 @@
 package reference
 
 import (
-	"math"
-	"reflect"
 	"strconv"
-	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/bound"
-	"aiperfd/internal/engine/config/value"
+	"aiperfd/internal/engine/config/schema"
 )
 
-// limits reads the rules in a field's tags, see [field.rules].
-func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
-	for _, c := range known.Of(tag) {
+// limits takes the limits of a row.
+func limits(f *Field, row schema.Field, known *config.Choices) {
+	for _, c := range known.Of(row) {
 		f.Choices = append(f.Choices, c.Name)
 		f.Aliases = append(f.Aliases, c.Aliases...)
 	}
-	if least, err := strconv.ParseFloat(tag.Get("least"), 64); err == nil {
-		f.Least = &least
+	f.Most, f.MinLength = row.Most, row.MinLength
+	if row.Least != nil {
+		f.Least = row.Least
 	}
-	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
-		name, param, _ := strings.Cut(rule, "=")
-		n, _ := strconv.ParseFloat(param, 64)
-		switch name {
-		case "":
-		case "oneof": // see choices
-		case "gt":
-			f.Least, f.Above = &n, true
-		case "gte":
-			f.Least = &n
-		case "lte":
-			f.Most = &n
-		case "min":
-			f.MinLength = int(n)
-		case "max":
-			f.MaxLength = int(n)
-		default:
-			panic("rule " + rule + " of " + f.Path + " is unknown to the reference") // a test reads every tag
-		}
+	if row.Above != nil {
+		f.Least, f.Above = row.Above, true
 	}
-	if f.MaxLength > 0 {
-		return
-	}
-	switch most := bound.ListOf(tag); {
-	case f.Kind == KindString && f.Choices == nil:
-		f.MaxLength = bound.TextOf(tag)
-	case f.Kind == KindList && most < math.MaxInt:
-		f.MaxLength = most
+	switch {
+	case row.MaxLength == schema.Unlimited:
+	case row.MaxLength > 0, f.Kind == KindString && f.Choices == nil, f.Kind == KindList:
+		f.MaxLength = row.Longest(f.Kind == KindList)
 	}
 }
 
-// checkedLimits adds the limits that are no tags.
+// checkedLimits adds the limits that rules check with words of their own.
 func checkedLimits(f *Field) {
 	switch f.Path {
 	case "metadata.labels":
-		f.MaxLength = value.MaxLabels
+		f.MaxLength = schema.MaxLabels
 	case "metadata.labels.*":
-		f.MaxLength = value.MaxLabelValue
+		f.MaxLength = schema.MaxLabelValue
 	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
 		f.Most = new(float64(config.MaxSide))
 	case "benchmark.datasets.*.turns":
@@ -77,48 +53,6 @@ func checkedLimits(f *Field) {
 	case "benchmark.datasets.*.audio.sampleRates.*":
 		f.Least, f.Most = new(1.0), new(float64(config.MaxRate))
 	}
-}
-
-// required lists the members that have no default and no other spelling; a name of two
-// words has two.
-func required() []string {
-	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
-	const filter, stop, phase = "sweep.slaFilters.*.", "sweep.stopWhen.*.", "benchmark.phases.*."
-	return []string{"sweep.type", "sweep.dimensions.*.path", filter + "metricTag", filter + "op", filter + "threshold",
-		stop + "metricTag", stop + "op", stop + "threshold", "multiRun.convergence.metric",
-		"benchmark.artifacts.userFiles.*.path", "benchmark.artifacts.userFiles.*.content", "benchmark.models.items.*.name", "benchmark.endpoint.template.body",
-		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output",
-		phase + "concurrencyRamp.duration", phase + "prefillRamp.duration", phase + "rateRamp.duration",
-		phase + "rateSeries.points.*.qps"}
-}
-
-// forms lists the short forms of a value, see [shorthand].
-func forms(path string) []Form {
-	switch path {
-	case "benchmark.models":
-		return []Form{FormList, FormElement}
-	case "benchmark.models.items.*":
-		return []Form{FormName}
-	case "benchmark.endpoint.urls", "benchmark.datasets", "benchmark.phases":
-		return []Form{FormElement}
-	case "benchmark.datasets.*.records":
-		return []Form{FormGroups}
-	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
-		return []Form{FormSwitch}
-	case "benchmark.datasets.*.prompts.randomRangeRatio":
-		return []Form{FormNumber}
-	case "benchmark.phases.*.concurrencyRamp", "benchmark.phases.*.prefillRamp", "benchmark.phases.*.rateRamp":
-		return []Form{FormDuration}
-	case "benchmark.phases.*.rateSeries":
-		return []Form{FormPoints}
-	case "benchmark.endpoint.urlParams.*":
-		return []Form{FormScalar}
-	case "benchmark.artifacts.summary":
-		return []Form{FormJSON}
-	case "benchmark.client.certify":
-		return []Form{FormBoolean}
-	}
-	return nil
 }
 
 // shortMembers lists the members that stand for a field, or for a part of it,

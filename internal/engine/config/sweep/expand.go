@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/study/cell"
 )
 
 // MaxVariations is the largest number of variations of a sweep.
@@ -16,8 +16,8 @@ const MaxVariations = 1000
 
 // Expand returns the variations of a valid block in their order; nil for an adaptive
 // search, whose variations follow from results. seed is that of the study.
-func (b *Block) Expand(seed int64) cell.List {
-	var out cell.List
+func (b *Block) Expand(seed int64) []vary.Variation {
+	var out []vary.Variation
 	switch b.Type {
 	case Grid:
 		out = b.grid()
@@ -51,14 +51,14 @@ func (b *Block) sorted() Parameters {
 }
 
 // grid returns the product of the lists; the last path changes fastest.
-func (b *Block) grid() cell.List {
-	out := cell.List{{}}
+func (b *Block) grid() []vary.Variation {
+	out := []vary.Variation{{}}
 	for _, p := range b.sorted() {
-		var next cell.List
+		var next []vary.Variation
 		for _, v := range out {
 			for _, value := range p.Values {
-				values := append(slices.Clip(v.Values), cell.Assignment{Path: p.Path, Value: value})
-				next = append(next, cell.Variation{Values: values})
+				values := append(slices.Clip(v.Values), vary.Assignment{Path: p.Path, Value: value})
+				next = append(next, vary.Variation{Values: values})
 			}
 		}
 		out = next
@@ -67,29 +67,29 @@ func (b *Block) grid() cell.List {
 }
 
 // zip returns the n-th values of all lists together.
-func (b *Block) zip() cell.List {
+func (b *Block) zip() []vary.Variation {
 	params := b.sorted()
-	out := make(cell.List, len(params[0].Values))
+	out := make([]vary.Variation, len(params[0].Values))
 	for i := range out {
 		for _, p := range params {
-			out[i].Values = append(out[i].Values, cell.Assignment{Path: p.Path, Value: p.Values[i]})
+			out[i].Values = append(out[i].Values, vary.Assignment{Path: p.Path, Value: p.Values[i]})
 		}
 	}
 	return named(out)
 }
 
 // named gives variations the labels and folders that follow from their values.
-func named(list cell.List) cell.List {
+func named(list []vary.Variation) []vary.Variation {
 	for i := range list {
 		list[i].Label, list[i].Folder = Label(list[i].Values), Folder(list[i].Values)
 	}
 	return list
 }
 
-func (b *Block) scenarios() cell.List {
-	var out cell.List
+func (b *Block) scenarios() []vary.Variation {
+	var out []vary.Variation
 	for i, s := range b.Runs {
-		v := cell.Variation{Label: s.Name, Folder: fileName(s.Name)}
+		v := vary.Variation{Label: s.Name, Folder: fileName(s.Name)}
 		if v.Label == "" {
 			v.Label = "scenario_" + strconv.Itoa(i)
 		}
@@ -97,10 +97,10 @@ func (b *Block) scenarios() cell.List {
 			v.Folder = "variation_" + strconv.Itoa(i)
 		}
 		if s.Variables.value != nil {
-			v.Values = append(v.Values, cell.Assignment{Path: "variables", Value: s.Variables.value})
+			v.Values = append(v.Values, vary.Assignment{Path: "variables", Value: s.Variables.value})
 		}
 		if s.Benchmark.value != nil {
-			v.Values = append(v.Values, cell.Assignment{Path: "benchmark", Value: s.Benchmark.value})
+			v.Values = append(v.Values, vary.Assignment{Path: "benchmark", Value: s.Benchmark.value})
 		}
 		v.Values = append(v.Values, s.Values...)
 		out = append(out, v)
@@ -109,7 +109,7 @@ func (b *Block) scenarios() cell.List {
 }
 
 // Label returns AIPerf's label of a variation: path=value, separated by commas.
-func Label(values []cell.Assignment) string {
+func Label(values []vary.Assignment) string {
 	parts := make([]string, len(values))
 	for i, a := range values {
 		parts[i] = a.Path + "=" + Text(a.Value)
@@ -119,7 +119,7 @@ func Label(values []cell.Assignment) string {
 
 // Folder returns AIPerf's name for the folder of a variation: concurrency_4, or
 // isl_512__concurrency_4.
-func Folder(values []cell.Assignment) string {
+func Folder(values []vary.Assignment) string {
 	parts := make([]string, len(values))
 	for i, a := range values {
 		parts[i] = Name(a.Path) + "_" + Text(a.Value)
@@ -128,7 +128,7 @@ func Folder(values []cell.Assignment) string {
 }
 
 // Short returns the values of a variation by short names: "isl 512, concurrency 4".
-func Short(values []cell.Assignment) string {
+func Short(values []vary.Assignment) string {
 	parts := make([]string, len(values))
 	for i, a := range values {
 		parts[i] = Name(a.Path) + " " + Text(a.Value)

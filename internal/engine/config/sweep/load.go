@@ -3,7 +3,7 @@ package sweep
 import (
 	"slices"
 
-	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -35,6 +35,6 @@ func (b *Block) varies() []string {
 // checkStop reports conditions that can never end a sweep.
 func (b *Block) checkStop(r rules, path string) {
 	if len(b.StopWhen) > 0 && b.Type != Adaptive && !slices.ContainsFunc(b.varies(), IsLoad) {
-		r.Conflict(path, "needs a sweep over the load: "+decode.ChoiceList(loads()))
+		r.Conflict(path, "needs a sweep over the load: "+schema.ChoiceList(loads()))
 	}
 }

@@ -16,25 +16,25 @@ const (
 
 // PostProcess is a file that is derived from the results of a sweep.
 type PostProcess struct {
-	Handler        string     `json:"handler" validate:"oneof=sla_breach_knee degradation_knee_detect ttft_curve_fit itl_surface_fit pareto_sweep_export"`
+	Handler        string     `json:"handler"`
 	Params         PostParams `json:"params,omitzero"`
-	OutputFilename string     `json:"outputFilename" validate:"min=1,max=128"`
+	OutputFilename string     `json:"outputFilename"`
 }
 
 // PostParams are the parameters of handlers; which ones a handler needs is in [needs].
 type PostParams struct {
 	SweptParam       string   `json:"sweptParam,omitempty"` // path
-	MetricTag        string   `json:"metricTag,omitempty" choices:"metrics"`
-	Stat             string   `json:"stat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
-	ThresholdPct     float64  `json:"thresholdPct,omitempty" validate:"gt=0"` // a share: 0.2 = 20 %
-	SLAFilters       []Filter `json:"slaFilters,omitempty" validate:"min=1"`
-	RSquaredFloor    float64  `json:"rSquaredFloor,omitempty" validate:"gt=0,lte=1"` // 0 = 0.85
-	ConcurrencyParam string   `json:"concurrencyParam,omitempty"`                    // path
-	OSLParam         string   `json:"oslParam,omitempty"`                            // path
-	XMetric          string   `json:"xMetric,omitempty" choices:"metrics"`           // smaller is better
-	XStat            string   `json:"xStat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
-	YMetric          string   `json:"yMetric,omitempty" choices:"metrics"` // larger is better
-	YStat            string   `json:"yStat,omitempty" validate:"oneof=avg p50 p90 p95 p99"`
+	MetricTag        string   `json:"metricTag,omitempty"`
+	Stat             string   `json:"stat,omitempty"`
+	ThresholdPct     float64  `json:"thresholdPct,omitempty"` // a share: 0.2 = 20 %
+	SLAFilters       []Filter `json:"slaFilters,omitempty"`
+	RSquaredFloor    float64  `json:"rSquaredFloor,omitempty"`    // 0 = 0.85
+	ConcurrencyParam string   `json:"concurrencyParam,omitempty"` // path
+	OSLParam         string   `json:"oslParam,omitempty"`         // path
+	XMetric          string   `json:"xMetric,omitempty"`          // smaller is better
+	XStat            string   `json:"xStat,omitempty"`
+	YMetric          string   `json:"yMetric,omitempty"` // larger is better
+	YStat            string   `json:"yStat,omitempty"`
 }
 
 // needs names the parameters of each handler.

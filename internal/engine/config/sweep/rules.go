@@ -8,16 +8,15 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config/bound"
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/plainjson"
 )
 
 // rules checks the blocks of a document that has been decoded.
 type rules struct {
-	*decode.Decoder
+	*schema.Decoder
 }
 
 // has reports whether the document gives a value.
@@ -50,7 +49,7 @@ func fields() map[string][]string {
 
 // Check reports what is wrong with a block that was decoded from the given member of
 // the document.
-func (b *Block) Check(d *decode.Decoder) {
+func (b *Block) Check(d *schema.Decoder) {
 	const path = "sweep"
 	r := rules{d}
 	if d.Failed[path+".type"] || !r.has(path) {
@@ -62,7 +61,7 @@ func (b *Block) Check(d *decode.Decoder) {
 	}
 	for name, types := range fields() {
 		if at := path + "." + name; r.has(at) && !slices.Contains(types, b.Type) {
-			r.Conflict(at, "a sweep of type "+b.Type+" has no "+name+"; it is for "+decode.ChoiceList(types))
+			r.Conflict(at, "a sweep of type "+b.Type+" has no "+name+"; it is for "+schema.ChoiceList(types))
 		}
 	}
 	for i := range b.SLAFilters {
@@ -138,9 +137,9 @@ func (b *Block) checkParameters(r rules, path string) {
 		}
 		longest += len(p.Path) + most
 	}
-	if longest*total > bound.Labels {
+	if longest*total > schema.MaxSweepLabels {
 		r.Fail(r.place(path), problem.CodeOutOfRange,
-			"parameters: the labels of the variations have up to %d bytes each, at most %d KiB are accepted together; use runs, which have names", longest, bound.Labels>>10)
+			"parameters: the labels of the variations have up to %d bytes each, at most %d KiB are accepted together; use runs, which have names", longest, schema.MaxSweepLabels>>10)
 	}
 	if b.Type == Zip {
 		b.distinctRows(r, path)
@@ -246,7 +245,7 @@ func (d *Dimension) check(r rules, path string) {
 
 // Check reports what is wrong with the repeats of a document. sweep is whether the
 // document has a sweep, adaptive whether that is a search.
-func (m *MultiRun) Check(d *decode.Decoder, sweep, adaptive bool) {
+func (m *MultiRun) Check(d *schema.Decoder, sweep, adaptive bool) {
 	const path = "multiRun"
 	r := rules{d}
 	if m.NumRuns == 1 && !d.Failed[path+".numRuns"] {

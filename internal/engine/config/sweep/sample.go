@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"aiperfd/internal/study/cell"
+	"aiperfd/internal/engine/config/vary"
 )
 
 // sampled returns the variations of a sampled design.
-func (b *Block) sampled(seed int64) cell.List {
+func (b *Block) sampled(seed int64) []vary.Variation {
 	points := b.Points(seed)
-	out := make(cell.List, len(points))
+	out := make([]vary.Variation, len(points))
 	for i, point := range points {
 		v := &out[i]
 		for j := range b.Dimensions {
 			d := &b.Dimensions[j]
-			v.Values = append(v.Values, cell.Assignment{Path: d.Path, Value: d.at(point[j])})
+			v.Values = append(v.Values, vary.Assignment{Path: d.Path, Value: d.at(point[j])})
 		}
 		if b.LabelFormat == "kv" {
 			v.Label, v.Folder = Label(v.Values), Folder(v.Values)

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/vary"
 )
 
 // The planners of adaptive searches.
@@ -29,31 +30,31 @@ const (
 
 // SearchDimension is one dimension of the space of a search.
 type SearchDimension struct {
-	Path  string   `json:"path" validate:"min=1"`
+	Path  string   `json:"path"`
 	Lo    *float64 `json:"lo"` // required
 	Hi    *float64 `json:"hi"` // required; greater than lo
-	Kind  string   `json:"kind,omitempty" validate:"oneof=int real"`
-	Prior string   `json:"prior,omitempty" validate:"oneof=uniform log-uniform"`
+	Kind  string   `json:"kind,omitempty"`
+	Prior string   `json:"prior,omitempty"`
 }
 
 // Objective is a statistic that a search optimizes.
 type Objective struct {
-	Metric    string `json:"metric" choices:"metrics"`
-	Stat      string `json:"stat,omitempty" validate:"oneof=avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max"`
-	Direction string `json:"direction" validate:"oneof=maximize minimize"`
+	Metric    string `json:"metric"`
+	Stat      string `json:"stat,omitempty"`
+	Direction string `json:"direction"`
 }
 
 // Constraint is a limit of the mean of a metric.
 type Constraint struct {
-	Metric string   `json:"metric" choices:"metrics"`
-	Op     string   `json:"op" validate:"oneof=<= >="`
+	Metric string   `json:"metric"`
+	Op     string   `json:"op"`
 	Bound  *float64 `json:"bound"`
 }
 
 // Tier is a group of filters with a boundary of its own.
 type Tier struct {
-	Label   string   `json:"label" validate:"min=1,max=64"`
-	Filters []Filter `json:"filters" validate:"min=1"`
+	Label   string   `json:"label"`
+	Filters []Filter `json:"filters"`
 }
 
 // searchRules checks and completes an adaptive search.
@@ -88,7 +89,7 @@ func (b searchRules) checkSearch(path string) {
 	b.checkTiers(path)
 	for name, uses := range planners() {
 		if at := path + "." + name; b.has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
-			b.Conflict(at, "the search does not use it; it is for the planner "+decode.ChoiceList(uses))
+			b.Conflict(at, "the search does not use it; it is for the planner "+schema.ChoiceList(uses))
 		}
 	}
 	b.searchDefaults()
@@ -202,4 +203,25 @@ func (b searchRules) checkTiers(path string) {
 			t.Filters[j].check(b.rules, at+".filters."+strconv.Itoa(j))
 		}
 	}
+}
+
+// Corners returns the variations of a search with the lowest and with the highest values, to
+// check that the document takes them.
+func (b *Block) Corners(sizing Sizing) []vary.Variation {
+	out := make([]vary.Variation, 2)
+	for _, d := range b.SearchSpace {
+		lo, hi := *d.Lo, *d.Hi
+		if d.Kind == "int" {
+			lo, hi = math.Ceil(lo), math.Floor(hi)
+		}
+		for i, x := range []float64{lo, hi} {
+			out[i].Values = append(out[i].Values, vary.Assignment{Path: d.Path, Value: x})
+		}
+	}
+	for i := range out {
+		out[i].Label = Label(out[i].Values)
+		out[i].Folder = "search_iter_0000"
+		out[i].Settings = sizing.Settings(out[i].Values)
+	}
+	return out
 }

@@ -3,7 +3,7 @@
 package sweep
 
 import (
-	"aiperfd/internal/engine/config/decode"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -28,29 +28,28 @@ const Abort = "abort"
 
 // The defaults.
 const (
-	DefaultConfidence = 0.95
-	DefaultMinRuns    = 2
-	DefaultStat       = "p95" // of an SLA filter
+	DefaultMinRuns = 2
+	DefaultStat    = "p95" // of an SLA filter
 )
 
 // Block is the sweep block: which variations of the document are performed.
 type Block struct {
-	Type            string      `json:"type" validate:"oneof=grid zip scenarios sobol latin_hypercube adaptive_search"`
-	Parameters      Parameters  `json:"parameters"`                        // grid and zip: path → values
-	Runs            []Scenario  `json:"runs"`                              // scenarios
-	Samples         int         `json:"samples" validate:"gte=2,lte=1000"` // sobol and latin_hypercube
-	Seed            *int64      `json:"seed" validate:"gte=0"`
-	Dimensions      []Dimension `json:"dimensions" validate:"min=1,max=21"`
+	Type            string      `json:"type"`
+	Parameters      Parameters  `json:"parameters"` // grid and zip: path → values
+	Runs            []Scenario  `json:"runs"`       // scenarios
+	Samples         int         `json:"samples"`    // sobol and latin_hypercube
+	Seed            *int64      `json:"seed"`
+	Dimensions      []Dimension `json:"dimensions"`
 	Scramble        *bool       `json:"scramble"` // sobol; default true
-	Optimization    *string     `json:"optimization" validate:"oneof=random-cd lloyd none"`
-	LabelFormat     string      `json:"labelFormat" validate:"oneof=index kv"`
-	IterationOrder  string      `json:"iterationOrder" validate:"oneof=repeated independent"`
+	Optimization    *string     `json:"optimization"`
+	LabelFormat     string      `json:"labelFormat"`
+	IterationOrder  string      `json:"iterationOrder"`
 	SameSeed        bool        `json:"sameSeed"`
-	CooldownSeconds float64     `json:"cooldownSeconds" validate:"gte=0,lte=86400"`
+	CooldownSeconds float64     `json:"cooldownSeconds"`
 	SLAFilters      []Filter    `json:"slaFilters"`
 	StopWhen        []Filter    `json:"stopWhen,omitempty"` // conditions under which more load is not measured
-	OnFailure       string      `json:"onFailure" validate:"oneof=continue abort"`
-	MaxFailures     *int        `json:"maxFailures" validate:"gte=1"`
+	OnFailure       string      `json:"onFailure"`
+	MaxFailures     *int        `json:"maxFailures"`
 	RecipeName      string      `json:"recipeName"`
 
 	// AutoRequests replaces the number of requests of the profiling phase by one that is large
@@ -59,38 +58,38 @@ type Block struct {
 	PostProcess  *PostProcess `json:"postProcess,omitempty"` // nil = none
 
 	// Of adaptive_search.
-	Planner             string            `json:"planner,omitempty" validate:"oneof=bayesian optuna monotonic_sla smooth_isotonic"`
-	SearchSpace         []SearchDimension `json:"searchSpace,omitempty" validate:"min=1,max=21"`
-	Objectives          []Objective       `json:"objectives,omitempty" validate:"max=4"`
+	Planner             string            `json:"planner,omitempty"`
+	SearchSpace         []SearchDimension `json:"searchSpace,omitempty"`
+	Objectives          []Objective       `json:"objectives,omitempty"`
 	OutcomeConstraints  []Constraint      `json:"outcomeConstraints,omitempty"`
-	SLATiers            []Tier            `json:"slaTiers,omitempty" validate:"min=2,max=10"`
-	MaxIterations       int               `json:"maxIterations,omitempty" validate:"gte=2,lte=200"`
-	InitialPoints       int               `json:"nInitialPoints,omitempty" validate:"gte=1"`
-	ImprovementPatience int               `json:"improvementPatience,omitempty" validate:"gte=2"`
-	PlateauWindow       int               `json:"plateauWindow,omitempty" validate:"gte=2"`
-	PlateauThreshold    float64           `json:"plateauThreshold,omitempty" validate:"gt=0"`
-	RandomSeed          *int64            `json:"randomSeed,omitempty" validate:"gte=0"` // nil = that of the study
-	StabilityTrials     int               `json:"monotonicStabilityTrials,omitempty" validate:"gte=1,lte=10"`
-	SLAReplicates       int               `json:"slaReplicates,omitempty" validate:"gte=0,lte=20"` // 0 = 2
-	SLAPrecision        string            `json:"slaPrecision,omitempty" validate:"oneof=tight normal coarse"`
-	SLAWarmupSeconds    *float64          `json:"slaWarmupSeconds,omitempty" validate:"gte=0,lte=3600"` // before each probe; nil = none but that of the document
+	SLATiers            []Tier            `json:"slaTiers,omitempty"`
+	MaxIterations       int               `json:"maxIterations,omitempty"`
+	InitialPoints       int               `json:"nInitialPoints,omitempty"`
+	ImprovementPatience int               `json:"improvementPatience,omitempty"`
+	PlateauWindow       int               `json:"plateauWindow,omitempty"`
+	PlateauThreshold    float64           `json:"plateauThreshold,omitempty"`
+	RandomSeed          *int64            `json:"randomSeed,omitempty"` // nil = that of the study
+	StabilityTrials     int               `json:"monotonicStabilityTrials,omitempty"`
+	SLAReplicates       int               `json:"slaReplicates,omitempty"` // 0 = 2
+	SLAPrecision        string            `json:"slaPrecision,omitempty"`
+	SLAWarmupSeconds    *float64          `json:"slaWarmupSeconds,omitempty"` // before each probe; nil = none but that of the document
 }
 
 // Dimension is one dimension of a sampled design.
 type Dimension struct {
-	Path    string   `json:"path" validate:"min=1"`
+	Path    string   `json:"path"`
 	Lo      *float64 `json:"lo"`
 	Hi      *float64 `json:"hi"`
-	Scale   string   `json:"scale" validate:"oneof=linear log"`
-	Kind    string   `json:"kind" validate:"oneof=int real"`
+	Scale   string   `json:"scale"`
+	Kind    string   `json:"kind"`
 	Choices Values   `json:"choices"` // instead of lo and hi
 }
 
 // Filter is one condition that a variation must satisfy to be feasible.
 type Filter struct {
-	MetricTag string  `json:"metricTag" choices:"metrics"`
-	Stat      string  `json:"stat" validate:"oneof=avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max"`
-	Op        string  `json:"op" validate:"oneof=lt le gt ge"`
+	MetricTag string  `json:"metricTag"`
+	Stat      string  `json:"stat"`
+	Op        string  `json:"op"`
 	Threshold float64 `json:"threshold"` // in the metric's display unit
 }
 
@@ -109,9 +108,9 @@ func (f Filter) Holds(value float64) bool {
 
 // MultiRun is how often every variation is performed.
 type MultiRun struct {
-	NumRuns                 int          `json:"numRuns" validate:"gte=1,lte=10"`
-	CooldownSeconds         float64      `json:"cooldownSeconds" validate:"gte=0,lte=86400"`
-	ConfidenceLevel         float64      `json:"confidenceLevel" validate:"gt=0"`
+	NumRuns                 int          `json:"numRuns"`
+	CooldownSeconds         float64      `json:"cooldownSeconds"`
+	ConfidenceLevel         float64      `json:"confidenceLevel"`
 	DisableWarmupAfterFirst bool         `json:"disableWarmupAfterFirst"`
 	SetConsistentSeed       bool         `json:"setConsistentSeed"` // seed 42 if none is given
 	VarySeedPerTrial        bool         `json:"varySeedPerTrial"`
@@ -120,11 +119,11 @@ type MultiRun struct {
 
 // Convergence ends the repeats of a variation when its results are stable.
 type Convergence struct {
-	Metric    string   `json:"metric" choices:"metrics"`
-	Stat      string   `json:"stat" validate:"oneof=avg p50 p90 p95 p99 min max"`
-	Mode      string   `json:"mode" validate:"oneof=ci_width cv distribution"`
-	Threshold *float64 `json:"threshold" validate:"gt=0"`
-	MinRuns   int      `json:"minRuns" validate:"gte=2,lte=10"`
+	Metric    string   `json:"metric"`
+	Stat      string   `json:"stat"`
+	Mode      string   `json:"mode"`
+	Threshold *float64 `json:"threshold"`
+	MinRuns   int      `json:"minRuns"`
 }
 
 // The modes of convergence.
@@ -147,7 +146,9 @@ func (c *Convergence) Limit() float64 {
 
 // NewBlock returns a sweep with the defaults.
 func NewBlock() Block {
-	return Block{Type: Grid, LabelFormat: "index", IterationOrder: Repeated, OnFailure: "continue"}
+	var b Block
+	schema.Fill(&b, "sweep")
+	return b
 }
 
 // Boundary reports whether a search looks for the boundary of its filters, in one
@@ -157,7 +158,7 @@ func (b *Block) Boundary() bool {
 }
 
 // Decode reads a block over the defaults.
-func (b *Block) Decode(f decode.Field, n *tree.Node) bool {
+func (b *Block) Decode(f schema.Target, n *tree.Node) bool {
 	type fields Block // without this method
 	*b = NewBlock()
 	f.Fields(n, (*fields)(b), f.Path)
@@ -166,5 +167,7 @@ func (b *Block) Decode(f decode.Field, n *tree.Node) bool {
 
 // NewMultiRun returns a single run with the defaults.
 func NewMultiRun() MultiRun {
-	return MultiRun{NumRuns: 1, ConfidenceLevel: DefaultConfidence, DisableWarmupAfterFirst: true, SetConsistentSeed: true}
+	var m MultiRun
+	schema.Fill(&m, "multiRun")
+	return m
 }

@@ -3,14 +3,13 @@ package sweep
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -22,17 +21,8 @@ func read(t *testing.T, text string) (Block, MultiRun, error) {
 		t.Fatal(err)
 	}
 	var report problem.Report
-	d := decode.New(&report, decode.Options{Lists: func(tag reflect.StructTag) []decode.Choice {
-		if tag.Get("choices") == "metrics" {
-			return []decode.Choice{{Name: "request_latency"}}
-		}
-		var list []decode.Choice
-		if names, ok := strings.CutPrefix(tag.Get("validate"), "oneof="); ok {
-			for name := range strings.FieldsSeq(names) {
-				list = append(list, decode.Choice{Name: name})
-			}
-		}
-		return list
+	d := schema.NewDecoder(&report, schema.DecodeOptions{Lists: func(string) []schema.Choice {
+		return []schema.Choice{{Name: "request_latency"}} // metrics
 	}})
 	doc := struct {
 		Sweep    Block    `json:"sweep"`

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"aiperfd/internal/engine/config/decode"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/study/cell"
+	"aiperfd/internal/engine/config/vary"
 )
 
 // Values are values of any type, in their order.
 type Values []any
 
 // Decode reads a list.
-func (v *Values) Decode(f decode.Field, n *tree.Node) bool {
+func (v *Values) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.List {
 		return f.WrongType(n, f.Path, "a list of values")
 	}
@@ -46,15 +46,15 @@ type Parameter struct {
 type Parameters []Parameter
 
 // Decode reads an object with lists of values.
-func (p *Parameters) Decode(f decode.Field, n *tree.Node) bool {
+func (p *Parameters) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object with paths and lists of values")
 	}
 	for _, m := range n.Members {
-		at := decode.Join(f.Path, m.Name)
+		at := schema.Join(f.Path, m.Name)
 		f.Given[at] = m.Value
 		one := Parameter{Path: m.Name, Place: m.Value.Place}
-		item := decode.Field{Decoder: f.Decoder, Path: at}
+		item := schema.Target{Decoder: f.Decoder, Path: at}
 		switch {
 		case !one.Values.Decode(item, m.Value):
 		case len(one.Values) == 0:
@@ -85,7 +85,7 @@ func (p Parameters) MarshalJSON() ([]byte, error) {
 
 // Scenario is one named variation.
 type Scenario struct {
-	Name      string      `json:"name" validate:"min=1"`
+	Name      string      `json:"name"`
 	Variables Tree        `json:"variables,omitzero"` // merged over the variables
 	Benchmark Tree        `json:"benchmark,omitzero"` // merged over the benchmark
 	Values    Assignments `json:"values,omitempty"`   // by path
@@ -95,7 +95,7 @@ type Scenario struct {
 type Tree struct{ value any }
 
 // Decode reads an object.
-func (t *Tree) Decode(f decode.Field, n *tree.Node) bool {
+func (t *Tree) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object")
 	}
@@ -107,15 +107,15 @@ func (t *Tree) Decode(f decode.Field, n *tree.Node) bool {
 func (t Tree) MarshalJSON() ([]byte, error) { return json.Marshal(t.value) }
 
 // Assignments are values by path, in the order of the document.
-type Assignments []cell.Assignment
+type Assignments []vary.Assignment
 
 // Decode reads an object.
-func (a *Assignments) Decode(f decode.Field, n *tree.Node) bool {
+func (a *Assignments) Decode(f schema.Target, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.WrongType(n, f.Path, "an object with paths and values")
 	}
 	for _, m := range n.Members {
-		*a = append(*a, cell.Assignment{Path: m.Name, Value: valueOf(m.Value)})
+		*a = append(*a, vary.Assignment{Path: m.Name, Value: valueOf(m.Value)})
 	}
 	return true
 }

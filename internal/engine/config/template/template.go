@@ -13,10 +13,8 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/exec"
 
-	"aiperfd/internal/engine/config/address"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/config/variable"
 	"aiperfd/internal/engine/jinja"
 	"aiperfd/internal/engine/suggest"
 )
@@ -148,7 +146,7 @@ func (e *evaluation) render(n *tree.Node) bool {
 	}
 	n.Written, n.Scalar, n.Substituted, n.Confidential = n.Scalar, text, true, s.confidential
 	plain := strings.TrimSpace(text)
-	if n.Shape = variable.Retype(plain); n.Shape != tree.Text {
+	if n.Shape = Retype(plain); n.Shape != tree.Text {
 		n.Scalar = strings.ToLower(plain)
 	}
 	if len(s.secrets) > 0 {
@@ -205,7 +203,7 @@ func (e *evaluation) find(names []string) (*tree.Node, int) {
 		if from == nil || from.Shape != tree.Object {
 			return
 		}
-		if n, used := address.Find(from, names); used > 0 && used+extra > most {
+		if n, used := tree.FindPath(from, names); used > 0 && used+extra > most {
 			best, most = n, used+extra
 		}
 	}

@@ -2,8 +2,23 @@ package tree
 
 import (
 	"fmt"
+)
 
-	"aiperfd/internal/engine/config/bound"
+// The limits of the text of a document, which are checked before it is parsed or while it is.
+const (
+	// MaxBytes is the size of a user's own document. The API has a lower limit.
+	MaxBytes = 64 << 20
+	// MaxDepth is how deep lists and objects may nest.
+	MaxDepth = 64
+	// MaxValues is the number of values of a document from the network, and MaxOwnValues that
+	// of a user's own document. A value takes some 300 bytes of memory.
+	MaxValues    = 100_000
+	MaxOwnValues = 10_000_000
+	// MaxPointer is the average length of the JSON pointers of the values in bytes; without
+	// it, long names around many values would take their product in memory.
+	MaxPointer = 256
+	// MaxAliased is the number of values that YAML aliases may add.
+	MaxAliased = 10_000
 )
 
 // counter counts the values of a document.
@@ -11,8 +26,8 @@ type counter struct{ values, most int }
 
 // add counts a value at a depth. It returns what is too much, or "".
 func (c *counter) add(depth int) string {
-	if depth > bound.Depth {
-		return fmt.Sprintf("nested deeper than %d levels", bound.Depth)
+	if depth > MaxDepth {
+		return fmt.Sprintf("nested deeper than %d levels", MaxDepth)
 	}
 	if c.values++; c.values > c.most {
 		return fmt.Sprintf("more than %d values", c.most)
@@ -24,7 +39,7 @@ const longNames = "the names of members are too long for the number of values be
 
 // locate is [Node.Locate] for the root of a document that may have that many values.
 func (n *Node) locate(values int) error {
-	if left := values * bound.Pointer; !n.fits(1, &left) {
+	if left := values * MaxPointer; !n.fits(1, &left) {
 		return &Malformed{Detail: longNames}
 	}
 	n.Locate("#")

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"aiperfd/internal/engine/config/bound"
 )
 
 // fill repeats a text up to 1 MiB.
@@ -45,7 +43,7 @@ func TestBounds(t *testing.T) {
 			for _, format := range []Format{Auto, YAML} {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				_, _, err := Parse([]byte(tt.text), format, bound.Values)
+				_, _, err := Parse([]byte(tt.text), format, MaxValues)
 				runtime.ReadMemStats(&after)
 				if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 300 {
 					t.Errorf("format %q: %d MiB were allocated", format, made)
@@ -66,7 +64,7 @@ func TestLargeDocuments(t *testing.T) {
 		"prompt: |\n" + prose,
 		`{"records":[` + strings.Repeat(`{"text":"a, b: c - d"},`, 30_000) + `{"text":"x"}]}`,
 	} {
-		if _, _, err := Parse([]byte(text), YAML, bound.Values); err != nil {
+		if _, _, err := Parse([]byte(text), YAML, MaxValues); err != nil {
 			t.Errorf("%.30q, %d bytes: %v", text, len(text), err)
 		}
 	}

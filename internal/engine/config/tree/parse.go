@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
-
-	"aiperfd/internal/engine/config/bound"
 )
 
 // Format is the notation of a text.
@@ -76,7 +74,7 @@ type jsonParser struct {
 }
 
 // ParseJSON reads JSON into nodes. Errors are *Malformed.
-func ParseJSON(data []byte) (*Node, []Duplicate, error) { return parseJSON(data, bound.OwnValues) }
+func ParseJSON(data []byte) (*Node, []Duplicate, error) { return parseJSON(data, MaxOwnValues) }
 
 func parseJSON(data []byte, values int) (*Node, []Duplicate, error) {
 	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), lines: newLineIndex(data), count: counter{most: values}}

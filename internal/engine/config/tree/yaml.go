@@ -13,7 +13,6 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"aiperfd/internal/engine/config/bound"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -251,14 +250,14 @@ func (p *yamlParser) alias(y *ast.AliasNode) (*Node, error) {
 	}
 	n := p.copy(source, nodePlace(y))
 	if n == nil {
-		return nil, malformedAt(y, "aliases expand to more than %d values", bound.Aliased)
+		return nil, malformedAt(y, "aliases expand to more than %d values", MaxAliased)
 	}
 	return n, nil
 }
 
 // copy returns a deep copy at another place, or nil when aliases add too much.
 func (p *yamlParser) copy(source *Node, at Place) *Node {
-	if p.aliased++; p.aliased > bound.Aliased {
+	if p.aliased++; p.aliased > MaxAliased {
 		return nil
 	}
 	n := &Node{Place: at, Shape: source.Shape, Scalar: source.Scalar}

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/token"
-
-	"aiperfd/internal/engine/config/bound"
 )
 
 // The bounds of YAML objects in block style. The library recurses for every key
@@ -114,8 +112,8 @@ func (b *tokenBounds) count(tk *token.Token) string {
 	}
 	b.last, b.text = tk.Position.Column, len(tk.Value)
 	switch {
-	case b.flow > bound.Depth, b.run > 2*bound.Depth:
-		return fmt.Sprintf("nested deeper than %d levels", bound.Depth)
+	case b.flow > MaxDepth, b.run > 2*MaxDepth:
+		return fmt.Sprintf("nested deeper than %d levels", MaxDepth)
 	case b.crowded:
 		return fmt.Sprintf("an object with more than %d keys, or many with nearly as many; write it as JSON", maxBlockKeys)
 	}

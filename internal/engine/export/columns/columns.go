@@ -15,7 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/columnar"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -37,7 +37,7 @@ type metadata struct {
 	Epoch   int64              `json:"epoch_ns"` // wall clock, since 1970
 	Worker  string             `json:"worker_id"`
 	Phases  []export.PhaseName `json:"phases"`
-	Metrics metric.Options     `json:"metrics"`
+	Metrics measure.Options    `json:"metrics"`
 }
 
 // Writer writes records. It is not safe for concurrent use. A file can be read after

@@ -14,7 +14,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -22,7 +22,7 @@ func options() export.RecordOptions {
 	return export.RecordOptions{
 		Clock: bench.ClockAt(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)), Worker: "worker-0", Secrets: redact.NewSet("hunter2"),
 		Phases:  []export.PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
-		Metrics: metric.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
+		Metrics: measure.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/timeline"
 )
 
 // Row is one entry of the catalogue with the code behind it. Exactly one of
@@ -22,7 +21,7 @@ type Row struct {
 	List      func(*View, []float64) []float64 // appends the values
 	Total     func(*Totals) float64
 	Parts     func(*Totals) (count, sum float64) // of a total that is a share; nil = it has none
-	Curve     timeline.Curve
+	Curve     CurveKind
 	// Least is a lower bound of the value of a request that the end of the grace period
 	// cut; nil = there is none.
 	Least   func(*View) float64
@@ -139,7 +138,7 @@ func (r Row) completed() Row {
 		r.Kind = PerRecord
 	case r.List != nil:
 		r.Kind = PerRecordList
-	case r.Curve != timeline.None:
+	case r.Curve != NoCurve:
 		r.Kind = Curve
 	case r.Kind != Aggregate:
 		r.Kind = Derived
@@ -186,6 +185,23 @@ func Defs() []Def {
 		defs[i] = all[i].Def
 	}
 	return defs
+}
+
+// Headlines returns the tags of the metrics of a use, in their order. The slice belongs to the
+// caller.
+func Headlines(u Use) []string {
+	var found []*Def
+	for i := range all {
+		if d := &all[i].Def; d.Headline.Uses&u != 0 {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Def) int { return a.Headline.Rank - b.Headline.Rank })
+	tags := make([]string, len(found))
+	for i, d := range found {
+		tags[i] = d.Tag
+	}
+	return tags
 }
 
 // attainmentPrefix begins the tag of the share of requests that meet one

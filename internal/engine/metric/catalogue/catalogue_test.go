@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/timeline"
 )
 
 // registered is a metric as AIPerf 0.13 registers it.
@@ -97,7 +96,7 @@ func TestRegistry(t *testing.T) {
 		if !ok {
 			continue
 		}
-		got.Doc, got.Better = "", "" // they are ours
+		got.Doc, got.Better, got.Headline = "", "", Headline{} // they are ours
 		if diff := cmp.Diff(m.def(t), got); diff != "" {
 			t.Errorf("%s (-registry +ours):\n%s", m.Tag, diff)
 		}
@@ -129,7 +128,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != timeline.None, r.Base != "", r.Bounded != "", r.Lag != nil} {
+		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != NoCurve, r.Base != "", r.Bounded != "", r.Lag != nil} {
 			if has {
 				code++
 			}
@@ -197,6 +196,32 @@ func TestDirections(t *testing.T) {
 	}
 	if d := Attainment(&Rows()[0].Def); d.Better != Higher {
 		t.Errorf("%s: direction %q", d.Tag, d.Better)
+	}
+}
+
+// The metrics that matter, in the order in which they are shown.
+func TestHeadlines(t *testing.T) {
+	ranks := map[int]string{}
+	for _, d := range Defs() {
+		h := d.Headline
+		if other := ranks[h.Rank]; h.Rank != 0 && other != "" || (h.Rank == 0) != (h.Uses == 0) {
+			t.Errorf("%s: headline %+v, like %q", d.Tag, h, other)
+		}
+		ranks[h.Rank] = d.Tag
+	}
+	for use, want := range map[Use]string{
+		InLists: "request_throughput output_token_throughput goodput request_count error_request_count " +
+			"time_to_first_token inter_token_latency request_latency",
+		InTables: "time_to_first_token time_to_second_token inter_token_latency request_latency " +
+			"output_token_throughput_per_user session_latency input_sequence_length output_sequence_length",
+		OverTime: "time_to_first_token inter_token_latency inter_chunk_latency request_latency schedule_lag",
+		Exposed: "time_to_first_token inter_token_latency inter_chunk_latency request_latency " +
+			"input_sequence_length output_sequence_length schedule_lag",
+		Pooled: "time_to_first_token time_to_second_token inter_token_latency request_latency output_token_throughput_per_user",
+	} {
+		if got := strings.Join(Headlines(use), " "); got != want {
+			t.Errorf("Headlines(%d) = %s, want %s", use, got, want)
+		}
 	}
 }
 

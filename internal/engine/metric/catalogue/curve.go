@@ -1,7 +1,5 @@
 package catalogue
 
-import "aiperfd/internal/engine/metric/timeline"
-
 // curveRows are functions of time, weighted by how long each value lasted.
 func curveRows() []Row {
 	return []Row{
@@ -11,7 +9,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 10,
 				Doc: "Requests in flight, including failed ones.",
 			},
-			unit: inRequests, Curve: timeline.Concurrency,
+			unit: inRequests, Curve: Concurrency,
 		},
 		{
 			Def: Def{
@@ -19,7 +17,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap. Its maximum is that of an instant: between two events that arrived some microseconds apart it is a hundred thousand tokens per second; `max_100ms` is what the server sustained.",
 			},
-			unit: inTPS, Curve: timeline.DecodeRate,
+			unit: inTPS, Curve: DecodeRate,
 		},
 		{
 			Def: Def{
@@ -27,7 +25,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Sum of ISL / time_to_first_token over the requests that are waiting for their first token.",
 			},
-			unit: inTPS, Curve: timeline.PrefillRate,
+			unit: inTPS, Curve: PrefillRate,
 		},
 		{
 			Def: Def{
@@ -35,7 +33,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 40, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their first token and their end.",
 			},
-			unit: inRequests, Curve: timeline.Decodes,
+			unit: inRequests, Curve: Decodes,
 		},
 		{
 			Def: Def{
@@ -43,7 +41,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 50, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Requests between their start and their first token.",
 			},
-			unit: inRequests, Curve: timeline.Prefills,
+			unit: inRequests, Curve: Prefills,
 		},
 		{
 			Def: Def{
@@ -51,7 +49,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 60, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput plus, for each request that is being decoded, (OSL - 1) spread evenly from its first token to its end.",
 			},
-			unit: inTPS, Curve: timeline.TotalRate,
+			unit: inTPS, Curve: TotalRate,
 		},
 		{
 			Def: Def{
@@ -59,7 +57,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 70, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "Decode throughput / decode concurrency; 0 if nothing is being decoded.",
 			},
-			unit: inTPSUser, Curve: timeline.DecodeRatePerUser,
+			unit: inTPSUser, Curve: DecodeRatePerUser,
 		},
 		{
 			Def: Def{
@@ -67,7 +65,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 80, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "Prefill throughput / prefill concurrency; 0 if nothing is being prefilled.",
 			},
-			unit: inTPSUser, Curve: timeline.PrefillRatePerUser,
+			unit: inTPSUser, Curve: PrefillRatePerUser,
 		},
 		{
 			Def: Def{
@@ -75,7 +73,7 @@ func curveRows() []Row {
 				Group: GroupEffective, Order: 90, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Prompt tokens of the requests in flight plus the output tokens received so far.",
 			},
-			unit: inTokens, Curve: timeline.TokensInFlight,
+			unit: inTokens, Curve: TokensInFlight,
 		},
 		{
 			Def: Def{
@@ -83,7 +81,7 @@ func curveRows() []Row {
 				Group: GroupActive, Order: 10, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput over the time in which at least one request is being decoded.",
 			},
-			unit: inTPS, Curve: timeline.ActiveDecodeRate,
+			unit: inTPS, Curve: ActiveDecodeRate,
 		},
 		{
 			Def: Def{
@@ -91,7 +89,7 @@ func curveRows() []Row {
 				Group: GroupActive, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput over the time in which at least one request is being prefilled.",
 			},
-			unit: inTPS, Curve: timeline.ActivePrefillRate,
+			unit: inTPS, Curve: ActivePrefillRate,
 		},
 		{
 			Def: Def{
@@ -99,7 +97,7 @@ func curveRows() []Row {
 				Group: GroupActive, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "effective_decode_throughput_per_user over the time in which at least one request is being decoded.",
 			},
-			unit: inTPSUser, Curve: timeline.ActiveDecodeRatePerUser,
+			unit: inTPSUser, Curve: ActiveDecodeRatePerUser,
 		},
 		{
 			Def: Def{
@@ -107,7 +105,7 @@ func curveRows() []Row {
 				Group: GroupActive, Order: 40, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_prefill_throughput_per_user over the time in which at least one request is being prefilled.",
 			},
-			unit: inTPSUser, Curve: timeline.ActivePrefillRatePerUser,
+			unit: inTPSUser, Curve: ActivePrefillRatePerUser,
 		},
 		{
 			Def: Def{
@@ -115,7 +113,7 @@ func curveRows() []Row {
 				Group: GroupActive, Order: 50, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
 				Doc: "effective_total_throughput over the time in which requests are in flight.",
 			},
-			unit: inTPS, Curve: timeline.ActiveTotalRate,
+			unit: inTPS, Curve: ActiveTotalRate,
 		},
 	}
 }

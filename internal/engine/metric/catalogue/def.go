@@ -4,18 +4,22 @@ package catalogue
 
 // Def is one row of the catalogue.
 type Def struct {
-	Tag    string    // AIPerf's name, unique
-	Better Direction // in which the metric improves
-	Header string    // for tables and Prometheus help
-	Short  string    // for live panels
-	Unit   string    // display unit, as files print it: ms, tokens, requests/sec …
-	Kind   Kind
-	Group  Group
-	Order  int // sort key in its console group; 0 = exported but not in a table unless Group is set
-	Flags  Flags
-	Origin string // "aiperf" or "aiperfd"
-	Doc    string // definition, one or two sentences, for docs/metrics.md
+	Tag      string    // AIPerf's name, unique
+	Better   Direction // in which the metric improves
+	Header   string    // for tables and Prometheus help
+	Short    string    // for live panels
+	Unit     string    // display unit, as files print it: ms, tokens, requests/sec …
+	Kind     Kind
+	Group    Group
+	Order    int // sort key in its console group; 0 = exported but not in a table unless Group is set
+	Headline Headline
+	Flags    Flags
+	Origin   string // "aiperf" or "aiperfd"
+	Doc      string // definition, one or two sentences, for docs/metrics.md
 }
+
+// Shown reports whether users see the metric.
+func (d *Def) Shown() bool { return d.Flags&(Internal|Experimental) == 0 }
 
 // Direction is the direction in which a metric improves.
 type Direction string
@@ -84,4 +88,22 @@ const (
 	ReplayOnly         // needs a phase that replays timestamps
 	ClosedLoopOnly     // needs phases without a schedule
 	PrefillOnly        // needs a limit of requests without content
+)
+
+// Headline says where a metric stands out among the others; the zero value = nowhere.
+type Headline struct {
+	Rank int // orders the metrics of the same use; unique
+	Uses Use
+}
+
+// Use is a set of places that have the metrics that matter, and no others.
+type Use uint8
+
+// The uses.
+const (
+	InLists  Use = 1 << iota // lists of runs, and the messages about their progress
+	InTables                 // the table of distributions of a report
+	OverTime                 // distributions over the time of a run: series, charts, histograms of its page
+	Exposed                  // histograms for Prometheus
+	Pooled                   // values of all requests that the runs of a sweep have in common
 )

@@ -12,7 +12,8 @@ func latencyRows() []Row {
 		{
 			Def: Def{
 				Tag: "time_to_first_token", Better: Lower, Header: "Time to First Token", Short: "TTFT",
-				Group: GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
+				Headline: Headline{10, InLists | InTables | OverTime | Exposed | Pooled},
+				Group:    GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
 			fromStart: true, ofAudio: true,
@@ -21,7 +22,8 @@ func latencyRows() []Row {
 		{
 			Def: Def{
 				Tag: "time_to_second_token", Better: Lower, Header: "Time to Second Token", Short: "TTST",
-				Group: GroupDefault, Order: 200, Flags: StreamingOnly | ProducesTokensOnly,
+				Headline: Headline{11, InTables | Pooled},
+				Group:    GroupDefault, Order: 200, Flags: StreamingOnly | ProducesTokensOnly,
 				Doc: "Second content event minus the first. It counts events, not tokens.",
 			},
 			unit: inMS, Each: secondGap,
@@ -38,7 +40,8 @@ func latencyRows() []Row {
 		{
 			Def: Def{
 				Tag: "request_latency", Better: Lower, Header: "Request Latency", Short: "Req Latency",
-				Group: GroupDefault, Order: 300, Flags: IncludesFailed,
+				Headline: Headline{14, InLists | InTables | OverTime | Exposed | Pooled},
+				Group:    GroupDefault, Order: 300, Flags: IncludesFailed,
 				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
 			},
 			fromStart: true,
@@ -55,7 +58,8 @@ func latencyRows() []Row {
 		{
 			Def: Def{
 				Tag: "inter_token_latency", Better: Lower, Header: "Inter Token Latency", Short: "ITL",
-				Group: GroupDefault, Order: 400, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
+				Headline: Headline{12, InLists | InTables | OverTime | Exposed | Pooled},
+				Group:    GroupDefault, Order: 400, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "decode_duration / (OSL - 1), for OSL of 2 or more. With token counts on every event, the tokens of the first one are subtracted instead of 1.",
 			},
 			unit: inMS, Each: (*View).itl,
@@ -63,8 +67,9 @@ func latencyRows() []Row {
 		{
 			Def: Def{
 				Tag: "inter_chunk_latency", Better: Lower, Header: "Inter Chunk Latency", Short: "ICL",
-				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
+				Headline: Headline{13, OverTime | Exposed},
+				Flags:    StreamingOnly | ProducesTokensOnly,
+				Doc:      "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
 			},
 			ofAudio: true,
 			unit:    inMS, List: GapList,

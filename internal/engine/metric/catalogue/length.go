@@ -8,7 +8,8 @@ func lengthRows() []Row {
 		{
 			Def: Def{
 				Tag: "output_sequence_length", Better: Neither, Header: "Output Sequence Length", Short: "OSL",
-				Group: GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
+				Headline: Headline{18, InTables | Exposed},
+				Group:    GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "OSL: output tokens, including reasoning.",
 			},
 			unit: inTokens, Each: func(v *View) float64 { return v.OSL },
@@ -16,7 +17,8 @@ func lengthRows() []Row {
 		{
 			Def: Def{
 				Tag: "input_sequence_length", Better: Neither, Header: "Input Sequence Length", Short: "ISL",
-				Group: GroupDefault, Order: 700, Flags: LargerIsBetter | TokenizesInputOnly,
+				Headline: Headline{17, InTables | Exposed},
+				Group:    GroupDefault, Order: 700, Flags: LargerIsBetter | TokenizesInputOnly,
 				Doc: "ISL: tokens of the prompt.",
 			},
 			unit: inTokens, Each: func(v *View) float64 { return v.ISL },

@@ -28,7 +28,8 @@ func rateRows() []Row {
 		{
 			Def: Def{
 				Tag: "output_token_throughput", Better: Higher, Header: "Output Token Throughput", Short: "Output TPS",
-				Group: GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
+				Headline: Headline{2, InLists},
+				Group:    GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "total_osl / W, where W is the phase window.",
 			},
 			unit: inTPS, Total: rateOf("output_sequence_length"),
@@ -54,7 +55,8 @@ func rateRows() []Row {
 		{
 			Def: Def{
 				Tag: "request_throughput", Better: Higher, Header: "Request Throughput", Short: "Req/sec",
-				Group: GroupDefault, Order: 900, Flags: LargerIsBetter,
+				Headline: Headline{1, InLists},
+				Group:    GroupDefault, Order: 900, Flags: LargerIsBetter,
 				Doc: "request_count / W.",
 			},
 			unit: inRPS, Total: func(t *Totals) float64 { return float64(t.Success) / t.Window },
@@ -62,7 +64,8 @@ func rateRows() []Row {
 		{
 			Def: Def{
 				Tag: "goodput", Better: Higher, Header: "Goodput", Short: "Goodput",
-				Group: GroupDefault, Order: 1000, Flags: GoodputOnly,
+				Headline: Headline{3, InLists},
+				Group:    GroupDefault, Order: 1000, Flags: GoodputOnly,
 				Doc: "good_request_count / W.",
 			},
 			unit: inRPS, Total: func(t *Totals) float64 { return float64(t.Good) / t.Window },
@@ -153,7 +156,8 @@ func outcomeRows() []Row {
 		{
 			Def: Def{
 				Tag: "request_count", Better: Neither, Header: "Request Count", Short: "Requests", Kind: Aggregate,
-				Group: GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
+				Headline: Headline{4, InLists},
+				Group:    GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
 				Doc: "Successful requests: no failure, at least one content event, and a latency above 0.",
 			},
 			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Success) },
@@ -169,7 +173,8 @@ func outcomeRows() []Row {
 		{
 			Def: Def{
 				Tag: "error_request_count", Better: Lower, Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
-				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
+				Headline: Headline{5, InLists},
+				Group:    GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
 				Doc: "Failed requests, excluding cancelled ones. Absent if there were none.",
 			},
 			unit: inRequests, Total: func(t *Totals) float64 { return positive(float64(t.Errors)) },

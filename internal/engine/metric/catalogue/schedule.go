@@ -74,8 +74,9 @@ func lagRows() []Row {
 		{
 			Def: Def{
 				Tag: "schedule_lag", Better: Lower, Header: "Schedule Lag", Short: "Sched Lag", Origin: Ours,
-				Group: GroupDefault,
-				Doc:   "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
+				Headline: Headline{19, OverTime | Exposed},
+				Group:    GroupDefault,
+				Doc:      "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
 			},
 			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Due) }, Scope: OnAttempt,
 		},
@@ -157,7 +158,8 @@ func throughputRows() []Row {
 		{
 			Def: Def{
 				Tag: "output_token_throughput_per_user", Better: Higher, Header: "Output Token Throughput Per User", Short: "Output TPS/User",
-				Group: GroupDefault, Order: 500, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
+				Headline: Headline{15, InTables | Pooled},
+				Group:    GroupDefault, Order: 500, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
 				Doc: "1 / inter_token_latency.",
 			},
 			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 / positive(v.itl()) },

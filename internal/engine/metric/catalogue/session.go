@@ -6,7 +6,8 @@ func sessionRows() []Row {
 		{
 			Def: Def{
 				Tag: "session_latency", Better: Lower, Header: "Session Latency", Short: "Session Latency", Origin: Ours,
-				Group: GroupDefault, Order: 310, Flags: NoIndividualRecords,
+				Headline: Headline{16, InTables},
+				Group:    GroupDefault, Order: 310, Flags: NoIndividualRecords,
 				Doc: "From the start of the first turn of a conversation to the end of the body of the last one, with the delays between them.",
 			},
 			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.End, v.SessionStart) },

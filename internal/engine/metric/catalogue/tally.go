@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/timeline"
 )
 
 // Totals are the inputs of derived metrics.
@@ -18,7 +17,7 @@ type Totals struct {
 	Opened       float64 // connections that were opened before the phase; NaN = not known
 	// Flow is what happened in the window, whenever the requests started; nil if the
 	// window is a whole phase.
-	Flow *timeline.Flow
+	Flow *Flow
 }
 
 // Sums are those of the metrics of single records.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // The sizes of bins.
@@ -43,7 +45,7 @@ type bin [numLevels]struct {
 // chunk is the bins that are allocated together, with one flow for flowBins of them.
 type chunk struct {
 	bins  [chunkBins]bin
-	flows [chunkBins / flowBins]Flow
+	flows [chunkBins / flowBins]catalogue.Flow
 }
 
 // bins are levels over time in bounded memory. Requests may come in any order,
@@ -117,7 +119,7 @@ func (b *bins) coarsen() {
 		half := int(at & 1)
 		target := b.chunks[at>>1-b.base]
 		for i := range from.flows {
-			target.flows[(half*len(from.flows)+i)/2].add(&from.flows[i], 1)
+			addShare(&target.flows[(half*len(from.flows)+i)/2], &from.flows[i], 1)
 		}
 		for i := 0; i < chunkBins; i += 2 {
 			left, right, joined := &from.bins[i], &from.bins[i+1], &target.bins[half*chunkBins/2+i/2]
@@ -137,8 +139,8 @@ func (b *bins) merge(o *bins) {
 	for c := range o.chunks {
 		begin := (o.base + int64(c)) * chunkBins
 		for i := range o.chunks[c].flows {
-			if f := &o.chunks[c].flows[i]; *f != (Flow{}) {
-				b.flowAt(time.Duration((begin+int64(i)*flowBins)<<o.shift)).add(f, 1)
+			if f := &o.chunks[c].flows[i]; *f != (catalogue.Flow{}) {
+				addShare(b.flowAt(time.Duration((begin+int64(i)*flowBins)<<o.shift)), f, 1)
 			}
 		}
 		for i := range o.chunks[c].bins {
@@ -224,7 +226,7 @@ func (b *bins) event(t time.Duration, rate, tokens float64) {
 }
 
 // spans passes the values of a curve over a window on: the mean of each bin.
-func (b *bins) spans(c Curve, from, to time.Duration, put span) {
+func (b *bins) spans(c catalogue.CurveKind, from, to time.Duration, put span) {
 	var before [numLevels]float64
 	width := float64(b.width())
 	begin, end := b.covered()
@@ -238,7 +240,7 @@ func (b *bins) spans(c Curve, from, to time.Duration, put span) {
 				mean[q] = max(0, before[q]*width+in[q].area) / float64(last-first)
 			}
 			l := levelOf(&mean)
-			if v, share := c.value(&l); share > 0 {
+			if v, share := valueAt(c, &l); share > 0 {
 				put(v, share, first, last)
 			}
 		}
@@ -255,9 +257,9 @@ func (b *bins) covered() (from, to time.Duration) {
 }
 
 // idle passes the part of a window on that no bin covers.
-func (b *bins) idle(c Curve, from, to time.Duration, put span) {
+func (b *bins) idle(c catalogue.CurveKind, from, to time.Duration, put span) {
 	var nothing level
-	if v, share := c.value(&nothing); share > 0 && to > from {
+	if v, share := valueAt(c, &nothing); share > 0 && to > from {
 		put(v, share, from, to)
 	}
 }

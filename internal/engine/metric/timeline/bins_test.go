@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // TestBinsByHand checks areas of a single request in bins that are doubled.
@@ -15,7 +17,7 @@ func TestBinsByHand(t *testing.T) {
 	b.step(&Step{At: 5*width + width/2, What: RequestEnds})
 	for _, want := range [][]float64{{0, 0, 0, 0.75, 1, 0.5, 0, 0}, {0, 0.375, 0.75, 0}, {0.1875, 0.375}} {
 		var got []float64
-		b.spans(Concurrency, 0, 8*width, func(v, _ float64, _, _ time.Duration) { got = append(got, v) })
+		b.spans(catalogue.Concurrency, 0, 8*width, func(v, _ float64, _, _ time.Duration) { got = append(got, v) })
 		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
 			t.Errorf("bins of %v hold %v, want %v", b.width(), got, want)
 		}
@@ -47,7 +49,7 @@ func TestBinsMerge(t *testing.T) {
 		a.bins.coarsen()
 	}
 	b.Merge(a, 0)
-	for c := Concurrency; c <= TokensInFlight; c++ {
+	for c := catalogue.Concurrency; c <= catalogue.TokensInFlight; c++ {
 		mean := func(t *Timeline) float64 {
 			var sum, seconds float64
 			t.bins.spans(c, 0, time.Minute, func(v, share float64, from, to time.Duration) {
@@ -56,7 +58,7 @@ func TestBinsMerge(t *testing.T) {
 			})
 			return sum / seconds
 		}
-		additive := c != DecodeRatePerUser && c != PrefillRatePerUser
+		additive := c != catalogue.DecodeRatePerUser && c != catalogue.PrefillRatePerUser
 		if got, want := mean(b), mean(whole); additive && math.Abs(got-want) > 1e-9*want {
 			t.Errorf("curve %d: mean %v after a merge, want %v", c, got, want)
 		}

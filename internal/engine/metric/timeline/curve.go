@@ -1,83 +1,61 @@
 package timeline
 
-// Curve is a function of time.
-type Curve uint8
-
-// The curves. Rates are in tokens per second. Those per user are divided by the
-// requests that take part; active ones span only the time with such requests.
-const (
-	None Curve = iota // no curve
-	Concurrency
-	Completions // successes per second: each counts evenly over the time that it took
-	Decodes
-	Prefills
-	DecodeRate
-	PrefillRate
-	TotalRate
-	DecodeRatePerUser
-	PrefillRatePerUser
-	TokensInFlight
-	ActiveDecodeRate
-	ActivePrefillRate
-	ActiveTotalRate
-	ActiveDecodeRatePerUser
-	ActivePrefillRatePerUser
-)
+import "aiperfd/internal/engine/metric/catalogue"
 
 // needs returns which facts about requests a curve is computed from.
-func (c Curve) needs() (first, isl, osl bool) {
+func needs(c catalogue.CurveKind) (first, isl, osl bool) {
 	switch c {
-	case None, Concurrency, Completions:
+	case catalogue.NoCurve, catalogue.Concurrency, catalogue.Completions:
 		return false, false, false
-	case Decodes, Prefills, TokensInFlight:
+	case catalogue.Decodes, catalogue.Prefills, catalogue.TokensInFlight:
 		return true, false, false
-	case DecodeRate, DecodeRatePerUser, ActiveDecodeRate, ActiveDecodeRatePerUser:
+	case catalogue.DecodeRate, catalogue.DecodeRatePerUser, catalogue.ActiveDecodeRate, catalogue.ActiveDecodeRatePerUser:
 		return true, false, true
-	case PrefillRate, PrefillRatePerUser, ActivePrefillRate, ActivePrefillRatePerUser:
+	case catalogue.PrefillRate, catalogue.PrefillRatePerUser, catalogue.ActivePrefillRate, catalogue.ActivePrefillRatePerUser:
 		return true, true, false
-	case TotalRate, ActiveTotalRate:
+	case catalogue.TotalRate, catalogue.ActiveTotalRate:
 		return true, true, true
 	}
 	return false, false, false
 }
 
-// value returns the curve's value at a level, and the share of the time for which
+// valueAt returns the curve's value at a level, and the share of the time for which
 // it counts: an active curve does not count while nothing happens. At an instant
 // the share is 0 or 1. In a bin, whose level is a mean, less than one request on
 // average means that for the rest of the time there was none.
-func (c Curve) value(l *level) (v, share float64) {
+func valueAt(c catalogue.CurveKind, l *level) (v, share float64) {
 	switch c {
-	case Concurrency:
+	case catalogue.Concurrency:
 		return l.running, 1
-	case Completions:
+	case catalogue.Completions:
 		return l.served, 1
-	case Decodes:
+	case catalogue.Decodes:
 		return l.decoding, 1
-	case Prefills:
+	case catalogue.Prefills:
 		return l.prefilling, 1
-	case DecodeRate:
+	case catalogue.DecodeRate:
 		return l.decodeRate, 1
-	case PrefillRate:
+	case catalogue.PrefillRate:
 		return l.prefillRate, 1
-	case TotalRate:
+	case catalogue.TotalRate:
 		return l.prefillRate + l.evenRate, 1
-	case DecodeRatePerUser:
+	case catalogue.DecodeRatePerUser:
 		return perUser(l.decodeRate, l.decoding) * min(1, l.decoding), 1
-	case PrefillRatePerUser:
+	case catalogue.PrefillRatePerUser:
 		return perUser(l.prefillRate, l.prefilling) * min(1, l.prefilling), 1
-	case TokensInFlight:
+	case catalogue.TokensInFlight:
 		return l.tokens, 1
-	case ActiveDecodeRate:
+	case catalogue.ActiveDecodeRate:
 		return active(l.decodeRate, l.decoding)
-	case ActivePrefillRate:
+	case catalogue.ActivePrefillRate:
 		return active(l.prefillRate, l.prefilling)
-	case ActiveTotalRate:
+	case catalogue.ActiveTotalRate:
 		return active(l.prefillRate+l.evenRate, l.running)
-	case ActiveDecodeRatePerUser:
+	case catalogue.ActiveDecodeRatePerUser:
 		return perUser(l.decodeRate, l.decoding), min(1, l.decoding)
-	case ActivePrefillRatePerUser:
+	case catalogue.ActivePrefillRatePerUser:
 		return perUser(l.prefillRate, l.prefilling), min(1, l.prefilling)
-	case None:
+	case catalogue.NoCurve:
 	}
 	return 0, 0
 }

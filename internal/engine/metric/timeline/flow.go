@@ -3,20 +3,12 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
-// Flow is what happened in an interval of time.
-type Flow struct {
-	Started, Ended float64 // requests of every outcome
-	Succeeded      float64 // of those that ended
-	Input          float64 // prompt tokens of the successes that ended
-	Output         float64 // tokens of successes that arrived; see [Timeline.Flows]
-	Wait           float64 // seconds to the first content, or to the end without one, of the successes that started
-	Waits          float64 // their number
-}
-
-// add adds a share of o.
-func (f *Flow) add(o *Flow, share float64) {
+// addShare adds a share of o to f.
+func addShare(f, o *catalogue.Flow, share float64) {
 	f.Started += share * o.Started
 	f.Ended += share * o.Ended
 	f.Succeeded += share * o.Succeeded
@@ -26,8 +18,8 @@ func (f *Flow) add(o *Flow, share float64) {
 	f.Waits += share * o.Waits
 }
 
-// begin counts the start of a request.
-func (f *Flow) begin(r *Request) {
+// countStart counts the start of a request.
+func countStart(f *catalogue.Flow, r *Request) {
 	f.Started++
 	if r.OK {
 		f.Wait += r.wait().Seconds()
@@ -35,8 +27,8 @@ func (f *Flow) begin(r *Request) {
 	}
 }
 
-// end counts the end of a request.
-func (f *Flow) end(r *Request) {
+// countEnd counts the end of a request.
+func countEnd(f *catalogue.Flow, r *Request) {
 	f.Ended++
 	if r.OK {
 		f.Succeeded++
@@ -74,22 +66,22 @@ func (r *Request) arrivals(gaps []float64, put func(at time.Duration, tokens flo
 
 // flow adds a request to the bins; gaps has counted the tokens already if counted.
 func (b *bins) flow(r *Request, counted bool) {
-	b.flowAt(r.Start).begin(r)
-	b.flowAt(r.End).end(r)
+	countStart(b.flowAt(r.Start), r)
+	countEnd(b.flowAt(r.End), r)
 	if !counted {
 		r.arrivals(nil, func(at time.Duration, tokens float64) { b.flowAt(at).Output += tokens })
 	}
 }
 
 // flowAt returns the flow of an instant.
-func (b *bins) flowAt(t time.Duration) *Flow {
+func (b *bins) flowAt(t time.Duration) *catalogue.Flow {
 	b.at(t)
 	i := int64(t) >> b.shift
 	return &b.chunks[i/chunkBins-b.base].flows[i%chunkBins/flowBins]
 }
 
 // allFlows yields the flows in order with the time that they span.
-func (b *bins) allFlows(yield func(from, to time.Duration, f *Flow)) {
+func (b *bins) allFlows(yield func(from, to time.Duration, f *catalogue.Flow)) {
 	begin, _ := b.covered()
 	width := flowBins * b.width()
 	for _, c := range b.chunks {
@@ -104,14 +96,14 @@ func (b *bins) allFlows(yield func(from, to time.Duration, f *Flow)) {
 // interval that it begins, that of the last bound to the last interval. Each content
 // event after the first of a request brings the same share of its tokens. Of a binned
 // timeline, eight bins that lie in several intervals are divided among them.
-func (t *Timeline) Flows(bounds []time.Duration) []Flow {
-	out := make([]Flow, len(bounds)-1)
+func (t *Timeline) Flows(bounds []time.Duration) []catalogue.Flow {
+	out := make([]catalogue.Flow, len(bounds)-1)
 	if t.bins != nil {
 		t.bins.flows(out, bounds)
 		return out
 	}
-	var none Flow
-	at := func(when time.Duration) *Flow {
+	var none catalogue.Flow
+	at := func(when time.Duration) *catalogue.Flow {
 		i, exact := slices.BinarySearch(bounds, when)
 		if !exact {
 			i--
@@ -125,22 +117,22 @@ func (t *Timeline) Flows(bounds []time.Duration) []Flow {
 		return &out[i]
 	}
 	for r, gaps := range t.Requests() {
-		at(r.Start).begin(r)
-		at(r.End).end(r)
+		countStart(at(r.Start), r)
+		countEnd(at(r.End), r)
 		r.arrivals(gaps, func(when time.Duration, tokens float64) { at(when).Output += tokens })
 	}
 	return out
 }
 
 // flows divides the flows of the bins among intervals.
-func (b *bins) flows(out []Flow, bounds []time.Duration) {
+func (b *bins) flows(out []catalogue.Flow, bounds []time.Duration) {
 	i := 0
-	b.allFlows(func(from, to time.Duration, f *Flow) {
+	b.allFlows(func(from, to time.Duration, f *catalogue.Flow) {
 		for i < len(out) && bounds[i+1] <= from {
 			i++
 		}
 		for j := i; j < len(out) && bounds[j] < to; j++ {
-			out[j].add(f, float64(min(to, bounds[j+1])-max(from, bounds[j]))/float64(to-from))
+			addShare(&out[j], f, float64(min(to, bounds[j+1])-max(from, bounds[j]))/float64(to-from))
 		}
 	})
 }

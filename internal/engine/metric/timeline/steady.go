@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // nearly is the share of a level that the mean over a bin must reach: slots are empty
@@ -16,7 +18,7 @@ func (p *Part) at(level float64) (from, to time.Duration, ok bool) {
 	if p.timeline.bins != nil {
 		level *= nearly
 	}
-	p.spans(Concurrency, func(v, _ float64, begin, end time.Duration) {
+	p.spans(catalogue.Concurrency, func(v, _ float64, begin, end time.Duration) {
 		if v < level {
 			return
 		}
@@ -98,7 +100,7 @@ func (t *Timeline) batches() []batch {
 		add(w.at, w.mean, 1)
 	}
 	if t.bins != nil {
-		t.bins.allFlows(func(from, _ time.Duration, f *Flow) {
+		t.bins.allFlows(func(from, _ time.Duration, f *catalogue.Flow) {
 			if f.Waits > 0 {
 				add(from, f.Wait, f.Waits)
 			}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/metric/catalogue"
 )
 
 // Sweep computes curves over one or several phases.
@@ -58,7 +60,7 @@ func (s *Sweep) Bin() time.Duration { return s.bin }
 
 // Curve returns the values of a curve, which the caller may change until the next
 // call. There are none if the requests lack the facts that it is computed from.
-func (s *Sweep) Curve(c Curve) []Weight {
+func (s *Sweep) Curve(c catalogue.CurveKind) []Weight {
 	if !s.has(c) {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (s *Sweep) At(level float64) (from, to time.Duration, ok bool) {
 // Peak returns the largest mean of a curve over intervals of a width from the beginning
 // of each part on; an interval that the part cuts short counts only if it is the first.
 // False if there is no curve.
-func (s *Sweep) Peak(c Curve, width time.Duration) (peak float64, ok bool) {
+func (s *Sweep) Peak(c catalogue.CurveKind, width time.Duration) (peak float64, ok bool) {
 	if !s.has(c) {
 		return 0, false
 	}
@@ -119,7 +121,7 @@ func (s *Sweep) Peak(c Curve, width time.Duration) (peak float64, ok bool) {
 // Cut yields the values of a curve of the first part between consecutive bounds, in
 // order; those of bounds[i] and bounds[i+1] are the i-th. The caller may change them
 // until the next.
-func (s *Sweep) Cut(c Curve, bounds []time.Duration, yield func(i int, ws []Weight)) {
+func (s *Sweep) Cut(c catalogue.CurveKind, bounds []time.Duration, yield func(i int, ws []Weight)) {
 	if !s.has(c) {
 		return
 	}
@@ -151,8 +153,8 @@ func (s *Sweep) Cut(c Curve, bounds []time.Duration, yield func(i int, ws []Weig
 }
 
 // has reports whether there is a curve.
-func (s *Sweep) has(c Curve) bool {
-	first, isl, osl := c.needs()
+func (s *Sweep) has(c catalogue.CurveKind) bool {
+	first, isl, osl := needs(c)
 	return !s.lost && (!first || s.facts.first) && (!isl || s.facts.isl) && (!osl || s.facts.osl)
 }
 
@@ -161,7 +163,7 @@ func (s *Sweep) has(c Curve) bool {
 type span func(v, share float64, from, to time.Duration)
 
 // spans passes the values of a curve over the part's window on, in order of time.
-func (p *Part) spans(c Curve, put span) {
+func (p *Part) spans(c catalogue.CurveKind, put span) {
 	if b := p.timeline.bins; b != nil {
 		b.spans(c, p.From, p.To, put)
 		return
@@ -174,7 +176,7 @@ func (p *Part) spans(c Curve, put span) {
 			return
 		}
 		l.settle()
-		if v, share := c.value(&l); share > 0 {
+		if v, share := valueAt(c, &l); share > 0 {
 			put(v, share, from, to)
 		}
 		from = to

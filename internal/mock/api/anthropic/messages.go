@@ -1,52 +1,45 @@
-// Package anthropic implements the Messages API of Anthropic.
+// Package anthropic implements the Messages API of Anthropic, which vLLM serves too.
 package anthropic
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
-// messages is POST /v1/messages, Anthropic's API, which vLLM serves too.
-type messages struct{ streams api.Script }
-
-var _ api.Protocol = (*messages)(nil)
-
 // NewMessages returns the protocol of POST /v1/messages.
-func NewMessages() *messages {
-	p := &messages{}
-	p.streams = api.Script{
-		ContentType: api.EventStream, Begin: p.begin, First: p.first,
-		Content: p.content, Finish: p.finish, Close: p.close, Fail: p.fail,
+func NewMessages() *api.Protocol {
+	return &api.Protocol{
+		Read: api.ReadJSON(readMessages), Document: document, Refuse: AppendError, Reasons: true,
+		Script: &api.Script{
+			ContentType: api.EventStream, Begin: begin, Content: content, Finish: finish, Close: end, Fail: fail,
+		},
 	}
-	return p
 }
 
-func (*messages) Reasons() bool { return true }
+// failure is an error in Anthropic's shape.
+type failure struct {
+	Type  string `json:"type"`
+	Error detail `json:"error"`
+}
 
-func (p *messages) Script() *api.Script { return &p.streams }
-
-func (*messages) Refusal(dst []byte, e *apierror.Error) []byte {
-	return AppendError(dst, e)
+type detail struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
 }
 
 // AppendError appends an error in Anthropic's shape.
-func AppendError(dst []byte, e *apierror.Error) []byte {
-	dst = append(dst, `{"type":"error","error":{"type":`...)
-	dst = jsonappend.String(dst, errorKind(e.Status))
-	dst = append(dst, `,"message":`...)
-	dst = jsonappend.String(dst, e.Message)
-	return append(dst, "}}"...)
+func AppendError(dst []byte, e *wire.Error) []byte {
+	return wire.JSON(dst, failure{"error", detail{errorKind(e.Status), e.Message}})
 }
 
 // errorKind returns Anthropic's name for the class of a status.
@@ -71,21 +64,13 @@ func errorKind(status int) string {
 	return "invalid_request_error"
 }
 
-func (*messages) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{N: 1}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Model, q.Stream = f.Text("model"), f.Boolean("stream")
-		q.ReadLimit(f, "max_tokens")
-		if q.MaxTokens == 0 && f.Err == nil {
-			f.Err = apierror.BadRequest("max_tokens", "max_tokens: Field required")
-		}
-		q.Prompts = []api.Prompt{readAnthropic(m, f)}
-		q.Constraints = readMessageConstraints(f)
-		if f.Err == nil {
-			f.Err = m.CheckRequest(q)
-		}
-	})
-	return q, refusal
+func readMessages(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Model, q.Stream = f.Text("model"), f.Flag("stream")
+	if q.MaxTokens = f.Count("max_tokens", 1); q.MaxTokens == 0 {
+		f.Refuse("max_tokens", "max_tokens: Field required")
+	}
+	q.Prompts = []api.Prompt{readAnthropic(m, f)}
+	q.Constraints = readMessageConstraints(f)
 }
 
 // readAnthropic reads system and messages, which form one prompt.
@@ -94,19 +79,14 @@ func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 	if v, ok := f.Get("system"); ok {
 		readBlocks(m, f, v, "system", &p)
 	}
-	v, ok := f.Get("messages")
-	list := v.GetArray()
-	if !ok || len(list) == 0 {
-		f.Fail("messages", "non-empty list")
-		return p
-	}
-	for _, message := range list {
-		in := &api.Fields{Value: message, Err: f.Err}
+	for _, message := range f.List("messages", "non-empty list") {
+		in := f.In(message)
 		role := in.Text("role")
-		if in.Err == nil && role != "user" && role != "assistant" {
-			in.Err = apierror.BadRequest("messages", "messages: Unexpected role \""+role[:min(len(role), 100)]+"\". The Messages API accepts \"user\" and \"assistant\".")
+		if role != "user" && role != "assistant" {
+			in.Refuse("messages", `messages: Unexpected role "`+api.Shorten(role)+
+				`". The Messages API accepts "user" and "assistant".`)
 		}
-		p.Hash = seed.Hash(p.Hash, []byte(role))
+		p.Hash = random.Hash(p.Hash, []byte(role))
 		echo := ""
 		if content, ok := in.Get("content"); ok {
 			echo = readBlocks(m, in, content, "messages.content", &p)
@@ -116,7 +96,6 @@ func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 		if m.Options.Content == options.ContentEcho && role == "user" {
 			p.Echo = echo
 		}
-		f.Err = in.Err
 	}
 	return p
 }
@@ -151,101 +130,99 @@ func readBlock(m *api.Model, f *api.Fields, block *fastjson.Value, p *api.Prompt
 			echo.WriteString(readBlocks(m, f, content, "messages.content.content", p))
 		}
 	case "document":
-		p.Hash = seed.Hash(p.Hash, block.MarshalTo(nil))
+		p.Hash = random.Hash(p.Hash, block.MarshalTo(nil))
 		p.Tokens += api.MediaTokens
 	case "text", "thinking", "image":
 		api.ReadPart(m, f, block, p, echo)
 	case "redacted_thinking":
 	default:
-		if f.Err == nil {
-			f.Err = apierror.BadRequest("messages", "Unknown block type: "+kind[:min(len(kind), 100)])
+		f.Refuse("messages", "Unknown block type: "+api.Shorten(kind))
+	}
+}
+
+// readMessageConstraints reads tools and tool_choice of a Messages request; nil means
+// that no tool is called. Server tools (such as web search) are never called.
+func readMessageConstraints(f *api.Fields) *api.Constraints {
+	list, ok := f.Get("tools")
+	if !ok {
+		return nil
+	}
+	if list.Type() != fastjson.TypeArray {
+		f.Fail("tools", "list")
+		return nil
+	}
+	w := &api.Constraints{}
+	for _, v := range list.GetArray() {
+		if kind := string(v.GetStringBytes("type")); kind != "" && kind != "custom" {
+			continue
+		}
+		t := api.Tool{Name: string(v.GetStringBytes("name"))}
+		if t.Name == "" {
+			f.Fail("tools.name", "string")
+			return nil
+		}
+		if schema := v.Get("input_schema"); schema != nil && schema.Type() == fastjson.TypeObject {
+			t.Schema = schema.MarshalTo(nil)
+		}
+		w.Tools = append(w.Tools, t)
+	}
+	readMessageChoice(w, f)
+	if len(w.Tools) == 0 || hasResult(f.Value.GetArray("messages")) {
+		return nil
+	}
+	return w
+}
+
+// readMessageChoice reads Anthropic's tool_choice.
+func readMessageChoice(w *api.Constraints, f *api.Fields) {
+	choice := f.Member("tool_choice")
+	if choice == nil {
+		return
+	}
+	w.OneCall = choice.GetBool("disable_parallel_tool_use")
+	switch kind := string(choice.GetStringBytes("type")); kind {
+	case "auto":
+	case "any":
+		w.MustCall = true
+	case "none":
+		w.Tools = nil
+	case "tool":
+		w.Only(f, string(choice.GetStringBytes("name")))
+	default:
+		f.Refuse("tool_choice", fmt.Sprintf("tool_choice: type should be 'auto', 'any', 'tool' or 'none', got %q.", kind))
+	}
+}
+
+// hasResult reports whether the last message contains the result of a tool, so that the
+// answer must be text.
+func hasResult(messages []*fastjson.Value) bool {
+	if len(messages) == 0 {
+		return false
+	}
+	for _, block := range messages[len(messages)-1].GetArray("content") {
+		if string(block.GetStringBytes("type")) == "tool_result" {
+			return true
 		}
 	}
+	return false
 }
 
 // ServeCountTokens handles POST /v1/messages/count_tokens.
 func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	buf := new(bytes.Buffer)
-	var refusal *apierror.Error
+	var refusal *wire.Error
 	if err := m.ReadBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
 		return // the client has disconnected
 	}
-	q := &api.Request{N: 1}
+	var q *api.Request
 	if refusal == nil {
-		refusal = m.ParseJSON(buf.Bytes(), func(f *api.Fields) {
-			q.Model = f.Text("model")
-			q.Prompts = []api.Prompt{readAnthropic(m, f)}
-			if f.Err == nil {
-				f.Err = m.CheckRequest(q)
-			}
-		})
+		q, refusal = api.ReadJSON(func(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+			q.Model, q.Prompts = f.Text("model"), []api.Prompt{readAnthropic(m, f)}
+		})(m, r, buf.Bytes())
 	}
 	if refusal != nil {
-		_ = apierror.WriteJSON(w, refusal.Status, AppendError(nil, refusal))
+		wire.Respond(w, refusal.Status, AppendError(nil, refusal))
 		return
 	}
-	body := strconv.AppendInt([]byte(`{"input_tokens":`), int64(q.PromptTokens()), 10)
-	_ = apierror.WriteJSON(w, http.StatusOK, append(body, '}'))
-}
-
-func (*messages) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	c := &x.Choices[0]
-	dst = appendMessageHead(dst, x)
-	dst = append(dst, `"content":[`...)
-	if c.Reasoning > 0 {
-		dst = append(dst, `{"type":"thinking","thinking":"`...)
-		dst = append(api.AppendSide(dst, c, api.Reasoning), `","signature":"`+Signature+`"}`...)
-	}
-	switch {
-	case len(c.Calls) > 0:
-		dst = appendToolUses(dst, c)
-	case c.Total > c.Reasoning:
-		if c.Reasoning > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"type":"text","text":"`...)
-		dst = append(api.AppendSide(dst, c, api.Text), `"}`...)
-	}
-	dst = append(dst, `],"stop_reason":`...)
-	dst = appendStopReason(dst, x, c)
-	dst = append(dst, `,"stop_sequence":null,`...)
-	output, reasoning := api.Tokens(x.Choices)
-	dst = appendMessageUsage(dst, x, output, reasoning)
-	return append(dst, '}'), "application/json"
-}
-
-// appendMessageHead appends a message up to its content.
-func appendMessageHead(dst []byte, x *api.Answer) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = jsonappend.String(dst, "msg_"+x.RequestID())
-	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
-	return append(jsonappend.String(dst, x.Request.Model), ',')
-}
-
-func appendStopReason(dst []byte, x *api.Answer, c *api.Choice) []byte {
-	switch {
-	case x.Options.FinishChunk == options.FinishMissing:
-		return append(dst, "null"...)
-	case c.Finish == "length":
-		return append(dst, `"max_tokens"`...)
-	case c.Finish == "tool_calls":
-		return append(dst, `"tool_use"`...)
-	}
-	return append(dst, `"end_turn"`...)
-}
-
-// appendMessageUsage appends the member usage.
-func appendMessageUsage(dst []byte, x *api.Answer, output, reasoning int) []byte {
-	if x.Options.Usage == options.UsageNever {
-		return append(dst, `"usage":null`...)
-	}
-	dst = append(dst, `"usage":{"input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Truth.PromptTokens), 10)
-	dst = append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(output), 10)
-	if x.Options.ReasoningTokens > 0 {
-		dst = append(dst, `,"output_tokens_details":{"thinking_tokens":`...)
-		dst = append(strconv.AppendInt(dst, int64(reasoning), 10), '}')
-	}
-	return append(dst, '}')
+	wire.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, q.PromptTokens()))
 }

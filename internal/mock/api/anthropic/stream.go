@@ -1,131 +1,226 @@
 package anthropic
 
 import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // Signature is a placeholder for Anthropic's signature of thinking blocks.
 const Signature = "c2lnbmF0dXJl"
 
-// start starts an event of the given kind, which the caller completes.
-func (*messages) start(e *api.Events, kind string) {
-	e.B = append(e.B, "event: "...)
-	e.B = append(e.B, kind...)
-	e.B = append(e.B, e.EOL...)
-	e.B = append(e.B, `data: {"type":"`...)
-	e.B = append(e.B, kind...)
-	e.B = append(e.B, '"')
+// message is a whole message, or one that has just begun.
+type message struct {
+	ID           string   `json:"id"`
+	Type         string   `json:"type"`
+	Role         string   `json:"role"`
+	Model        string   `json:"model"`
+	Content      []*block `json:"content"`
+	StopReason   *string  `json:"stop_reason"`
+	StopSequence *string  `json:"stop_sequence"` // always null
+	Usage        *usage   `json:"usage"`
 }
 
-// stop completes an event.
-func (*messages) stop(e *api.Events, content bool) error {
-	e.B = append(e.B, '}')
-	return e.End(content)
+func newMessage(x *api.Answer, output, reasoning int) *message {
+	return &message{
+		ID: "msg_" + x.RequestID(), Type: "message", Role: "assistant", Model: x.Request.Model, Content: []*block{},
+		Usage: newUsage(x, output, reasoning),
+	}
 }
 
-func (p *messages) begin(e *api.Events) error {
-	p.start(e, "message_start")
-	e.B = append(e.B, `,"message":`...)
-	e.B = appendMessageHead(e.B, e.Answer)
-	e.B = append(e.B, `"content":[],"stop_reason":null,"stop_sequence":null,`...)
-	e.B = append(appendMessageUsage(e.B, e.Answer, 0, 0), '}')
-	if err := p.stop(e, false); err != nil {
+// usage has the tokens of a message.
+type usage struct {
+	Input         int            `json:"input_tokens"`
+	CacheCreation int            `json:"cache_creation_input_tokens"`
+	CacheRead     int            `json:"cache_read_input_tokens"`
+	Output        int            `json:"output_tokens"`
+	Details       *outputDetails `json:"output_tokens_details,omitempty"`
+}
+
+type outputDetails struct {
+	Thinking int `json:"thinking_tokens"`
+}
+
+func newUsage(x *api.Answer, output, reasoning int) *usage {
+	if x.Options.Usage == options.UsageNever {
+		return nil
+	}
+	u := &usage{Input: x.Truth.PromptTokens, Output: output}
+	if x.Options.ReasoningTokens > 0 {
+		u.Details = &outputDetails{reasoning}
+	}
+	return u
+}
+
+func stopReason(x *api.Answer) *string {
+	reason := "end_turn"
+	switch finish := x.Choices[0].Finish; {
+	case x.Options.FinishChunk == options.FinishMissing:
+		return nil
+	case finish == "length":
+		reason = "max_tokens"
+	case finish == "tool_calls":
+		reason = "tool_use"
+	}
+	return &reason
+}
+
+// block is a block of the content: thinking, text or the use of a tool.
+type block struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature *string         `json:"signature,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// newBlock returns the block of a part with a text or, of a call, an input.
+func newBlock(c *api.Choice, part api.Part, text, signature string) *block {
+	switch part.Kind {
+	case api.Reasoning:
+		return &block{Type: "thinking", Thinking: &text, Signature: &signature}
+	case api.Text:
+		return &block{Type: "text", Text: &text}
+	case api.Call:
+	}
+	input := json.RawMessage(text)
+	if !json.Valid(input) { // it is truncated, or has not begun
+		input = json.RawMessage("{}")
+	}
+	id := "toolu_" + strings.TrimPrefix(c.Calls[part.Call].ID, "call_")
+	return &block{Type: "tool_use", ID: id, Name: c.Text(part.From, part.From+1), Input: input}
+}
+
+func document(dst []byte, x *api.Answer) ([]byte, string) {
+	output, reasoning := api.Tokens(x.Choices)
+	m, c := newMessage(x, output, reasoning), &x.Choices[0]
+	for _, part := range c.Parts() {
+		from := part.From
+		if part.Kind == api.Call {
+			from++ // after its name
+		}
+		m.Content = append(m.Content, newBlock(c, part, c.Text(from, part.To), Signature))
+	}
+	m.StopReason = stopReason(x)
+	return wire.JSON(dst, m), api.JSON
+}
+
+// event is an event that has no tokens, except for that which begins a call: the name of the
+// tool is its first token (Anthropic API reference, "Streaming messages").
+type event struct {
+	Type    string   `json:"type"`
+	Message *message `json:"message,omitempty"`
+	Index   *int     `json:"index,omitempty"`
+	Block   *block   `json:"content_block,omitempty"`
+	Delta   any      `json:"delta,omitempty"`
+}
+
+func send(e *api.Events, kind string, v any, content bool) error {
+	return e.JSON("event: "+kind+e.EOL+"data: ", v, content)
+}
+
+func (v *event) send(e *api.Events, content bool) error { return send(e, v.Type, v, content) }
+
+func begin(e *api.Events) error {
+	if err := (&event{Type: "message_start", Message: newMessage(e.Answer, 0, 0)}).send(e, false); err != nil {
 		return err
 	}
-	p.start(e, "ping")
-	if err := p.stop(e, false); err != nil {
+	if err := (&event{Type: "ping"}).send(e, false); err != nil {
 		return err
 	}
 	return e.Flush()
 }
 
-func (p *messages) first(e *api.Events) error {
-	c := &e.Answer.Choices[0]
-	if c.Total == 0 || c.CallAt(0) >= 0 { // the block of a call starts with its name, which is content
-		return nil
-	}
-	return p.openBlock(e, c, c.SideOf(0))
-}
-
-// openBlock adds the start of the thinking block or of the text block.
-func (p *messages) openBlock(e *api.Events, c *api.Choice, of api.Side) error {
-	p.block(e, c, "content_block_start", of)
-	if of == api.Reasoning {
-		e.B = append(e.B, `,"content_block":{"type":"thinking","thinking":"","signature":""}`...)
-	} else {
-		e.B = append(e.B, `,"content_block":{"type":"text","text":""}`...)
-	}
-	return p.stop(e, false)
-}
-
-// block starts an event of a block.
-func (p *messages) block(e *api.Events, c *api.Choice, kind string, of api.Side) {
-	p.start(e, kind)
-	e.B = append(e.B, `,"index":`...)
-	e.B = append(e.B, api.ItemIndex(c, of))
-}
-
-func (p *messages) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	if n := c.CallAt(from); n >= 0 {
-		return p.callContent(e, c, n, from, to)
-	}
-	if from == c.Reasoning && from > 0 {
-		if err := p.closeBlock(e, c, api.Reasoning); err != nil {
-			return err
+func content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+	part := c.PartAt(from)
+	if from == part.From {
+		if from > 0 {
+			if err := closeBlock(e, c.PartAt(from-1)); err != nil {
+				return err
+			}
 		}
-		if err := p.openBlock(e, c, api.Text); err != nil {
+		if err := openBlock(e, c, part); err != nil || part.Kind == api.Call {
 			return err
 		}
 	}
-	of := c.SideOf(from)
-	p.block(e, c, "content_block_delta", of)
-	if of == api.Reasoning {
+	return delta(e, c, part, from, to)
+}
+
+// openBlock adds the beginning of a block.
+func openBlock(e *api.Events, c *api.Choice, part api.Part) error {
+	start := &event{Type: "content_block_start", Index: &part.Index, Block: newBlock(c, part, "", "")}
+	return start.send(e, part.Kind == api.Call)
+}
+
+// delta adds an event with tokens. It is rendered by hand, because it is what streams
+// consist of.
+func delta(e *api.Events, c *api.Choice, part api.Part, from, to int) error {
+	e.B = append(e.B, "event: content_block_delta"...)
+	e.B = append(e.B, e.EOL...)
+	e.B = append(e.B, `data: {"type":"content_block_delta","index":`...)
+	e.B = strconv.AppendInt(e.B, int64(part.Index), 10)
+	switch part.Kind {
+	case api.Reasoning:
 		e.B = append(e.B, `,"delta":{"type":"thinking_delta","thinking":"`...)
-	} else {
+	case api.Text:
 		e.B = append(e.B, `,"delta":{"type":"text_delta","text":"`...)
+	case api.Call:
+		e.B = append(e.B, `,"delta":{"type":"input_json_delta","partial_json":"`...)
 	}
-	e.B = append(c.AppendTokens(e.B, from, to), '"', '}')
-	return p.stop(e, true)
+	e.B = append(c.AppendTokens(e.B, from, to), `"}}`...)
+	return e.End(true)
 }
 
 // closeBlock adds the end of a block; thinking blocks are signed.
-func (p *messages) closeBlock(e *api.Events, c *api.Choice, of api.Side) error {
-	if of == api.Reasoning {
-		p.block(e, c, "content_block_delta", api.Reasoning)
-		e.B = append(e.B, `,"delta":{"type":"signature_delta","signature":"`+Signature+`"}`...)
-		if err := p.stop(e, false); err != nil {
+func closeBlock(e *api.Events, part api.Part) error {
+	if part.Kind == api.Reasoning {
+		signed := struct {
+			Type      string `json:"type"`
+			Signature string `json:"signature"`
+		}{"signature_delta", Signature}
+		if err := (&event{Type: "content_block_delta", Index: &part.Index, Delta: signed}).send(e, false); err != nil {
 			return err
 		}
 	}
-	p.block(e, c, "content_block_stop", of)
-	return p.stop(e, false)
+	return (&event{Type: "content_block_stop", Index: &part.Index}).send(e, false)
 }
 
-func (p *messages) finish(e *api.Events, c *api.Choice) error {
+func finish(e *api.Events, c *api.Choice) error {
 	if c.Total == 0 {
 		return nil
 	}
-	return p.closeAt(e, c, c.Total-1)
+	return closeBlock(e, c.PartAt(c.Total-1))
 }
 
-func (p *messages) close(e *api.Events) error {
-	p.start(e, "message_delta")
-	e.B = append(e.B, `,"delta":{"stop_reason":`...)
-	e.B = appendStopReason(e.B, e.Answer, &e.Answer.Choices[0])
-	e.B = append(e.B, `,"stop_sequence":null},`...)
-	e.B = appendMessageUsage(e.B, e.Answer, e.Answer.Truth.OutputTokens, e.Answer.Truth.ReasoningTokens)
-	if err := p.stop(e, false); err != nil {
+// messageDelta is the event at the end of a message.
+type messageDelta struct {
+	Type  string `json:"type"`
+	Delta stop   `json:"delta"`
+	Usage *usage `json:"usage"`
+}
+
+type stop struct {
+	Reason   *string `json:"stop_reason"`
+	Sequence *string `json:"stop_sequence"` // always null
+}
+
+func end(e *api.Events) error {
+	t := &e.Answer.Truth
+	used := newUsage(e.Answer, t.OutputTokens, t.ReasoningTokens)
+	last := messageDelta{"message_delta", stop{Reason: stopReason(e.Answer)}, used}
+	if err := send(e, last.Type, last, false); err != nil {
 		return err
 	}
-	p.start(e, "message_stop")
-	return p.stop(e, false)
+	return (&event{Type: "message_stop"}).send(e, false)
 }
 
-func (p *messages) fail(e *api.Events, failure *apierror.Error) error {
-	e.B = append(e.B, "event: error"...)
-	e.B = append(e.B, e.EOL...)
-	e.B = append(e.B, "data: "...)
-	e.B = AppendError(e.B, failure)
+func fail(e *api.Events, failure *wire.Error) error {
+	e.B = AppendError(append(e.B, "event: error"+e.EOL+"data: "...), failure)
 	return e.End(false)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // maxSide is the longest side of an image, in pixels.
@@ -33,7 +33,7 @@ func (p Image) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.Wi
 // PNG returns the image as a PNG file.
 func (p Image) PNG() []byte {
 	pale := func(shift int) uint8 {
-		level := seed.Mix(uint64(p.hash), 0) >> shift & 0xff
+		level := random.Mix(uint64(p.hash), 0) >> shift & 0xff
 		for range p.stage {
 			level = (level + 0xff) / 2
 		}
@@ -68,7 +68,7 @@ func ServeFile(_ *api.Model, w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.Width, &p.Height)
 	if err != nil || n != 3 || p.name() != name || min(p.Width, p.Height) < 1 || max(p.Width, p.Height) > maxSide {
-		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
+		wire.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
 		return
 	}
 	data := p.PNG()

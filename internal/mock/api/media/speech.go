@@ -1,19 +1,18 @@
 package media
 
 import (
-	"encoding/base64"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // The audio format of speech: 16 bits, one channel.
@@ -26,9 +25,10 @@ const (
 // text, sent word by word at the rate of tokens: as bytes, or as OpenAI's events if
 // stream_format is "sse". With "stream": false it is sent in one piece.
 type speech struct {
-	word  []byte // samples of one word: whole periods, so that words join without a click
-	bytes api.Script
-	sse   api.Script
+	word []byte // samples of one word: whole periods, so that words join without a click
+	wav  *api.Script
+	pcm  *api.Script
+	sse  *api.Script
 }
 
 // speechRequest has the parameters of a request for speech.
@@ -37,22 +37,21 @@ type speechRequest struct {
 	events bool   // server-sent events
 }
 
-var _ api.Protocol = (*speech)(nil)
-
 // NewSpeech returns the protocol of POST /v1/audio/speech.
-func NewSpeech() *speech {
+func NewSpeech() *api.Protocol {
 	const pitch, loudness = 440, 0.3 // Hz; 176 periods in a word
 	p := &speech{word: make([]byte, 0, WordSize)}
 	for i := range WordSize / 2 {
 		level := loudness * math.MaxInt16 * math.Sin(2*math.Pi*pitch*float64(i)/sampleRate)
 		p.word = binary.LittleEndian.AppendUint16(p.word, uint16(int16(level)))
 	}
-	p.bytes = api.Script{ContentType: "audio/wav", Unframed: true, Open: p.open, Begin: p.begin, Content: p.samples}
-	p.sse = api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: openai.FailStream}
-	return p
+	p.wav = &api.Script{ContentType: "audio/wav", Unframed: true, Open: p.open, Begin: p.begin, Content: p.samples}
+	p.pcm = &api.Script{ContentType: "audio/pcm", Unframed: true, Content: p.samples}
+	p.sse = &api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: openai.FailStream}
+	return &api.Protocol{Read: readSpeech, Document: p.document, Script: p.wav}
 }
 
-func (*speech) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
+func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *wire.Error) {
 	q := &api.Request{N: 1, Stream: true}
 	refusal := m.ParseJSON(body, func(f *api.Fields) {
 		q.Model = f.Text("model")
@@ -62,36 +61,27 @@ func (*speech) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *
 		if v, ok := f.Get("input"); !ok || v.Type() != fastjson.TypeString {
 			f.Fail("input", "string")
 		}
-		input := f.Text("input")
-		v := &speechRequest{format: f.Text("response_format"), events: f.Text("stream_format") == "sse"}
-		if v.format == "" {
-			v.format = "wav"
+		input := f.Value.GetStringBytes("input")
+		v := &speechRequest{format: cmp.Or(f.Text("response_format"), "wav"), events: f.Text("stream_format") == "sse"}
+		if v.format != "wav" && v.format != "pcm" {
+			f.Refuse("response_format", "response_format must be wav or pcm on this server, got "+api.Shorten(v.format)+".")
 		}
-		if f.Err == nil && v.format != "wav" && v.format != "pcm" {
-			f.Err = apierror.BadRequest("response_format", "response_format must be wav or pcm on this server, got "+v.format[:min(len(v.format), 100)]+".")
-		}
-		if f.Err == nil {
+		if !f.Failed() {
 			f.Err = m.CheckRequest(q)
 		}
-		q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(input), Hash: seed.Hash(0, []byte(input))}}
-		q.Payload, q.Length = v, max(1, len(strings.Fields(input)))
+		q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(string(input)), Hash: random.Hash(0, input)}}
+		q.Payload, q.Length = v, max(1, len(bytes.Fields(input)))
 	})
 	return q, refusal
 }
-
-func (*speech) Reasons() bool { return false }
-
-func (*speech) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
-
-func (p *speech) Script() *api.Script { return &p.bytes }
 
 func speechRequestOf(x *api.Answer) *speechRequest {
 	v, _ := x.Request.Payload.(*speechRequest)
 	return v
 }
 
-// Document appends the whole file.
-func (p *speech) Document(dst []byte, x *api.Answer) ([]byte, string) {
+// document appends the whole file.
+func (p *speech) document(dst []byte, x *api.Answer) ([]byte, string) {
 	dst = p.appendHeader(dst, x)
 	for range x.Choices[0].Total {
 		dst = append(dst, p.word...)
@@ -103,21 +93,16 @@ func (p *speech) Document(dst []byte, x *api.Answer) ([]byte, string) {
 func (p *speech) open(e *api.Events) {
 	switch v := speechRequestOf(e.Answer); {
 	case v.events:
-		e.Script = &p.sse
+		e.Script = p.sse
+		return
 	case v.format == "pcm":
-		raw := p.bytes
-		raw.ContentType, e.EOL = "audio/pcm", ""
-		e.Script = &raw
-	default:
-		e.EOL = ""
+		e.Script = p.pcm
 	}
+	e.EOL = ""
 }
 
 // begin sends the header of a WAV file before the first audio, as servers do.
 func (p *speech) begin(e *api.Events) error {
-	if speechRequestOf(e.Answer).format != "wav" {
-		return nil
-	}
 	e.B = p.appendHeader(e.B, e.Answer)
 	if err := e.End(false); err != nil {
 		return err
@@ -141,20 +126,18 @@ func (p *speech) delta(e *api.Events, _ *api.Choice, from, to int, _ bool) error
 	for range to - from {
 		sound = append(sound, p.word...)
 	}
-	e.B = append(e.B, `data: {"type":"speech.audio.delta","audio":"`...)
-	e.B = append(base64.StdEncoding.AppendEncode(e.B, sound), `"}`...)
-	return e.End(true)
+	return e.JSON("data: ", struct {
+		Type  string `json:"type"`
+		Audio []byte `json:"audio"`
+	}{"speech.audio.delta", sound}, true)
 }
 
 func (*speech) done(e *api.Events) error {
 	in, out := e.Answer.Truth.PromptTokens, e.Answer.Truth.OutputTokens
-	e.B = append(e.B, `data: {"type":"speech.audio.done","usage":{"input_tokens":`...)
-	e.B = strconv.AppendInt(e.B, int64(in), 10)
-	e.B = append(e.B, `,"output_tokens":`...)
-	e.B = strconv.AppendInt(e.B, int64(out), 10)
-	e.B = append(e.B, `,"total_tokens":`...)
-	e.B = append(strconv.AppendInt(e.B, int64(in+out), 10), `}}`...)
-	return e.End(false)
+	return e.JSON("data: ", struct {
+		Type  string     `json:"type"`
+		Usage tokenUsage `json:"usage"`
+	}{"speech.audio.done", tokenUsage{Input: in, Output: out, Total: in + out}}, false)
 }
 
 // appendHeader appends the header of the file, if it has one.

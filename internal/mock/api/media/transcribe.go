@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"net/http"
@@ -10,9 +11,9 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
 // The parameters of transcripts, in which a token represents a word.
@@ -29,8 +30,7 @@ const (
 type transcription struct {
 	task   string // "transcribe" or "translate"
 	object string // of vLLM's events
-	vllm   api.Script
-	openai api.Script
+	openai *api.Script
 }
 
 // audioRequest has the parameters of a request for a transcription.
@@ -40,30 +40,28 @@ type audioRequest struct {
 	words   bool   // timestamps for each word
 }
 
-var _ api.Protocol = (*transcription)(nil)
-
 // NewTranscription returns the protocol of POST /v1/audio/transcriptions or
 // /v1/audio/translations. task and object are the names in documents and in events.
-func NewTranscription(task, object string) *transcription {
+func NewTranscription(task, object string) *api.Protocol {
 	t := &transcription{task: task, object: object}
-	t.vllm = api.Script{
-		ContentType: api.EventStream, Open: t.open, Content: t.chunk, Close: t.closeChunks, Fail: openai.FailStream,
+	t.openai = &api.Script{ContentType: api.EventStream, Content: t.delta, Close: t.done, Fail: openai.FailStream}
+	return &api.Protocol{
+		Read: readTranscription, Document: t.document,
+		Script: &api.Script{
+			ContentType: api.EventStream, Open: t.open, Content: t.chunk, Close: openai.CloseStream, Fail: openai.FailStream,
+		},
 	}
-	t.openai = api.Script{ContentType: api.EventStream, Content: t.delta, Close: t.done, Fail: openai.FailStream}
-	return t
 }
 
-func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
+func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
 	f := api.ReadForm(r, body)
 	q := &api.Request{N: 1, Model: f.Need("model"), Stream: f.Boolean("stream")}
 	q.IncludeUsage, q.ContinuousUsage = f.Boolean("stream_include_usage"), f.Boolean("stream_continuous_usage_stats")
 	q.MaxTokens = f.Integer("max_completion_tokens", 1, math.MaxInt32, 0)
-	audio := &audioRequest{format: f.Text("response_format")}
-	if audio.format == "" {
-		audio.format = "json"
-	}
+	audio := &audioRequest{format: cmp.Or(f.Text("response_format"), "json")}
 	if !slices.Contains([]string{"json", "text", "srt", "verbose_json", "vtt", "diarized_json"}, audio.format) {
-		f.Fail("response_format", "response_format must be json, text, srt, verbose_json, vtt or diarized_json, got "+audio.format[:min(len(audio.format), 100)]+".")
+		f.Fail("response_format", "response_format must be json, text, srt, verbose_json, vtt or diarized_json, got "+
+			api.Shorten(audio.format)+".")
 	}
 	audio.words = slices.Contains(f.Values["timestamp_granularities[]"], "word")
 	files := f.NeedFiles("file")
@@ -71,13 +69,14 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 		return q, f.Err
 	}
 	if len(files[0]) == 0 || len(files[0]) > maxUpload {
-		return q, apierror.BadRequest("file", "Maximum file size exceeded or the file is empty: "+strconv.Itoa(len(files[0]))+" bytes.")
+		text := "Maximum file size exceeded or the file is empty: " + strconv.Itoa(len(files[0])) + " bytes."
+		return q, wire.BadRequest("file", text)
 	}
 	if refusal := m.CheckRequest(q); refusal != nil {
 		return q, refusal
 	}
 	audio.seconds = AudioSeconds(files[0])
-	p := api.Prompt{Tokens: int(math.Ceil(audio.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
+	p := api.Prompt{Tokens: int(math.Ceil(audio.seconds * audioTokensPerSecond)), Hash: random.Hash(0, files[0])}
 	if text := f.Text("prompt"); text != "" {
 		p.Tokens += m.Options.Tokenizer.Count(text)
 	}
@@ -86,19 +85,13 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	return q, nil
 }
 
-func (*transcription) Reasons() bool { return false }
-
-func (*transcription) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
-
-func (t *transcription) Script() *api.Script { return &t.vllm }
-
 // ownModel reports whether a model is one of OpenAI's.
 func ownModel(q *api.Request) bool { return strings.HasPrefix(q.Model, "gpt-") }
 
 // open selects the dialect.
 func (t *transcription) open(e *api.Events) {
 	if ownModel(e.Answer.Request) {
-		e.Script = &t.openai
+		e.Script = t.openai
 		return
 	}
 	e.Buffer.B = openai.AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, "trsc-", t.object)
@@ -124,13 +117,12 @@ func (t *transcription) chunk(e *api.Events, c *api.Choice, from, to int, last b
 	return e.End(true)
 }
 
-func (*transcription) closeChunks(e *api.Events) error { return openai.CloseStream(e) }
-
 // delta adds OpenAI's event.
 func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	e.B = append(e.B, `data: {"type":"transcript.text.delta","delta":"`...)
-	e.B = append(c.AppendTokens(e.B, from, to), `"}`...)
-	return e.End(true)
+	return e.JSON("data: ", struct {
+		Type  string `json:"type"`
+		Delta string `json:"delta"`
+	}{"transcript.text.delta", c.Text(from, to)}, true)
 }
 
 // done adds OpenAI's last events: the segments of a diarised transcript, and the
@@ -139,16 +131,16 @@ func (t *transcription) done(e *api.Events) error {
 	c := &e.Answer.Choices[0]
 	if audioRequestOf(e.Answer).format == "diarized_json" {
 		for i := range segments(c) {
-			e.B = t.appendSpeech(append(e.B, "data: "...), e.Answer, i)
-			if err := e.End(false); err != nil {
+			if err := e.JSON("data: ", newSpokenSegment(e.Answer, i), false); err != nil {
 				return err
 			}
 		}
 	}
-	e.B = append(e.B, `data: {"type":"transcript.text.done","text":"`...)
-	e.B = append(c.AppendTokens(e.B, 0, c.Total), `",`...)
-	e.B = append(appendAudioUsage(e.B, e.Answer), '}')
-	return e.End(false)
+	return e.JSON("data: ", struct {
+		Type  string `json:"type"`
+		Text  string `json:"text"`
+		Usage any    `json:"usage"`
+	}{"transcript.text.done", c.Text(0, c.Total), audioUsage(e.Answer)}, false)
 }
 
 func audioRequestOf(x *api.Answer) *audioRequest {
@@ -156,22 +148,30 @@ func audioRequestOf(x *api.Answer) *audioRequest {
 	return audio
 }
 
-// appendAudioUsage appends the member "usage": seconds, or tokens for OpenAI's own
-// models.
-func appendAudioUsage(dst []byte, x *api.Answer) []byte {
+// tokenUsage is the usage of speech, and of the transcripts of OpenAI's own models.
+type tokenUsage struct {
+	Type    string      `json:"type,omitempty"`
+	Input   int         `json:"input_tokens"`
+	Details *heardUsage `json:"input_token_details,omitempty"`
+	Output  int         `json:"output_tokens"`
+	Total   int         `json:"total_tokens"`
+}
+
+type heardUsage struct {
+	Text  int `json:"text_tokens"`
+	Audio int `json:"audio_tokens"`
+}
+
+// audioUsage returns the usage of a transcript: seconds, or tokens for OpenAI's own models.
+func audioUsage(x *api.Answer) any {
 	if !ownModel(x.Request) {
-		dst = append(dst, `"usage":{"type":"duration","seconds":`...)
-		return append(strconv.AppendInt(dst, int64(math.Ceil(audioRequestOf(x).seconds)), 10), '}')
+		return struct {
+			Type    string `json:"type"`
+			Seconds int    `json:"seconds"`
+		}{"duration", int(math.Ceil(audioRequestOf(x).seconds))}
 	}
 	in, out := x.Truth.PromptTokens, api.LongestChoice(x.Choices)
-	dst = append(dst, `"usage":{"type":"tokens","input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(in), 10)
-	dst = append(dst, `,"input_token_details":{"text_tokens":0,"audio_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(in), 10)
-	dst = append(dst, `},"output_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(out), 10)
-	dst = append(dst, `,"total_tokens":`...)
-	return append(strconv.AppendInt(dst, int64(in+out), 10), '}')
+	return tokenUsage{Type: "tokens", Input: in, Details: &heardUsage{Audio: in}, Output: out, Total: in + out}
 }
 
 // AudioSeconds returns the duration of a file: from its header if it is a WAV file, else

@@ -7,58 +7,66 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
-// Document appends a transcript in the requested format.
-func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
+// document appends a transcript in the requested format.
+func (t *transcription) document(dst []byte, x *api.Answer) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.Choices[0]
 	switch audioRequestOf(x).format {
 	case "text":
-		return append(append(dst, plainText(c, 0, c.Total)...), '\n'), plain
+		return append(append(dst, c.Text(0, c.Total)...), '\n'), plain
 	case "srt":
-		return t.appendSubtitles(dst, x, ","), plain
+		return appendSubtitles(dst, x, ","), plain
 	case "vtt":
-		return t.appendSubtitles(append(dst, "WEBVTT\n\n"...), x, "."), plain
+		return appendSubtitles(append(dst, "WEBVTT\n\n"...), x, "."), plain
 	}
-	return t.appendJSON(dst, x), "application/json"
+	return wire.JSON(dst, t.transcript(x)), api.JSON
 }
 
-// appendJSON appends the formats that are JSON.
-func (t *transcription) appendJSON(dst []byte, x *api.Answer) []byte {
+// transcript is a transcript in one of the formats that are JSON.
+type transcript struct {
+	Task     string  `json:"task,omitempty"`
+	Language string  `json:"language,omitempty"`
+	Duration *moment `json:"duration,omitempty"`
+	Text     string  `json:"text"`
+	Segments []any   `json:"segments,omitzero"` // whisperSegment or spokenSegment
+	Words    []word  `json:"words,omitzero"`
+	Usage    any     `json:"usage,omitempty"`
+}
+
+// moment is a time in the audio, in seconds, which is sent with three decimals.
+type moment float64
+
+// MarshalJSON implements json.Marshaler.
+func (m moment) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(m), 'f', 3, 64), nil
+}
+
+func (t *transcription) transcript(x *api.Answer) *transcript {
 	c, audio := &x.Choices[0], audioRequestOf(x)
-	dst = append(dst, '{')
+	out := &transcript{Text: c.Text(0, c.Total)}
 	if audio.format != "json" {
-		dst = append(dst, `"task":"`+t.task+`",`...)
-		if audio.format == "verbose_json" {
-			dst = append(dst, `"language":"english",`...)
+		out.Task, out.Duration, out.Segments = t.task, (*moment)(&audio.seconds), []any{}
+		for i := range segments(c) {
+			if audio.format == "diarized_json" {
+				out.Segments = append(out.Segments, newSpokenSegment(x, i))
+			} else {
+				out.Segments = append(out.Segments, newWhisperSegment(x, i))
+			}
 		}
-		dst = append(appendMoment(append(dst, `"duration":`...), audio.seconds), ',')
 	}
-	dst = append(c.AppendTokens(append(dst, `"text":"`...), 0, c.Total), '"')
-	switch audio.format {
-	case "verbose_json":
-		dst = t.appendSegments(append(dst, `,"segments":[`...), x, t.appendSegment)
+	if audio.format == "verbose_json" {
+		out.Language = "english"
 		if audio.words {
-			dst = t.appendWords(append(dst, `,"words":[`...), x)
+			out.Words = words(x)
 		}
-	case "diarized_json":
-		dst = t.appendSegments(append(dst, `,"segments":[`...), x, t.appendSpeech)
 	}
 	if x.Options.Usage != options.UsageNever {
-		dst = appendAudioUsage(append(dst, ','), x)
+		out.Usage = audioUsage(x)
 	}
-	return append(dst, '}')
-}
-
-func (*transcription) appendSegments(dst []byte, x *api.Answer, one func([]byte, *api.Answer, int) []byte) []byte {
-	for i := range segments(&x.Choices[0]) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = one(dst, x, i)
-	}
-	return append(dst, ']')
+	return out
 }
 
 // segments returns the number of segments of a transcript.
@@ -70,62 +78,74 @@ func bounds(c *api.Choice, segment int) (from, to int) {
 }
 
 // wordAt returns the time of a word in the audio.
-func wordAt(x *api.Answer, word int) float64 {
-	return audioRequestOf(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total))
+func wordAt(x *api.Answer, word int) moment {
+	return moment(audioRequestOf(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total)))
 }
 
-// appendSegment appends a segment in Whisper's form.
-func (*transcription) appendSegment(dst []byte, x *api.Answer, i int) []byte {
+// whisperSegment is a segment in Whisper's form.
+type whisperSegment struct {
+	ID           int         `json:"id"`
+	Seek         int         `json:"seek"`
+	Start        moment      `json:"start"`
+	End          moment      `json:"end"`
+	Text         string      `json:"text"`
+	Tokens       []int       `json:"tokens"`
+	Temperature  json.Number `json:"temperature"`
+	AvgLogprob   float64     `json:"avg_logprob"`
+	Compression  float64     `json:"compression_ratio"`
+	NoSpeechProb float64     `json:"no_speech_prob"`
+}
+
+func newWhisperSegment(x *api.Answer, i int) whisperSegment {
 	c := &x.Choices[0]
 	from, to := bounds(c, i)
-	dst = append(dst, `{"id":`...)
-	dst = strconv.AppendInt(dst, int64(i), 10)
-	dst = append(dst, `,"seek":0,"start":`...)
-	dst = appendMoment(dst, wordAt(x, from))
-	dst = append(dst, `,"end":`...)
-	dst = appendMoment(dst, wordAt(x, to))
-	dst = append(dst, `,"text":"`...)
-	dst = c.AppendTokens(dst, from, to)
-	return append(dst, `","tokens":[],"temperature":0.0,"avg_logprob":-0.2,"compression_ratio":1.5,"no_speech_prob":0.01}`...)
-}
-
-// appendSpeech appends a segment with its speaker, one of two who alternate.
-func (*transcription) appendSpeech(dst []byte, x *api.Answer, i int) []byte {
-	c := &x.Choices[0]
-	from, to := bounds(c, i)
-	dst = append(dst, `{"type":"transcript.text.segment","id":"seg_`...)
-	dst = strconv.AppendInt(dst, int64(i), 10)
-	dst = append(dst, `","start":`...)
-	dst = appendMoment(dst, wordAt(x, from))
-	dst = append(dst, `,"end":`...)
-	dst = appendMoment(dst, wordAt(x, to))
-	dst = append(dst, `,"speaker":"`...)
-	dst = append(dst, "AB"[i%2])
-	dst = append(dst, `","text":"`...)
-	return append(c.AppendTokens(dst, from, to), `"}`...)
-}
-
-func (*transcription) appendWords(dst []byte, x *api.Answer) []byte {
-	c := &x.Choices[0]
-	for i := range c.Total {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"word":"`...)
-		dst = c.AppendTokens(dst, i, i+1)
-		dst = append(dst, `","start":`...)
-		dst = appendMoment(dst, wordAt(x, i))
-		dst = append(dst, `,"end":`...)
-		dst = append(appendMoment(dst, wordAt(x, i+1)), '}')
+	return whisperSegment{
+		ID: i, Start: wordAt(x, from), End: wordAt(x, to), Text: c.Text(from, to), Tokens: []int{},
+		Temperature: "0.0", AvgLogprob: -0.2, Compression: 1.5, NoSpeechProb: 0.01,
 	}
-	return append(dst, ']')
+}
+
+// spokenSegment is a segment with its speaker.
+type spokenSegment struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Start   moment `json:"start"`
+	End     moment `json:"end"`
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+}
+
+// newSpokenSegment returns a segment of one of two speakers, who alternate.
+func newSpokenSegment(x *api.Answer, i int) spokenSegment {
+	c := &x.Choices[0]
+	from, to := bounds(c, i)
+	return spokenSegment{
+		Type: "transcript.text.segment", ID: "seg_" + strconv.Itoa(i), Start: wordAt(x, from), End: wordAt(x, to),
+		Speaker: "AB"[i%2 : i%2+1], Text: c.Text(from, to),
+	}
+}
+
+// word is a word with its times.
+type word struct {
+	Word  string `json:"word"`
+	Start moment `json:"start"`
+	End   moment `json:"end"`
+}
+
+func words(x *api.Answer) []word {
+	c := &x.Choices[0]
+	all := make([]word, c.Total)
+	for i := range all {
+		all[i] = word{c.Text(i, i+1), wordAt(x, i), wordAt(x, i+1)}
+	}
+	return all
 }
 
 // appendSubtitles appends numbered (SRT) or plain (WebVTT) subtitles; point separates
 // seconds and milliseconds.
-func (*transcription) appendSubtitles(dst []byte, x *api.Answer, point string) []byte {
+func appendSubtitles(dst []byte, x *api.Answer, point string) []byte {
 	c := &x.Choices[0]
-	stamp := func(seconds float64) string {
+	stamp := func(seconds moment) string {
 		ms := int64(seconds*1000 + 0.5)
 		return fmt.Sprintf("%02d:%02d:%02d%s%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, point, ms%1000)
 	}
@@ -134,21 +154,7 @@ func (*transcription) appendSubtitles(dst []byte, x *api.Answer, point string) [
 		if point == "," {
 			dst = append(strconv.AppendInt(dst, int64(i+1), 10), '\n')
 		}
-		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+plainText(c, from, to)+"\n\n"...)
+		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+c.Text(from, to)+"\n\n"...)
 	}
 	return dst
-}
-
-// plainText returns words of a choice as plain text.
-func plainText(c *api.Choice, from, to int) string {
-	var text string
-	inside := append(c.AppendTokens([]byte{'"'}, from, to), '"')
-	if json.Unmarshal(inside, &text) != nil {
-		return string(inside) // the tokens of a choice are always valid JSON
-	}
-	return text
-}
-
-func appendMoment(dst []byte, seconds float64) []byte {
-	return strconv.AppendFloat(dst, seconds, 'f', 3, 64)
 }

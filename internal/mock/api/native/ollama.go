@@ -3,73 +3,62 @@ package native
 import (
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // ollama is one of Ollama's two APIs for text.
-type ollama struct {
-	chat    bool
-	streams api.Script
-}
-
-var _ api.Protocol = (*ollama)(nil)
+type ollama struct{ chat bool }
 
 // NewOllama returns the protocol of /api/chat, or else of /api/generate.
-func NewOllama(chat bool) *ollama {
-	p := &ollama{chat: chat}
-	p.streams = api.Script{
-		ContentType: "application/x-ndjson", Lines: true,
-		Content: p.content, Close: p.close, Fail: p.fail,
+func NewOllama(chat bool) *api.Protocol {
+	p := ollama{chat}
+	return &api.Protocol{
+		Read: api.ReadJSON(p.read), Document: p.document, Refuse: api.SimpleError, Reasons: true,
+		Script: &api.Script{
+			ContentType: "application/x-ndjson", Lines: true,
+			Content: p.content, Close: p.close, Fail: failWith("", api.SimpleError),
+		},
 	}
-	return p
 }
 
-func (p *ollama) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Model, q.Stream = f.Text("model"), true
-		if q.Model == "" && f.Err == nil {
-			f.Err = apierror.BadRequest("model", "model is required")
+// failWith returns the function Fail of a script whose only event is an error.
+func failWith(prefix string, refuse func([]byte, *wire.Error) []byte) func(*api.Events, *wire.Error) error {
+	return func(e *api.Events, failure *wire.Error) error {
+		e.B = refuse(append(e.B, prefix...), failure)
+		return e.End(false)
+	}
+}
+
+func (p ollama) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Model, q.Stream = f.Text("model"), f.Boolean("stream", true)
+	if q.Model == "" {
+		f.Refuse("model", "model is required")
+	}
+	if p.chat {
+		q.Prompts = ollamaMessages(m, f)
+	} else {
+		more := m.Options.Tokenizer.Count(f.Text("system")) + readImages(f)
+		if q.Prompts = api.RequiredPrompt(m, f, "prompt"); q.Prompts != nil {
+			q.Prompts[0].Tokens += more
 		}
-		if _, ok := f.Get("stream"); ok {
-			q.Stream = f.Boolean("stream")
-		}
-		if p.chat {
-			q.Prompts = ollamaMessages(m, f)
-		} else {
-			q.Prompts = f.Required(m, "prompt")
-			if q.Prompts != nil {
-				q.Prompts[0].Tokens += m.Options.Tokenizer.Count(f.Text("system")) + readImages(f)
-			}
-		}
-		o := f.Object("options")
-		if n, ok := o.Integer("num_predict"); ok && n > 0 { // less means no limit
-			q.MaxTokens = n
-		}
-		q.Seed = o.Seed("seed")
-		f.Err = o.Err
-		m.Admit(f, q)
-	})
-	return q, refusal
+	}
+	o := f.Object("options")
+	if n, ok := o.Integer("num_predict"); ok && n > 0 { // less means no limit
+		q.MaxTokens = n
+	}
+	q.Seed = o.Seed("seed")
 }
 
 // ollamaMessages reads the messages, which form one prompt.
 func ollamaMessages(m *api.Model, f *api.Fields) []api.Prompt {
-	v, ok := f.Get("messages")
-	if !ok || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
-		f.Fail("messages", "non-empty list")
-		return nil
-	}
 	var p api.Prompt
-	for _, message := range v.GetArray() {
+	for _, message := range f.List("messages", "non-empty list") {
 		if message.Type() != fastjson.TypeObject {
 			f.Fail("messages", "list of messages")
 			return nil
@@ -78,9 +67,7 @@ func ollamaMessages(m *api.Model, f *api.Fields) []api.Prompt {
 			f.Fail("messages.content", "string")
 		}
 		api.ReadMessage(m, f, message, &p)
-		msg := &api.Fields{Value: message, Err: f.Err}
-		p.Tokens += readImages(msg)
-		f.Err = msg.Err
+		p.Tokens += readImages(f.In(message))
 	}
 	return []api.Prompt{p}
 }
@@ -106,120 +93,94 @@ func readImages(f *api.Fields) int {
 	return api.MediaTokens * len(v.GetArray())
 }
 
-func (p *ollama) Reasons() bool { return true }
-
-func (*ollama) Refusal(dst []byte, e *apierror.Error) []byte {
-	return api.AppendSimpleError(dst, e.Message)
+// ollamaAnswer is a line of a stream, or the whole answer.
+type ollamaAnswer struct {
+	Model     string         `json:"model"`
+	CreatedAt time.Time      `json:"created_at"`
+	Message   *ollamaMessage `json:"message,omitempty"` // of a chat
+	Response  *string        `json:"response,omitempty"`
+	Thinking  string         `json:"thinking,omitempty"`
+	Done      bool           `json:"done"`
+	*ollamaEnd
 }
 
-func (p *ollama) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	c := &x.Choices[0]
-	dst = p.open(dst, x)
+type ollamaMessage struct {
+	Role     string `json:"role"`
+	Content  string `json:"content"`
+	Thinking string `json:"thinking,omitempty"`
+}
+
+// ollamaEnd has the members of the end of an answer, with durations in nanoseconds.
+type ollamaEnd struct {
+	Reason             string `json:"done_reason,omitempty"`
+	TotalDuration      int64  `json:"total_duration"`
+	LoadDuration       int64  `json:"load_duration"`
+	PromptEvalCount    int    `json:"prompt_eval_count"`
+	PromptEvalDuration int64  `json:"prompt_eval_duration"`
+	EvalCount          int    `json:"eval_count"`
+	EvalDuration       int64  `json:"eval_duration"`
+}
+
+func (p ollama) answer(x *api.Answer, text, thinking string) *ollamaAnswer {
+	a := &ollamaAnswer{Model: x.Request.Model, CreatedAt: time.Unix(0, x.Now()).UTC()}
 	if p.chat {
-		dst = append(dst, `"message":{"role":"assistant",`...)
+		a.Message = &ollamaMessage{Role: "assistant", Content: text, Thinking: thinking}
+	} else {
+		a.Response, a.Thinking = &text, thinking
 	}
-	dst = p.appendAnswer(dst, c, c.Reasoning, c.Total)
-	if c.Reasoning > 0 {
-		dst = api.AppendText(append(dst, `,"thinking":`...), c, 0, c.Reasoning)
-	}
-	if p.chat {
-		dst = append(dst, '}')
-	}
-	return appendOllamaDone(dst, x, c, c.Total), "application/json; charset=utf-8"
+	return a
 }
 
-// open opens an object.
-func (*ollama) open(dst []byte, x *api.Answer) []byte {
-	dst = jsonappend.String(append(dst, `{"model":`...), x.Request.Model)
-	dst = append(dst, `,"created_at":"`...)
-	dst = time.Unix(0, x.Now()).UTC().AppendFormat(dst, time.RFC3339Nano)
-	return append(dst, `",`...)
-}
-
-// appendAnswer appends the member with the text of the answer, without reasoning.
-func (p *ollama) appendAnswer(dst []byte, c *api.Choice, from, to int) []byte {
-	name := `"response":`
-	if p.chat {
-		name = `"content":`
-	}
-	return api.AppendText(append(dst, name...), c, from, to)
-}
-
-// appendOllamaDone appends the members that end an answer, after sent tokens.
-func appendOllamaDone(dst []byte, x *api.Answer, c *api.Choice, sent int) []byte {
-	dst = append(dst, `,"done":true`...)
-	if x.Options.FinishChunk != options.FinishMissing {
-		dst = jsonappend.String(append(dst, `,"done_reason":`...), c.Finish)
-	}
+// finished returns the end of an answer, after sent tokens.
+func (p ollama) finished(x *api.Answer, text, thinking string, sent int) *ollamaAnswer {
+	a := p.answer(x, text, thinking)
 	now := x.Now()
 	first := min(x.FirstNs, now)
-	for _, part := range []struct {
-		name string
-		n    int64
-	}{
-		{"total_duration", now - x.Truth.AcceptNs}, {"load_duration", x.Truth.BodyReadNs - x.Truth.AcceptNs},
-		{"prompt_eval_count", int64(x.Truth.PromptTokens)}, {"prompt_eval_duration", first - x.Truth.BodyReadNs},
-		{"eval_count", int64(sent)}, {"eval_duration", now - first},
-	} {
-		dst = append(dst, `,"`...)
-		dst = append(dst, part.name...)
-		dst = append(dst, `":`...)
-		dst = strconv.AppendInt(dst, part.n, 10)
+	a.Done = true
+	a.ollamaEnd = &ollamaEnd{
+		TotalDuration: now - x.Truth.AcceptNs, LoadDuration: x.Truth.BodyReadNs - x.Truth.AcceptNs,
+		PromptEvalCount: x.Truth.PromptTokens, PromptEvalDuration: first - x.Truth.BodyReadNs,
+		EvalCount: sent, EvalDuration: now - first,
 	}
-	return append(dst, '}')
+	if x.Options.FinishChunk != options.FinishMissing {
+		a.Reason = x.Choices[0].Finish
+	}
+	return a
 }
 
-func (p *ollama) Script() *api.Script { return &p.streams }
+func (p ollama) document(dst []byte, x *api.Answer) ([]byte, string) {
+	c := &x.Choices[0]
+	whole := p.finished(x, c.Text(c.Reasoning, c.Total), c.Text(0, c.Reasoning), c.Total)
+	return wire.JSON(dst, whole), "application/json; charset=utf-8"
+}
 
-func (p *ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	isThought := from < c.Reasoning
-	e.B = p.open(e.B, e.Answer)
-	if p.chat {
-		e.B = append(e.B, `"message":{"role":"assistant",`...)
+func (p ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+	text, thinking := c.Text(from, to), ""
+	if from < c.Reasoning {
+		text, thinking = "", text
 	}
-	if isThought {
-		e.B = p.appendAnswer(e.B, c, 0, 0)
-		e.B = api.AppendText(append(e.B, `,"thinking":`...), c, from, to)
-	} else {
-		e.B = p.appendAnswer(e.B, c, from, to)
-	}
-	if p.chat {
-		e.B = append(e.B, '}')
-	}
-	e.B = append(e.B, `,"done":false}`...)
-	return e.End(true)
+	return e.JSON("", p.answer(e.Answer, text, thinking), true)
 }
 
 // close adds the line that ends the answer.
-func (p *ollama) close(e *api.Events) error {
-	c := &e.Answer.Choices[0]
-	e.B = p.open(e.B, e.Answer)
-	if p.chat {
-		e.B = append(e.B, `"message":{"role":"assistant",`...)
-	}
-	e.B = p.appendAnswer(e.B, c, 0, 0)
-	if p.chat {
-		e.B = append(e.B, '}')
-	}
-	e.B = appendOllamaDone(e.B, e.Answer, c, e.Answer.Truth.OutputTokens)
-	return e.End(false)
-}
-
-func (*ollama) fail(e *api.Events, failure *apierror.Error) error {
-	e.B = api.AppendSimpleError(e.B, failure.Message)
-	return e.End(false)
+func (p ollama) close(e *api.Events) error {
+	return e.JSON("", p.finished(e.Answer, "", "", e.Answer.Truth.OutputTokens), false)
 }
 
 // ServeOllamaModels handles GET /api/tags and /api/ps.
 func ServeOllamaModels(m *api.Model, w http.ResponseWriter, _ *http.Request) {
-	dst := []byte(`{"models":[`)
-	for i, name := range m.Models() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonappend.String(append(dst, `{"name":`...), name)
-		dst = jsonappend.String(append(dst, `,"model":`...), name)
-		dst = append(dst, `,"size":0,"details":{"format":"mock"}}`...)
+	type details struct {
+		Format string `json:"format"`
 	}
-	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, "]}"...))
+	type model struct {
+		Name    string  `json:"name"`
+		Model   string  `json:"model"`
+		Size    int     `json:"size"`
+		Details details `json:"details"`
+	}
+	var models []model
+	for _, name := range m.Models() {
+		models = append(models, model{Name: name, Model: name, Details: details{"mock"}})
+	}
+	wire.OK(w, map[string]any{"models": models})
 }

@@ -6,76 +6,55 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
 // AmazonStream is the content type of AWS event streams.
 const AmazonStream = "application/vnd.amazon.eventstream"
 
-// invocations is POST /invocations, under which containers serve several APIs.
-type invocations struct {
-	api.Protocol
-	byMember map[string]api.Protocol
-}
-
-var _ api.Chooser = invocations{}
-
-// NewInvocations returns the protocol of a container; framed wraps its streams as AWS
-// does.
-func NewInvocations(framed bool) invocations {
-	all := map[string]api.Protocol{
-		"messages": openai.NewChat(), "prompt": openai.NewCompletions(), "inputs": NewTGI(TGIAsked),
-	}
-	if framed {
-		for name, p := range all {
-			all[name] = newAmazon(p)
-		}
-	}
-	return invocations{Protocol: all["messages"], byMember: all}
-}
-
-// Choose selects the protocol by the member with the text. If there is none, chat rejects
-// the request.
-func (p invocations) Choose(m *api.Model, body []byte) api.Protocol {
+// NewInvocations returns the protocol of POST /invocations, under which containers serve
+// several APIs; framed wraps its streams as AWS does. The member with the text selects the
+// API. If there is none, chat rejects the request.
+func NewInvocations(framed bool) *api.Protocol {
 	names := []string{"messages", "prompt", "inputs"}
-	for i, has := range m.Members(body, names...) {
-		if has {
-			return p.byMember[names[i]]
+	all := []*api.Protocol{openai.NewChat(), openai.NewCompletions(), NewTGI(TGIAsked)}
+	if framed {
+		for i, p := range all {
+			all[i] = newAmazon(p)
 		}
 	}
-	return p.Protocol
+	shared := *all[0]
+	shared.Choose = func(m *api.Model, body []byte) *api.Protocol {
+		for i, has := range m.Members(body, names...) {
+			if has {
+				return all[i]
+			}
+		}
+		return all[0]
+	}
+	return &shared
 }
 
-// amazon wraps the answers of a protocol in an AWS event stream.
-type amazon struct {
-	api.Protocol
-	streams api.Script
-}
-
-func newAmazon(p api.Protocol) *amazon {
-	a := &amazon{Protocol: p, streams: *p.Script()}
-	a.streams.ContentType = AmazonStream
-	a.streams.Wrap = func(b []byte, start int) []byte {
+// newAmazon wraps the answers of a protocol in an AWS event stream.
+func newAmazon(p *api.Protocol) *api.Protocol {
+	framed, streams := *p, *p.Script
+	framed.Script = &streams
+	streams.ContentType = AmazonStream
+	streams.Wrap = func(b []byte, start int) []byte {
 		payload := append([]byte(nil), b[start:]...)
 		return appendMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
-	a.streams.Fail = func(e *api.Events, failure *apierror.Error) error {
-		body := jsonappend.String([]byte(`{"Message":`), failure.Message)
-		body = append(body, `,"ErrorCode":"ModelStreamError"}`...)
+	streams.Fail = func(e *api.Events, failure *wire.Error) error {
+		body := wire.JSON(nil, struct{ Message, ErrorCode string }{failure.Message, "ModelStreamError"})
 		e.B = appendMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
 		return e.Sealed(false)
 	}
-	return a
-}
-
-func (a *amazon) Script() *api.Script { return &a.streams }
-
-// Document appends the answer as one message.
-func (a *amazon) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	dst, _ = a.Protocol.Document(dst, x)
-	return a.streams.Wrap(dst, 0), AmazonStream
+	framed.Document = func(dst []byte, x *api.Answer) ([]byte, string) {
+		dst, _ = p.Document(dst, x)
+		return streams.Wrap(dst, 0), AmazonStream
+	}
+	return &framed
 }
 
 // appendMessage appends a message of an AWS event stream with headers (name, value,

@@ -1,175 +1,153 @@
 package native
 
 import (
+	"math"
 	"net/http"
-	"strconv"
 
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // sglangDefaultTokens is SGLang's default limit of tokens.
 const sglangDefaultTokens = 128
 
-// sglang is SGLang's native API, POST /generate. Every event of a stream contains the
-// whole text so far.
-type sglang struct{ streams api.Script }
-
-var _ api.Protocol = (*sglang)(nil)
-
-func newSGLang() *sglang {
-	p := &sglang{}
-	p.streams = api.Script{
-		ContentType: api.EventStream, Content: p.content, Finish: p.finish, Fail: p.fail,
-		Close: func(e *api.Events) error {
-			if e.Answer.Options.NoDone {
-				return nil
-			}
-			return e.Done()
+// newSGLang returns SGLang's native API, POST /generate. Every event of a stream contains
+// the whole text so far.
+func newSGLang() *api.Protocol {
+	return &api.Protocol{
+		Read: api.ReadJSON(readSGLang), Document: documentSGLang, Refuse: refuseSGLang,
+		Script: &api.Script{
+			ContentType: api.EventStream,
+			Content: func(e *api.Events, c *api.Choice, _, to int, _ bool) error {
+				return e.JSON("data: ", newSGLangAnswer(e.Answer, c, to, true), true)
+			},
+			Finish: func(e *api.Events, c *api.Choice) error {
+				if c.Total > 0 {
+					return nil // the last event of its tokens has ended it
+				}
+				return e.JSON("data: ", newSGLangAnswer(e.Answer, c, 0, true), false)
+			},
+			Close: func(e *api.Events) error {
+				if e.Answer.Options.NoDone {
+					return nil
+				}
+				return e.Done()
+			},
+			Fail: func(e *api.Events, failure *wire.Error) error {
+				e.B = refuseSGLang(append(e.B, "data: "...), failure)
+				if err := e.End(false); err != nil {
+					return err
+				}
+				return e.Done()
+			},
 		},
 	}
-	return p
 }
 
 // sglangRequest has the parameters of SGLang's answers.
 type sglangRequest struct{ list bool }
 
-func (*sglang) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		var list bool
-		q.Prompts, list = sglangPrompts(m, f)
-		q.Stream = f.Boolean("stream")
-		o := f.Object("sampling_params")
-		q.MaxTokens, q.MinTokens = o.Count("max_new_tokens", 1), o.Count("min_new_tokens", 0)
-		q.IgnoreEOS, q.N = o.Boolean("ignore_eos"), o.Count("n", 1)
-		q.Seed = o.Seed("sampling_seed", "seed")
-		if q.MaxTokens == 0 {
-			q.MaxTokens = sglangDefaultTokens
-		}
-		q.Payload = sglangRequest{list: list || q.N > 1}
-		f.Err = o.Err
-		m.Admit(f, q)
-	})
-	return q, refusal
+func readSGLang(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	var list bool
+	q.Prompts, list = sglangPrompts(m, f)
+	q.Stream = f.Flag("stream")
+	o := f.Object("sampling_params")
+	q.MaxTokens, q.MinTokens = o.Count("max_new_tokens", 1), o.Count("min_new_tokens", 0)
+	q.IgnoreEOS, q.N = o.Flag("ignore_eos"), o.Within("n", 1, api.MaxChoices, 1)
+	q.Seed = o.Seed("sampling_seed", "seed")
+	if q.MaxTokens == 0 {
+		q.MaxTokens = sglangDefaultTokens
+	}
+	q.Payload = sglangRequest{list: list || q.N > 1}
 }
 
 // sglangPrompts reads text or input_ids; list reports whether they are lists.
 func sglangPrompts(m *api.Model, f *api.Fields) (prompts []api.Prompt, list bool) {
+	const wanted = "string or list of strings"
 	text, ok := f.Get("text")
-	if !ok {
-		ids, ok := f.Get("input_ids")
-		if !ok || ids.Type() != fastjson.TypeArray || len(ids.GetArray()) == 0 {
-			f.Fail("text", "string or list of strings")
-			return nil, false
+	switch {
+	case !ok:
+		ids, _ := f.Get("input_ids")
+		if len(ids.GetArray()) == 0 {
+			f.Fail("text", wanted)
 		}
 		return []api.Prompt{api.TokenPrompt(f, ids.GetArray())}, false
-	}
-	switch text.Type() {
-	case fastjson.TypeString:
+	case text.Type() == fastjson.TypeString:
 		return []api.Prompt{api.TextPrompt(m, text.GetStringBytes())}, false
-	case fastjson.TypeArray:
-		for _, item := range text.GetArray() {
-			if item.Type() != fastjson.TypeString {
-				break
-			}
-			prompts = append(prompts, api.TextPrompt(m, item.GetStringBytes()))
-		}
-		if n := len(text.GetArray()); n > 0 && n == len(prompts) {
-			return prompts, true
-		}
-	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 	}
-	f.Fail("text", "string or list of strings")
-	return nil, false
+	for _, item := range f.List("text", wanted) {
+		if item.Type() != fastjson.TypeString {
+			f.Fail("text", wanted)
+		}
+		prompts = append(prompts, api.TextPrompt(m, item.GetStringBytes()))
+	}
+	return prompts, true
 }
 
-func (*sglang) Reasons() bool { return false }
-
-func (*sglang) Refusal(dst []byte, e *apierror.Error) []byte {
-	dst = jsonappend.String(append(dst, `{"error":{"message":`...), e.Message)
-	return append(dst, "}}"...)
+func refuseSGLang(dst []byte, e *wire.Error) []byte {
+	type detail struct {
+		Message string `json:"message"`
+	}
+	return wire.JSON(dst, map[string]detail{"error": {e.Message}})
 }
 
-func (p *sglang) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	q, _ := x.Request.Payload.(sglangRequest)
-	if q.list {
-		dst = append(dst, '[')
-	}
-	for i := range x.Choices {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		dst = p.members(dst, x, &x.Choices[i], x.Choices[i].Total)
-	}
-	if q.list {
-		dst = append(dst, ']')
-	}
-	return dst, "application/json"
+// sglangAnswer is an answer, or an event of a stream.
+type sglangAnswer struct {
+	Index *int       `json:"index,omitempty"` // in streams of several answers
+	Text  string     `json:"text"`
+	Meta  sglangMeta `json:"meta_info"`
 }
 
-// members appends the members of an object with the first sent tokens of c, and its
-// closing brace.
-func (*sglang) members(dst []byte, x *api.Answer, c *api.Choice, sent int) []byte {
-	dst = api.AppendText(append(dst, `"text":`...), c, 0, sent)
-	dst = jsonappend.String(append(dst, `,"meta_info":{"id":`...), x.RequestID())
-	dst = append(dst, `,"finish_reason":`...)
+type sglangMeta struct {
+	ID               string        `json:"id"`
+	FinishReason     *sglangReason `json:"finish_reason"`
+	PromptTokens     int           `json:"prompt_tokens"`
+	WeightVersion    string        `json:"weight_version"`
+	CompletionTokens int           `json:"completion_tokens"`
+	CachedTokens     int           `json:"cached_tokens"`
+	Latency          *float64      `json:"e2e_latency,omitempty"` // seconds, at the end
+}
+
+type sglangReason struct {
+	Type    string `json:"type"`
+	Matched int    `json:"matched,omitempty"`
+	Length  int    `json:"length,omitempty"`
+}
+
+// newSGLangAnswer returns the object with the first sent tokens of c.
+func newSGLangAnswer(x *api.Answer, c *api.Choice, sent int, streamed bool) *sglangAnswer {
+	a := &sglangAnswer{Text: c.Text(0, sent), Meta: sglangMeta{
+		ID: x.RequestID(), PromptTokens: x.Request.Prompts[c.Index/x.Request.N].Tokens,
+		WeightVersion: "default", CompletionTokens: sent,
+	}}
+	if q, _ := x.Request.Payload.(sglangRequest); q.list && streamed {
+		a.Index = &c.Index
+	}
+	if sent < c.Total {
+		return a
+	}
+	seconds := math.Round(x.Elapsed().Seconds()*1e6) / 1e6
+	a.Meta.Latency = &seconds
 	switch {
-	case sent < c.Total || x.Options.FinishChunk == options.FinishMissing:
-		dst = append(dst, "null"...)
+	case x.Options.FinishChunk == options.FinishMissing:
 	case c.Finish == "stop":
-		dst = append(dst, `{"type":"stop","matched":2}`...)
+		a.Meta.FinishReason = &sglangReason{Type: "stop", Matched: 2}
 	default:
-		dst = append(dst, `{"type":"length","length":`...)
-		dst = strconv.AppendInt(dst, int64(c.Total), 10)
-		dst = append(dst, '}')
+		a.Meta.FinishReason = &sglangReason{Type: "length", Length: c.Total}
 	}
-	dst = append(dst, `,"prompt_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Request.Prompts[c.Index/x.Request.N].Tokens), 10)
-	dst = append(dst, `,"weight_version":"default","completion_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(sent), 10)
-	dst = append(dst, `,"cached_tokens":0`...)
-	if sent == c.Total {
-		dst = api.AppendSeconds(append(dst, `,"e2e_latency":`...), x.Elapsed())
-	}
-	return append(dst, "}}"...)
+	return a
 }
 
-func (p *sglang) Script() *api.Script { return &p.streams }
-
-func (p *sglang) content(e *api.Events, c *api.Choice, _, to int, _ bool) error {
-	p.event(e, c, to)
-	return e.End(true)
-}
-
-func (p *sglang) event(e *api.Events, c *api.Choice, sent int) {
-	e.B = append(e.B, "data: {"...)
-	if q, _ := e.Answer.Request.Payload.(sglangRequest); q.list {
-		e.B = append(e.B, `"index":`...)
-		e.B = strconv.AppendInt(e.B, int64(c.Index), 10)
-		e.B = append(e.B, ',')
+func documentSGLang(dst []byte, x *api.Answer) ([]byte, string) {
+	answers := make([]*sglangAnswer, len(x.Choices))
+	for i := range x.Choices {
+		answers[i] = newSGLangAnswer(x, &x.Choices[i], x.Choices[i].Total, false)
 	}
-	e.B = p.members(e.B, e.Answer, c, sent)
-}
-
-// finish ends an answer without tokens; other answers end with their last event.
-func (p *sglang) finish(e *api.Events, c *api.Choice) error {
-	if c.Total > 0 {
-		return nil
+	if q, _ := x.Request.Payload.(sglangRequest); q.list {
+		return wire.JSON(dst, answers), api.JSON
 	}
-	p.event(e, c, 0)
-	return e.End(false)
-}
-
-func (p *sglang) fail(e *api.Events, failure *apierror.Error) error {
-	e.B = p.Refusal(append(e.B, "data: "...), failure)
-	if err := e.End(false); err != nil {
-		return err
-	}
-	return e.Done()
+	return wire.JSON(dst, answers[0]), api.JSON
 }

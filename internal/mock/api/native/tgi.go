@@ -7,8 +7,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
 // tgiDefaultTokens is TGI's default limit of tokens.
@@ -25,113 +24,116 @@ const (
 )
 
 // tgi is the native API of Text Generation Inference.
-type tgi struct {
-	when    tgiStreams
-	streams api.Script
-}
-
-var _ api.Protocol = (*tgi)(nil)
+type tgi struct{ when tgiStreams }
 
 // NewTGI returns a protocol of Text Generation Inference.
-func NewTGI(when tgiStreams) *tgi {
-	p := &tgi{when: when}
-	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Finish: p.finish, Fail: p.fail}
-	return p
+func NewTGI(when tgiStreams) *api.Protocol {
+	p := tgi{when}
+	read := api.ReadJSON(p.read)
+	return &api.Protocol{
+		Read: func(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+			q, refusal := read(m, r, body)
+			if refusal != nil && refusal.Status == http.StatusBadRequest {
+				refusal.Status = http.StatusUnprocessableEntity
+			}
+			return q, refusal
+		},
+		Document: p.document,
+		Refuse:   func(dst []byte, e *wire.Error) []byte { return api.TypedError(dst, e, "validation") },
+		Script: &api.Script{
+			ContentType: api.EventStream, Content: p.content, Finish: p.finish,
+			Fail: failWith("data:", func(dst []byte, e *wire.Error) []byte { return api.TypedError(dst, e, "generation") }),
+		},
+	}
 }
 
 // tgiRequest has the parameters of TGI's answers.
 type tgiRequest struct{ details bool }
 
-func (p *tgi) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Prompts = f.Required(m, "inputs")
-		q.Stream = p.when == TGIAlways || p.when == TGIAsked && f.Boolean("stream")
-		o := f.Object("parameters")
-		q.MaxTokens, q.Seed = o.Count("max_new_tokens", 1), o.Seed("seed")
-		if q.MaxTokens == 0 {
-			q.MaxTokens = tgiDefaultTokens
-		}
-		q.Payload = tgiRequest{details: o.Boolean("details")}
-		f.Err = o.Err
-		m.Admit(f, q)
-	})
-	if refusal != nil && refusal.Status == http.StatusBadRequest {
-		refusal.Status = http.StatusUnprocessableEntity
+func (p tgi) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Prompts = api.RequiredPrompt(m, f, "inputs")
+	q.Stream = p.when == TGIAlways || p.when == TGIAsked && f.Flag("stream")
+	o := f.Object("parameters")
+	q.MaxTokens, q.Seed = o.Count("max_new_tokens", 1), o.Seed("seed")
+	if q.MaxTokens == 0 {
+		q.MaxTokens = tgiDefaultTokens
 	}
-	return q, refusal
+	q.Payload = tgiRequest{details: o.Flag("details")}
 }
 
-func (*tgi) Reasons() bool { return false }
-
-func (*tgi) Refusal(dst []byte, e *apierror.Error) []byte {
-	return appendTGIError(dst, e, "validation")
+// tgiDetails are the details of a whole answer or, without its tokens, of a stream.
+type tgiDetails struct {
+	FinishReason    string      `json:"finish_reason"`
+	GeneratedTokens int         `json:"generated_tokens"`
+	Seed            *int        `json:"seed"` // always null
+	Prefill         []int       `json:"prefill,omitzero"`
+	Tokens          []*tgiToken `json:"tokens,omitzero"`
+	InputLength     *int        `json:"input_length,omitempty"`
 }
 
-func appendTGIError(dst []byte, e *apierror.Error, kind string) []byte {
-	dst = jsonappend.String(append(dst, `{"error":`...), e.Message)
-	dst = jsonappend.String(append(dst, `,"error_type":`...), kind)
-	return append(dst, '}')
+type tgiToken struct {
+	ID      int     `json:"id"`
+	Text    string  `json:"text"`
+	Logprob float64 `json:"logprob"`
+	Special bool    `json:"special"`
 }
 
-func (p *tgi) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	c := &x.Choices[0]
-	h, total := x.Header, x.Elapsed()
-	api.SetMillis(h, "X-Total-Time", total)
-	api.SetMillis(h, "X-Inference-Time", total)
-	api.SetMillis(h, "X-Queue-Time", 0)
-	if p.when == TGIAsked {
-		dst = append(dst, '[')
-	}
-	dst = append(dst, `{"generated_text":`...)
-	dst = api.AppendText(dst, c, 0, c.Total)
-	if q, _ := x.Request.Payload.(tgiRequest); q.details {
-		dst = append(dst, `,"details":{"finish_reason":"`...)
-		dst = append(dst, tgiReason(c)...)
-		dst = append(dst, `","generated_tokens":`...)
-		dst = strconv.AppendInt(dst, int64(c.Total), 10)
-		dst = append(dst, `,"seed":null,"prefill":[],"tokens":[`...)
-		for i := range c.Total {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendTGIToken(dst, c, i)
-		}
-		dst = append(dst, `]}`...)
-	}
-	dst = append(dst, '}')
-	if p.when == TGIAsked {
-		dst = append(dst, ']')
-	}
-	return dst, "application/json"
+func newTGIToken(c *api.Choice, i int) *tgiToken {
+	return &tgiToken{ID: i, Text: c.Text(i, i+1), Logprob: -0.5}
 }
 
-// tgiReason returns TGI's name of the finish reason of a choice.
-func tgiReason(c *api.Choice) string {
+// newTGIDetails returns the details of an answer, or nil if the request does not ask for
+// them.
+func newTGIDetails(x *api.Answer, c *api.Choice) *tgiDetails {
+	if q, _ := x.Request.Payload.(tgiRequest); !q.details {
+		return nil
+	}
+	d := &tgiDetails{FinishReason: c.Finish, GeneratedTokens: c.Total}
 	if c.Finish == "stop" {
-		return "eos_token"
+		d.FinishReason = "eos_token"
 	}
-	return c.Finish
+	return d
 }
 
-func appendTGIToken(dst []byte, c *api.Choice, i int) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = strconv.AppendInt(dst, int64(i), 10)
-	dst = api.AppendText(append(dst, `,"text":`...), c, i, i+1)
-	return append(dst, `,"logprob":-0.5,"special":false}`...)
+func (p tgi) document(dst []byte, x *api.Answer) ([]byte, string) {
+	c := &x.Choices[0]
+	total := strconv.FormatInt(x.Elapsed().Milliseconds(), 10)
+	for name, ms := range map[string]string{"Total": total, "Inference": total, "Queue": "0"} {
+		x.Header.Set("X-"+name+"-Time", ms)
+	}
+	answer := struct {
+		Text    string      `json:"generated_text"`
+		Details *tgiDetails `json:"details,omitempty"`
+	}{c.Text(0, c.Total), newTGIDetails(x, c)}
+	if d := answer.Details; d != nil {
+		d.Prefill, d.Tokens = []int{}, []*tgiToken{}
+		for i := range c.Total {
+			d.Tokens = append(d.Tokens, newTGIToken(c, i))
+		}
+	}
+	if p.when == TGIAsked {
+		return wire.JSON(dst, []any{answer}), api.JSON
+	}
+	return wire.JSON(dst, answer), api.JSON
 }
 
-func (p *tgi) Script() *api.Script { return &p.streams }
+// tgiEvent is an event of a stream.
+type tgiEvent struct {
+	Index   int         `json:"index"`
+	Token   *tgiToken   `json:"token"`
+	Text    *string     `json:"generated_text"` // null before the last one
+	Details *tgiDetails `json:"details"`
+}
 
 // content adds one event per token; the last one contains the whole text and, if
 // requested, the details.
-func (p *tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+func (p tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
 	for i := from; i < to; i++ {
-		e.B = append(e.B, `data:{"index":`...)
-		e.B = strconv.AppendInt(e.B, int64(i+1), 10)
-		e.B = appendTGIToken(append(e.B, `,"token":`...), c, i)
-		p.end(e, c, last && i == to-1)
-		if err := e.End(true); err != nil {
+		event := &tgiEvent{Index: i + 1, Token: newTGIToken(c, i)}
+		if last && i == to-1 {
+			event.end(e.Answer, c)
+		}
+		if err := e.JSON("data:", event, true); err != nil {
 			return err
 		}
 	}
@@ -139,67 +141,43 @@ func (p *tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 }
 
 // finish ends an answer without tokens with an end-of-sequence token.
-func (p *tgi) finish(e *api.Events, c *api.Choice) error {
+func (p tgi) finish(e *api.Events, c *api.Choice) error {
 	if c.Total > 0 {
 		return nil
 	}
-	e.B = append(e.B, `data:{"index":1,"token":{"id":2,"text":"</s>","logprob":-0.5,"special":true}`...)
-	p.end(e, c, true)
-	return e.End(false)
+	event := &tgiEvent{Index: 1, Token: &tgiToken{ID: 2, Text: "</s>", Logprob: -0.5, Special: true}}
+	event.end(e.Answer, c)
+	return e.JSON("data:", event, false)
 }
 
-// end completes an event; last is true for the last event of the answer.
-func (*tgi) end(e *api.Events, c *api.Choice, last bool) {
-	if !last {
-		e.B = append(e.B, `,"generated_text":null,"details":null}`...)
-		return
+// end adds the members of the last event of an answer.
+func (v *tgiEvent) end(x *api.Answer, c *api.Choice) {
+	text := c.Text(0, c.Total)
+	v.Text, v.Details = &text, newTGIDetails(x, c)
+	if v.Details != nil {
+		v.Details.InputLength = &x.Truth.PromptTokens
 	}
-	e.B = api.AppendText(append(e.B, `,"generated_text":`...), c, 0, c.Total)
-	e.B = append(e.B, `,"details":`...)
-	if q, _ := e.Answer.Request.Payload.(tgiRequest); !q.details {
-		e.B = append(e.B, "null}"...)
-		return
+}
+
+// NewGenerate returns the protocol of POST /generate, which TGI and SGLang share: SGLang's
+// for a body without inputs and with a text or token ids.
+func NewGenerate() *api.Protocol {
+	p, other := NewTGI(tgiNever), newSGLang()
+	p.Choose = func(m *api.Model, body []byte) *api.Protocol {
+		if has := m.Members(body, "inputs", "text", "input_ids"); !has[0] && (has[1] || has[2]) {
+			return other
+		}
+		return p
 	}
-	e.B = append(e.B, `{"finish_reason":"`...)
-	e.B = append(e.B, tgiReason(c)...)
-	e.B = append(e.B, `","generated_tokens":`...)
-	e.B = strconv.AppendInt(e.B, int64(c.Total), 10)
-	e.B = append(e.B, `,"seed":null,"input_length":`...)
-	e.B = strconv.AppendInt(e.B, int64(e.Answer.Truth.PromptTokens), 10)
-	e.B = append(e.B, "}}"...)
-}
-
-func (*tgi) fail(e *api.Events, failure *apierror.Error) error {
-	e.B = appendTGIError(append(e.B, "data:"...), failure, "generation")
-	return e.End(false)
-}
-
-// generate is POST /generate, which TGI and SGLang share.
-type generate struct {
-	*tgi
-	sglang *sglang
-}
-
-var _ api.Chooser = generate{}
-
-// NewGenerate returns the protocol of POST /generate, which TGI and SGLang share.
-func NewGenerate() generate { return generate{NewTGI(tgiNever), newSGLang()} }
-
-// Choose selects SGLang for a body without inputs and with a text or token ids.
-func (g generate) Choose(m *api.Model, body []byte) api.Protocol {
-	if has := m.Members(body, "inputs", "text", "input_ids"); !has[0] && (has[1] || has[2]) {
-		return g.sglang
-	}
-	return g.tgi
+	return p
 }
 
 // ServeTGIInfo handles GET /info.
 func ServeTGIInfo(m *api.Model, w http.ResponseWriter, _ *http.Request) {
-	dst := jsonappend.String([]byte(`{"model_id":`), m.Models()[0])
-	dst = append(dst, `,"max_input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(m.Options.MaxModelLen)-1, 10)
-	dst = append(dst, `,"max_total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(m.Options.MaxModelLen), 10)
-	dst = jsonappend.String(append(dst, `,"version":`...), api.Version)
-	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
+	wire.OK(w, struct {
+		ModelID        string `json:"model_id"`
+		MaxInputTokens int    `json:"max_input_tokens"`
+		MaxTotalTokens int    `json:"max_total_tokens"`
+		Version        string `json:"version"`
+	}{m.Models()[0], m.Options.MaxModelLen - 1, m.Options.MaxModelLen, api.Version})
 }

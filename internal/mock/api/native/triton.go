@@ -1,6 +1,7 @@
 package native
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -8,144 +9,112 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
-// triton is the generate extension of Triton Inference Server, with the tensors of
-// its TensorRT-LLM backend or, for bodies with parameters, of its vLLM backend.
-type triton struct {
-	streaming bool
-	streams   api.Script
-}
-
-var _ api.Protocol = (*triton)(nil)
-
-// NewTriton returns the protocol of generate_stream, or else of generate.
-func NewTriton(streaming bool) *triton {
-	p := &triton{streaming: streaming}
-	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Finish: p.finish, Fail: p.fail}
-	return p
+// NewTriton returns the protocol of generate_stream, or else of generate: the generate
+// extension of Triton Inference Server, with the tensors of its TensorRT-LLM backend or, for
+// bodies with parameters, of its vLLM backend.
+func NewTriton(streaming bool) *api.Protocol {
+	return &api.Protocol{
+		Read: api.ReadJSON(func(m *api.Model, r *http.Request, f *api.Fields, q *api.Request) {
+			q.Model, q.Stream = pathModel(r), streaming
+			readTriton(m, f, q)
+		}),
+		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
+			q, _ := x.Request.Payload.(tritonRequest)
+			return wire.JSON(dst, newTritonAnswer(x, q.before+x.Choices[0].Text(0, x.Choices[0].Total))), api.JSON
+		},
+		Refuse: api.SimpleError,
+		Script: &api.Script{
+			ContentType: api.EventStream, Fail: failWith("data: ", api.SimpleError),
+			Content: func(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+				return e.JSON("data: ", newTritonAnswer(e.Answer, c.Text(from, to)), true)
+			},
+			Finish: func(e *api.Events, c *api.Choice) error {
+				if c.Total > 0 {
+					return nil // nothing else marks the end of a stream
+				}
+				return e.JSON("data: ", newTritonAnswer(e.Answer, ""), false)
+			},
+		},
+	}
 }
 
 // tritonRequest has the parameters of Triton's answers.
 type tritonRequest struct {
 	vllm   bool
-	before []byte // text before an answer in one piece, escaped for JSON
+	before string // text before an answer in one piece
 }
 
 // pathModel returns the name of the model in a path.
 func pathModel(r *http.Request) string { return chi.URLParam(r, "model") }
 
-func (p *triton) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{Model: pathModel(r), Stream: p.streaming}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Prompts = f.Required(m, "text_input")
-		_, vllm := f.Get("parameters")
-		payload := tritonRequest{vllm: vllm}
-		if _, ok := f.Get("exclude_input_in_output"); ok && !f.Boolean("exclude_input_in_output") && f.Err == nil {
-			payload.before = jsonappend.Inner(nil, string(f.Value.GetStringBytes("text_input")))
-		}
-		q.Payload = payload
-		from := f
-		if vllm {
-			from = f.Object("parameters")
-			q.MinTokens, q.IgnoreEOS = from.Count("min_tokens", 0), from.Boolean("ignore_eos")
-		} else {
-			q.MinTokens = from.Count("min_length", 0)
-		}
-		q.MaxTokens, q.Seed = from.Count("max_tokens", 1), from.Seed("seed", "random_seed")
-		f.Err = from.Err
-		m.Admit(f, q)
-	})
-	return q, refusal
-}
-
-func (*triton) Reasons() bool { return false }
-
-func (*triton) Refusal(dst []byte, e *apierror.Error) []byte {
-	return api.AppendSimpleError(dst, e.Message)
-}
-
-func (p *triton) Document(dst []byte, x *api.Answer) ([]byte, string) {
-	c := &x.Choices[0]
-	dst = appendTritonHead(dst, x)
-	if q, _ := x.Request.Payload.(tritonRequest); q.before != nil {
-		dst = append(dst, q.before...)
+func readTriton(m *api.Model, f *api.Fields, q *api.Request) {
+	q.Prompts = api.RequiredPrompt(m, f, "text_input")
+	_, vllm := f.Get("parameters")
+	payload := tritonRequest{vllm: vllm}
+	if !f.Boolean("exclude_input_in_output", true) {
+		payload.before = string(f.Value.GetStringBytes("text_input"))
 	}
-	return append(c.AppendTokens(dst, 0, c.Total), `"}`...), "application/json"
-}
-
-// appendTriton appends an answer with the tokens from … to−1 of c.
-func appendTriton(dst []byte, x *api.Answer, c *api.Choice, from, to int) []byte {
-	return append(c.AppendTokens(appendTritonHead(dst, x), from, to), `"}`...)
-}
-
-// appendTritonHead appends an answer up to and including the quote before its text.
-func appendTritonHead(dst []byte, x *api.Answer) []byte {
-	dst = append(dst, '{')
-	q, _ := x.Request.Payload.(tritonRequest)
-	if !q.vllm {
-		dst = append(dst, `"cum_log_probs":0.0,`...)
+	q.Payload = payload
+	if vllm {
+		f = f.Object("parameters")
+		q.MinTokens, q.IgnoreEOS = f.Count("min_tokens", 0), f.Flag("ignore_eos")
+	} else {
+		q.MinTokens = f.Count("min_length", 0)
 	}
-	dst = jsonappend.String(append(dst, `"model_name":`...), x.Request.Model)
-	dst = append(dst, `,"model_version":"1",`...)
-	if !q.vllm {
-		dst = append(dst, `"output_log_probs":0.0,"sequence_end":false,"sequence_id":0,"sequence_start":false,`...)
+	q.MaxTokens, q.Seed = f.Count("max_tokens", 1), f.Seed("seed", "random_seed")
+}
+
+// tritonAnswer is an answer, or an event of a stream.
+type tritonAnswer struct {
+	CumLogProbs  json.Number `json:"cum_log_probs,omitempty"` // only of the TensorRT-LLM backend
+	ModelName    string      `json:"model_name"`
+	ModelVersion string      `json:"model_version"`
+	*tensorRT
+	Text string `json:"text_output"`
+}
+
+// tensorRT has the members that only the TensorRT-LLM backend sends.
+type tensorRT struct {
+	OutputLogProbs json.Number `json:"output_log_probs"`
+	SequenceEnd    bool        `json:"sequence_end"`
+	SequenceID     int         `json:"sequence_id"`
+	SequenceStart  bool        `json:"sequence_start"`
+}
+
+func newTritonAnswer(x *api.Answer, text string) *tritonAnswer {
+	a := &tritonAnswer{ModelName: x.Request.Model, ModelVersion: "1", Text: text}
+	if q, _ := x.Request.Payload.(tritonRequest); !q.vllm {
+		a.CumLogProbs, a.tensorRT = "0.0", &tensorRT{OutputLogProbs: "0.0"}
 	}
-	return append(dst, `"text_output":"`...)
+	return a
 }
 
-func (p *triton) Script() *api.Script { return &p.streams }
-
-func (*triton) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	e.B = appendTriton(append(e.B, "data: "...), e.Answer, c, from, to)
-	return e.End(true)
+// NewInfer returns the protocol of POST /infer of a model: the Open Inference Protocol,
+// version 2, for text.
+func NewInfer() *api.Protocol {
+	return &api.Protocol{Read: api.ReadJSON(readInfer), Document: documentInfer, Refuse: api.SimpleError}
 }
-
-// finish adds an event if there are no tokens; nothing else marks the end of a stream.
-func (*triton) finish(e *api.Events, c *api.Choice) error {
-	if c.Total > 0 {
-		return nil
-	}
-	e.B = appendTriton(append(e.B, "data: "...), e.Answer, c, 0, 0)
-	return e.End(false)
-}
-
-func (*triton) fail(e *api.Events, failure *apierror.Error) error {
-	e.B = api.AppendSimpleError(append(e.B, "data: "...), failure.Message)
-	return e.End(false)
-}
-
-// infer is the Open Inference Protocol, version 2, for text.
-type infer struct{}
-
-var _ api.Protocol = infer{}
-
-// NewInfer returns the protocol of POST /infer of a model.
-func NewInfer() api.Protocol { return infer{} }
 
 // inferRequest has the members that answers repeat.
 type inferRequest struct{ id string }
 
-func (infer) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{Model: pathModel(r)}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Payload = inferRequest{id: f.Text("id")}
-		v, ok := f.Get("inputs")
-		if !ok || v.Type() != fastjson.TypeArray {
-			f.Fail("inputs", "list of tensors")
-			return
-		}
-		for _, tensor := range v.GetArray() {
-			readTensor(m, f, q, tensor)
-		}
-		if len(q.Prompts) == 0 {
-			f.Fail("inputs", "list with a tensor of datatype BYTES")
-		}
-		m.Admit(f, q)
-	})
-	return q, refusal
+func readInfer(m *api.Model, r *http.Request, f *api.Fields, q *api.Request) {
+	q.Model = pathModel(r)
+	q.Payload = inferRequest{id: f.Text("id")}
+	v, ok := f.Get("inputs")
+	if !ok || v.Type() != fastjson.TypeArray {
+		f.Fail("inputs", "list of tensors")
+		return
+	}
+	for _, tensor := range v.GetArray() {
+		readTensor(m, f, q, tensor)
+	}
+	if len(q.Prompts) == 0 {
+		f.Fail("inputs", "list with a tensor of datatype BYTES")
+	}
 }
 
 // readTensor reads one input: the text, or the limit.
@@ -177,24 +146,24 @@ func readTensor(m *api.Model, f *api.Fields, q *api.Request, tensor *fastjson.Va
 	}
 }
 
-func (infer) Reasons() bool { return false }
-
-func (infer) Refusal(dst []byte, e *apierror.Error) []byte {
-	return api.AppendSimpleError(dst, e.Message)
+// tensor is an input or an output of the Open Inference Protocol.
+type tensor struct {
+	Name     string   `json:"name"`
+	Datatype string   `json:"datatype"`
+	Shape    [2]int   `json:"shape"` // −1 = any
+	Data     []string `json:"data,omitempty"`
 }
 
-func (infer) Script() *api.Script { return nil }
-
-func (infer) Document(dst []byte, x *api.Answer) ([]byte, string) {
+func documentInfer(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
-	dst = jsonappend.String(append(dst, `{"model_name":`...), x.Request.Model)
-	dst = append(dst, `,"model_version":"1"`...)
-	if q, _ := x.Request.Payload.(inferRequest); q.id != "" {
-		dst = jsonappend.String(append(dst, `,"id":`...), q.id)
-	}
-	dst = append(dst, `,"outputs":[{"name":"text_output","datatype":"BYTES","shape":[1,1],"data":[`...)
-	dst = api.AppendText(dst, c, 0, c.Total)
-	return append(dst, "]}]}"...), "application/json"
+	q, _ := x.Request.Payload.(inferRequest)
+	text := tensor{"text_output", "BYTES", [2]int{1, 1}, []string{c.Text(0, c.Total)}}
+	return wire.JSON(dst, struct {
+		ModelName    string   `json:"model_name"`
+		ModelVersion string   `json:"model_version"`
+		ID           string   `json:"id,omitempty"`
+		Outputs      []tensor `json:"outputs"`
+	}{x.Request.Model, "1", q.id, []tensor{text}}), api.JSON
 }
 
 // ServeTritonReady handles the health routes of Triton and KServe.
@@ -210,11 +179,19 @@ func ServeTritonReady(m *api.Model, w http.ResponseWriter, r *http.Request) {
 func ServeTritonModel(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	model := pathModel(r)
 	if !m.Serves(model) {
-		_ = apierror.WriteJSON(w, http.StatusNotFound, api.AppendSimpleError(nil, "Request for unknown model: "+strconv.Quote(model)+" is not found"))
+		unknown := wire.NewError(http.StatusNotFound, "Request for unknown model: "+strconv.Quote(model)+" is not found", "")
+		wire.Respond(w, unknown.Status, api.SimpleError(nil, unknown))
 		return
 	}
-	dst := jsonappend.String([]byte(`{"name":`), model)
-	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, `,"versions":["1"],"platform":"mock",`+
-		`"inputs":[{"name":"text_input","datatype":"BYTES","shape":[-1,1]},{"name":"max_tokens","datatype":"INT32","shape":[-1,1]}],`+
-		`"outputs":[{"name":"text_output","datatype":"BYTES","shape":[-1,1]}]}`...))
+	rows := [2]int{-1, 1}
+	wire.OK(w, struct {
+		Name     string   `json:"name"`
+		Versions []string `json:"versions"`
+		Platform string   `json:"platform"`
+		Inputs   []tensor `json:"inputs"`
+		Outputs  []tensor `json:"outputs"`
+	}{
+		model, []string{"1"}, "mock", []tensor{{"text_input", "BYTES", rows, nil}, {"max_tokens", "INT32", rows, nil}},
+		[]tensor{{"text_output", "BYTES", rows, nil}},
+	})
 }

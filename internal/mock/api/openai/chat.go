@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
 // chat is POST /v1/chat/completions.
@@ -16,9 +16,7 @@ func (chat) names() (idPrefix, object, chunk string) {
 	return "chatcmpl-", "chat.completion", "chat.completion.chunk"
 }
 
-func (chat) hasRole() bool { return true }
-
-func (chat) hasReasoning() bool { return true }
+func (chat) isChat() bool { return true }
 
 func (chat) openDelta(dst []byte, role bool, field string) []byte {
 	dst = append(dst, `,"delta":{`...)
@@ -76,7 +74,7 @@ func (chat) constraints(f *api.Fields) *api.Constraints {
 		w = &api.Constraints{}
 	}
 	w.ReadTools(f, api.NestedTools)
-	if w.Logprobs = f.Boolean("logprobs"); w.Logprobs {
+	if w.Logprobs = f.Flag("logprobs"); w.Logprobs {
 		w.ReadTop(f, "top_logprobs")
 	}
 	if w.Empty() {
@@ -90,20 +88,19 @@ func (chat) constraints(f *api.Fields) *api.Constraints {
 
 // appendCalls appends the calls of an answer in one piece, up to the sent tokens.
 func appendCalls(dst []byte, c *api.Choice) []byte {
-	for i := range c.Calls {
-		from, to := c.Span(i)
-		if from >= to {
-			break
+	for _, part := range c.Parts() {
+		if part.Kind != api.Call {
+			continue
 		}
-		if i > 0 {
+		if part.Call > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"id":`...)
-		dst = jsonappend.String(dst, c.Calls[i].ID)
+		dst = wire.String(dst, c.Calls[part.Call].ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
-		dst = c.AppendTokens(dst, from, from+1)
+		dst = c.AppendTokens(dst, part.From, part.From+1)
 		dst = append(dst, `","arguments":"`...)
-		dst = c.AppendTokens(dst, from+1, to)
+		dst = c.AppendTokens(dst, part.From+1, part.To)
 		dst = append(dst, `"}}`...)
 	}
 	return dst
@@ -120,7 +117,7 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	if call := &c.Calls[n]; from == c.Reasoning+call.From {
 		dst = append(dst, `,"id":`...)
-		dst = jsonappend.String(dst, call.ID)
+		dst = wire.String(dst, call.ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.AppendTokens(dst, from, to)
 		return append(dst, `","arguments":""}}]}`...)

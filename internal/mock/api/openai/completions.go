@@ -11,9 +11,7 @@ func (completions) names() (idPrefix, object, chunk string) {
 	return "cmpl-", "text_completion", "text_completion"
 }
 
-func (completions) hasRole() bool { return false }
-
-func (completions) hasReasoning() bool { return false }
+func (completions) isChat() bool { return false }
 
 func (completions) openDelta(dst []byte, _ bool, _ string) []byte {
 	return append(dst, `,"text":"`...)

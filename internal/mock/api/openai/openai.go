@@ -5,12 +5,10 @@ package openai
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // dialect is the difference between OpenAI's two older text routes, as vLLM serves them.
@@ -21,10 +19,9 @@ type dialect interface {
 	names() (idPrefix, object, chunk string)
 	// prompts reads the input texts, at least one unless f.err is set.
 	prompts(m *api.Model, f *api.Fields) []api.Prompt
-	// hasRole and hasReasoning say whether streams have role events and whether
-	// reasoning is told apart from the answer.
-	hasRole() bool
-	hasReasoning() bool
+	// isChat says whether streams have role events and reasoning is told apart from the
+	// answer.
+	isChat() bool
 	// openDelta and closeDelta enclose the text of one stream event. An empty
 	// field means an event without text.
 	openDelta(dst []byte, role bool, field string) []byte
@@ -39,43 +36,38 @@ type dialect interface {
 }
 
 // text is the protocol of both routes.
-type text struct {
-	dialect
-	streams api.Script
-}
-
-var _ api.Protocol = (*text)(nil)
+type text struct{ dialect }
 
 // NewChat returns the protocol of POST /v1/chat/completions.
-func NewChat() api.Protocol { return newText(chat{}) }
+func NewChat() *api.Protocol { return newText(chat{}) }
 
 // NewCompletions returns the protocol of POST /v1/completions.
-func NewCompletions() api.Protocol { return newText(completions{}) }
+func NewCompletions() *api.Protocol { return newText(completions{}) }
 
-func newText(d dialect) *text {
-	p := &text{dialect: d}
-	p.streams = api.Script{
-		ContentType: api.EventStream, Open: p.open, Begin: p.begin, First: p.first,
-		Content: p.content, Finish: p.finish, Close: CloseStream, Fail: FailStream,
+func newText(d dialect) *api.Protocol {
+	p := text{d}
+	return &api.Protocol{
+		Read: api.ReadJSON(p.read), Document: p.document, Reasons: p.isChat(),
+		Script: &api.Script{
+			ContentType: api.EventStream, Open: p.open, Begin: p.begin, First: p.first,
+			Content: p.content, Finish: p.finish, Close: CloseStream, Fail: FailStream,
+		},
 	}
-	return p
 }
 
-func (p *text) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	var constraints *api.Constraints
-	q, refusal := m.ParseText(body, func(m *api.Model, f *api.Fields) []api.Prompt {
-		constraints = p.constraints(f)
-		return p.prompts(m, f)
-	})
-	q.Constraints, q.Chat = constraints, p.hasRole()
-	return q, refusal
+func (p text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Chat, q.Constraints = p.isChat(), p.constraints(f)
+	q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Flag("stream"), f.Flag("ignore_eos")
+	q.ReadLengths(f)
+	q.ReadStreamOptions(f)
+	if m.Options.Accelerator != nil {
+		q.Priority, _ = f.Integer("priority")
+		q.CacheSalt = f.Text("cache_salt")
+	}
+	q.Prompts = p.prompts(m, f)
 }
 
-func (p *text) Reasons() bool { return p.hasReasoning() }
-
-func (*text) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
-
-func (p *text) Document(dst []byte, x *api.Answer) ([]byte, string) {
+func (p text) document(dst []byte, x *api.Answer) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = AppendHead(dst, x, prefix, object)
 	for i := range x.Choices {
@@ -100,14 +92,12 @@ func (p *text) Document(dst []byte, x *api.Answer) ([]byte, string) {
 		output, reasoning := api.Tokens(x.Choices)
 		dst = AppendUsage(append(dst, ','), x, output, reasoning)
 	}
-	return append(dst, '}'), "application/json"
+	return append(dst, '}'), api.JSON
 }
-
-func (p *text) Script() *api.Script { return &p.streams }
 
 // open renders the head of all events. It stays at the front of the buffer; events are
 // rendered after it.
-func (p *text) open(e *api.Events) {
+func (p text) open(e *api.Events) {
 	prefix, _, object := p.names()
 	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, prefix, object)
 	e.Head = e.Buffer.B
@@ -123,7 +113,7 @@ func (p *text) open(e *api.Events) {
 	}
 }
 
-func (p *text) begin(e *api.Events) error {
+func (p text) begin(e *api.Events) error {
 	if e.Answer.Options.RoleChunk != options.RoleEarly {
 		return nil
 	}
@@ -133,7 +123,7 @@ func (p *text) begin(e *api.Events) error {
 	return e.Flush()
 }
 
-func (p *text) first(e *api.Events) error {
+func (p text) first(e *api.Events) error {
 	if e.Answer.Options.RoleChunk != options.RoleSeparate {
 		return nil
 	}
@@ -141,8 +131,8 @@ func (p *text) first(e *api.Events) error {
 }
 
 // roles adds the role event of every choice.
-func (p *text) roles(e *api.Events) error {
-	if !p.hasRole() {
+func (p text) roles(e *api.Events) error {
+	if !p.isChat() {
 		return nil
 	}
 	for i := range e.Answer.Choices {
@@ -160,7 +150,7 @@ func (p *text) roles(e *api.Events) error {
 	return nil
 }
 
-func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
 	opt := e.Answer.Options
 	field := "content"
 	switch {
@@ -182,10 +172,10 @@ func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) er
 	if last && opt.FinishChunk == options.FinishWithLast {
 		finish = c
 	}
-	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.hasRole()
+	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.isChat()
 	p.start(e, c)
-	if n := c.CallAt(from); n >= 0 {
-		e.B = appendCallDelta(e.B, role, c, n, from, to)
+	if len(c.Calls) > 0 && from >= c.Reasoning {
+		e.B = appendCallDelta(e.B, role, c, c.PartAt(from).Call, from, to)
 	} else {
 		e.B = p.openDelta(e.B, role, field)
 		e.B = c.AppendTokens(e.B, from, to)
@@ -202,8 +192,9 @@ func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) er
 	return e.End(true)
 }
 
-func (p *text) finish(e *api.Events, c *api.Choice) error {
-	if mode := e.Answer.Options.FinishChunk; e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
+func (p text) finish(e *api.Events, c *api.Choice) error {
+	mode := e.Answer.Options.FinishChunk
+	if e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
 		return nil
 	}
 	p.start(e, c)
@@ -214,7 +205,7 @@ func (p *text) finish(e *api.Events, c *api.Choice) error {
 }
 
 // start starts an event for choice c.
-func (*text) start(e *api.Events, c *api.Choice) {
+func (text) start(e *api.Events, c *api.Choice) {
 	e.B = append(e.B, e.Head...)
 	e.B = append(e.B, `{"index":`...)
 	e.B = strconv.AppendInt(e.B, int64(c.Index), 10)
@@ -222,17 +213,17 @@ func (*text) start(e *api.Events, c *api.Choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (p *text) stop(e *api.Events, finish *api.Choice) {
+func (p text) stop(e *api.Events, finish *api.Choice) {
 	e.B = append(e.B, `,"logprobs":null,"finish_reason":`...)
 	p.stopChoice(e, finish)
 }
 
 // stopChoice is stop without the name of finish_reason.
-func (*text) stopChoice(e *api.Events, finish *api.Choice) {
+func (text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
 	} else {
-		e.B = jsonappend.String(e.B, finish.Finish)
+		e.B = wire.String(e.B, finish.Finish)
 		e.B = append(e.B, `,"stop_reason":null}]`...)
 	}
 	if e.ChunkUsage {
@@ -243,7 +234,7 @@ func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 }
 
 // appendProbabilities appends the value of the member logprobs.
-func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
+func (p text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
 	from = max(from, c.Reasoning)
 	if w == nil || !w.Logprobs || from >= to || len(c.Calls) > 0 {
 		return append(dst, "null"...)
@@ -270,9 +261,9 @@ func CloseStream(e *api.Events) error {
 }
 
 // FailStream adds vLLM's error event and the end of the stream.
-func FailStream(e *api.Events, failure *apierror.Error) error {
+func FailStream(e *api.Events, failure *wire.Error) error {
 	e.B = append(e.B, "data: "...)
-	e.B = apierror.Append(e.B, failure)
+	e.B = wire.AppendError(e.B, failure)
 	if err := e.End(false); err != nil {
 		return err
 	}
@@ -283,13 +274,13 @@ func FailStream(e *api.Events, failure *apierror.Error) error {
 // the bracket of choices.
 func AppendHead(dst []byte, x *api.Answer, prefix, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsonappend.String(dst, prefix+x.RequestID())
+	dst = wire.String(dst, prefix+x.RequestID())
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
-	dst = strconv.AppendInt(dst, x.Truth.AcceptNs/int64(time.Second), 10)
+	dst = strconv.AppendInt(dst, x.Created(), 10)
 	dst = append(dst, `,"model":`...)
-	dst = jsonappend.String(dst, x.Request.Model)
+	dst = wire.String(dst, x.Request.Model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -298,7 +289,7 @@ func AppendFinish(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	if x.Options.FinishChunk == options.FinishMissing {
 		return append(dst, "null"...)
 	}
-	return jsonappend.String(dst, c.Finish)
+	return wire.String(dst, c.Finish)
 }
 
 // AppendUsage appends the member "usage" for the tokens sent so far.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,26 +11,25 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/wire"
 )
 
-// responses is POST /v1/responses, as OpenAI and vLLM serve it.
-type responses struct {
-	streams api.Script
-	stored  StoredResponses
-}
+// Responses is OpenAI's API for responses, as OpenAI and vLLM serve it: POST /v1/responses.
+type Responses struct{ stored StoredResponses }
 
-var _ api.Protocol = (*responses)(nil)
+// NewResponses returns the API with its own store.
+func NewResponses() *Responses { return &Responses{} }
 
-// NewResponses returns the protocol of POST /v1/responses, with its own store.
-func NewResponses() *responses {
-	p := &responses{}
-	p.streams = api.Script{
-		ContentType: api.EventStream, Begin: p.begin, First: p.first,
-		Content: p.content, Finish: p.finish, Close: p.close, Fail: p.fail,
+// Protocol returns the protocol of POST /v1/responses.
+func (a *Responses) Protocol() *api.Protocol {
+	return &api.Protocol{
+		Read: api.ReadJSON(a.read), Document: a.document, Reasons: true,
+		Script: &api.Script{
+			ContentType: api.EventStream, Begin: beginResponse, Content: responseContent,
+			Finish: finishResponse, Close: a.close, Fail: failResponse,
+		},
 	}
-	return p
 }
 
 // responsesRequest has the members of a request that answers repeat.
@@ -37,19 +37,25 @@ type responsesRequest struct {
 	instructions string
 	previous     string // id of the response that is continued; "" = none
 	store        bool
-	repeated     map[string][]byte // members that answers repeat unchanged; nil = none
+	repeated     map[string]json.RawMessage // members that answers repeat unchanged
 }
 
-// repeats reads the members that answers repeat unchanged.
-func (r *responsesRequest) repeats(f *api.Fields) {
-	for _, name := range [...]string{"metadata", "parallel_tool_calls", "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "truncation", "user"} {
-		if v, ok := f.Get(name); ok {
-			if r.repeated == nil {
-				r.repeated = map[string][]byte{}
-			}
-			r.repeated[name] = v.MarshalTo(nil)
+// repeated reads the members that answers repeat unchanged.
+func repeated(f *api.Fields) map[string]json.RawMessage {
+	members := map[string]json.RawMessage{}
+	for _, name := range [...]string{
+		"metadata", "parallel_tool_calls", "reasoning", "temperature", "text", "tool_choice", "tools", "top_p",
+		"truncation", "user",
+	} {
+		v, ok := f.Get(name)
+		if !ok {
+			continue
+		}
+		if text := v.MarshalTo(nil); json.Valid(text) { // fastjson quotes control characters as Go does
+			members[name] = text
 		}
 	}
+	return members
 }
 
 // readResponseConstraints reads tools and the form of the answer; nil means that there
@@ -71,8 +77,8 @@ func readResponseConstraints(f *api.Fields) *api.Constraints {
 
 // readFormat reads text.format, the form of the answer.
 func readFormat(f *api.Fields) *api.Constraints {
-	text, ok := f.Member("text")
-	if !ok {
+	text := f.Member("text")
+	if text == nil {
 		return nil
 	}
 	format := text.Get("format")
@@ -94,77 +100,60 @@ func readFormat(f *api.Fields) *api.Constraints {
 	}
 }
 
-func (*responses) Reasons() bool { return true }
-
-func (p *responses) Script() *api.Script { return &p.streams }
-
-func (*responses) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
-
-func (a *responses) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	q := &api.Request{N: 1}
-	refusal := m.ParseJSON(body, func(f *api.Fields) {
-		q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Boolean("stream"), f.Boolean("ignore_eos")
-		q.ReadLimit(f, "max_output_tokens")
-		if v, ok := f.Integer("seed"); ok {
-			q.Seed = uint64(v)
-		}
-		q.ReadStreamOptions(f)
-		var p api.Prompt
-		extra := &responsesRequest{instructions: f.Text("instructions"), previous: f.Text("previous_response_id"), store: true}
-		if _, ok := f.Get("store"); ok {
-			extra.store = f.Boolean("store")
-		}
-		extra.repeats(f)
-		q.Constraints = readResponseConstraints(f)
-		a.resume(f, extra.previous, &p)
-		var echo strings.Builder
-		api.ReadText(m, []byte(extra.instructions), &p, &echo)
-		readInput(m, f, &p)
-		q.Prompts, q.Payload = []api.Prompt{p}, extra
-		if f.Err == nil {
-			f.Err = m.CheckRequest(q)
-		}
-	})
-	return q, refusal
+func (a *Responses) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Flag("stream"), f.Flag("ignore_eos")
+	q.MaxTokens, q.Seed = f.Count("max_output_tokens", 1), f.Seed("seed")
+	q.ReadStreamOptions(f)
+	extra := &responsesRequest{
+		instructions: f.Text("instructions"), previous: f.Text("previous_response_id"), store: f.Boolean("store", true),
+		repeated: repeated(f),
+	}
+	q.Constraints = readResponseConstraints(f)
+	var p api.Prompt
+	a.resume(f, extra.previous, &p)
+	var echo strings.Builder
+	api.ReadText(m, []byte(extra.instructions), &p, &echo)
+	readInput(m, f, &p)
+	q.Prompts, q.Payload = []api.Prompt{p}, extra
 }
 
 // resume starts p with the conversation up to a stored response.
-func (a *responses) resume(f *api.Fields, previous string, p *api.Prompt) {
-	if previous == "" || f.Err != nil {
+func (a *Responses) resume(f *api.Fields, previous string, p *api.Prompt) {
+	if previous == "" {
 		return
 	}
 	stored, ok := a.stored.Get(previous)
 	if !ok {
-		f.Err = noResponse(previous, "previous_response_id")
+		f.Reject(noResponse(previous, "previous_response_id"))
 		return
 	}
 	p.Tokens, p.Hash = stored.Tokens, stored.hash
 }
 
 // noResponse is the error for a response that is not stored.
-func noResponse(id, param string) *apierror.Error {
+func noResponse(id, param string) *wire.Error {
 	status := http.StatusNotFound
-	return apierror.New(status, fmt.Sprintf("Response with id '%s' not found.", id[:min(len(id), 100)]), param)
+	return wire.NewError(status, fmt.Sprintf("Response with id '%s' not found.", api.Shorten(id)), param)
 }
 
 // keep stores an answer that is about to be complete, with its object.
-func (a *responses) keep(x *api.Answer, output int, object []byte) {
+func (a *Responses) keep(x *api.Answer, output int, object []byte) {
 	if extra, _ := x.Request.Payload.(*responsesRequest); extra != nil && extra.store {
-		p := &x.Request.Prompts[0]
-		a.stored.Put(responseID(x), StoredResponse{p.Tokens + output, seed.Hash(p.Hash, []byte(responseID(x))), bytes.Clone(object)})
+		p, id := &x.Request.Prompts[0], responseID(x)
+		a.stored.Put(id, StoredResponse{p.Tokens + output, random.Hash(p.Hash, []byte(id)), bytes.Clone(object)})
 	}
 }
 
 // Serve handles GET /v1/responses/ID.
-func (a *responses) Serve(_ *api.Model, w http.ResponseWriter, r *http.Request) {
+func (a *Responses) Serve(_ *api.Model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	stored, ok := a.stored.Get(id)
 	if !ok || stored.Object == nil {
 		refusal := noResponse(id, "response_id")
-		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
+		wire.Refuse(w, refusal)
 		return
 	}
-	_ = apierror.WriteJSON(w, http.StatusOK, stored.Object)
+	wire.Respond(w, http.StatusOK, stored.Object)
 }
 
 func responseID(x *api.Answer) string { return "resp_" + x.RequestID() }
@@ -182,12 +171,7 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 		p.Echo = echo.String()
 		return
 	}
-	list, err := v.Array()
-	if err != nil || len(list) == 0 {
-		f.Fail("input", "string or non-empty list")
-		return
-	}
-	for _, item := range list {
+	for _, item := range f.List("input", "string or non-empty list") {
 		if item.Type() != fastjson.TypeObject {
 			f.Fail("input", "list of items")
 			return
@@ -198,8 +182,7 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 
 // readItem adds one item to p.
 func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) {
-	in := &api.Fields{Value: item, Err: f.Err}
-	defer func() { f.Err = in.Err }()
+	in := f.In(item)
 	var echo strings.Builder
 	add := func(names ...string) {
 		for _, name := range names {
@@ -226,9 +209,7 @@ func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) 
 		add("output")
 	case "reasoning", "item_reference": // not part of the model's input
 	default:
-		if in.Err == nil {
-			in.Err = apierror.BadRequest("input", "Unknown item type: "+kind[:min(len(kind), 100)])
-		}
+		in.Refuse("input", "Unknown item type: "+api.Shorten(kind))
 	}
 }
 

@@ -1,194 +1,197 @@
 package openai
 
 import (
-	"strconv"
-	"time"
+	"encoding/json"
+	"strings"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
-// Document appends the response object.
-func (p *responses) Document(dst []byte, x *api.Answer) ([]byte, string) {
+// responseObject is a response.
+type responseObject struct {
+	ID                string          `json:"id"`
+	Object            string          `json:"object"`
+	CreatedAt         int64           `json:"created_at"`
+	Status            string          `json:"status"`
+	Error             *responseError  `json:"error"`
+	Incomplete        *incomplete     `json:"incomplete_details"`
+	Instructions      *string         `json:"instructions"`
+	MaxOutputTokens   *int            `json:"max_output_tokens"`
+	Model             string          `json:"model"`
+	Output            []*responseItem `json:"output"`
+	ParallelToolCalls json.RawMessage `json:"parallel_tool_calls"`
+	Previous          *string         `json:"previous_response_id"`
+	Reasoning         json.RawMessage `json:"reasoning"`
+	ServiceTier       string          `json:"service_tier"`
+	Store             bool            `json:"store"`
+	Temperature       json.RawMessage `json:"temperature"`
+	Text              json.RawMessage `json:"text"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	Tools             json.RawMessage `json:"tools"`
+	TopP              json.RawMessage `json:"top_p"`
+	Truncation        json.RawMessage `json:"truncation"`
+	Usage             *responseUsage  `json:"usage"`
+	User              json.RawMessage `json:"user"`
+	Metadata          json.RawMessage `json:"metadata"`
+}
+
+type responseError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
+type responseUsage struct {
+	Input         int           `json:"input_tokens"`
+	InputDetails  inputDetails  `json:"input_tokens_details"`
+	Output        int           `json:"output_tokens"`
+	OutputDetails outputDetails `json:"output_tokens_details"`
+	Total         int           `json:"total_tokens"`
+}
+
+type inputDetails struct {
+	Cached     int `json:"cached_tokens"`
+	CacheWrite int `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning int `json:"reasoning_tokens"`
+}
+
+// newResponse returns a response that is in progress.
+func newResponse(x *api.Answer) *responseObject {
+	extra, _ := x.Request.Payload.(*responsesRequest)
+	repeat := func(name, otherwise string) json.RawMessage {
+		if v, ok := extra.repeated[name]; ok {
+			return v
+		}
+		return json.RawMessage(otherwise)
+	}
+	r := &responseObject{
+		ID: responseID(x), Object: "response", CreatedAt: x.Created(), Status: "in_progress",
+		Instructions: textOrNull(extra.instructions), Model: x.Request.Model, Output: []*responseItem{},
+		ParallelToolCalls: repeat("parallel_tool_calls", "true"), Previous: textOrNull(extra.previous),
+		Reasoning: repeat("reasoning", `{"effort":null,"summary":null}`), ServiceTier: "default", Store: extra.store,
+		Temperature: repeat("temperature", "1.0"), Text: repeat("text", `{"format":{"type":"text"}}`),
+		ToolChoice: repeat("tool_choice", `"auto"`), Tools: repeat("tools", "[]"), TopP: repeat("top_p", "1.0"),
+		Truncation: repeat("truncation", `"disabled"`), User: repeat("user", "null"), Metadata: repeat("metadata", "{}"),
+	}
+	if x.Request.MaxTokens > 0 {
+		r.MaxOutputTokens = &x.Request.MaxTokens
+	}
+	return r
+}
+
+// textOrNull returns a text that may be missing.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// newWholeResponse returns a response with its output, of which output tokens were sent.
+func newWholeResponse(x *api.Answer, output, reasoning int) *responseObject {
+	r, c := newResponse(x), &x.Choices[0]
+	r.Status = "completed"
+	if c.Finish == "length" {
+		r.Status, r.Incomplete = "incomplete", &incomplete{"max_output_tokens"}
+	}
+	for _, part := range c.Parts() {
+		r.Output = append(r.Output, newItem(x, part).fill(c, part))
+	}
+	if x.Options.Usage != options.UsageNever {
+		in := x.Truth.PromptTokens
+		r.Usage = &responseUsage{Input: in, Output: output, OutputDetails: outputDetails{reasoning}, Total: in + output}
+	}
+	return r
+}
+
+// document appends the response.
+func (a *Responses) document(dst []byte, x *api.Answer) ([]byte, string) {
 	output, reasoning := api.Tokens(x.Choices)
 	begin := len(dst)
-	dst = appendResponse(dst, x, &standing{choice: &x.Choices[0], output: output, reasoning: reasoning})
-	p.keep(x, output, dst[begin:])
-	return dst, "application/json"
+	dst = wire.JSON(dst, newWholeResponse(x, output, reasoning))
+	a.keep(x, output, dst[begin:])
+	return dst, api.JSON
 }
 
-// standing is the state of a response.
-type standing struct {
-	choice            *api.Choice     // its text; nil while it is in progress and if it failed
-	failure           *apierror.Error // nil = none
-	output, reasoning int             // tokens
+// responseItem is an item of the output: reasoning, a message or a call.
+type responseItem struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Role      string          `json:"role,omitempty"`
+	Summary   []int           `json:"summary,omitzero"` // always empty
+	CallID    string          `json:"call_id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments *string         `json:"arguments,omitempty"`
+	Content   []*responsePart `json:"content,omitzero"`
+	Status    string          `json:"status"`
 }
 
-func (st *standing) status() (status, why string) {
-	switch {
-	case st.failure != nil:
-		return "failed", "null"
-	case st.choice == nil:
-		return "in_progress", "null"
-	case st.choice.Finish == "length":
-		return "incomplete", `{"reason":"max_output_tokens"}`
+// responsePart is the only part of an item with text.
+type responsePart struct {
+	Type        string `json:"type"`
+	Annotations []int  `json:"annotations,omitzero"` // always empty
+	Logprobs    []int  `json:"logprobs,omitzero"`    // always empty
+	Text        string `json:"text"`
+}
+
+// itemID returns the id of the item of a part. That of a call differs from the call's own.
+func itemID(x *api.Answer, part api.Part) string {
+	switch part.Kind {
+	case api.Reasoning:
+		return "rs_" + x.RequestID()
+	case api.Text:
+		return "msg_" + x.RequestID()
+	case api.Call:
 	}
-	return "completed", "null"
+	return "fc_" + strings.TrimPrefix(x.Choices[0].Calls[part.Call].ID, "call_")
 }
 
-// appendResponse appends the response object.
-func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
-	q := x.Request
-	extra, _ := q.Payload.(*responsesRequest)
-	status, why := st.status()
-	dst = append(dst, `{"id":`...)
-	dst = jsonappend.String(dst, responseID(x))
-	dst = append(dst, `,"object":"response","created_at":`...)
-	dst = strconv.AppendInt(dst, x.Truth.AcceptNs/int64(time.Second), 10)
-	dst = append(dst, `,"status":"`+status+`","error":`...)
-	if st.failure == nil {
-		dst = append(dst, "null"...)
+// newItem returns the item of a part as it begins: without text or arguments.
+func newItem(x *api.Answer, part api.Part) *responseItem {
+	item := &responseItem{ID: itemID(x, part), Status: "in_progress"}
+	switch part.Kind {
+	case api.Reasoning:
+		item.Type, item.Summary, item.Content = "reasoning", []int{}, []*responsePart{}
+	case api.Text:
+		item.Type, item.Role, item.Content = "message", "assistant", []*responsePart{}
+	case api.Call:
+		c := &x.Choices[0]
+		item.Type, item.CallID, item.Arguments = "function_call", c.Calls[part.Call].ID, new(string)
+		item.Name = c.Text(part.From, part.From+1)
+	}
+	return item
+}
+
+// fill completes an item.
+func (item *responseItem) fill(c *api.Choice, part api.Part) *responseItem {
+	item.Status = "completed"
+	var whole bool
+	if part.Kind == api.Call {
+		arguments := c.Text(part.From+1, part.To)
+		item.Arguments = &arguments
+		whole = c.Reasoning+c.Calls[part.Call].To <= c.Total
 	} else {
-		dst = jsonappend.String(append(dst, `{"code":"server_error","message":`...), st.failure.Message)
-		dst = append(dst, '}')
+		item.Content = append(item.Content, newPart(part, c.Text(part.From, part.To)))
+		whole = part.Kind == api.Reasoning || c.Finish != "length"
 	}
-	dst = append(dst, `,"incomplete_details":`+why...)
-	dst = appendTextOrNull(append(dst, `,"instructions":`...), extra.instructions)
-	dst = append(dst, `,"max_output_tokens":`...)
-	if q.MaxTokens > 0 {
-		dst = strconv.AppendInt(dst, int64(q.MaxTokens), 10)
-	} else {
-		dst = append(dst, "null"...)
+	if !whole {
+		item.Status = "incomplete"
 	}
-	dst = append(dst, `,"model":`...)
-	dst = jsonappend.String(dst, q.Model)
-	dst = append(dst, `,"output":[`...)
-	if st.choice != nil {
-		dst = appendOutput(dst, x, st.choice)
-	}
-	dst = extra.appendMember(append(dst, ']'), "parallel_tool_calls", "true")
-	dst = appendTextOrNull(append(dst, `,"previous_response_id":`...), extra.previous)
-	dst = extra.appendMember(dst, "reasoning", `{"effort":null,"summary":null}`)
-	dst = strconv.AppendBool(append(dst, `,"service_tier":"default","store":`...), extra.store)
-	dst = extra.appendMember(dst, "temperature", "1.0")
-	dst = extra.appendMember(dst, "text", `{"format":{"type":"text"}}`)
-	dst = extra.appendMember(dst, "tool_choice", `"auto"`)
-	dst = extra.appendMember(dst, "tools", "[]")
-	dst = extra.appendMember(dst, "top_p", "1.0")
-	dst = extra.appendMember(dst, "truncation", `"disabled"`)
-	dst = append(dst, `,"usage":`...)
-	if st.choice == nil || x.Options.Usage == options.UsageNever {
-		dst = append(dst, "null"...)
-	} else {
-		dst = appendUsageOf(dst, x, st.output, st.reasoning)
-	}
-	dst = extra.appendMember(dst, "user", "null")
-	return append(extra.appendMember(dst, "metadata", "{}"), '}')
+	return item
 }
 
-// appendTextOrNull appends a text that may be missing.
-func appendTextOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
+// newPart returns the part of an item with a text.
+func newPart(part api.Part, text string) *responsePart {
+	if part.Kind == api.Reasoning {
+		return &responsePart{Type: "reasoning_text", Text: text}
 	}
-	return jsonappend.String(dst, s)
-}
-
-// extent is the part of an item that an event contains.
-type extent uint8
-
-const (
-	begun extent = iota
-	whole
-)
-
-// appendUsageOf appends the usage object of a response.
-func appendUsageOf(dst []byte, x *api.Answer, output, reasoning int) []byte {
-	dst = append(dst, `{"input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Truth.PromptTokens), 10)
-	dst = append(dst, `,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"output_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(output), 10)
-	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(reasoning), 10)
-	dst = append(dst, `},"total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.Truth.PromptTokens+output), 10)
-	return append(dst, '}')
-}
-
-// appendOutput appends the complete items of an answer.
-func appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byte {
-	if c.Reasoning > 0 {
-		dst = appendItem(dst, x, c, api.Reasoning, whole)
-	}
-	if c.Total == c.Reasoning {
-		return dst
-	}
-	if c.Reasoning > 0 {
-		dst = append(dst, ',')
-	}
-	if len(c.Calls) == 0 {
-		return appendItem(dst, x, c, api.Text, whole)
-	}
-	for n := range c.CallAt(c.Total-1) + 1 {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendCall(dst, c, n, whole)
-	}
-	return dst
-}
-
-// appendItem appends the item of the reasoning or of the answer, without content if it
-// has just begun.
-func appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.Side, part extent) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = appendItemID(dst, x, of)
-	status := "in_progress"
-	if part == whole {
-		if status = "completed"; of == api.Text && c.Finish == "length" {
-			status = "incomplete"
-		}
-	}
-	if of == api.Reasoning {
-		dst = append(dst, `,"type":"reasoning","summary":[],"content":[`...)
-	} else {
-		dst = append(dst, `,"type":"message","role":"assistant","content":[`...)
-	}
-	if part == whole {
-		dst = appendPart(dst, c, of, whole)
-	}
-	dst = append(dst, `],"status":"`...)
-	return append(append(dst, status...), '"', '}')
-}
-
-// appendPart appends the only part of an item, without text if it has just begun.
-func appendPart(dst []byte, c *api.Choice, of api.Side, part extent) []byte {
-	if of == api.Reasoning {
-		dst = append(dst, `{"type":"reasoning_text","text":"`...)
-	} else {
-		dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":"`...)
-	}
-	if part == whole {
-		dst = api.AppendSide(dst, c, of)
-	}
-	return append(dst, '"', '}')
-}
-
-func appendItemID(dst []byte, x *api.Answer, of api.Side) []byte {
-	prefix := "msg_"
-	if of == api.Reasoning {
-		prefix = "rs_"
-	}
-	return jsonappend.String(dst, prefix+x.RequestID())
-}
-
-// appendMember appends a member with the value from the request, else with a default.
-func (r *responsesRequest) appendMember(dst []byte, name, otherwise string) []byte {
-	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-	if v, ok := r.repeated[name]; ok {
-		return append(dst, v...)
-	}
-	return append(dst, otherwise...)
+	return &responsePart{Type: "output_text", Annotations: []int{}, Logprobs: []int{}, Text: text}
 }

@@ -4,18 +4,113 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/wire"
 )
 
 // The events of a streamed response (OpenAI API reference, "Streaming events"):
-// created and in_progress are sent with the head. Every item is added, then its part,
-// then the deltas of the part; then both are done. Tool calls have no part
-// (responsescall.go). As in vLLM the last event is always of type completed; the status
-// of the response in it may differ.
+// created and in_progress are sent with the head. Every item is added, then its part, then
+// the deltas of the part; then both are done. A tool call is an item without a part: it is
+// added with its name and without arguments, receives them in pieces, and is done. Like the
+// name event of a chat, the event that adds it is content: the name is its first token. As
+// in vLLM the last event is always of type completed; the status of the response in it may
+// differ.
 
-// startEvent starts an event of the given kind, which the caller completes.
-func startEvent(e *api.Events, kind string) {
+// responseEvent is an event that is not a delta. Only its type and number are always there.
+type responseEvent struct {
+	Type         string          `json:"type"`
+	Number       int             `json:"sequence_number"`
+	Response     *responseObject `json:"response,omitempty"`
+	ItemID       string          `json:"item_id,omitempty"`
+	OutputIndex  *int            `json:"output_index,omitempty"`
+	ContentIndex *int            `json:"content_index,omitempty"`
+	Item         *responseItem   `json:"item,omitempty"`
+	Part         *responsePart   `json:"part,omitempty"`
+	Text         *string         `json:"text,omitempty"`
+	Logprobs     []int           `json:"logprobs,omitzero"` // always empty
+	Name         string          `json:"name,omitempty"`
+	Arguments    *string         `json:"arguments,omitempty"`
+}
+
+// send adds the event. content means that it has a token.
+func (v *responseEvent) send(e *api.Events, content bool) error {
+	v.Number = e.Number
+	e.Number++
+	return e.JSON("event: "+v.Type+e.EOL+"data: ", v, content)
+}
+
+// sendAll adds events without tokens.
+func sendAll(e *api.Events, events ...*responseEvent) error {
+	for _, v := range events {
+		if err := v.send(e, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beginResponse(e *api.Events) error {
+	r := newResponse(e.Answer)
+	created := &responseEvent{Type: "response.created", Response: r}
+	if err := sendAll(e, created, &responseEvent{Type: "response.in_progress", Response: r}); err != nil {
+		return err
+	}
+	return e.Flush()
+}
+
+// openItem adds the beginning of the item of a part.
+func openItem(e *api.Events, part api.Part) error {
+	added := &responseEvent{Type: "response.output_item.added", OutputIndex: &part.Index, Item: newItem(e.Answer, part)}
+	if part.Kind == api.Call {
+		return added.send(e, true)
+	}
+	return sendAll(e, added, &responseEvent{
+		Type: "response.content_part.added", ItemID: added.Item.ID, OutputIndex: &part.Index, ContentIndex: new(int),
+		Part: newPart(part, ""),
+	})
+}
+
+// closeItem adds the ends of a part, which all repeat its text or its arguments.
+func closeItem(e *api.Events, c *api.Choice, part api.Part) error {
+	item := newItem(e.Answer, part).fill(c, part)
+	done := &responseEvent{Type: "response.output_item.done", OutputIndex: &part.Index, Item: item}
+	if part.Kind == api.Call {
+		return sendAll(e, &responseEvent{
+			Type: "response.function_call_arguments.done", ItemID: item.ID, OutputIndex: &part.Index,
+			Name: item.Name, Arguments: item.Arguments,
+		}, done)
+	}
+	content := item.Content[0]
+	return sendAll(e, &responseEvent{
+		Type: "response." + content.Type + ".done", ItemID: item.ID, OutputIndex: &part.Index, ContentIndex: new(int),
+		Text: &content.Text, Logprobs: content.Logprobs,
+	}, &responseEvent{
+		Type: "response.content_part.done", ItemID: item.ID, OutputIndex: &part.Index, ContentIndex: new(int), Part: content,
+	}, done)
+}
+
+func responseContent(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+	part := c.PartAt(from)
+	if from == part.From {
+		if from > 0 {
+			if err := closeItem(e, c, c.PartAt(from-1)); err != nil {
+				return err
+			}
+		}
+		if err := openItem(e, part); err != nil || part.Kind == api.Call {
+			return err
+		}
+	}
+	return responseDelta(e, c, part, from, to)
+}
+
+// responseDelta adds an event with tokens. It is rendered by hand, because it is what
+// streams consist of.
+func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) error {
+	kind := [...]string{
+		api.Reasoning: "response.reasoning_text.delta", api.Text: "response.output_text.delta",
+		api.Call: "response.function_call_arguments.delta",
+	}[part.Kind]
 	e.B = append(e.B, "event: "...)
 	e.B = append(e.B, kind...)
 	e.B = append(e.B, e.EOL...)
@@ -24,147 +119,41 @@ func startEvent(e *api.Events, kind string) {
 	e.B = append(e.B, `","sequence_number":`...)
 	e.B = strconv.AppendInt(e.B, int64(e.Number), 10)
 	e.Number++
-}
-
-// endEvent completes an event.
-func endEvent(e *api.Events, content bool) error {
-	e.B = append(e.B, '}')
-	return e.End(content)
-}
-
-// placePart appends the position of an event: the item and its only part.
-func placePart(e *api.Events, c *api.Choice, of api.Side) {
 	e.B = append(e.B, `,"item_id":`...)
-	e.B = appendItemID(e.B, e.Answer, of)
+	e.B = wire.String(e.B, itemID(e.Answer, part))
 	e.B = append(e.B, `,"output_index":`...)
-	e.B = append(e.B, api.ItemIndex(c, of), ',')
-	e.B = append(e.B, `"content_index":0`...)
-}
-
-func (p *responses) begin(e *api.Events) error {
-	for _, kind := range []string{"response.created", "response.in_progress"} {
-		startEvent(e, kind)
-		e.B = append(e.B, `,"response":`...)
-		e.B = appendResponse(e.B, e.Answer, &standing{})
-		if err := endEvent(e, false); err != nil {
-			return err
-		}
+	e.B = strconv.AppendInt(e.B, int64(part.Index), 10)
+	if part.Kind != api.Call {
+		e.B = append(e.B, `,"content_index":0`...)
 	}
-	return e.Flush()
-}
-
-func (p *responses) first(e *api.Events) error {
-	c := &e.Answer.Choices[0]
-	if c.Total == 0 || c.CallAt(0) >= 0 { // the item of a call starts with its name, which is content
-		return nil
-	}
-	return p.openItem(e, c, c.SideOf(0))
-}
-
-func (p *responses) openItem(e *api.Events, c *api.Choice, of api.Side) error {
-	startEvent(e, "response.output_item.added")
-	e.B = append(e.B, `,"output_index":`...)
-	e.B = append(e.B, api.ItemIndex(c, of))
-	e.B = append(e.B, `,"item":`...)
-	e.B = appendItem(e.B, e.Answer, c, of, begun)
-	if err := endEvent(e, false); err != nil {
-		return err
-	}
-	return p.part(e, c, of, begun)
-}
-
-// part adds the beginning or the end of the only part of an item.
-func (p *responses) part(e *api.Events, c *api.Choice, of api.Side, part extent) error {
-	kind := "response.content_part.added"
-	if part == whole {
-		kind = "response.content_part.done"
-	}
-	startEvent(e, kind)
-	placePart(e, c, of)
-	e.B = append(e.B, `,"part":`...)
-	e.B = appendPart(e.B, c, of, part)
-	return endEvent(e, false)
-}
-
-func (p *responses) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	if n := c.CallAt(from); n >= 0 {
-		return p.callContent(e, c, n, from, to)
-	}
-	if from == c.Reasoning && from > 0 {
-		if err := p.closeItem(e, c, api.Reasoning); err != nil {
-			return err
-		}
-		if err := p.openItem(e, c, api.Text); err != nil {
-			return err
-		}
-	}
-	of := c.SideOf(from)
-	startEvent(e, textEvent(of)+".delta")
-	placePart(e, c, of)
 	e.B = append(e.B, `,"delta":"`...)
-	e.B = c.AppendTokens(e.B, from, to)
-	e.B = append(e.B, '"')
-	if of == api.Text {
+	e.B = append(c.AppendTokens(e.B, from, to), '"')
+	if part.Kind == api.Text {
 		e.B = append(e.B, `,"logprobs":[]`...)
 	}
-	return endEvent(e, true)
+	e.B = append(e.B, '}')
+	return e.End(true)
 }
 
-func textEvent(of api.Side) string {
-	if of == api.Reasoning {
-		return "response.reasoning_text"
-	}
-	return "response.output_text"
-}
-
-// closeItem adds the ends of the text, of its part and of its item, which all repeat
-// the text.
-func (p *responses) closeItem(e *api.Events, c *api.Choice, of api.Side) error {
-	startEvent(e, textEvent(of)+".done")
-	placePart(e, c, of)
-	e.B = append(e.B, `,"text":"`...)
-	e.B = append(api.AppendSide(e.B, c, of), '"')
-	if of == api.Text {
-		e.B = append(e.B, `,"logprobs":[]`...)
-	}
-	if err := endEvent(e, false); err != nil {
-		return err
-	}
-	if err := p.part(e, c, of, whole); err != nil {
-		return err
-	}
-	startEvent(e, "response.output_item.done")
-	e.B = append(e.B, `,"output_index":`...)
-	e.B = append(e.B, api.ItemIndex(c, of))
-	e.B = append(e.B, `,"item":`...)
-	e.B = appendItem(e.B, e.Answer, c, of, whole)
-	return endEvent(e, false)
-}
-
-func (p *responses) finish(e *api.Events, c *api.Choice) error {
+func finishResponse(e *api.Events, c *api.Choice) error {
 	if c.Total == 0 {
 		return nil
 	}
-	return p.closeAt(e, c, c.Total-1)
+	return closeItem(e, c, c.PartAt(c.Total-1))
 }
 
-func (p *responses) close(e *api.Events) error {
-	object := appendResponse(nil, e.Answer, &standing{
-		choice: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
-	})
-	p.keep(e.Answer, e.Answer.Truth.OutputTokens, object)
+func (a *Responses) close(e *api.Events) error {
+	t := &e.Answer.Truth
+	r := newWholeResponse(e.Answer, t.OutputTokens, t.ReasoningTokens)
+	a.keep(e.Answer, t.OutputTokens, wire.JSON(nil, r))
 	if e.Answer.Options.FinishChunk == options.FinishMissing {
 		return nil
 	}
-	startEvent(e, "response.completed")
-	e.B = append(e.B, `,"response":`...)
-	e.B = append(e.B, object...)
-	return endEvent(e, false)
+	return sendAll(e, &responseEvent{Type: "response.completed", Response: r})
 }
 
-func (p *responses) fail(e *api.Events, failure *apierror.Error) error {
-	startEvent(e, "response.failed")
-	e.B = append(e.B, `,"response":`...)
-	e.B = appendResponse(e.B, e.Answer, &standing{failure: failure})
-	return endEvent(e, false)
+func failResponse(e *api.Events, failure *wire.Error) error {
+	r := newResponse(e.Answer)
+	r.Status, r.Error = "failed", &responseError{"server_error", failure.Message}
+	return sendAll(e, &responseEvent{Type: "response.failed", Response: r})
 }

@@ -7,13 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/embedding"
-	"aiperfd/internal/mock/jsonappend"
-	"aiperfd/internal/mock/options"
 )
 
 // tokenDim is the default dimension of the vectors of single tokens. It is small because
@@ -27,52 +22,66 @@ type vectorReply struct {
 	base64  bool
 }
 
+// vectorItem is an item of the answer of vLLM's routes. One of the last two members is the
+// vector: a list of numbers, a list of such lists, or base64.
+type vectorItem struct {
+	Index     int    `json:"index"`
+	Object    string `json:"object"`
+	Embedding any    `json:"embedding,omitempty"`
+	Data      any    `json:"data,omitempty"`
+}
+
 // NewEmbeddings returns the protocol of POST /v1/embeddings, as vLLM serves it.
-func NewEmbeddings() api.Protocol {
+func NewEmbeddings() *api.Protocol {
 	return api.Reading[vectorReply]{
 		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
 			texts, read := api.Inputs(m, f)
-			return vectorReply{vectors: vectorsOf(texts, f.Dimensions(embedding.DefaultDim)), base64: f.Base64()}, read
+			return vectorReply{vectors: vectorsOf(texts, f.Dimensions(DefaultDim)), base64: f.Base64()}, read
 		},
-		Answer: func(dst []byte, x *api.Answer, in vectorReply) []byte {
-			return in.append(dst, x, "embd-", "embedding", "embedding")
+		Answer: func(x *api.Answer, in vectorReply) any {
+			return api.NewList(x, "embd-", len(in.vectors), func(i int) vectorItem {
+				return vectorItem{Index: i, Object: "embedding", Embedding: in.vector(i)}
+			})
 		},
-	}
+	}.Protocol()
 }
 
 // NewPooling returns the protocol of POST /pooling: a vector for each token or, depending
 // on the task, for each text.
-func NewPooling() api.Protocol {
+func NewPooling() *api.Protocol {
 	return api.Reading[vectorReply]{
-		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
-			texts, read := api.Inputs(m, f)
-			in := vectorReply{base64: f.Base64()}
-			switch task := f.Text("task"); task {
-			case "", "encode", "token_embed", "token_classify":
-				in.rows = rowsOf(m, texts, f.Dimensions(tokenDim))
-			case "embed":
-				in.vectors = vectorsOf(texts, f.Dimensions(embedding.DefaultDim))
-			case "classify", "score":
-				for _, text := range texts {
-					in.vectors = append(in.vectors, classesOf(text))
-				}
-			default:
-				if f.Err == nil {
-					f.Err = apierror.BadRequest("task", fmt.Sprintf("Unsupported task: %q; supported: embed, classify, score, token_embed, token_classify, encode.", task))
-				}
-			}
-			return in, read
+		Accept: acceptPooling,
+		Answer: func(x *api.Answer, in vectorReply) any {
+			return api.NewList(x, "pool-", max(len(in.vectors), len(in.rows)), func(i int) vectorItem {
+				return vectorItem{Index: i, Object: "pooling", Data: in.vector(i)}
+			})
 		},
-		Answer: func(dst []byte, x *api.Answer, in vectorReply) []byte {
-			return in.append(dst, x, "pool-", "pooling", "data")
-		},
+	}.Protocol()
+}
+
+func acceptPooling(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
+	texts, read := api.Inputs(m, f)
+	in := vectorReply{base64: f.Base64()}
+	switch task := f.Text("task"); task {
+	case "", "encode", "token_embed", "token_classify":
+		in.rows = rowsOf(m, texts, f.Dimensions(tokenDim))
+	case "embed":
+		in.vectors = vectorsOf(texts, f.Dimensions(DefaultDim))
+	case "classify", "score":
+		for _, text := range texts {
+			in.vectors = append(in.vectors, classesOf(text))
+		}
+	default:
+		f.Refuse("task", fmt.Sprintf("Unsupported task: %q; supported: "+
+			"embed, classify, score, token_embed, token_classify, encode.", task))
 	}
+	return in, read
 }
 
 func vectorsOf(texts []string, dim int) [][]float32 {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
-		out[i] = embedding.Vector(text, dim)
+		out[i] = Vector(text, dim)
 	}
 	return out
 }
@@ -86,86 +95,62 @@ func rowsOf(m *api.Model, texts []string, dim int) [][][]float32 {
 	return out
 }
 
-// append appends the answer of vLLM's routes; member is the name of the vector.
-func (in *vectorReply) append(dst []byte, x *api.Answer, prefix, object, member string) []byte {
-	dst = x.AppendListHead(dst, prefix)
-	for i := range x.Items(max(len(in.vectors), len(in.rows))) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"index":`...)
-		dst = strconv.AppendInt(dst, int64(i), 10)
-		dst = append(dst, `,"object":"`+object+`","`+member+`":`...)
-		switch {
-		case in.rows != nil && in.base64:
-			dst = appendFloat32s(dst, in.rows[i]...)
-		case in.rows != nil:
-			dst = appendRows(dst, in.rows[i])
-		case in.base64:
-			dst = appendFloat32s(dst, in.vectors[i])
-		default:
-			dst = jsonappend.Floats(dst, in.vectors[i])
-		}
-		dst = append(dst, '}')
+// vector returns the vector of input i as the request wants it.
+func (in *vectorReply) vector(i int) any {
+	switch {
+	case in.rows != nil && in.base64:
+		return base64Of(in.rows[i]...)
+	case in.rows != nil:
+		return in.rows[i]
+	case in.base64:
+		return base64Of(in.vectors[i])
 	}
-	return x.AppendListEnd(dst)
+	return in.vectors[i]
 }
 
-func appendRows(dst []byte, rows [][]float32) []byte {
-	dst = append(dst, '[')
-	for i, row := range rows {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonappend.Floats(dst, row)
-	}
-	return append(dst, ']')
-}
-
-// appendFloat32s appends numbers as the base64 of little-endian float32, in quotes.
-func appendFloat32s(dst []byte, rows ...[]float32) []byte {
+// base64Of returns numbers as the base64 of little-endian float32.
+func base64Of(rows ...[]float32) string {
 	var raw []byte
 	for _, row := range rows {
 		for _, f := range row {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
 		}
 	}
-	dst = append(dst, '"')
-	return append(base64.StdEncoding.AppendEncode(dst, raw), '"')
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// ollamaVectors is the answer to POST /api/embed.
+type ollamaVectors struct {
+	Model         string      `json:"model"`
+	Embeddings    [][]float32 `json:"embeddings"`
+	TotalDuration int64       `json:"total_duration"`
+	LoadDuration  int64       `json:"load_duration"`
+	PromptTokens  *int        `json:"prompt_eval_count,omitempty"`
 }
 
 // NewOllamaEmbed returns the protocol of POST /api/embed, or of /api/embeddings if old is
 // true.
-func NewOllamaEmbed(old bool) api.Protocol {
-	return api.Reading[vectorReply]{
-		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
-			name := "input"
-			if old {
-				name = "prompt"
-			}
-			texts, _ := f.Texts(name)
-			return vectorReply{vectors: vectorsOf(texts, f.Dimensions(embedding.DefaultDim))}, m.Read(texts)
-		},
-		Answer: func(dst []byte, x *api.Answer, in vectorReply) []byte {
-			vectors := in.vectors[:x.Items(len(in.vectors))]
-			if old {
-				if len(vectors) == 0 {
-					vectors = make([][]float32, 1)
-				}
-				return append(jsonappend.Floats(append(dst, `{"embedding":`...), vectors[0]), '}')
-			}
-			dst = jsonappend.String(append(dst, `{"model":`...), x.Request.Model)
-			dst = appendRows(append(dst, `,"embeddings":`...), vectors)
-			dst = append(dst, `,"total_duration":`...)
-			dst = strconv.AppendInt(dst, int64(x.Elapsed()), 10)
-			dst = append(dst, `,"load_duration":0`...)
-			if x.Options.Usage != options.UsageNever {
-				dst = strconv.AppendInt(append(dst, `,"prompt_eval_count":`...), int64(x.Truth.PromptTokens), 10)
-			}
-			return append(dst, '}')
-		},
-		Refuse: func(dst []byte, e *apierror.Error) []byte {
-			return append(jsonappend.String(append(dst, `{"error":`...), e.Message), '}')
-		},
+func NewOllamaEmbed(old bool) *api.Protocol {
+	name := "input"
+	if old {
+		name = "prompt"
 	}
+	return api.Reading[[][]float32]{
+		Accept: func(m *api.Model, f *api.Fields) ([][]float32, []api.Prompt) {
+			texts, _ := f.Texts(name)
+			return vectorsOf(texts, f.Dimensions(DefaultDim)), m.Read(texts)
+		},
+		Answer: func(x *api.Answer, in [][]float32) any {
+			in = in[:x.Items(len(in))]
+			if old {
+				return map[string][]float32{"embedding": append(in, []float32{})[0]}
+			}
+			answer := ollamaVectors{Model: x.Request.Model, Embeddings: in, TotalDuration: int64(x.Elapsed())}
+			if usage := x.InputUsage(); usage != nil {
+				answer.PromptTokens = &usage.PromptTokens
+			}
+			return answer
+		},
+		Refuse: api.SimpleError,
+	}.Protocol()
 }

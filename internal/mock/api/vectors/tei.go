@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -9,9 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/embedding"
-	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/wire"
 )
 
 // teiHead adds TEI's headers about a request to the response.
@@ -25,138 +22,129 @@ func teiHead(x *api.Answer) {
 	}
 }
 
-// refuseTEI appends an error in TEI's form.
-func refuseTEI(dst []byte, e *apierror.Error) []byte {
-	kind := "Validation"
-	if e.Status >= http.StatusInternalServerError {
-		kind = "Backend"
-	}
-	dst = jsonappend.String(append(dst, `{"error":`...), e.Message)
-	dst = jsonappend.String(append(dst, `,"error_type":`...), kind)
-	return append(dst, '}')
-}
-
-// NewTEI returns the protocol of a route of TEI that responds with a list: an item for
-// each input.
-func NewTEI(item func(dst []byte, m *api.Model, text string, dim int) []byte) api.Protocol {
-	return api.Reading[[][]byte]{
-		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
-			texts, _ := f.Texts("inputs")
-			dim := f.Dimensions(embedding.DefaultDim)
-			if f.Err != nil {
-				return nil, nil
-			}
-			items := make([][]byte, len(texts))
-			for i, text := range texts {
-				items[i] = item(nil, m, text, dim)
-			}
-			return items, m.Read(texts)
+// newTEI returns the protocol of a route of TEI that responds with a list.
+func newTEI(noModel bool, accept func(m *api.Model, f *api.Fields) ([]any, []api.Prompt)) *api.Protocol {
+	return api.Reading[[]any]{
+		Accept: accept, NoModel: noModel,
+		Answer: func(x *api.Answer, items []any) any {
+			teiHead(x)
+			return append([]any{}, items[:x.Items(len(items))]...) // a list even if it is empty
 		},
-		Answer: appendTEI, Refuse: refuseTEI,
-	}
+		Refuse: func(dst []byte, e *wire.Error) []byte {
+			if e.Status >= http.StatusInternalServerError {
+				return api.TypedError(dst, e, "Backend")
+			}
+			return api.TypedError(dst, e, "Validation")
+		},
+	}.Protocol()
 }
 
-func appendTEI(dst []byte, x *api.Answer, items [][]byte) []byte {
-	teiHead(x)
-	dst = append(dst, '[')
-	for i := range x.Items(len(items)) {
-		if i > 0 {
-			dst = append(dst, ',')
+// NewTEI returns the protocol of a route of TEI whose answer has an item for each input.
+func NewTEI(item func(m *api.Model, text string, dim int) any) *api.Protocol {
+	return newTEI(false, func(m *api.Model, f *api.Fields) (items []any, _ []api.Prompt) {
+		texts, _ := f.Texts("inputs")
+		dim := f.Dimensions(DefaultDim)
+		if f.Failed() {
+			return nil, nil
 		}
-		dst = append(dst, items[i]...)
-	}
-	return append(dst, ']')
+		for _, text := range texts {
+			items = append(items, item(m, text, dim))
+		}
+		return items, m.Read(texts)
+	})
 }
 
 // TEIVector is an item of /embed.
-func TEIVector(dst []byte, _ *api.Model, text string, dim int) []byte {
-	return jsonappend.Floats(dst, embedding.Vector(text, dim))
-}
+func TEIVector(_ *api.Model, text string, dim int) any { return Vector(text, dim) }
 
 // TEIRows is an item of /embed_all.
-func TEIRows(dst []byte, m *api.Model, text string, dim int) []byte {
-	return appendRows(dst, vectorsOf(m.Options.Tokenizer.Pieces(text), dim))
+func TEIRows(m *api.Model, text string, dim int) any {
+	return vectorsOf(m.Options.Tokenizer.Pieces(text), dim)
+}
+
+// element is a nonzero element of a vector.
+type element struct {
+	Index int     `json:"index"`
+	Value float32 `json:"value"`
 }
 
 // TEISparse is an item of /embed_sparse: the nonzero elements of the vector.
-func TEISparse(dst []byte, _ *api.Model, text string, dim int) []byte {
-	dst = append(dst, '[')
-	found := 0
-	for i, value := range embedding.Vector(text, dim) {
-		if value == 0 {
-			continue
+func TEISparse(_ *api.Model, text string, dim int) any {
+	var elements []element
+	for i, value := range Vector(text, dim) {
+		if value != 0 {
+			elements = append(elements, element{i, value})
 		}
-		dst = appendIndex(dst, found, i)
-		dst = strconv.AppendFloat(append(dst, `,"value":`...), float64(value), 'g', -1, 32)
-		dst = append(dst, '}')
-		found++
 	}
-	return append(dst, ']')
+	return elements
+}
+
+// label is a class with its probability.
+type label struct {
+	Score float32 `json:"score"`
+	Label string  `json:"label"`
+}
+
+// labelsOf returns two classes, the more probable first.
+func labelsOf(probs []float32) []label {
+	both := []label{{probs[0], "LABEL_0"}, {probs[1], "LABEL_1"}}
+	if probs[1] > probs[0] {
+		both[0], both[1] = both[1], both[0]
+	}
+	return both
 }
 
 // NewTEIPredict returns the protocol of POST /predict: the labels of a text, of a pair,
 // or of each of several.
-func NewTEIPredict() api.Protocol {
-	return api.Reading[[][]byte]{
-		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
-			v, _ := f.Get("inputs")
-			batch := v.GetArray()
-			if len(batch) == 0 || batch[0].Type() != fastjson.TypeArray { // one text or one pair
-				text := ""
-				if ok := v != nil; ok {
-					text, ok = api.TextOf(v)
-					if !ok || text == "" {
-						f.Fail("inputs", "string, pair, or list of lists")
-					}
-				} else {
-					f.Fail("inputs", "string, pair, or list of lists")
-				}
-				return labelItems(classesOf(text)), m.Read([]string{text})
-			}
+func NewTEIPredict() *api.Protocol {
+	return newTEI(false, func(m *api.Model, f *api.Fields) (items []any, _ []api.Prompt) {
+		v, ok := f.Get("inputs")
+		if batch := v.GetArray(); len(batch) > 0 && batch[0].Type() == fastjson.TypeArray {
 			texts, _ := f.Texts("inputs")
-			var items [][]byte
 			for _, text := range texts {
-				pair := labelItems(classesOf(text))
-				items = append(items, fmt.Appendf(nil, "[%s,%s]", pair[0], pair[1]))
+				items = append(items, labelsOf(classesOf(text)))
 			}
 			return items, m.Read(texts)
-		},
-		Answer: appendTEI, Refuse: refuseTEI,
-	}
-}
-
-// labelItems appends two classes, the more probable first.
-func labelItems(probs []float32) [][]byte {
-	order := []int{0, 1}
-	if probs[1] > probs[0] {
-		order = []int{1, 0}
-	}
-	var items [][]byte
-	for _, i := range order {
-		items = append(items, fmt.Appendf(nil, `{"score":%v,"label":"LABEL_%d"}`, probs[i], i))
-	}
-	return items
+		}
+		text := "" // or one pair
+		if ok {
+			text, _ = api.TextOf(v)
+		}
+		if text == "" {
+			f.Fail("inputs", "string, pair, or list of lists")
+		}
+		for _, one := range labelsOf(classesOf(text)) {
+			items = append(items, one)
+		}
+		return items, m.Read([]string{text})
+	})
 }
 
 // NewTEISimilarity returns the protocol of POST /similarity.
-func NewTEISimilarity() api.Protocol {
-	return api.Reading[[][]byte]{
-		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
-			v, ok := f.Get("inputs")
-			if !ok || v.Type() != fastjson.TypeObject {
-				f.Fail("inputs", "dictionary")
-				return nil, nil
-			}
-			in := &api.Fields{Value: v, Err: f.Err}
-			source := in.Text("source_sentence")
-			sentences, _ := in.Texts("sentences")
-			f.Err = in.Err
-			var items [][]byte
-			for _, s := range sentences {
-				items = append(items, jsonappend.Number(nil, similarity(source, s)))
-			}
-			return items, m.Read(append([]string{source}, sentences...))
-		},
-		Answer: appendTEI, Refuse: refuseTEI,
-	}
+func NewTEISimilarity() *api.Protocol {
+	return newTEI(false, func(m *api.Model, f *api.Fields) (items []any, _ []api.Prompt) {
+		v := f.Member("inputs")
+		if v == nil {
+			f.Fail("inputs", "dictionary")
+			return nil, nil
+		}
+		in := f.In(v)
+		source := in.Text("source_sentence")
+		sentences, _ := in.Texts("sentences")
+		for _, s := range sentences {
+			items = append(items, similarity(source, s))
+		}
+		return items, m.Read(append([]string{source}, sentences...))
+	})
+}
+
+// NewTEIDecode returns the protocol of POST /decode.
+func NewTEIDecode() *api.Protocol {
+	return newTEI(true, func(m *api.Model, f *api.Fields) (items []any, _ []api.Prompt) {
+		texts, _ := decodeLists(m, f, "ids")
+		for _, text := range texts {
+			items = append(items, text)
+		}
+		return items, m.Read(texts)
+	})
 }

@@ -1,15 +1,12 @@
 package vectors
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/token"
 )
 
@@ -27,24 +24,24 @@ type tokenized struct {
 
 // NewTokenize returns the protocol of POST /tokenize: TEI's API for a body with inputs,
 // else that of vLLM, or SGLang's for a list of prompts.
-func NewTokenize() api.Protocol {
-	return api.Reading[tokenized]{Accept: acceptTokenize, Answer: appendTokenized, NoModel: true}
+func NewTokenize() *api.Protocol {
+	return api.Reading[tokenized]{Accept: acceptTokenize, Answer: answerTokenize, NoModel: true}.Protocol()
 }
 
 func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
-	in := tokenized{strs: f.Boolean("return_token_strs")}
-	special := api.AddsSpecialTokens(f)
+	in := tokenized{ids: [][]int{}, strs: f.Flag("return_token_strs")}
+	special := f.Boolean("add_special_tokens", true)
 	switch f.OneOf("messages", "inputs") {
 	case "messages":
 		in.texts, _ = api.Inputs(m, f)
-		special = f.Boolean("add_special_tokens") // the chat template adds its own
+		special = f.Flag("add_special_tokens") // the chat template adds its own
 	case "inputs":
 		in.texts, in.batch = f.Texts("inputs")
 		in.tei = true
 	default:
 		in.texts, in.batch = f.Texts("prompt")
 	}
-	if f.Err != nil {
+	if f.Failed() {
 		return in, nil
 	}
 	prompts := m.Read(in.texts)
@@ -52,7 +49,7 @@ func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
 		ids := m.Vocabulary.Encode(text)
 		if special {
 			in.before, in.after = token.Framing(m.Options.Tokenizer)
-			ids = slices.Concat(in.before, ids, in.after)
+			ids = slices.Insert(append(ids, in.after...), 0, in.before...)
 			prompts[i].Tokens = len(ids)
 		}
 		in.ids = append(in.ids, ids)
@@ -60,74 +57,72 @@ func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
 	return in, prompts
 }
 
-func appendTokenized(dst []byte, x *api.Answer, in tokenized) []byte {
+// tokenList is the answer of vLLM to one prompt.
+type tokenList struct {
+	Count       int      `json:"count"`
+	MaxModelLen int      `json:"max_model_len"`
+	Tokens      []int    `json:"tokens"`
+	Texts       []string `json:"token_strs"` // null unless the request asks for them
+}
+
+// tokenLists is the answer of SGLang to several prompts.
+type tokenLists struct {
+	Tokens      [][]int `json:"tokens"`
+	Counts      []int   `json:"count"`
+	MaxModelLen int     `json:"max_model_len"`
+}
+
+func answerTokenize(x *api.Answer, in tokenized) any {
 	if in.tei {
 		teiHead(x)
-		return in.appendTEI(dst, x.Model)
+		out := make([][]placedToken, len(in.ids))
+		for i := range in.ids {
+			out[i] = in.placed(x.Model, in.ids[i])
+		}
+		return out
 	}
 	if in.batch {
-		return in.appendBatch(dst, x)
+		lists := tokenLists{Tokens: in.ids, Counts: make([]int, len(in.ids)), MaxModelLen: x.Options.MaxModelLen}
+		for i, ids := range in.ids {
+			lists.Counts[i] = len(ids)
+		}
+		return lists
 	}
 	ids := in.ids[0][:x.Items(len(in.ids[0]))]
-	dst = strconv.AppendInt(append(dst, `{"count":`...), int64(len(ids)), 10)
-	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.Options.MaxModelLen), 10)
-	dst = jsonappend.Ints(append(dst, `,"tokens":`...), ids)
-	dst = append(dst, `,"token_strs":`...)
-	if !in.strs {
-		return append(dst, "null}"...)
+	list := tokenList{Count: len(ids), MaxModelLen: x.Options.MaxModelLen, Tokens: ids}
+	if in.strs {
+		list.Texts = make([]string, len(ids))
+		for i, id := range ids {
+			list.Texts[i] = x.Model.Vocabulary.Piece(id)
+		}
 	}
-	dst = append(dst, '[')
+	return list
+}
+
+// placedToken is a token with its position in the text, as TEI describes it.
+type placedToken struct {
+	ID      int    `json:"id"`
+	Text    string `json:"text"`
+	Special bool   `json:"special"`
+	Start   *int   `json:"start"` // null of a special token
+	Stop    *int   `json:"stop"`
+}
+
+// placed returns the tokens of a text with their positions.
+func (in *tokenized) placed(m *api.Model, ids []int) []placedToken {
+	out := make([]placedToken, len(ids))
+	at := 0
 	for i, id := range ids {
-		if i > 0 {
-			dst = append(dst, ',')
+		out[i] = placedToken{ID: id, Text: m.Vocabulary.Piece(id)}
+		if i < len(in.before) || i >= len(ids)-len(in.after) {
+			out[i].Special = true
+			continue
 		}
-		dst = jsonappend.String(dst, x.Model.Vocabulary.Piece(id))
+		start, stop := at, at+len(out[i].Text)
+		out[i].Start, out[i].Stop = &start, &stop
+		at = stop
 	}
-	return append(dst, "]}"...)
-}
-
-// appendBatch answers for several prompts, as SGLang does.
-func (in *tokenized) appendBatch(dst []byte, x *api.Answer) []byte {
-	dst = append(dst, `{"tokens":[`...)
-	counts := make([]int, len(in.ids))
-	for i, ids := range in.ids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonappend.Ints(dst, ids)
-		counts[i] = len(ids)
-	}
-	dst = jsonappend.Ints(append(dst, `],"count":`...), counts)
-	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.Options.MaxModelLen), 10)
-	return append(dst, '}')
-}
-
-// appendTEI appends every token with its position.
-func (in *tokenized) appendTEI(dst []byte, m *api.Model) []byte {
-	dst = append(dst, '[')
-	for i, ids := range in.ids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '[')
-		at := 0
-		for k, id := range ids {
-			if k > 0 {
-				dst = append(dst, ',')
-			}
-			piece := m.Vocabulary.Piece(id)
-			dst = fmt.Appendf(dst, `{"id":%d,"text":`, id)
-			dst = jsonappend.String(dst, piece)
-			if k < len(in.before) || k >= len(ids)-len(in.after) {
-				dst = append(dst, `,"special":true,"start":null,"stop":null}`...)
-				continue
-			}
-			dst = fmt.Appendf(dst, `,"special":false,"start":%d,"stop":%d}`, at, at+len(piece))
-			at += len(piece)
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, ']')
+	return out
 }
 
 // detokenized is a request for the texts of tokens, with its answer.
@@ -138,74 +133,50 @@ type detokenized struct {
 
 // NewDetokenize returns the protocol of POST /detokenize, as vLLM serves it; for lists of
 // lists it responds with texts, as SGLang does.
-func NewDetokenize() api.Protocol {
+func NewDetokenize() *api.Protocol {
 	return api.Reading[detokenized]{
 		Accept: func(m *api.Model, f *api.Fields) (in detokenized, read []api.Prompt) {
-			v, _ := f.Get("tokens")
-			var ok bool
-			if in.texts, in.batch, ok = decodeLists(m, v); !ok {
-				f.Fail("tokens", "list of token ids")
-			}
+			in.texts, in.batch = decodeLists(m, f, "tokens")
 			return in, m.Read(in.texts)
 		},
-		Answer: func(dst []byte, x *api.Answer, in detokenized) []byte {
+		Answer: func(x *api.Answer, in detokenized) any {
 			texts := in.texts[:x.Items(len(in.texts))]
 			if in.batch {
-				return append(jsonappend.Strings(append(dst, `{"text":`...), texts), '}')
+				return map[string][]string{"text": texts}
 			}
-			return append(jsonappend.String(append(dst, `{"prompt":`...), strings.Join(texts, "")), '}')
+			return map[string]string{"prompt": strings.Join(texts, "")}
 		},
 		NoModel: true,
-	}
+	}.Protocol()
 }
 
-// NewTEIDecode returns the protocol of POST /decode.
-func NewTEIDecode() api.Protocol {
-	return api.Reading[[][]byte]{
-		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
-			v, _ := f.Get("ids")
-			texts, _, ok := decodeLists(m, v)
-			if !ok {
-				f.Fail("ids", "list of token ids")
-			}
-			var items [][]byte
-			for _, text := range texts {
-				items = append(items, jsonappend.String(nil, text))
-			}
-			return items, m.Read(texts)
-		},
-		Answer: appendTEI, Refuse: refuseTEI, NoModel: true,
-	}
-}
-
-// decodeLists returns the text of a list of ids, or the texts of a nested list.
-func decodeLists(m *api.Model, v *fastjson.Value) (texts []string, nested, ok bool) {
+// decodeLists returns the text of a member that is a list of ids, or the texts of a nested
+// list.
+func decodeLists(m *api.Model, f *api.Fields, name string) (texts []string, nested bool) {
+	v, _ := f.Get(name)
 	if v == nil || v.Type() != fastjson.TypeArray {
-		return nil, false, false
+		f.Fail(name, "list of token ids")
+		return nil, false
 	}
 	items := v.GetArray()
 	if len(items) == 0 || items[0].Type() != fastjson.TypeArray {
-		text, ok := decodeList(m, items)
-		return []string{text}, false, ok
+		return []string{decodeList(m, f, name, items)}, false
 	}
 	for _, item := range items {
-		text, ok := decodeList(m, item.GetArray())
-		if !ok {
-			return nil, true, false
-		}
-		texts = append(texts, text)
+		texts = append(texts, decodeList(m, f, name, item.GetArray()))
 	}
-	return texts, true, true
+	return texts, true
 }
 
-func decodeList(m *api.Model, items []*fastjson.Value) (string, bool) {
+func decodeList(m *api.Model, f *api.Fields, name string, items []*fastjson.Value) string {
 	ids := make([]int, len(items))
 	for i, v := range items {
 		id, err := v.Int()
 		if err != nil || id < 0 {
-			return "", false
+			f.Fail(name, "list of token ids")
+			return ""
 		}
 		ids[i] = id
 	}
-	return m.Vocabulary.Decode(ids), true
+	return m.Vocabulary.Decode(ids)
 }

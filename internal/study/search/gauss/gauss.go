@@ -2,11 +2,7 @@
 // of the prediction: Gaussian-process regression (Rasmussen and Williams, 2006, §2 and §5).
 package gauss
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mat"
-)
+import "math"
 
 // Process is a Gaussian process that was fitted to values. It has a Matérn 5/2 kernel
 // with one length per dimension, and independent noise.
@@ -16,8 +12,8 @@ type Process struct {
 	noise   float64 // variance, as a share of that of the values
 	mean    float64 // of the values
 	scale   float64 // standard deviation of the values
-	factor  mat.Cholesky
-	weights *mat.VecDense
+	factor  cholesky
+	weights []float64
 }
 
 // Fit returns the process that explains the values best: the lengths and the noise are
@@ -34,16 +30,16 @@ func Fit(points [][]float64, values []float64) *Process {
 	if p.scale = math.Sqrt(p.scale); p.scale < 1e-12 {
 		p.scale = 1
 	}
-	y := mat.NewVecDense(len(values), nil)
+	y := make([]float64, len(values))
 	for i, v := range values {
-		y.SetVec(i, (v-p.mean)/p.scale)
+		y[i] = (v - p.mean) / p.scale
 	}
 	p.choose(y)
 	return p
 }
 
 // choose finds the lengths and the noise, one after the other and twice.
-func (p *Process) choose(y *mat.VecDense) {
+func (p *Process) choose(y []float64) {
 	for i := range p.lengths {
 		p.lengths[i] = 0.3
 	}
@@ -70,24 +66,22 @@ func (p *Process) choose(y *mat.VecDense) {
 
 // condition conditions the process on values and returns their log likelihood without
 // its constant.
-func (p *Process) condition(y *mat.VecDense) float64 {
-	n := len(p.points)
-	k := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			k.SetSym(i, j, p.kernel(p.points[i], p.points[j]))
+func (p *Process) condition(y []float64) float64 {
+	k := make([][]float64, len(p.points))
+	for i := range k {
+		k[i] = make([]float64, i+1)
+		for j := range i {
+			k[i][j] = p.kernel(p.points[i], p.points[j])
 		}
-		k.SetSym(i, i, 1+p.noise+1e-10)
+		k[i][i] = 1 + p.noise + 1e-10
 	}
-	if !p.factor.Factorize(k) {
+	factor, ok := factorize(k)
+	if !ok {
 		return math.Inf(-1)
 	}
-	weights := mat.NewVecDense(n, nil)
-	if err := p.factor.SolveVecTo(weights, y); err != nil {
-		return math.Inf(-1) // the matrix is nearly singular
-	}
-	p.weights = weights
-	return -(mat.Dot(y, weights) + p.factor.LogDet()) / 2
+	p.factor = factor
+	p.weights = factor.solve(y)
+	return -(dot(y, p.weights) + factor.logDet()) / 2
 }
 
 // kernel is the correlation of the values at two points.
@@ -103,16 +97,12 @@ func (p *Process) kernel(a, b []float64) float64 {
 
 // At returns the mean and the standard deviation of the function at a point.
 func (p *Process) At(x []float64) (mean, deviation float64) {
-	k := mat.NewVecDense(len(p.points), nil)
+	k := make([]float64, len(p.points))
 	for i, at := range p.points {
-		k.SetVec(i, p.kernel(x, at))
+		k[i] = p.kernel(x, at)
 	}
-	mean = mat.Dot(k, p.weights)
-	solved := mat.NewVecDense(len(p.points), nil)
-	variance := 1.0
-	if p.factor.SolveVecTo(solved, k) == nil {
-		variance -= mat.Dot(k, solved)
-	}
+	mean = dot(k, p.weights)
+	variance := 1 - dot(k, p.factor.solve(k))
 	return p.mean + p.scale*mean, p.scale * math.Sqrt(max(variance, 1e-12))
 }
 

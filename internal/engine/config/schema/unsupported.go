@@ -1,0 +1,274 @@
+// This file lists the fields and values of AIPerf's document that aiperfd
+// does not support.
+
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// Lack is a field of AIPerf's document whose feature aiperfd does not support. The
+// value that switches the feature off is accepted, so that a resolved document can
+// be posted again; any other value is an error.
+type Lack struct {
+	Name string
+	Off  string // AIPerf's value for "off" or "default", as JSON; resolved documents show it
+	Alt  string // another accepted value; "" = none
+	What string // the feature, in words
+	// Inert fields have no effect in one process; other values are accepted with a
+	// warning.
+	Inert bool
+	// Extra fields only add files or destinations: a run without them measures the same.
+	Extra bool
+	// Strict fields have an effect by default, so that false and empty do not switch
+	// them off.
+	Strict bool
+}
+
+// Lacks returns the unsupported fields of the object at a canonical path, in
+// AIPerf's order.
+func Lacks(path string) []Lack {
+	switch tree.GenericPath(path) {
+	case "":
+		return []Lack{
+			{Name: "plot", Extra: true, Off: `null`, What: "plotting"},
+			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
+			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
+			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
+		}
+	case "benchmark":
+		return benchmarkFeatures()
+	case "benchmark.models.items.*":
+		return []Lack{
+			{Name: "lora", Off: `null`, What: "LoRA selection"},
+			{Name: "modalities", Off: `null`, What: "modalities of a model"},
+			{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
+		}
+	case "benchmark.endpoint":
+		return endpointFeatures()
+	case "benchmark.datasets.*":
+		return datasetFeatures()
+	case "benchmark.datasets.*.prompts":
+		return promptFeatures()
+	case "benchmark.phases.*":
+		return phaseFeatures()
+	case "benchmark.artifacts":
+		return artifactFeatures()
+	case "benchmark.tokenizer":
+		return []Lack{
+			{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"},
+		}
+	case "benchmark.runtime":
+		return runtimeFeatures()
+	}
+	return nil
+}
+
+func benchmarkFeatures() []Lack {
+	return []Lack{
+		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
+			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
+		{Name: "serverMetrics", Extra: true, What: "scraping of server metrics",
+			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
+				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
+		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
+		{Name: "otel", Extra: true, What: "OpenTelemetry export",
+			Off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
+				`"customResourceAttributes":{},"genAiProvider":null}`},
+		{Name: "mlflow", Extra: true, What: "MLflow export",
+			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
+		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
+		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
+		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
+		{Name: "scenario", Off: `null`, What: "named scenarios"},
+		{Name: "unsafeOverride", Off: `false`, What: "overriding a scenario"},
+	}
+}
+
+func endpointFeatures() []Lack {
+	return []Lack{
+		{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
+		{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
+	}
+}
+
+func datasetFeatures() []Lack {
+	var fields []Lack
+	for name := range strings.FieldsSeq("hfWekaDataset filters useThinkTimeOnly maxContextLength" +
+		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
+		" forceMinTokens traceIdleGapCapSeconds") {
+		fields = append(fields, Lack{Name: name, Off: `null`, What: "replay of traces and public datasets"})
+	}
+	return fields
+}
+
+func promptFeatures() []Lack {
+	return []Lack{
+		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
+	}
+}
+
+func phaseFeatures() []Lack {
+	return []Lack{
+		{Name: "sla", Off: `[]`, What: "in-run control"},
+		{Name: "timingMode", Off: `null`, What: "agentic replay"},
+		{Name: "adaptiveScale", Off: `false`, What: "in-run control"},
+		{Name: "adaptiveSustainDuration", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveAssessmentPeriod", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveMinCompletedRequests", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlVariable", Off: `"concurrency"`, What: "in-run control"},
+		{Name: "adaptiveControlMin", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlMax", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveScaleStrategyType", Off: `"ramp_until_fail"`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPolicy", Off: `"sla_margin"`, What: "in-run control"},
+		{Name: "adaptiveScaleBaseStep", Off: `10`, What: "in-run control"},
+		{Name: "adaptiveScaleMaxStepMultiplier", Off: `4`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPercent", Off: `25`, What: "in-run control"},
+		{Name: "trajectoryStartMinRatio", Off: `0.25`, What: "agentic replay"},
+		{Name: "trajectoryStartMaxRatio", Off: `0.75`, What: "agentic replay"},
+		{Name: "burstPhaseStarts", Off: `false`, What: "agentic replay"},
+		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
+		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
+		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
+	}
+}
+
+func artifactFeatures() []Lack {
+	return []Lack{
+		{Name: "autoPlot", Extra: true, Off: `false`, What: "plotting"},
+		{Name: "plotRequired", Extra: true, Off: `false`, What: "plotting"},
+	}
+}
+
+func runtimeFeatures() []Lack {
+	fields := []Lack{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
+	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
+		" recordProcessorsPerPod workersMin") {
+		fields = append(fields, Lack{Name: name, Off: `null`, Inert: true})
+	}
+	return fields
+}
+
+// Difference returns the first part of n that neither switches f off nor is the other
+// accepted value; nil if there is none.
+func (f Lack) Difference(n *tree.Node) *tree.Node {
+	off, _, err := tree.ParseJSON([]byte(f.Off))
+	if err != nil {
+		panic("bad default in the table of unsupported fields: " + f.Name) // a test reads every row
+	}
+	if f.Strict && n.Shape != off.Shape {
+		return n
+	}
+	if f.Alt != "" && string(n.JSON()) == f.Alt {
+		return nil
+	}
+	return difference(n, off)
+}
+
+// difference returns the first part of n that differs from off, or nil. Null, false,
+// empty and disabled values do not differ; nor does the member enabled of collectors
+// that AIPerf enables by default and that have no target.
+func difference(n, off *tree.Node) *tree.Node {
+	switch {
+	case n.Shape == tree.Null, n.Shape == tree.Boolean && n.Scalar == "false":
+		return nil
+	case n.Shape == tree.Object && (off.Shape == tree.Object || len(n.Members) == 0 || disabled(n)):
+		return memberDifference(n, off)
+	case n.Shape == tree.List && len(n.Items) == 0:
+		return nil
+	case n.Shape == tree.Text && n.Scalar == "":
+		return nil
+	case n.Shape != off.Shape:
+		return n
+	case n.Shape == tree.List:
+		return listDifference(n, off)
+	case n.Shape == tree.Number:
+		a, _ := strconv.ParseFloat(n.Scalar, 64)
+		b, _ := strconv.ParseFloat(off.Scalar, 64)
+		if a == b {
+			return nil
+		}
+		return n
+	case n.Shape == tree.Text && suggest.Fold(n.Scalar) == suggest.Fold(off.Scalar), n.Scalar == off.Scalar:
+		return nil
+	}
+	return n
+}
+
+func memberDifference(n, off *tree.Node) *tree.Node {
+	if off.Shape != tree.Object {
+		return nil
+	}
+	for _, m := range n.Members {
+		i := off.Index(m.Name)
+		for j, known := range off.Members {
+			if m.Name == tree.SnakeCase(known.Name) {
+				i = j
+			}
+		}
+		if i < 0 {
+			return &tree.Node{Place: m.Place}
+		}
+		want := off.Members[i].Value
+		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
+		if m.Name == "enabled" && collects {
+			if m.Value.Shape == tree.Boolean || m.Value.Shape == tree.Null {
+				continue
+			}
+			return m.Value
+		}
+		if bad := difference(m.Value, want); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// disabled reports whether n is {enabled: false} and nothing else.
+func disabled(n *tree.Node) bool {
+	on := n.Get("enabled")
+	return len(n.Members) == 1 && on != nil && on.Shape == tree.Boolean && on.Scalar == "false"
+}
+
+func listDifference(n, off *tree.Node) *tree.Node {
+	if len(n.Items) != len(off.Items) {
+		return n
+	}
+	for i, item := range n.Items {
+		if item.Shape != off.Items[i].Shape || difference(item, off.Items[i]) != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// LacksValue reports whether value is an unsupported choice of the field at a canonical
+// path.
+func LacksValue(path, value string) bool {
+	return slices.ContainsFunc(LackedValues(tree.GenericPath(path)), func(name string) bool {
+		family, isFamily := strings.CutSuffix(name, "*")
+		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
+	})
+}
+
+// LackedValues returns the choices of AIPerf that the field at a generic path does not
+// support. A name that ends in * is a prefix.
+func LackedValues(path string) []string {
+	var names string
+	switch path {
+	case "benchmark.endpoint.type":
+		names = "solido_rag"
+	case "benchmark.datasets.*.format":
+		names = "weka_trace tracelab speed_bench_*"
+	case "benchmark.datasets.*.audio.format":
+		names = "mp3"
+	case "benchmark.phases.*.type":
+		names = "agentic_replay"
+	}
+	return strings.Fields(names)
+}

@@ -1,2 +1,0 @@
-// Package value contains the types of plain values in documents.
-package value

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/allow"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/samples"
+	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/run"
+)
+
+// environment is what a run gets from its engine and its supervisor.
+type environment struct {
+	id, dir string
+	secrets *redact.Set
+	system  system
+	notify  notifications
+	cancel  *cancellation
+	live    *live
+}
+
+// system holds the options of the engine that a run uses.
+type system struct {
+	allow    *allow.List                                                       // nil = every server may be reached
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
+	memory   *transport.Memory                                                 // of responses; nil = without bound
+	pacer    func() pace.Waiter
+	hub      hub.Options // locates the tokenizers of models
+	watchdog *watchdog
+	monitor  monitor.Options
+	// reference opens the network of certificates; nil = the loopback interface.
+	reference func() (net.Listener, certify.Dial, error)
+	// reserve is the bytes of the disk that record files leave free.
+	reserve int64
+}
+
+// notifications are how a run reports to the engine. None blocks.
+type notifications struct {
+	log           zerolog.Logger                                     // its lines are in the log of the run too
+	note          func(level, message string, fields map[string]any) // writes to the log of the run only
+	publish       func(what run.EventType, snap *run.Snapshot, phase int)
+	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
+	alarm         func(text string) // status, as a warning
+	modelResolved func(*plan.Plan)  // the server has named the model
+}
+
+// live is what other goroutines read of a run. It is safe for concurrent use.
+type live struct {
+	state    atomic.Value                 // bench.State
+	snapshot atomic.Pointer[run.Snapshot] // the newest one; nil = there is none yet
+	// series is the time series of the run while it is recorded; nil before and after that.
+	series atomic.Pointer[series.Recorder]
+	// samples are single requests of the run while they are recorded; nil before and after that.
+	samples atomic.Pointer[samples.Recorder]
+	process processMeter
+}
+
+func newLive(s bench.State) *live {
+	l := &live{}
+	l.state.Store(s)
+	return l
+}
+
+// warnings are the warnings on a result. Only one goroutine adds to them.
+type warnings []bench.Warning
+
+func (w *warnings) add(code, detail string) {
+	*w = append(*w, bench.Warning{Code: code, Detail: detail})
+}
+
+// connections returns the options of the connections of a run.
+func (env *environment) connections(p *plan.Plan, clock bench.Clock) transport.Options {
+	o := p.Transport
+	o.Dial, o.Memory, o.Clock = env.system.dial, env.system.memory, clock
+	o.Policy.Allow = env.system.allow
+	o.Policy.Private = func(body []byte) bool {
+		text := string(body)
+		return env.secrets.Exact(text) != text
+	}
+	return o
+}

@@ -1,0 +1,217 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// lookaheadSessions is how many sessions are drawn and encoded before they are due: the
+// arrivals of 30 ms at 2,000 sessions per second.
+const lookaheadSessions = 64
+
+// pump prepares sessions before they are due, and holds those that wait to be started, in
+// the order in which they were drawn. takeSession may be called from anywhere.
+type pump struct {
+	env   *sessionEnv
+	stock *stock
+	dry   func(why error) // tells the phase that no session can be drawn any more
+
+	prepared chan *session // a queue with room for lookaheadSessions; only a holder of drawing sends
+	low      chan struct{} // buffered 1: the pool is half empty
+
+	using   sync.RWMutex // held while sessions are taken that may be put back
+	drawing sync.Mutex   // held across drawing and encoding, so that the order stays
+	left    int64        // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
+	dryness error        // guarded by drawing; why no session can be drawn any more; io.EOF = the dataset has ended
+	filler  sync.WaitGroup
+}
+
+func newPump(e *sessionEnv, k *stock, dry func(why error)) *pump {
+	a := &pump{
+		env: e, stock: k, dry: dry,
+		prepared: make(chan *session, lookaheadSessions), low: make(chan struct{}, 1), left: -1,
+	}
+	for _, bound := range []int64{e.phase.Requests, e.phase.Sessions} {
+		if bound > 0 && (a.left < 0 || bound < a.left) {
+			a.left = bound // a session sends one request at least
+		}
+	}
+	return a
+}
+
+// fillTime bounds how long a phase waits before it begins until the pool is full: a
+// dataset may come slowly.
+const fillTime = 25 * time.Millisecond
+
+// startFilling fills the pool and keeps it filled until no session is needed.
+func (a *pump) startFilling() {
+	full := make(chan struct{})
+	a.filler.Go(func() {
+		a.fillPool()
+		close(full)
+		for {
+			select {
+			case <-a.low:
+				a.fillPool()
+			case <-a.env.unread.done:
+				return
+			}
+		}
+	})
+	timer := time.NewTimer(fillTime)
+	defer timer.Stop()
+	select {
+	case <-full:
+	case <-timer.C:
+	}
+}
+
+// errClosed is why no session can be drawn after closePump.
+var errClosed = errors.New("the phase has sent everything")
+
+// closePump ends the filling and returns the unused sessions to the stock. takeSession
+// returns nil from then on.
+func (a *pump) closePump() {
+	a.env.unread.close()
+	a.filler.Wait()
+	a.using.Lock()
+	defer a.using.Unlock()
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	close(a.prepared)
+	a.dryness = errClosed
+	for s := range a.prepared {
+		a.stock.unused = append(a.stock.unused, s)
+	}
+}
+
+// fillPool makes sessions until the pool is full or the bound is reached.
+func (a *pump) fillPool() {
+	for a.addSession() {
+		continue
+	}
+}
+
+// addSession makes one session; false = no more are needed.
+func (a *pump) addSession() bool {
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	if len(a.prepared) == cap(a.prepared) || a.left == 0 {
+		return false
+	}
+	s := a.drawSession()
+	if s == nil {
+		return false
+	}
+	a.prepared <- s
+	return true
+}
+
+// takeSession returns the next session. If the pool is empty, it waits for the one that is
+// being made, or makes one itself. nil = there is none; the phase knows it then.
+func (a *pump) takeSession() *session {
+	if s := a.popPrepared(); s != nil {
+		return s
+	}
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	if s := a.popPrepared(); s != nil {
+		return s
+	}
+	s := a.drawSession()
+	if s == nil && a.dryness != nil && a.dryness != errClosed { //nolint:errorlint // closePump sets it
+		a.dry(a.dryness)
+	}
+	return s
+}
+
+// putBack returns sessions that were taken and not started, for the next phase.
+func (a *pump) putBack(unused ...*session) {
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	a.stock.unused = append(a.stock.unused, unused...)
+}
+
+// hasMore reports whether there is another session, or could be if the dataset could be
+// read. The session is lost.
+func (a *pump) hasMore() bool {
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	if a.popPrepared() != nil || a.drawSession() != nil {
+		return true
+	}
+	return a.dryness != io.EOF //nolint:errorlint // drawSession sets it
+}
+
+// popPrepared removes a session from the pool; nil = it is empty.
+func (a *pump) popPrepared() *session {
+	select {
+	case s := <-a.prepared:
+		if len(a.prepared) <= lookaheadSessions/2 {
+			select {
+			case a.low <- struct{}{}:
+			default:
+			}
+		}
+		return s
+	default:
+		return nil
+	}
+}
+
+// drawSession makes the next session; nil = there is none. Call with drawing held.
+func (a *pump) drawSession() *session {
+	for a.dryness == nil {
+		s, err := a.stock.drawSession(a.env.unread.done)
+		inside := true
+		if table := a.env.timetable(); err == nil && table != nil {
+			var p placement
+			if p, inside, err = table.place(s.Conversation); inside {
+				s.placeAt(p)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			a.dryness = io.EOF
+		case err != nil && a.env.unread.closed():
+			return nil // no session is needed any more
+		case err != nil:
+			a.dryness = fmt.Errorf("read the dataset: %w", err)
+		case inside:
+			a.left--
+			s.prepareFirst(a.env)
+			return s
+		}
+	}
+	return nil
+}
+
+// sampled is how many conversations the mean number of turns is taken from.
+const sampled = 256
+
+// meanTurns returns the mean number of turns of the next conversations. It ends the start
+// of sessions if none has a second turn. It is called before startFilling.
+func (a *pump) meanTurns() (mean float64) {
+	n := int64(sampled)
+	if a.left >= 0 {
+		n = min(n, a.left)
+	}
+	var next []*session
+	sum := 0
+	for int64(len(next)) < n {
+		s, err := a.stock.drawSession(a.env.unread.done)
+		if err != nil {
+			break // the first draw meets it again
+		}
+		next = append(next, s)
+		sum += len(s.Conversation.Turns)
+	}
+	a.stock.unused = append(next, a.stock.unused...)
+	if sum <= len(next) && len(next) > 0 {
+		a.dryness = errors.New("no conversation has a second turn: a phase of type user_centric needs conversations")
+	}
+	return float64(sum) / float64(max(1, len(next)))
+}

@@ -1,0 +1,148 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"aiperfd/internal/engine/load/spec"
+)
+
+// performSlot performs a session, and those that follow it in its slot.
+func (s *session) performSlot(ctx context.Context) {
+	var losses outage
+	for s != nil {
+		s = s.performTurns(ctx, &losses)
+	}
+}
+
+// performTurns performs the turns one after the other. The slot becomes free as soon as the
+// last byte has arrived, unless something depends on the answer; the last answer is decoded
+// and counted after that. It returns the session that got the slot, if any.
+func (s *session) performTurns(ctx context.Context, losses *outage) (successor *session) {
+	s.startChildren(ctx, s.Conversation.Before, s.due, nil)
+	if s.isSilent() {
+		return s.performRounds(ctx)
+	}
+	for n := 0; ; {
+		if !s.awaitFill(ctx) {
+			return s.endSession(ctx, s.env.clock.Now(), false)
+		}
+		s.countUnsent(1)
+		f := s.exchangeTurn(ctx)
+		ended := f.Record.Stamps.End + f.Record.Conn.Held
+		waits := losses.countLoss(f.Exchange.Response) || s.hopeless()
+		if !waits && !s.answerDecides(n) {
+			successor = s.endSession(ctx, ended, false)
+			s.env.sink.Finished(f)
+			return successor
+		}
+		f.Decode(s.env.Encoder) // what follows needs the answer
+		failed := f.Record.Answer.Failure != nil
+		next := s.settleTurn(n, &f.Record.Answer)
+		started := f.Record.Stamps.Start
+		s.env.sink.Finished(f) // which owns the record now
+		if waits && failed {
+			s.pauseSlot(losses, started)
+			ended = s.env.clock.Now()
+		}
+		if next > n || next == noTurn && s.goesOn(failed) {
+			s.startBranches(ctx, n, ended)
+		}
+		switch {
+		case next == noTurn:
+			return s.endSession(ctx, ended, failed)
+		case !s.awaitTurn(next, ended):
+			return s.endSession(ctx, s.env.clock.Now(), false)
+		}
+		n = next
+	}
+}
+
+// answerDecides reports whether the answer to a turn decides what is sent next.
+func (s *session) answerDecides(turn int) bool {
+	t, policy := &s.Conversation.Turns[turn], &s.env.Sessions
+	return turn < len(s.Conversation.Turns)-1 || len(t.Forks)+len(t.Spawns) > 0 ||
+		s.parent != nil && policy.FailFast || policy.OnTurnError == spec.RetryTurn
+}
+
+// awaitFill waits until the limit of prefills lets the next turn be sent; false = it is not
+// sent.
+func (s *session) awaitFill(ctx context.Context) bool {
+	limit := s.env.prefill
+	if limit == nil {
+		return true
+	}
+	s.queued = s.env.clock.Now()
+	if !limit.awaitFill(ctx) {
+		return false
+	}
+	s.permit = s.env.clock.Now()
+	return true
+}
+
+// awaitTurn waits for the children that a turn needs, for its think time or its time in
+// the schedule, and then for permission to send it.
+func (s *session) awaitTurn(turn int, answered time.Duration) (ok bool) {
+	if answered, ok = s.awaitChildren(turn, answered); !ok {
+		return false
+	}
+	s.due = s.dueAfter(turn, answered)
+	if !s.env.waitFor(s.due - s.env.clock.Now()) {
+		return false
+	}
+	ok = s.env.slots.allowTurn(s)
+	s.permit = s.env.clock.Now()
+	return ok
+}
+
+// endSession ends the session and, with the last session of its family, frees the slot. The
+// slot counts as free since the last byte, so that the lag of a client that reads it
+// late shows in the next request. It returns the session that gets the slot, if any.
+func (s *session) endSession(ctx context.Context, ended time.Duration, failed bool) (successor *session) {
+	e := s.env
+	if missing := s.unsent; missing > 0 {
+		e.count.skipped.Add(missing)
+		s.root.cut.Store(true)
+		s.countUnsent(missing)
+	}
+	e.Sender.EndSession(s.correlation)
+	s.tellParent(ended, failed)
+	if s.root.live.Add(-1) > 0 {
+		return nil
+	}
+	if s.root.cut.Load() {
+		e.count.sessionsCut.Add(1)
+	} else {
+		e.count.sessionsDone.Add(1)
+	}
+	return e.slots.familyEnded(ctx, s.root, ended)
+}
+
+// tellParent reports the end of the session to its parent.
+func (s *session) tellParent(ended time.Duration, failed bool) {
+	if s.parent != nil && s.env.Sessions.FailFast && (failed || s.broken.Load()) {
+		s.parent.broken.Store(true)
+	}
+	if s.awaits != nil {
+		s.awaits.countChildEnd(ended)
+	}
+}
+
+// hopeless reports whether nothing has succeeded for so long that errors only flood the
+// server and the disk.
+func (s *session) hopeless() bool {
+	return !s.env.phase.Open() && s.env.count.failing.Load() >= hopelessAfter(s.env.phase.Concurrency)
+}
+
+// pauseSlot waits before a slot of a closed loop sends its next request, because the one
+// that was sent at an offset has failed. Arrivals of an open loop do not wait.
+func (s *session) pauseSlot(losses *outage, sent time.Duration) {
+	e := s.env
+	if e.phase.Open() || decide(&e.arbiter, (*scheduler).exhausted) {
+		return
+	}
+	if wait := losses.pauseAfter(e.clock.Now()-sent, e.phase.Concurrency); wait > 0 {
+		e.count.pauses.Add(1)
+		e.waitFor(wait)
+	}
+}

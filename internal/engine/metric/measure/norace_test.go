@@ -1,0 +1,6 @@
+//go:build !race
+
+package measure
+
+// thinned divides the number of records of long tests.
+const thinned = 1

@@ -1,7 +1,0 @@
-//go:build race
-
-package metric
-
-// thinned divides the number of records of long tests, which the race detector
-// slows down and has little to look at in.
-const thinned = 10

@@ -1,0 +1,114 @@
+package request
+
+import (
+	"hash/maphash"
+	"maps"
+	"net/http"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// WarnCountMismatch is the warning on an answer with more vectors or scores than were
+// requested, or fewer.
+const WarnCountMismatch = "count_mismatch"
+
+// Options configure the encoder of a run.
+type Options struct {
+	Plan  *plan.Plan
+	RunID string // part of the markers of sessions; not needed without them
+	// TokenIDs returns the tokens of a turn's texts; nil = the API takes none.
+	TokenIDs func(t *bench.Turn, model string) []int
+}
+
+// NewEncoder returns the encoder of a run.
+func NewEncoder(o Options) load.Encoder {
+	e := &encoder{Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, seed: maphash.MakeSeed()}
+	if o.Plan.CacheBust.On() {
+		return &marking{Encoder: e, bust: o.Plan.CacheBust, runID: o.RunID}
+	}
+	return e
+}
+
+// encoder makes requests and answers as the endpoint type of a plan wants them.
+type encoder struct {
+	Decoder
+	tokenIDs func(t *bench.Turn, model string) []int
+	seed     maphash.Seed // of fingerprints
+}
+
+var _ load.Encoder = (*encoder)(nil)
+
+// Encode implements [load.Encoder].
+func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Request) (items int, err error) {
+	request := endpoint.Request{
+		Model: rec.Model, System: d.Conversation.System, Context: d.Conversation.Context, History: d.History,
+		Turn: d.Conversation.Turns[rec.Turn], Settings: &e.Plan.Settings,
+	}
+	t := &request.Turn
+	if e.tokenIDs != nil {
+		request.TokenIDs = e.tokenIDs(t, rec.Model)
+	}
+	rec.Content = bench.Content{
+		RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: d.Marker, Prompt: fingerprint(e.seed, &request),
+	}
+	rec.Content.Images, rec.Content.AudioLength = request.Contents()
+	r.Header, r.Streaming = e.headers(rec), e.Plan.Settings.Streaming
+	if r.Body, err = e.Plan.Kind.Body(nil, &request); err == nil && e.Plan.Kind.Items != nil {
+		items = e.Plan.Kind.Items(&request)
+	}
+	return items, err
+}
+
+// headers returns the headers of every request plus the ids of this one.
+func (e *encoder) headers(rec *bench.Record) http.Header {
+	p := e.Plan
+	h := make(http.Header, len(p.Header)+3+len(p.Affinity))
+	maps.Copy(h, p.Header)
+	values := []string{rec.RequestID, rec.CorrelationID}
+	h["X-Request-Id"] = values[:1:1]
+	for _, name := range p.Affinity {
+		h[name] = values[1:]
+	}
+	h[p.SessionID] = values[1:]
+	return h
+}
+
+// Address implements [load.Encoder].
+func (e *encoder) Address(r *transport.Request, target int) {
+	t := &e.Plan.Targets[target]
+	r.URL, r.Host = t.URL, t.Host
+	if t.Basic != "" && r.Header["Authorization"] == nil {
+		r.Header["Authorization"] = []string{t.Basic}
+	}
+}
+
+// Decoder makes answers of responses, as the endpoint type of a plan does.
+type Decoder struct{ Plan *plan.Plan }
+
+var _ load.Decoder = Decoder{}
+
+// Decode implements [load.Decoder].
+func (d Decoder) Decode(f *load.Finished) {
+	kind, a := &d.Plan.Kind, &f.Record.Answer
+	*a = kind.Decode(f.Exchange.Response, d.Plan.Settings.Streaming)
+	if kind.Settle != nil {
+		kind.Settle(a, f.Exchange.Response, f.Body)
+	}
+	f.Record.Items = len(a.Vectors) + len(a.Ranks)
+	if f.Items > 0 && f.Record.Items != f.Items && a.Failure == nil {
+		if a.Warnings == nil {
+			a.Warnings = map[string]int{}
+		}
+		a.Warnings[WarnCountMismatch]++
+	}
+}
+
+// HasContent implements [load.Decoder].
+func (d Decoder) HasContent(r *bench.Response) bool {
+	a := d.Plan.Kind.Decode(r, true)
+	return len(a.Chunks) > 0
+}

@@ -1,0 +1,41 @@
+package transport
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"aiperfd/internal/engine/allow"
+)
+
+// hostPort returns the address of a URL.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// addressOf returns the host and port of a URL.
+func addressOf(target *url.URL) string {
+	if target.Port() != "" {
+		return target.Host
+	}
+	port := "80"
+	if target.Scheme == "https" {
+		port = "443"
+	}
+	return net.JoinHostPort(target.Hostname(), port)
+}
+
+// originOf returns the scheme and the host of a URL.
+func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// sameOrigin reports whether two URLs have the same scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(allow.Address(a), allow.Address(b))
+}

@@ -1,0 +1,267 @@
+package results
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Measured are the records of a run as they were measured, of which its results can be computed
+// again.
+type Measured struct {
+	// Clock has the epoch of the run once a record has been read; before, the zero Unix time.
+	Clock bench.Clock
+	// LeftOut is the number of records so far whose lines lack content events, because
+	// there were more than export.MaxListed.
+	LeftOut int
+
+	results  *Results
+	progress func(read, total int64)
+}
+
+// Measured returns the records that the lines of the run have; those in Parquet are not whole
+// before its end. progress is called now and then with bytes of the file.
+func (r *Results) Measured(progress func(read, total int64)) *Measured {
+	return &Measured{Clock: bench.ClockAt(time.Unix(0, 0)), results: r, progress: progress}
+}
+
+// Records yields the records in the order of the file, as they were written but without the texts
+// of the answers. It ends after the first error, which is that of ctx if that ends before. A last
+// line that is not whole, as a crash leaves it, ends the records without an error.
+func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] {
+	return func(yield func(*bench.Record, error) bool) {
+		var epoch int64
+		var torn error // if nothing follows the line, its blocks came to the disk in part
+		line := 0
+		err := m.results.eachWritten(func(text []byte) error {
+			line++
+			if torn != nil {
+				return torn
+			}
+			var l measuredLine
+			if err := l.decode(text); err != nil {
+				torn = &LineError{line, err}
+				return nil
+			}
+			if line == 1 {
+				epoch = l.Own.Epoch
+				m.Clock = bench.ClockAt(time.Unix(0, epoch))
+			}
+			if l.Own.Epoch == 0 || l.Own.Epoch != epoch {
+				err := fmt.Errorf("epoch is %d, not that of the run, %d", l.Own.Epoch, epoch)
+				return &LineError{line, err}
+			}
+			record := l.record()
+			if record.Answer.LeftOut > 0 {
+				m.LeftOut++
+			}
+			if !yield(record, nil) {
+				return errStopped
+			}
+			return nil
+		}, func(in io.Reader, size int64) io.Reader {
+			return &watchedReader{Reader: in, ctx: ctx, total: size, progress: m.progress}
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+// watchedReader is a file whose reader is told how far it is, and stops when a context ends.
+type watchedReader struct {
+	io.Reader
+	ctx         context.Context //nolint:containedctx // that of one read of the file
+	read, total int64
+	progress    func(read, total int64)
+}
+
+// Read implements io.Reader.
+func (w *watchedReader) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.Reader.Read(p)
+	w.read += int64(n)
+	w.progress(w.read, w.total)
+	return n, err
+}
+
+// measuredLine is what is read of a line.
+type measuredLine struct {
+	Metadata Metadata    `json:"metadata"`
+	Own      ownMembers  `json:"aiperfd"`
+	Earlier  *ownMembers `json:"ours"` // the same, as version 0.1 named it
+}
+
+// decode reads a line without its metrics.
+func (l *measuredLine) decode(text []byte) error {
+	for _, part := range partsOf(text).measured() {
+		if err := json.Unmarshal(part, l); err != nil {
+			return err
+		}
+	}
+	if l.Earlier != nil {
+		l.Own = *l.Earlier
+	}
+	return nil
+}
+
+// ownMembers are what AIPerf's members do not hold.
+type ownMembers struct {
+	Epoch           int64                    `json:"epoch_ns"`
+	Model           string                   `json:"model"`
+	Target          int                      `json:"target"`
+	Turns           int                      `json:"turns"`
+	Status          int                      `json:"status"`
+	Stamps          lineStamps               `json:"stamps"`
+	Connection      lineConnection           `json:"connection"`
+	Items           int                      `json:"items"`
+	RequestedTokens bench.Tokens             `json:"requested_tokens"`
+	Images          int                      `json:"images"`
+	Audio           time.Duration            `json:"audio_ns"`
+	Ramp            bool                     `json:"ramp"`
+	AnswerAudio     time.Duration            `json:"answer_audio_ns"`
+	TokenSource     bench.TokenSource        `json:"token_source"`
+	Counts          lineCounts               `json:"counts"`
+	ClientCounts    lineCounts               `json:"client_counts"`
+	Usage           *lineUsage               `json:"usage"`
+	ServerTimes     map[string]time.Duration `json:"server_times_ns"`
+	Speculation     *bench.Speculation       `json:"speculation"`
+	Job             *lineJob                 `json:"job"`
+	Streamed        bool                     `json:"streamed"`
+	Chunks          [][6]int64               `json:"chunks"`
+	LeftOut         struct {
+		Chunks int64 `json:"chunks"`
+	} `json:"left_out"`
+	Choices       []lineChoice      `json:"choices"`
+	ResponseID    string            `json:"response_id"`
+	ResponseModel string            `json:"response_model"`
+	Headers       map[string]string `json:"response_headers"`
+	Warnings      map[string]int    `json:"warnings"`
+	Failure       *lineFailure      `json:"failure"`
+}
+
+type lineStamps struct {
+	Due        time.Duration `json:"due"`
+	Scheduled  time.Duration `json:"scheduled"`
+	Queued     time.Duration `json:"queued"`
+	Permit     time.Duration `json:"permit"`
+	Start      time.Duration `json:"start"`
+	Connected  time.Duration `json:"connected"`
+	Wrote      time.Duration `json:"wrote"`
+	FirstByte  time.Duration `json:"first_byte"`
+	Headers    time.Duration `json:"headers"`
+	FirstBody  time.Duration `json:"first_body"`
+	FirstEvent time.Duration `json:"first_event"`
+	End        time.Duration `json:"end"`
+}
+
+type lineConnection struct {
+	Reused   bool          `json:"reused"`
+	Kernel   bool          `json:"kernel"`
+	DNS      time.Duration `json:"dns_ns"`
+	Connect  time.Duration `json:"connect_ns"`
+	TLS      time.Duration `json:"tls_ns"`
+	Blocked  time.Duration `json:"blocked_ns"`
+	Retries  int           `json:"retries"`
+	Wasted   time.Duration `json:"wasted_ns"`
+	Held     time.Duration `json:"held_ns"`
+	Reads    int32         `json:"reads"`
+	Writes   int32         `json:"writes"`
+	Polls    int32         `json:"polls"`
+	Sent     bench.Bytes   `json:"sent_bytes"`
+	Received bench.Bytes   `json:"received_bytes"`
+	Trace    *bench.Trace  `json:"-"` // is not read
+}
+
+type lineCounts struct {
+	Input     *bench.Tokens `json:"input"`
+	Output    *bench.Tokens `json:"output"`
+	Reasoning *bench.Tokens `json:"reasoning"`
+}
+
+type lineUsage struct {
+	Input      *bench.Tokens `json:"input"`
+	Output     *bench.Tokens `json:"output"`
+	Total      *bench.Tokens `json:"total"`
+	Reasoning  *bench.Tokens `json:"reasoning"`
+	Cached     *bench.Tokens `json:"cached"`
+	CacheWrite *bench.Tokens `json:"cache_write"`
+	CacheMiss  *bench.Tokens `json:"cache_miss"`
+	AudioIn    *bench.Tokens `json:"audio_in"`
+	AudioOut   *bench.Tokens `json:"audio_out"`
+	Accepted   *bench.Tokens `json:"accepted"`
+	Rejected   *bench.Tokens `json:"rejected"`
+	ImageIn    *bench.Tokens `json:"image_in"`
+	ImageOut   *bench.Tokens `json:"image_out"`
+
+	AudioSeconds *float64 `json:"audio_seconds"`
+}
+
+type lineJob struct {
+	Started    time.Duration `json:"started"`
+	Fetched    time.Duration `json:"fetched"`
+	PeakMemory float64       `json:"peak_memory_mb"`
+}
+
+type lineChoice struct {
+	Index  int          `json:"index"`
+	Finish bench.Finish `json:"finish"`
+}
+
+type lineFailure struct {
+	Class      bench.Class   `json:"class"`
+	Step       bench.Step    `json:"step"`
+	Status     int           `json:"status"`
+	Code       string        `json:"code"`
+	Type       string        `json:"type"`
+	Message    string        `json:"message"`
+	RetryAfter time.Duration `json:"retry_after_ns"`
+}
+
+// record turns a line back into the record that it was.
+func (l *measuredLine) record() *bench.Record {
+	m, o := &l.Metadata, &l.Own
+	s, c := &o.Stamps, &o.Connection
+	r := &bench.Record{
+		Phase: m.Phase, SessionNum: m.SessionNum, Turn: m.Turn, Turns: o.Turns, RequestID: m.RequestID,
+		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Model: o.Model, Target: o.Target,
+		Stamps: bench.Stamps{
+			Due: s.Due, Scheduled: s.Scheduled, Queued: s.Queued, Permit: s.Permit, Start: s.Start,
+			Connected: s.Connected, Wrote: s.Wrote, FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
+		},
+		Conn: bench.Connection(*c), Status: o.Status,
+		Ramp: o.Ramp, Items: o.Items, TokenSource: o.TokenSource,
+		Content:     bench.Content{RequestedTokens: o.RequestedTokens, Images: o.Images, AudioLength: o.Audio},
+		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
+		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output,
+		ClientReasoning: o.ClientCounts.Reasoning,
+	}
+	if m.Depth > 0 {
+		r.Lineage = &bench.Lineage{Depth: m.Depth, Root: m.Root}
+	}
+	a := &r.Answer
+	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
+	a.AudioLength, a.LeftOut = o.AnswerAudio, o.LeftOut.Chunks
+	a.FirstEvent, a.Warnings, a.Headers = s.FirstEvent, o.Warnings, o.Headers
+	a.Speculation = o.Speculation
+	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)
+	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
+	for _, x := range o.Chunks {
+		a.Chunks = append(a.Chunks, bench.Chunk{
+			At: time.Duration(x[0]), Bytes: int32(x[1]), Tokens: int32(x[2]),
+			Kind: bench.ChunkKind(x[3]), Choice: uint16(x[4]), Read: int32(x[5]),
+		})
+	}
+	for _, x := range o.Choices {
+		a.Choices = append(a.Choices, bench.Choice{Index: x.Index, Finish: x.Finish})
+	}
+	return r
+}

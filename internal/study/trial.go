@@ -1,0 +1,95 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
+	"aiperfd/internal/run"
+)
+
+// submit queues one trial of a variation and waits for its end. queued is the cell if an
+// earlier process has queued it.
+func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, queued *run.Run) (*run.Run, error) {
+	child := queued
+	if child == nil {
+		var err error
+		if child, err = p.queue(ctx, v, trial); err != nil || child.ID == "" {
+			return child, err
+		}
+	}
+	p.mu.Lock()
+	p.child = child.ID
+	request := p.request
+	p.mu.Unlock()
+	p.item.Change(ctx, func(r *run.Run) { r.Study.Current = v.Label })
+	if p.opts.Observer != nil {
+		p.opts.Observer.Started(p.item.View(), child)
+	}
+	if request != nil { // since the pause ended
+		if _, _, err := p.opts.Runner.Cancel(ctx, child.ID, *request); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+			return nil, err
+		}
+	}
+	ended, err := p.opts.Runner.Wait(ctx, child.ID)
+	p.mu.Lock()
+	p.child = ""
+	p.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, errStop // the runner ends its active runs when the process stops
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait for cell %s: %w", child.ID, err)
+	}
+	return ended, nil
+}
+
+// queue submits one trial of a variation. A document that is not valid is a failed cell
+// without an id.
+func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int) (*run.Run, error) {
+	place := &run.Cell{
+		ParentID: p.item.ID(), Variation: *v, Trial: trial,
+		Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial),
+	}
+	doc, warnings, err := p.doc.Cell(v, trial)
+	if err != nil {
+		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
+	}
+	parent := p.item.View()
+	doc.Metadata.Priority = parent.Priority
+	sub := run.Submission{
+		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place,
+	}
+	for _, w := range warnings {
+		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
+	}
+	child, err := p.opts.Runner.Submit(ctx, doc, sub)
+	switch {
+	case errors.Is(err, run.ErrStopping), err != nil && ctx.Err() != nil:
+		return nil, errStop
+	case err != nil:
+		return nil, fmt.Errorf("submit cell %s: %w", v.Label, err)
+	}
+	return child, nil
+}
+
+// folder returns AIPerf's folder of a cell.
+func (p *performance) folder(v *vary.Variation, trial int) string {
+	s, n := p.doc.Sweep, p.doc.MultiRun.NumRuns
+	runs, number := "profile_runs", fmt.Sprintf("_%04d", trial+1)
+	switch {
+	case s == nil:
+		return path.Join(runs, "run"+number)
+	case s.Type == sweep.Adaptive:
+		return path.Join(v.Folder, runs, "run"+number)
+	case n == 1:
+		return v.Folder
+	case s.IterationOrder == sweep.Repeated:
+		return path.Join(runs, "trial"+number, v.Folder)
+	}
+	return path.Join(v.Folder, runs, "trial"+number)
+}
