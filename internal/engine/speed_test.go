@@ -81,7 +81,11 @@ func (b *bed) complete(document string, requests int64) *run.Run {
 // TestRunAllocations: the allocations of a run do not grow with every event.
 // It counts everything in the process, the server included, and subtracts a run
 // with few events from one with many.
+// Under the race detector sync.Pool drops some of what it is given, so the count is not exact.
 func TestRunAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector changes the number of allocations")
+	}
 	const requests, few, many = 20, 10, 1010
 	// An answer comes in one write: how many reads it takes, each of which may
 	// allocate, must not depend on how busy the machine is.
