@@ -35,7 +35,7 @@ type Hooks struct {
 
 // Item is the durable state of a run or of a study of this process: what it is, and how it
 // changes. Its methods are safe for concurrent use. Every change is stored before it is
-// published.
+// seen or published.
 type Item struct {
 	id      string
 	backing *Backing
@@ -62,13 +62,8 @@ func (it *Item) ID() string { return it.id }
 // View returns a copy of the run.
 func (it *Item) View() *run.Run {
 	it.mu.Lock()
-	defer it.mu.Unlock()
-	return it.copied()
-}
-
-// copied returns a copy of the run. Call it with mu held.
-func (it *Item) copied() *run.Run {
 	r := it.run
+	it.mu.Unlock()
 	if r.Study != nil {
 		r.Study = new(*r.Study)
 	}
@@ -104,22 +99,21 @@ func (it *Item) Report(err error) {
 	}
 }
 
-// change is Change for callers that need to know whether the store has refused it.
+// change is Change for callers that need to know whether the store has refused it. Readers
+// see the change when it is stored, so that what they then read from the store has it, too.
 func (it *Item) change(ctx context.Context, apply func(*run.Run)) error {
 	it.save.Lock()
 	defer it.save.Unlock()
-	it.mu.Lock()
-	before := it.run.State
-	apply(&it.run)
-	it.run.Revision++
-	r := it.copied()
-	it.mu.Unlock()
+	r := it.View()
+	before := r.State
+	apply(r)
+	r.Revision++
 	if r.State != before && it.hooks.Entered != nil {
 		it.hooks.Entered(r)
 	}
 	err := it.put(ctx, r)
 	it.mu.Lock()
-	it.lost = err != nil
+	it.run, it.lost = *r, err != nil
 	it.mu.Unlock()
 	it.Publish(run.EventStateChanged)
 	return err

@@ -290,3 +290,30 @@ func TestUnstored(t *testing.T) {
 15s 1 is not stored`)
 	})
 }
+
+// slow is a store that needs a second for a change.
+type slow struct{ run.Store }
+
+func (slow) Put(context.Context, *run.Run) error {
+	time.Sleep(time.Second)
+	return nil
+}
+
+// TestChangeIsStoredBeforeSeen: who sees that a run has ended finds its end in the store.
+func TestChangeIsStoredBeforeSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		it := NewItem(&Backing{Store: slow{}, Publisher: run.Publishers{}}, &run.Run{State: bench.StateExporting}, Hooks{})
+		var change sync.WaitGroup
+		change.Go(func() {
+			it.Change(t.Context(), func(r *run.Run) { r.State = bench.StateCompleted })
+		})
+		synctest.Wait()
+		if got := it.View().State; got != bench.StateExporting {
+			t.Errorf("while the change is being stored, the state is %s, want %s", got, bench.StateExporting)
+		}
+		change.Wait()
+		if got := it.View().State; got != bench.StateCompleted {
+			t.Errorf("after the change, the state is %s, want %s", got, bench.StateCompleted)
+		}
+	})
+}
