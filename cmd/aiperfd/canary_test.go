@@ -203,7 +203,17 @@ func found(place, text string, names ...string) (out []string) {
 	slices.Sort(plain)
 	plain = slices.Compact(plain)
 	for _, needles := range [][]string{exact, plain} {
+		starts := map[string]bool{} // whether the text has the start that several have in common
 		for _, needle := range needles {
+			start := needle[:min(len(needle), len("canary"))]
+			has, known := starts[start]
+			if !known {
+				has = strings.Contains(text, start)
+				starts[start] = has
+			}
+			if !has {
+				continue
+			}
 			if at := strings.Index(text, needle); at >= 0 {
 				out = append(out, fmt.Sprintf("%s: …%q…", place, text[max(0, at-80):min(len(text), at+80)]))
 			}
