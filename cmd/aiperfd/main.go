@@ -16,19 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/ctl"
-)
-
-// The exit codes.
-const (
-	exitOK        = 0
-	exitFailed    = 1 // the run, or the program
-	exitUsage     = 2 // bad configuration, flags, dataset or tokenizer
-	exitSLO       = 3 // --slo: the run missed an objective
-	exitClient    = 4 // the client could not keep up: with --strict-client in a run, else in every run of a study
-	exitCancelled = app.ExitInterrupted
 )
 
 func main() {
@@ -63,21 +52,6 @@ func execute(ctx context.Context, args []string) int {
 	terminal.PrintError(root.ErrOrStderr(), err)
 	return exitFailed
 }
-
-// exitError ends the program with a code, and with a message if err is set.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e exitError) Unwrap() error { return e.err }
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -165,23 +139,3 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	return exitError{exitUsage, errors.New(text)}
 }
-
-// usage adds the exit code to the errors of an argument check.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	if check == nil {
-		return nil // any arguments are accepted
-	}
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return exitError{exitUsage, err}
-		}
-		return nil
-	}
-}
-
-// plainOut returns the standard output of a command that shows text of documents, results or
-// servers.
-func plainOut(cmd *cobra.Command) io.Writer { return terminal.Plain(cmd.OutOrStdout()) }
-
-// plainErr is plainOut for the standard error.
-func plainErr(cmd *cobra.Command) io.Writer { return terminal.Plain(cmd.ErrOrStderr()) }

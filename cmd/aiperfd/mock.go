@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/cases"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/gpu"
@@ -87,7 +88,8 @@ type mockFlags struct {
 	print     bool
 	cases     string
 	tls       mockTLS
-	batch     batchFlags
+	preset    string
+	batch     batch.Params // see [batchFlags]
 	opt       options.Options
 }
 
@@ -122,7 +124,7 @@ func newMockCommand() *cobra.Command {
 	}
 	f.serverFlags(cmd.Flags())
 	f.timingFlags(cmd.Flags())
-	f.batch.register(cmd.Flags())
+	f.acceleratorFlags(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
 	f.jobFlags(cmd.Flags())
@@ -157,11 +159,13 @@ func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
-	fs.StringVar(&f.cases, "cases", "", "JSON `file` with recorded responses, selected by X-Mock-Case: ID or by the path /mock/case/ID")
+	fs.StringVar(&f.cases, "cases", "",
+		"JSON `file` with recorded responses, selected by X-Mock-Case: ID or by the path /mock/case/ID")
 	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` for the times of recorded responses")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line per request with the server's timestamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "include the time of every content event in --truth")
-	fs.IntVar(&o.TruthLimit, "truth-limit", options.DefaultTruthLimit, "number of requests kept for /mock/summary and /mock/requests")
+	fs.IntVar(&o.TruthLimit, "truth-limit", options.DefaultTruthLimit,
+		"number of requests kept for /mock/summary and /mock/requests")
 }
 
 func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
@@ -174,17 +178,28 @@ func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed for all random choices")
 }
 
+func (f *mockFlags) acceleratorFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.preset, "preset", "", "simulate a server with continuous batching on this `accelerator` (one of "+
+		strings.Join(options.Presets(), ", ")+")")
+	f.batch.PrefixCache = true
+	batchFlags(fs, &f.batch)
+}
+
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "tokenizer: builtin (o200k_base), another tiktoken encoding, the `path` of a tokenizer.json, or words (a simple one)")
-	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
-	fs.TextVar(&o.OutputTokens, "output-tokens", options.DefaultOutputTokens(), "output length if the request has no limit, a `distribution`")
+	fs.StringVar(&f.tokenizer, "tokenizer", "builtin",
+		"tokenizer: builtin (o200k_base), another tiktoken encoding, the `path` of a tokenizer.json, or words (a simple one)")
+	choiceVar(fs, &o.OutputMode, "output-mode",
+		"exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
+	fs.TextVar(&o.OutputTokens, "output-tokens", options.DefaultOutputTokens(),
+		"output length if the request has no limit, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "text of responses")
 	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the text, if the API separates them")
 	o.ToolRate = fs.Float64("tool-rate", options.DefaultToolRate, "`share` of requests with tools that get a tool call")
 	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "number of `calls` in a response with tool calls")
 	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", options.DefaultReasoningField, "`name` of the field with the reasoning of chat responses")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", options.DefaultReasoningField,
+		"`name` of the field with the reasoning of chat responses")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
@@ -210,11 +225,14 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
 	o := &f.opt.Jobs
-	fs.IntVar(&o.Workers, "job-workers", options.DefaultJobWorkers, "concurrent jobs, separately for the Runpod queue and for videos")
+	fs.IntVar(&o.Workers, "job-workers", options.DefaultJobWorkers,
+		"concurrent jobs, separately for the Runpod queue and for videos")
 	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker, a `distribution`")
 	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(options.DefaultJobTime), "time to generate a video, a `distribution`")
-	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for all others")
-	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
+	fs.DurationVar(&o.Expiry, "job-expiry", 0,
+		"delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for all others")
+	choiceVar(fs, &o.Output, "runpod-output",
+		"what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
 }
 
 // choiceVar adds a flag with a closed list of values, which mock.New checks.
@@ -250,29 +268,6 @@ func (l *faultList) String() string {
 
 // Type implements pflag.Value.
 func (l *faultList) Type() string { return "rule" }
-
-// flagsFromEnv sets every flag that is not on the command line from its environment
-// variable, and returns all problems.
-func flagsFromEnv(fs *pflag.FlagSet, prefix string, lookup func(string) (string, bool)) error {
-	var errs []error
-	fs.VisitAll(func(flag *pflag.Flag) {
-		name := prefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-		text, ok := lookup(name)
-		if !ok || flag.Changed || flag.Name == "help" {
-			return
-		}
-		values := []string{text}
-		if flag.Value.Type() == "stringArray" {
-			values = strings.Split(text, "\n")
-		}
-		for _, v := range values {
-			if err := fs.Set(flag.Name, v); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", name, err))
-			}
-		}
-	})
-	return errors.Join(errs...)
-}
 
 // run serves until ctx ends.
 func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
@@ -333,7 +328,7 @@ func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
 	}
 	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
 	if f.opt.Accelerator != nil {
-		hello.Str("preset", f.batch.preset)
+		hello.Str("preset", f.preset)
 	} else {
 		hello.Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL)
 	}

@@ -4,62 +4,43 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/options"
 )
-
-// batchFlags are the flags of the simulated accelerator. They have the names of
-// vLLM's flags if vLLM has such a flag.
-type batchFlags struct {
-	preset       string
-	sequences    int
-	batched      int
-	blocks       int
-	blockSize    int
-	prefixCache  bool
-	maxWaiting   int
-	frontend     time.Duration
-	base         float64
-	prefill      float64
-	decode       float64
-	contextToken float64
-	attention    float64
-	jitter       float64
-}
-
-// batchFlagNames returns the flags that require a preset.
-func batchFlagNames() []string {
-	return []string{
-		"max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "block-size", "enable-prefix-caching",
-		"max-waiting", "frontend", "step-base", "step-prefill", "step-decode", "step-context", "step-attention", "step-jitter",
-	}
-}
 
 // independentFlagNames returns the flags that exclude a preset.
 func independentFlagNames() []string {
 	return []string{"ttft", "itl", "itl-per-request", "prefill-per-token", "fast"}
 }
 
-func (b *batchFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&b.preset, "preset", "", "simulate a server with continuous batching on this `accelerator` (one of "+
-		strings.Join(options.Presets(), ", ")+")")
-	fs.IntVar(&b.sequences, "max-num-seqs", 0, "maximum number of running sequences (default of the preset)")
-	fs.IntVar(&b.batched, "max-num-batched-tokens", 0, "maximum `tokens` per step (default of the preset)")
-	fs.IntVar(&b.blocks, "num-gpu-blocks-override", 0, "`blocks` of the key-value cache (default of the preset)")
-	fs.IntVar(&b.blockSize, "block-size", 0, "`tokens` per block (default of the preset)")
-	fs.BoolVar(&b.prefixCache, "enable-prefix-caching", true, "reuse cached blocks for prompts with the same prefix")
-	fs.IntVar(&b.maxWaiting, "max-waiting", 0, "respond with 503 if this many requests are waiting; 0 = no limit")
-	fs.DurationVar(&b.frontend, "frontend", 0, "time from the arrival of a request to the queue (default of the preset)")
-	fs.Float64Var(&b.base, "step-base", 0, "base time per step, in `milliseconds` (default of the preset)")
-	fs.Float64Var(&b.prefill, "step-prefill", 0, "time per prompt token, in `milliseconds` (default of the preset)")
-	fs.Float64Var(&b.decode, "step-decode", 0, "time per decoding sequence, in `milliseconds` (default of the preset)")
-	fs.Float64Var(&b.contextToken, "step-context", 0, "time per token of context, in `milliseconds` (default of the preset)")
-	fs.Float64Var(&b.attention, "step-attention", 0, "time per pair of prompt tokens, in `milliseconds` (default of the preset)")
-	fs.Float64Var(&b.jitter, "step-jitter", 0, "coefficient of variation of step times (default of the preset)")
+// batchFlags adds the flags of the simulated accelerator, with the names of vLLM's if vLLM has such
+// a flag. They set the parameters, whose values are the defaults.
+func batchFlags(fs *pflag.FlagSet, p *batch.Params) {
+	fs.IntVar(&p.MaxSequences, "max-num-seqs", p.MaxSequences,
+		"maximum number of running sequences (default of the preset)")
+	fs.IntVar(&p.MaxBatched, "max-num-batched-tokens", p.MaxBatched, "maximum `tokens` per step (default of the preset)")
+	fs.IntVar(&p.Blocks, "num-gpu-blocks-override", p.Blocks, "`blocks` of the key-value cache (default of the preset)")
+	fs.IntVar(&p.BlockSize, "block-size", p.BlockSize, "`tokens` per block (default of the preset)")
+	fs.BoolVar(&p.PrefixCache, "enable-prefix-caching", p.PrefixCache,
+		"reuse cached blocks for prompts with the same prefix")
+	fs.IntVar(&p.MaxWaiting, "max-waiting", p.MaxWaiting,
+		"respond with 503 if this many requests are waiting; 0 = no limit")
+	fs.DurationVar(&p.Frontend, "frontend", p.Frontend,
+		"time from the arrival of a request to the queue (default of the preset)")
+	fs.Float64Var(&p.Base, "step-base", p.Base, "base time per step, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&p.Prefill, "step-prefill", p.Prefill,
+		"time per prompt token, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&p.Decode, "step-decode", p.Decode,
+		"time per decoding sequence, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&p.Context, "step-context", p.Context,
+		"time per token of context, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&p.Attention, "step-attention", p.Attention,
+		"time per pair of prompt tokens, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&p.Jitter, "step-jitter", p.Jitter, "coefficient of variation of step times (default of the preset)")
 }
 
 // resolve sets the accelerator of the options. Flags without effect are rejected.
@@ -70,13 +51,15 @@ func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 			errs = append(errs, fmt.Errorf("--%s cannot be combined with --uds, which replaces it", name))
 		}
 	}
-	b := &f.batch
-	if b.preset == "" {
-		for _, name := range batchFlagNames() {
-			if fs.Changed(name) {
-				errs = append(errs, fmt.Errorf("--%s needs --preset (one of %s)", name, strings.Join(options.Presets(), ", ")))
+	var batched pflag.FlagSet // the same flags, with the defaults of the preset
+	batched.SortFlags = false
+	if f.preset == "" {
+		batchFlags(&batched, new(batch.Params))
+		batched.VisitAll(func(flag *pflag.Flag) {
+			if fs.Changed(flag.Name) {
+				errs = append(errs, fmt.Errorf("--%s needs --preset (one of %s)", flag.Name, strings.Join(options.Presets(), ", ")))
 			}
-		}
+		})
 		return errors.Join(errs...)
 	}
 	for _, name := range independentFlagNames() {
@@ -89,30 +72,16 @@ func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 	if !fs.Changed("max-model-len") {
 		o.MaxModelLen = 0 // what fits into the cache
 	}
-	p, err := options.Preset(b.preset)
+	p, err := options.Preset(f.preset)
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	override(fs, "max-num-seqs", &p.MaxSequences, b.sequences)
-	override(fs, "max-num-batched-tokens", &p.MaxBatched, b.batched)
-	override(fs, "num-gpu-blocks-override", &p.Blocks, b.blocks)
-	override(fs, "block-size", &p.BlockSize, b.blockSize)
-	override(fs, "enable-prefix-caching", &p.PrefixCache, b.prefixCache)
-	override(fs, "max-waiting", &p.MaxWaiting, b.maxWaiting)
-	override(fs, "frontend", &p.Frontend, b.frontend)
-	override(fs, "step-base", &p.Base, b.base)
-	override(fs, "step-prefill", &p.Prefill, b.prefill)
-	override(fs, "step-decode", &p.Decode, b.decode)
-	override(fs, "step-context", &p.Context, b.contextToken)
-	override(fs, "step-attention", &p.Attention, b.attention)
-	override(fs, "step-jitter", &p.Jitter, b.jitter)
+	batchFlags(&batched, p)
+	batched.VisitAll(func(flag *pflag.Flag) {
+		if given := fs.Lookup(flag.Name); given.Changed {
+			errs = append(errs, flag.Value.Set(given.Value.String()))
+		}
+	})
 	o.Accelerator = p
 	return errors.Join(errs...)
-}
-
-// override sets *to to the value of a flag if the flag was given.
-func override[T any](fs *pflag.FlagSet, name string, to *T, value T) {
-	if fs.Changed(name) {
-		*to = value
-	}
 }

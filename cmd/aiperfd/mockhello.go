@@ -40,7 +40,7 @@ func (f *mockFlags) hello(address string) mockHello {
 	h := mockHello{Address: address, Models: f.opt.ServedModels}
 	switch {
 	case f.opt.Accelerator != nil:
-		h.Timing = "a batching server, preset " + f.batch.preset
+		h.Timing = "a batching server, preset " + f.preset
 	case f.opt.Fast:
 		h.Timing = "as fast as possible"
 	default:

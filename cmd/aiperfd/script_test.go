@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +37,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript drives the program as users do: by its command line, signals and
-// HTTP. The scripts are in testdata/script.
+// HTTP. The scripts are in testdata/script. Under the race detector those run in which
+// something happens to a program while it runs: it is in the background, gets requests or
+// signals. A command that runs alone from its start to its end does what the tests of
+// packages do under the detector.
 func TestScript(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -44,7 +48,7 @@ func TestScript(t *testing.T) {
 	}
 	made := testcert.New(t, "127.0.0.1")
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               scripts(t),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
@@ -66,6 +70,29 @@ func TestScript(t *testing.T) {
 			"envsubst": scriptEnvsubst,
 			"word":     scriptWord,
 		},
+	})
+}
+
+// inBackground matches the line of a script that runs a program other than the simulator in the
+// background.
+var inBackground = regexp.MustCompile(`(?m)\baiperfd (?:[a-ln-z]|m[a-np-z]).*&\w*&?$`)
+
+// scripts returns the scripts to run.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	if !raceEnabled {
+		return all
+	}
+	return slices.DeleteFunc(all, func(name string) bool {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !inBackground.Match(text)
 	})
 }
 

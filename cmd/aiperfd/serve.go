@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,7 +29,6 @@ type serveFlags struct {
 	limits                                     limitFlags
 	targets                                    targetFlags
 	process                                    processFlags
-	events                                     eventFlags
 }
 
 const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
@@ -88,7 +86,6 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	f.targets.add(fs)
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	f.limits.add(fs)
-	f.events.add(fs)
 	f.store.add(fs)
 	f.process.add(fs)
 	f.access.add(fs)
@@ -113,8 +110,6 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 	}
 	limits, err := f.limits.options()
 	check(err)
-	limits.API.Streams, err = f.events.options()
-	check(err)
 	secrets, err := secret.OpenFolder(f.secretsDir)
 	if err != nil {
 		check(fmt.Errorf("--secrets-dir: %w", err))
@@ -136,16 +131,4 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: config.ReachOptions{SecretHosts: secrets.Hosts},
 		},
 	}, errors.Join(errs...)
-}
-
-// defaultDataDir returns the default folder of the daemon's runs.
-func defaultDataDir() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
-		return filepath.Join(dir, "aiperfd")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "aiperfd-data"
-	}
-	return filepath.Join(home, ".local", "state", "aiperfd")
 }

@@ -27,19 +27,30 @@ func (f *limitFlags) add(fs *pflag.FlagSet) {
 	l := &f.limits
 	fs.Int64Var(&l.API.Body, "max-body", api.DefaultMaxBody, "maximum size of a request body in `bytes`")
 	fs.IntVar(&l.API.Header, "max-header", api.DefaultMaxHeader, "maximum size of the header of a request in `bytes`")
-	fs.DurationVar(&l.API.HeaderTimeout, "header-timeout", api.DefaultHeaderTimeout, "`time` to receive the header of a request")
+	fs.DurationVar(&l.API.HeaderTimeout, "header-timeout", api.DefaultHeaderTimeout,
+		"`time` to receive the header of a request")
 	fs.DurationVar(&l.API.BodyTimeout, "body-timeout", api.DefaultBodyTimeout, "`time` to receive the body of a request")
-	fs.DurationVar(&l.API.IdleTimeout, "idle-timeout", api.DefaultIdleTimeout, "`time` after which a connection without a request is closed")
-	fs.IntVar(&l.API.Connections, "max-connections", api.DefaultMaxConnections, "maximum `number` of connections; a few more are accepted for the probes")
+	fs.DurationVar(&l.API.IdleTimeout, "idle-timeout", api.DefaultIdleTimeout,
+		"`time` after which a connection without a request is closed")
+	fs.IntVar(&l.API.Connections, "max-connections", api.DefaultMaxConnections,
+		"maximum `number` of connections; a few more are accepted for the probes")
 	fs.IntVar(&l.WebSockets, "max-websockets", feed.DefaultMaxClients, "maximum `number` of WebSocket clients")
 	fs.IntVar(&l.API.SubmitRate, "submit-rate", api.DefaultSubmitRate,
 		"submissions per minute of each token; if this flag is given, also of all requests without a token together; 0 = unlimited")
-	fs.DurationVar(&l.MetricsLinger, "metrics-linger", api.DefaultMetricsLinger, "`time` for which /metrics has the run that ended last")
-	fs.IntVar(&l.Caps.Concurrency, "max-concurrency", quota.DefaultConcurrency, "maximum concurrency that a document may ask for; 0 = unlimited")
-	fs.Float64Var(&l.Caps.Rate, "max-rate", quota.DefaultRate, "maximum arrivals per second that a document may ask for; 0 = unlimited")
-	fs.DurationVar(&l.Caps.Duration, "max-duration", quota.DefaultDuration, "maximum duration of all phases that a document may ask for; 0 = unlimited")
-	fs.Int64Var(&l.Caps.Requests, "max-requests", quota.DefaultRequests, "maximum requests of a run that a document may ask for; 0 = unlimited")
-	fs.Int64Var(&l.Caps.Tokens, "max-tokens", quota.DefaultTokens, "maximum prompt and output tokens of a run that a document may ask for; 0 = unlimited")
+	fs.IntVar(&l.API.Streams, "max-event-streams", api.DefaultMaxStreams,
+		"maximum `number` of streams of server-sent events")
+	fs.DurationVar(&l.MetricsLinger, "metrics-linger", api.DefaultMetricsLinger,
+		"`time` for which /metrics has the run that ended last")
+	fs.IntVar(&l.Caps.Concurrency, "max-concurrency", quota.DefaultConcurrency,
+		"maximum concurrency that a document may ask for; 0 = unlimited")
+	fs.Float64Var(&l.Caps.Rate, "max-rate", quota.DefaultRate,
+		"maximum arrivals per second that a document may ask for; 0 = unlimited")
+	fs.DurationVar(&l.Caps.Duration, "max-duration", quota.DefaultDuration,
+		"maximum duration of all phases that a document may ask for; 0 = unlimited")
+	fs.Int64Var(&l.Caps.Requests, "max-requests", quota.DefaultRequests,
+		"maximum requests of a run that a document may ask for; 0 = unlimited")
+	fs.Int64Var(&l.Caps.Tokens, "max-tokens", quota.DefaultTokens,
+		"maximum prompt and output tokens of a run that a document may ask for; 0 = unlimited")
 	f.rate = fs.Lookup("submit-rate")
 }
 
@@ -74,6 +85,7 @@ func (f *limitFlags) options() (app.Limits, error) {
 	check(l.Caps.Duration >= 0, "max-duration", l.Caps.Duration, "at least 0")
 	check(l.Caps.Requests >= 0, "max-requests", l.Caps.Requests, "at least 0")
 	check(l.Caps.Tokens >= 0, "max-tokens", l.Caps.Tokens, "at least 0")
+	check(l.API.Streams >= 1, "max-event-streams", l.API.Streams, "at least 1")
 	return l, errors.Join(errs...)
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"aiperfd/internal/app"
-	"aiperfd/internal/app/profiler"
-	"aiperfd/internal/app/systemd"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 )
@@ -66,7 +64,7 @@ func (f *processFlags) options() (app.ProcessOptions, error) {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout %v: must be greater than --shutdown-grace, %v", f.timeout, f.grace))
 	}
 	if f.profiler != "" {
-		if err := profiler.CheckAddress(f.profiler); err != nil {
+		if err := app.CheckProfiler(f.profiler); err != nil {
 			errs = append(errs, fmt.Errorf("--pprof-addr %s: %w", f.profiler, err))
 		}
 	}
@@ -92,10 +90,10 @@ func (f *serveFlags) load(fs *pflag.FlagSet) (app.DaemonOptions, error) {
 // supervision takes over what systemd has prepared for this process. The host of a socket
 // replaces that of the flags, so that a socket on a network address needs tokens.
 func (f *serveFlags) supervision(fs *pflag.FlagSet) (out app.ProcessOptions, err error) {
-	if out.Notifier, err = systemd.NewNotifier(); err != nil {
+	if out.Notifier, err = app.NewNotifier(); err != nil {
 		return out, err
 	}
-	if out.Listener, err = systemd.Listener(); err != nil || out.Listener == nil {
+	if out.Listener, err = app.SystemdListener(); err != nil || out.Listener == nil {
 		return out, err
 	}
 	for _, name := range []string{"api-host", "api-port"} {

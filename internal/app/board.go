@@ -10,7 +10,6 @@ import (
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
@@ -26,7 +25,7 @@ func fullScreen(d *config.Document) bool {
 	return d.Benchmark.Runtime.UI == "dashboard" && dashboard.Possible(os.Stderr, os.Stdin)
 }
 
-var _ live.Source = (*board)(nil)
+var _ terminal.Source = (*board)(nil)
 
 // board shows a run or a study of this process on the whole terminal.
 type board struct {
@@ -96,15 +95,15 @@ func (b *board) close() {
 }
 
 // snapshot returns what the dashboard shows.
-func (b *board) snapshot(ctx context.Context) (*live.Snapshot, error) {
+func (b *board) snapshot(ctx context.Context) (*terminal.Snapshot, error) {
 	r, err := b.app.studies.Get(ctx, b.id)
 	if err != nil {
 		return nil, err
 	}
-	return live.Read(ctx, b, new(wire.NewRun(r, nil, 0, wire.Artifacts{})))
+	return terminal.ReadSnapshot(ctx, b, new(wire.NewRun(r, nil, 0, wire.Artifacts{})))
 }
 
-// Cells implements [live.Source].
+// Cells implements [terminal.Source].
 func (b *board) Cells(ctx context.Context, study string) ([]*wire.Run, error) {
 	const most = 20
 	page, err := b.app.engine.List(ctx, run.Query{Parent: study, Descending: true, Limit: most})
@@ -118,8 +117,8 @@ func (b *board) Cells(ctx context.Context, study string) ([]*wire.Run, error) {
 	return out, nil
 }
 
-// Measured implements [live.Source].
-func (b *board) Measured(ctx context.Context, active *wire.Run) (*live.Measured, error) {
+// Measured implements [terminal.Source].
+func (b *board) Measured(ctx context.Context, active *wire.Run) (*terminal.Measured, error) {
 	r, err := b.app.studies.Get(ctx, active.ID)
 	if err != nil {
 		return nil, err
@@ -128,13 +127,13 @@ func (b *board) Measured(ctx context.Context, active *wire.Run) (*live.Measured,
 	if err != nil {
 		return nil, err
 	}
-	return &live.Measured{
+	return &terminal.Measured{
 		Run: new(wire.NewRun(r, s, 0, wire.Artifacts{})), Progress: new(wire.NewProgress(r, s)),
 		Metrics: new(wire.NewMetrics("", r, s)), Errors: new(wire.NewErrors(r, s)),
 	}, nil
 }
 
-// Timeseries implements [live.Source].
+// Timeseries implements [terminal.Source].
 func (b *board) Timeseries(
 	ctx context.Context, id string, names []string, step, from, to int64,
 ) (*wire.Timeseries, error) {

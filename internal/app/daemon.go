@@ -16,7 +16,6 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/app/profiler"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
@@ -139,7 +138,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	watch.Go(func() { d.access.Watch(life) })
 	watch.Go(func() { d.supervised(ctx, life) })
 	if d.profiles != nil {
-		watch.Go(func() { d.noted(profiler.Serve(life, d.profiles)) })
+		watch.Go(func() { d.noted(serveProfiles(life, d.profiles)) })
 	}
 	err := d.run(ctx)
 	stop()

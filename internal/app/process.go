@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"aiperfd/internal/api"
-	"aiperfd/internal/app/profiler"
-	"aiperfd/internal/app/systemd"
 	"aiperfd/internal/run"
 )
 
@@ -20,9 +18,9 @@ type ProcessOptions struct {
 	StopGrace   time.Duration // see engine.Options
 	StopTimeout time.Duration // likewise
 
-	Listener net.Listener      // of the API, opened by systemd; nil = Host and Port are opened
-	Notifier *systemd.Notifier // nil = nobody is told
-	Profiler string            // loopback address that serves the profiles of this process; empty = none
+	Listener net.Listener // of the API, opened by systemd; nil = Host and Port are opened
+	Notifier *Notifier    // nil = nobody is told
+	Profiler string       // loopback address that serves the profiles of this process; empty = none
 }
 
 // listen returns the listener of the API.
@@ -52,7 +50,7 @@ func (p *ProcessOptions) profiles(ctx context.Context) (net.Listener, error) {
 	if p.Profiler == "" {
 		return nil, nil //nolint:nilnil // documented above
 	}
-	return profiler.Listen(ctx, p.Profiler)
+	return listenProfiles(ctx, p.Profiler)
 }
 
 // closeAny closes a listener unless it is nil.

@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/app/systemd"
 )
 
 // systemd gives the daemon a Unix socket, and is told when it is ready, reads its files
@@ -30,7 +29,7 @@ func TestSupervised(t *testing.T) {
 	defer notify.Close()
 	t.Setenv("NOTIFY_SOCKET", notify.LocalAddr().String())
 	t.Setenv("WATCHDOG_USEC", "3600000000") // one sign of life at the start
-	notifier, err := systemd.NewNotifier()
+	notifier, err := NewNotifier()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 )
@@ -39,9 +38,9 @@ func (w *watcher) leaveBoard() {
 // daemonSource is the daemon as the source of what is shown.
 type daemonSource struct{ *client.Client }
 
-var _ live.Source = daemonSource{}
+var _ terminal.Source = daemonSource{}
 
-// Cells implements [live.Source].
+// Cells implements [terminal.Source].
 func (d daemonSource) Cells(ctx context.Context, study string) ([]*wire.Run, error) {
 	const most = 500
 	cells, err := d.Children(ctx, study, most)
@@ -55,12 +54,12 @@ func (d daemonSource) Cells(ctx context.Context, study string) ([]*wire.Run, err
 	return out, nil
 }
 
-// Measured implements [live.Source].
-func (d daemonSource) Measured(ctx context.Context, r *wire.Run) (*live.Measured, error) {
+// Measured implements [terminal.Source].
+func (d daemonSource) Measured(ctx context.Context, r *wire.Run) (*terminal.Measured, error) {
 	if r.Progress == nil {
 		return nil, nil
 	}
-	out := &live.Measured{Run: r}
+	out := &terminal.Measured{Run: r}
 	var err error
 	if out.Metrics, err = d.Metrics(ctx, r.ID); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (d daemonSource) Measured(ctx context.Context, r *wire.Run) (*live.Measured
 	return out, err
 }
 
-// Timeseries implements [live.Source].
+// Timeseries implements [terminal.Source].
 func (d daemonSource) Timeseries(
 	ctx context.Context, id string, names []string, step, from, to int64,
 ) (*wire.Timeseries, error) {

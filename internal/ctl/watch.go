@@ -13,7 +13,6 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/bench"
@@ -179,7 +178,7 @@ func (w *watcher) show(ctx context.Context, r *client.Run) {
 		return
 	}
 	if w.board != nil {
-		if s, err := live.Read(ctx, daemonSource{w.Client}, &r.Run); err == nil { // else the next request for the run reports it
+		if s, err := terminal.ReadSnapshot(ctx, daemonSource{w.Client}, &r.Run); err == nil { // else the next request for the run reports it
 			w.board.Show(s, "")
 		}
 		return
@@ -295,7 +294,7 @@ func (w *watcher) live(ctx context.Context, r *client.Run) string {
 // liveNumbers returns the main metrics.
 func liveNumbers(m *wire.Metrics) string {
 	var out []string
-	for _, n := range live.Numbers(m.Get) {
+	for _, n := range terminal.Numbers(m.Get) {
 		text := n.Value + " " + n.Unit
 		if n.Name != "" {
 			text = n.Name + " p50/p99 " + text

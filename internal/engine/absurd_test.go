@@ -46,7 +46,7 @@ func TestAbsurdServer(t *testing.T) {
 	}
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(3) {
+			for seed := range uint64(rounds(3)) {
 				synctest.Test(t, func(t *testing.T) {
 					server := cases.NewAbsurd(seed, all)
 					b := newBed(t, mock.Options{}, func(http.Handler) http.Handler { return server })

@@ -109,7 +109,7 @@ func TestSpread(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var first map[string]int
-			for range 2 {
+			for range rounds(2) {
 				synctest.Test(t, func(t *testing.T) {
 					v := &calls{}
 					o := mock.Options{TTFT: mock.ConstDelay(20 * time.Millisecond), ITL: mock.ConstDelay(time.Millisecond)}

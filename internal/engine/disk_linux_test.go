@@ -132,7 +132,7 @@ func recoverFullDisk(t *testing.T, disk string, free int64) {
 		}
 		leave(t, disk, free)
 		e, end := start(t, engine.Options{Store: mem})
-		time.Sleep(time.Hour)
+		time.Sleep(span(time.Hour))
 		r, err := e.Get(t.Context(), left.ID)
 		if err != nil || r.State != bench.StateExporting || !strings.Contains(r.StateReason, "the disk is full") {
 			t.Errorf("on the full disk the run is %s (%s), %v", r.State, r.StateReason, err)

@@ -2,7 +2,7 @@
 """Record what Jinja makes of the chat templates of the tests, set up as Transformers does.
 
     pip install jinja2==3.1.6
-    python3 scripts/tokenizer/chattemplates.py internal/engine/chattemplate/testdata
+    python3 scripts/tokenizer/chattemplates.py internal/engine/jinja/testdata
 """
 import datetime
 import glob

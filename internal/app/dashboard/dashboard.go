@@ -11,7 +11,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 )
 
@@ -49,7 +48,7 @@ type Dashboard struct {
 
 // message is what the model gets from outside.
 type message struct {
-	snapshot *live.Snapshot
+	snapshot *terminal.Snapshot
 	note     string // shown beside the state, such as a lost connection; empty = none
 }
 
@@ -79,7 +78,7 @@ func profileOf(f *os.File) colorprofile.Profile {
 func (d *Dashboard) Log() io.Writer { return d.log }
 
 // Show shows a snapshot; a nil one leaves the last one. A note is shown beside the state.
-func (d *Dashboard) Show(s *live.Snapshot, note string) {
+func (d *Dashboard) Show(s *terminal.Snapshot, note string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s == nil {

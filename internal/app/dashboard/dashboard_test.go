@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/app/live"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -32,7 +32,7 @@ func stats(unit string, avg float64) wire.Stats {
 // timeseries returns time series of some points.
 func timeseries(points int) *wire.Timeseries {
 	out := &wire.Timeseries{Series: map[string]wire.Series{}}
-	for i, name := range live.Series() {
+	for i, name := range terminal.Series() {
 		s := wire.Series{Values: map[string]wire.Column{}}
 		for _, statistic := range []string{"rate", "avg", "p50", "p90", "p99"} {
 			for k := range points {
@@ -46,12 +46,12 @@ func timeseries(points int) *wire.Timeseries {
 }
 
 // running is a run in its profiling phase.
-func running() live.Snapshot {
+func running() terminal.Snapshot {
 	r := &wire.Run{
 		ID: "01a2", Name: "nightly", RunState: wire.RunState{State: bench.StateRunning}, Models: []string{"llama\x1b[2J"},
 		Targets: []string{"https://host:8000"}, Endpoint: "chat", Streaming: true, RequestRate: new(25.0),
 	}
-	return live.Snapshot{
+	return terminal.Snapshot{
 		Run: r, Elapsed: 75 * time.Second,
 		Phases: []wire.Phase{
 			{
@@ -76,7 +76,7 @@ func running() live.Snapshot {
 }
 
 // troubled is a run with everything that can be wrong.
-func troubled() live.Snapshot {
+func troubled() terminal.Snapshot {
 	s := running()
 	late := verdict.Reason{
 		Code: "tick-lag", Level: verdict.Invalid, Value: 39, Limit: 1, Unit: "ms", Percentile: 83, Concerns: []string{"time_to_first_token"},
@@ -95,7 +95,7 @@ func troubled() live.Snapshot {
 }
 
 // draining is a run without a name whose last responses take longer than its phase.
-func draining() live.Snapshot {
+func draining() terminal.Snapshot {
 	s := running()
 	s.Run.Name = ""
 	p := &s.Phases[1]
@@ -104,7 +104,7 @@ func draining() live.Snapshot {
 }
 
 // behind is a run whose duration is over and whose arrivals still wait for slots.
-func behind() live.Snapshot {
+func behind() terminal.Snapshot {
 	s := running()
 	p := &s.Phases[1]
 	p.ExpectedDuration, p.Percent, p.RequestsETA, p.Arrivals.Waiting = new(60.0), new(100.0), nil, 1331
@@ -112,14 +112,14 @@ func behind() live.Snapshot {
 }
 
 // exporting is a run that has ended and writes its files.
-func exporting() live.Snapshot {
+func exporting() terminal.Snapshot {
 	s := running()
 	s.Run.State = bench.StateExporting
 	return s
 }
 
 // sweep is a study with two cells that have ended.
-func sweep() live.Snapshot {
+func sweep() terminal.Snapshot {
 	s := running()
 	s.Study = &wire.Run{Name: "sweep", Progress: &wire.RunProgress{CellsTotal: new(8), CellsDone: new(2), CellsFailed: new(1), CurrentCell: "concurrency=4"}}
 	s.Cells = []*wire.Run{
@@ -209,7 +209,7 @@ func TestAlarms(t *testing.T) {
 
 // Every screen has the size of the terminal, and passes no control characters on.
 func TestSizes(t *testing.T) {
-	for _, s := range []live.Snapshot{{}, running(), troubled(), sweep()} {
+	for _, s := range []terminal.Snapshot{{}, running(), troubled(), sweep()} {
 		for width := 1; width <= 210; width += 11 {
 			for height := 1; height <= 60; height += 7 {
 				for _, p := range []page{overview, help, errorList, logLines} {

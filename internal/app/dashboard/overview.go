@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
@@ -233,7 +232,7 @@ func (v *display) recent(metric, statistic string) *float64 {
 // recentSeries returns the time series of recent values, and the seconds of its points.
 func (v *display) recentSeries() (t *wire.Timeseries, span int) {
 	if s := v.snapshot.Tens; s != nil && len(column(s, "in_flight", "avg")) > 0 {
-		return s, live.Window
+		return s, terminal.Window
 	}
 	return v.snapshot.Seconds, 1
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/app/live"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/view"
 )
@@ -33,7 +33,7 @@ type display struct {
 	leaves, ascii bool
 	interrupted   int    // how often the user asked for the end
 	note          string // beside the state
-	snapshot      live.Snapshot
+	snapshot      terminal.Snapshot
 	log           *tail
 }
 

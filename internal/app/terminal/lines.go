@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/app/live"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 	"aiperfd/internal/view"
@@ -111,7 +110,7 @@ type liveField struct {
 func liveFields(s *run.Snapshot) []liveField {
 	st := &s.Phases[len(s.Phases)-1].Stats
 	var out []liveField
-	for _, n := range live.Numbers(s.Metrics.Value) {
+	for _, n := range Numbers(s.Metrics.Value) {
 		out = append(out, liveField{strings.TrimSpace(n.Name + " " + n.Value + " " + n.Unit), n.Weight, false})
 	}
 	out = append(out,

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/chattemplate"
 	"aiperfd/internal/engine/endpoint/codec"
+	"aiperfd/internal/engine/jinja"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/tokenizer"
 )
@@ -24,7 +24,7 @@ const maxBeside = 16 << 20
 
 // chat is the chat template of a tokenizer with its overhead.
 type chat struct {
-	template *chattemplate.Template
+	template *jinja.Chat
 	overhead int // tokens that it adds to a request of one message
 }
 
@@ -32,19 +32,19 @@ type chat struct {
 // that folder.
 func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) (*chat, error) {
 	if beside == nil {
-		return nil, chattemplate.ErrNone
+		return nil, jinja.ErrNoChat
 	}
 	source, sourceErr := beside(chatTemplateFile)
 	config, configErr := beside(tokenizerConfigFile)
 	if sourceErr != nil && configErr != nil {
-		return nil, chattemplate.ErrNone
+		return nil, jinja.ErrNoChat
 	}
-	t, err := chattemplate.Parse(config, source, time.Now)
+	t, err := jinja.ParseChat(config, source, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	const word = "word"
-	text, err := t.Render([]chattemplate.Message{{Role: "user", Content: word}})
+	text, err := t.Render([]jinja.Message{{Role: "user", Content: word}})
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +86,10 @@ func (n *named) SpecialTokensToAdd() int {
 }
 
 // messages returns the messages of a request in the order in which they were sent.
-func messages(f *load.Finished) []chattemplate.Message {
-	var out []chattemplate.Message
+func messages(f *load.Finished) []jinja.Message {
+	var out []jinja.Message
 	add := func(role, content string) {
-		out = append(out, chattemplate.Message{Role: role, Content: content})
+		out = append(out, jinja.Message{Role: role, Content: content})
 	}
 	turn := func(t *bench.Turn) {
 		for _, m := range codec.MessagesOf(t) {

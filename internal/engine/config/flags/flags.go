@@ -338,13 +338,13 @@ func (f *Flags) get(flag string) *occurrence {
 }
 
 // Kind implements [redact.Flags]. flag comes without dashes.
-func (f *Flags) Kind(flag string) (kind redact.FlagKind, multi, ok bool) {
+func (f *Flags) Kind(flag string) (kind redact.FlagKind, ok bool) {
 	for _, dashes := range []string{"--", "-"} {
 		if o, ok := f.table[dashes+flag]; ok {
-			return o.redact, o.several(), true
+			return o.redact, true
 		}
 	}
-	return redact.Plain, false, false
+	return redact.Plain, false
 }
 
 var _ redact.Flags = (*Flags)(nil)

@@ -1,6 +1,4 @@
-// Package profiler serves the profiles of this process (net/http/pprof) on a loopback
-// address.
-package profiler
+package app
 
 import (
 	"context"
@@ -18,12 +16,12 @@ import (
 
 // The limits of the server.
 const (
-	headerLimit = 10 * time.Second
-	stopLimit   = time.Second // profiles that take longer are cut at the end of the process
+	profileHeaderLimit = 10 * time.Second
+	profileStopLimit   = time.Second // profiles that take longer are cut at the end of the process
 )
 
-// CheckAddress returns an error unless an address is a loopback address with a port.
-func CheckAddress(addr string) error {
+// CheckProfiler returns an error unless an address is a loopback address with a port.
+func CheckProfiler(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return errors.New("must be an IP address with a port, such as 127.0.0.1:6060")
@@ -34,9 +32,9 @@ func CheckAddress(addr string) error {
 	return nil
 }
 
-// Listen opens a loopback address.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
-	if err := CheckAddress(addr); err != nil {
+// listenProfiles opens a loopback address for the profiles.
+func listenProfiles(ctx context.Context, addr string) (net.Listener, error) {
+	if err := CheckProfiler(addr); err != nil {
 		return nil, fmt.Errorf("listen for profiles on %s: %w", addr, err)
 	}
 	var lc net.ListenConfig
@@ -47,9 +45,9 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve serves profiles until ctx ends, and closes the listener.
-func Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: handler(), ReadHeaderTimeout: headerLimit, IdleTimeout: time.Minute}
+// serveProfiles serves the profiles of this process (net/http/pprof) until ctx ends, and closes the listener.
+func serveProfiles(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: profileHandler(), ReadHeaderTimeout: profileHeaderLimit, IdleTimeout: time.Minute}
 	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
 	server.Go(func() { failed <- srv.Serve(l) })
@@ -59,7 +57,7 @@ func Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve profiles: %w", err)
 	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), profileStopLimit)
 	defer cancel()
 	if err := srv.Shutdown(ending); err != nil {
 		return srv.Close()
@@ -67,9 +65,9 @@ func Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// handler serves the profiles to clients that use a loopback name, which pages of other
+// profileHandler serves the profiles to clients that use a loopback name, which pages of other
 // sites cannot do (DNS rebinding).
-func handler() http.Handler {
+func profileHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -1,6 +1,4 @@
-// Package live collects what is shown of a run while it runs, from this process or from a
-// daemon.
-package live
+package terminal
 
 import (
 	"cmp"
@@ -68,8 +66,8 @@ func Series() []string {
 	}
 }
 
-// Read returns a snapshot of a run or of a study.
-func Read(ctx context.Context, from Source, r *wire.Run) (*Snapshot, error) {
+// ReadSnapshot returns a snapshot of a run or of a study.
+func ReadSnapshot(ctx context.Context, from Source, r *wire.Run) (*Snapshot, error) {
 	out := &Snapshot{Run: r}
 	if r.Kind == run.KindSweep {
 		cells, err := from.Cells(ctx, r.ID)

@@ -1,4 +1,4 @@
-package systemd
+package app
 
 import (
 	"context"
@@ -186,7 +186,7 @@ func TestListenerEnvironment(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("LISTEN_PID", tt.pid)
 			t.Setenv("LISTEN_FDS", tt.count)
-			l, err := Listener()
+			l, err := SystemdListener()
 			if l != nil || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("Listener = %v, %v; want nil and the error %q", l, err, tt.err)
 			}
@@ -201,7 +201,7 @@ func TestListener(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := listener(descriptor(t, first.(interface{ File() (*os.File, error) })))
+		l, err := listenerOf(descriptor(t, first.(interface{ File() (*os.File, error) })))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packets.Close()
-	if l, err := listener(descriptor(t, packets.(*net.UDPConn))); err == nil || !strings.Contains(err.Error(), "must be a ListenStream") {
+	if l, err := listenerOf(descriptor(t, packets.(*net.UDPConn))); err == nil || !strings.Contains(err.Error(), "must be a ListenStream") {
 		t.Errorf("listener of UDP = %v, %v; want an error", l, err)
 	}
 }

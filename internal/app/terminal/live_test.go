@@ -1,4 +1,4 @@
-package live
+package terminal
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func (s *script) Timeseries(_ context.Context, id string, _ []string, step, from
 
 // A snapshot has the phases in order, the series as far as seconds are over, and of a study the
 // run that is being performed and those that have ended.
-func TestRead(t *testing.T) {
+func TestReadSnapshot(t *testing.T) {
 	cell := func(id string, state bench.State) *wire.Run {
 		return &wire.Run{ID: id, RunState: wire.RunState{State: state}}
 	}
@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 		{"study between runs", study, script{cells: cells[1:]}, "", 2, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(t.Context(), &tt.from, tt.run)
+			s, err := ReadSnapshot(t.Context(), &tt.from, tt.run)
 			if err != nil {
 				t.Fatal(err)
 			}

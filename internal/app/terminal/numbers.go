@@ -1,4 +1,4 @@
-package live
+package terminal
 
 import (
 	"aiperfd/internal/engine/metric"

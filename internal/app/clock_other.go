@@ -1,6 +1,6 @@
 //go:build !linux
 
-package systemd
+package app
 
 // monotonic returns nothing: there is no systemd.
 func monotonic() string { return "" }

@@ -1,4 +1,4 @@
-package chattemplate
+package jinja
 
 import (
 	"encoding/json"
@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"aiperfd/internal/engine/jinja"
 )
 
-const config = `{"bos_token": {"content": "<s>", "lstrip": false}, "eos_token": "</s>", "pad_token": null}`
+const modelConfig = `{"bos_token": {"content": "<s>", "lstrip": false}, "eos_token": "</s>", "pad_token": null}`
 
 func noon() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 
@@ -39,7 +37,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tmpl, err := Parse([]byte(config), source, noon)
+			tmpl, err := ParseChat([]byte(modelConfig), source, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +68,7 @@ func TestParse(t *testing.T) {
 		{"several without a default", `{"chat_template": [{"name": "rag", "template": "t"}]}`, "", "", "no chat template"},
 		{"not JSON", `{`, "", "", "read tokenizer_config.json"},
 		{"broken", "", "{% for %}", "", "read template"},
-		{"large", "", strings.Repeat("x", maxSource+1), "", "at most"},
+		{"large", "", strings.Repeat("x", maxChatSource+1), "", "at most"},
 		{"a date", "", `{{ strftime_now("%d %b %Y %H:%M %%") }}`, "04 Mar 2026 05:06 %", ""},
 		{"an unknown directive", "", `{{ strftime_now("%Q") }}`, "", "does not support %Q"},
 		{"a refusal", "", `{{ raise_exception("not this one") }}`, "", "not this one"},
@@ -78,7 +76,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			tmpl, err := Parse([]byte(tt.config), []byte(tt.source), noon)
+			tmpl, err := ParseChat([]byte(tt.config), []byte(tt.source), noon)
 			if err == nil {
 				got, err = tmpl.Render(hello)
 			}
@@ -101,12 +99,12 @@ func TestBudget(t *testing.T) {
 		`{% for a in range(100000000) %}{% endfor %}`, `{{ "x" * 900000000 }}`,
 		`{% macro m(x) %}{{ m(x) }}{% endmacro %}{{ m(1) }}`,
 	} {
-		tmpl, err := Parse(nil, []byte(source), noon)
+		tmpl, err := ParseChat(nil, []byte(source), noon)
 		if err == nil {
 			_, err = tmpl.Render([]Message{{"user", "hi"}})
 		}
-		if !errors.Is(err, jinja.ErrBudget) {
-			t.Errorf("%s: %v, want %v", source, err, jinja.ErrBudget)
+		if !errors.Is(err, ErrBudget) {
+			t.Errorf("%s: %v, want %v", source, err, ErrBudget)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package systemd
+package app
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// writeLimit bounds the time to hand a message to systemd.
-const writeLimit = time.Second
+// notifyLimit bounds the time to hand a message to systemd.
+const notifyLimit = time.Second
 
 // Notifier tells systemd about the state of this process. A nil Notifier tells nobody. Safe
 // for concurrent use.
@@ -84,7 +84,7 @@ func (n *Notifier) send(message string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.socket, Net: "unixgram"})
 	if err == nil {
 		defer conn.Close()
-		err = conn.SetWriteDeadline(time.Now().Add(writeLimit))
+		err = conn.SetWriteDeadline(time.Now().Add(notifyLimit))
 	}
 	if err == nil {
 		_, err = conn.Write([]byte(message))

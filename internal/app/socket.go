@@ -1,7 +1,4 @@
-// Package systemd speaks the protocols by which systemd supervises a service: the socket
-// that it has opened (sd_listen_fds(3)), and messages about the state of the service
-// (sd_notify(3)).
-package systemd
+package app
 
 import (
 	"errors"
@@ -14,10 +11,10 @@ import (
 // firstDescriptor is the number of the first socket that systemd passes.
 const firstDescriptor = 3
 
-// Listener returns the socket that systemd has opened for this process, TCP or Unix, and
+// SystemdListener returns the socket that systemd has opened for this process, TCP or Unix, and
 // removes the variables that describe it from the environment; nil = there is none. It must
 // be called once.
-func Listener() (net.Listener, error) {
+func SystemdListener() (net.Listener, error) {
 	pid, count := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS")
 	if pid != strconv.Itoa(os.Getpid()) || count == "" {
 		return nil, nil //nolint:nilnil // documented above
@@ -30,11 +27,11 @@ func Listener() (net.Listener, error) {
 	if count != "1" {
 		return nil, fmt.Errorf("take the socket of systemd: LISTEN_FDS is %q, must be 1: the socket unit must have one ListenStream", count)
 	}
-	return listener(firstDescriptor)
+	return listenerOf(firstDescriptor)
 }
 
-// listener makes a listener of an open descriptor, which it closes.
-func listener(fd uintptr) (net.Listener, error) {
+// listenerOf makes a listener of an open descriptor, which it closes.
+func listenerOf(fd uintptr) (net.Listener, error) {
 	f := os.NewFile(fd, "socket of systemd")
 	if f == nil {
 		return nil, errors.New("take the socket of systemd: the descriptor is not valid")

@@ -1,8 +1,4 @@
-// Package chattemplate renders conversations with the chat templates of models: the
-// result is the text that a server builds from the messages of a request and counts.
-// Templates come from the repositories of models; they are rendered within bounds
-// (package jinja) and have no access to anything else.
-package chattemplate
+package jinja
 
 import (
 	"encoding/json"
@@ -14,34 +10,35 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/exec"
 
-	"aiperfd/internal/engine/jinja"
 	"aiperfd/internal/engine/plainjson"
 )
 
 // Message is one message of a conversation.
 type Message struct{ Role, Content string }
 
-// Template is a chat template. It is immutable and safe for concurrent use.
-type Template struct {
-	template *jinja.Template
+// Chat is the chat template of a model: it renders conversations as the text that a server builds
+// from the messages of a request and counts. It comes from the repository of the model and has
+// access to nothing else. It is immutable and safe for concurrent use.
+type Chat struct {
+	template *Template
 	special  map[string]any // bos_token and the like
 }
 
-// ErrNone means that a model has no chat template.
-var ErrNone = errors.New("the model has no chat template")
+// ErrNoChat means that a model has no chat template.
+var ErrNoChat = errors.New("the model has no chat template")
 
-// maxSource bounds a template, in bytes. The largest known ones have some 25 KB.
-const maxSource = 256 << 10
+// maxChatSource bounds a template, in bytes. The largest known ones have some 25 KB.
+const maxChatSource = 256 << 10
 
 // tokenizerConfig holds the members of a tokenizer_config.json that are used.
 type tokenizerConfig struct {
 	Template json.RawMessage `json:"chat_template"`
 }
 
-// Parse reads a chat template: source is the content of chat_template.jinja, or
+// ParseChat reads a chat template: source is the content of chat_template.jinja, or
 // config, that of tokenizer_config.json, contains it; both may be empty. now returns
 // the date for templates that print it.
-func Parse(config, source []byte, now func() time.Time) (*Template, error) {
+func ParseChat(config, source []byte, now func() time.Time) (*Chat, error) {
 	var c tokenizerConfig
 	names := map[string]json.RawMessage{}
 	if len(config) > 0 {
@@ -54,9 +51,9 @@ func Parse(config, source []byte, now func() time.Time) (*Template, error) {
 		text = named(c.Template)
 	}
 	if text == "" {
-		return nil, ErrNone
+		return nil, ErrNoChat
 	}
-	t := &Template{special: map[string]any{}}
+	t := &Chat{special: map[string]any{}}
 	for _, name := range []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"} {
 		if token, ok := special(names[name]); ok {
 			t.special[name] = token
@@ -66,8 +63,8 @@ func Parse(config, source []byte, now func() time.Time) (*Template, error) {
 	// Python's library drops one line break at the end of a template, and one after
 	// a backslash, which only occurs in the middle of a text.
 	text = strings.ReplaceAll(text, "\\\n", "")
-	t.template, err = jinja.Parse(strings.TrimSuffix(text, "\n"), jinja.Options{
-		Functions: true, Lenient: true, TrimBlocks: true, MaxSource: maxSource,
+	t.template, err = Parse(strings.TrimSuffix(text, "\n"), Options{
+		Functions: true, Lenient: true, TrimBlocks: true, MaxSource: maxChatSource,
 		Filters: map[string]exec.FilterFunction{"tojson": toJSON},
 		Globals: map[string]any{
 			"raise_exception": raise,
@@ -163,7 +160,7 @@ func strftime(format string, at time.Time) (string, error) {
 
 // Render returns the text of a conversation, up to the beginning of the model's
 // answer. The error is the reason if the template refuses it.
-func (t *Template) Render(messages []Message) (string, error) {
+func (t *Chat) Render(messages []Message) (string, error) {
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		list[i] = map[string]any{"role": m.Role, "content": m.Content}
