@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode/utf8"
 	"unsafe"
+
+	"aiperfd/internal/view"
 )
 
 const (
@@ -269,7 +271,7 @@ func (s *search) squeeze(text string) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !Invisible(r) {
+		if !view.Invisible(r) {
 			for k := range size {
 				flat[n], at[n] = text[i+k], int32(i+k)
 				n++
@@ -301,7 +303,7 @@ func folds() (out [256]byte) {
 func squeezed(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || Invisible(r):
+		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || view.Invisible(r):
 			return -1
 		case r < utf8.RuneSelf:
 			return rune(lower(byte(r)))
