@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/export/native"
 )
 
 const exportLong = `Regenerate a run's output files from its result.json: the summary as JSON and
@@ -75,7 +75,7 @@ func exportFiles(from string, to *string) (names []string, err error) {
 			return []string{name}, nil
 		}
 	}
-	names, err = native.Convert(from, *to)
+	names, err = export.ConvertResult(from, *to)
 	for _, table := range tables {
 		name, failure := columns.Convert(table, *to)
 		if failure == nil {

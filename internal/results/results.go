@@ -15,7 +15,6 @@ import (
 
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
@@ -64,16 +63,16 @@ func Prefix(config json.RawMessage) (string, error) {
 }
 
 // Report returns the report of the run, and the machine on which it was written.
-func (r *Results) Report() (*export.Report, native.Environment, error) {
+func (r *Results) Report() (*export.Report, export.Environment, error) {
 	data, err := regular.Read(filepath.Join(r.Dir, r.Names.Result))
 	if err != nil {
-		return nil, native.Environment{}, err
+		return nil, export.Environment{}, err
 	}
-	report, err := native.Read(bytes.NewReader(data))
+	report, err := export.ReadResult(bytes.NewReader(data))
 	if err != nil {
-		return nil, native.Environment{}, err
+		return nil, export.Environment{}, err
 	}
-	machine, err := native.ReadEnvironment(data)
+	machine, err := export.ReadEnvironment(data)
 	return report, machine, err
 }
 
