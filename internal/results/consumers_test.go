@@ -17,7 +17,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
@@ -91,7 +90,7 @@ func (f form) write(t *testing.T, dir string) {
 	}
 	var lines, table bytes.Buffer
 	asLines := export.NewRecordWriter(&lines, options)
-	asTable, err := columns.NewWriter(&table, options)
+	asTable, err := export.NewTableWriter(&table, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
@@ -37,7 +36,7 @@ func OpenRecords(path string) *Results {
 	dir, base := filepath.Split(path)
 	names := export.NamesFor(base)
 	names.Records, names.Tables = base, ""
-	if filepath.Ext(base) == columns.Extension {
+	if filepath.Ext(base) == export.TableExtension {
 		names.Records, names.Tables = "", base
 	}
 	return &Results{Dir: dir, Names: names}
