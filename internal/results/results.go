@@ -1,6 +1,7 @@
 // Package results reads the files of a finished or interrupted run, whatever their format and
 // their prefix: its report, its summary, its requests, and what was recorded over its time. It
-// is the only reader of what the packages below internal/engine/export write.
+// is the only reader of what the package internal/engine/export writes. The [Log] of a run is
+// written here too.
 package results
 
 import (
@@ -15,7 +16,6 @@ import (
 
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/regular"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 )
@@ -91,7 +91,7 @@ func (r *Results) Samples() (*samples.Samples, error) { return samples.Read(r.Di
 
 // Log calls each for the lines of the log of the run, the oldest first. A run that was never
 // started has none.
-func (r *Results) Log(each func(*runlog.Line) error) error { return runlog.Read(r.Dir, each) }
+func (r *Results) Log(each func(*LogLine) error) error { return readLog(r.Dir, each) }
 
 // RecordFile returns the path of the record file, which is that of the lines if the run has both
 // formats: they have the same records.
