@@ -10,8 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/export/native"
+	"aiperfd/internal/engine/export"
 )
 
 const exportLong = `Regenerate a run's output files from its result.json: the summary as JSON and
@@ -64,20 +63,20 @@ func exportFiles(from string, to *string) (names []string, err error) {
 		return nil, err
 	case info.IsDir():
 		*to = cmp.Or(*to, from)
-		tables = columns.Find(from)
+		tables = export.FindTables(from)
 	default:
 		*to = cmp.Or(*to, filepath.Dir(from))
-		if strings.HasSuffix(from, columns.Extension) {
-			name, err := columns.Convert(from, *to)
+		if strings.HasSuffix(from, export.TableExtension) {
+			name, err := export.ConvertTable(from, *to)
 			if err != nil {
 				return nil, err
 			}
 			return []string{name}, nil
 		}
 	}
-	names, err = native.Convert(from, *to)
+	names, err = export.ConvertResult(from, *to)
 	for _, table := range tables {
-		name, failure := columns.Convert(table, *to)
+		name, failure := export.ConvertTable(table, *to)
 		if failure == nil {
 			names = append(names, name)
 		}

@@ -22,10 +22,10 @@ import (
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -57,7 +57,7 @@ type fakeEngine struct {
 	hold      func() // called by List, unless nil
 	queries   []series.Query
 	selected  []series.DistributionQuery // of Distributions
-	log       []runlog.Line
+	log       []results.LogLine
 	logErr    error           // of what was recorded
 	done      map[string]bool // runs whose log gets no line any more
 }

@@ -19,9 +19,9 @@ import (
 	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/results"
 )
 
 var _ history.Source = (*fakeEngine)(nil)
@@ -74,7 +74,7 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 }
 
 // Log has the lines of the fake, whatever the run.
-func (f *fakeEngine) Log(_ string, each func(*runlog.Line) error) error {
+func (f *fakeEngine) Log(_ string, each func(*results.LogLine) error) error {
 	f.mu.Lock()
 	lines := slices.Clone(f.log)
 	f.mu.Unlock()
@@ -97,7 +97,7 @@ func (f *fakeEngine) Active(id string) bool {
 func (f *fakeEngine) addLine(level, message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.log = append(f.log, runlog.Line{Seq: int64(len(f.log) + 1), Time: epoch, Level: level, Message: message})
+	f.log = append(f.log, results.LogLine{Seq: int64(len(f.log) + 1), Time: epoch, Level: level, Message: message})
 }
 
 func TestLog(t *testing.T) {
@@ -153,7 +153,7 @@ func TestFollowLog(t *testing.T) {
 			}
 			var out []string
 			for line := range strings.Lines(*body.Load()) {
-				var l runlog.Line
+				var l results.LogLine
 				_ = json.Unmarshal([]byte(line), &l)
 				out = append(out, l.Message)
 			}

@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/results"
@@ -25,7 +24,7 @@ import (
 type Repeat struct {
 	Run     *run.Run
 	results *export.Report     // nil = it has none, or is a study
-	machine native.Environment // zero = it has no results
+	machine export.Environment // zero = it has no results
 }
 
 // OpenRepeat reads the run in a folder, and returns the document that repeats it: with the
@@ -140,7 +139,7 @@ func (r *Repeat) Lines(version string, now *run.Run, results *export.Report) []s
 	if before := objectivesOf(r.Run.Summary); before != "" {
 		differs("objectives", before, objectivesOf(now.Summary))
 	}
-	machine := native.CurrentEnvironment()
+	machine := export.CurrentEnvironment()
 	if r.machine.Host != "" { // version 0.1 did not write it
 		differs("host", r.machine.Host, machine.Host)
 	}
@@ -165,7 +164,7 @@ func objectivesOf(s *run.Summary) string {
 	return strings.Join(out, ", ")
 }
 
-func machineText(m native.Environment) string {
+func machineText(m export.Environment) string {
 	return fmt.Sprintf("%s/%s with %d processors (GOMAXPROCS %d)", m.OS, m.Arch, m.CPUs, m.Procs)
 }
 

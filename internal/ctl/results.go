@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/client"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/run"
 )
 
@@ -82,7 +81,7 @@ func printResults(ctx context.Context, s *session, r *client.Run, detail export.
 		if err != nil {
 			return err
 		}
-		report, err := native.Read(bytes.NewReader(data))
+		report, err := export.ReadResult(bytes.NewReader(data))
 		if err != nil {
 			return err
 		}

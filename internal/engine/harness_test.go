@@ -24,7 +24,6 @@ import (
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
@@ -178,7 +177,7 @@ func (b *bed) regenerate(id string) {
 	if _, err := os.Stat(filepath.Join(from, export.NamesFor("").Result)); err != nil {
 		return // nothing was measured
 	}
-	names, err := native.Convert(from, to)
+	names, err := export.ConvertResult(from, to)
 	if err != nil || len(names) < 3 {
 		b.t.Fatalf("files made again: %q, %v", names, err)
 	}

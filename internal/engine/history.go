@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
@@ -79,7 +78,7 @@ func (h *History) Samples(id string) (*samples.Samples, error) {
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never
 // started has none.
-func (h *History) Log(id string, each func(*runlog.Line) error) error {
+func (h *History) Log(id string, each func(*results.LogLine) error) error {
 	return h.stored(id).Log(each)
 }
 

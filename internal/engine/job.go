@@ -17,8 +17,8 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/queue"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -31,7 +31,7 @@ type job struct {
 	time    stamps
 	cancels *cancellation
 	live    *live
-	log     atomic.Pointer[runlog.Log]    // nil before the run starts
+	log     atomic.Pointer[results.Log]   // nil before the run starts
 	report  atomic.Pointer[export.Report] // nil before the results are computed
 }
 
@@ -78,8 +78,8 @@ func (j *job) redact(r *run.Run) {
 }
 
 // openLog opens the log of the run and returns a logger whose lines are in it too.
-func (j *job) openLog() (*runlog.Log, zerolog.Logger) {
-	log := runlog.New(j.dir(), j.secrets)
+func (j *job) openLog() (*results.Log, zerolog.Logger) {
+	log := results.NewLog(j.dir(), j.secrets)
 	j.log.Store(log)
 	return log, log.Tee(j.engine.opts.Log.With().Str("run", j.item.ID()).Logger())
 }
@@ -128,7 +128,7 @@ func (j *job) Execute(ctx context.Context) {
 }
 
 // environment returns what the run needs besides its plan.
-func (j *job) environment(ctx context.Context, lines *runlog.Log, log zerolog.Logger) *environment {
+func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.Logger) *environment {
 	return &environment{
 		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, system: j.engine.system(), cancel: j.cancels, live: j.live,
 		notify: notifications{

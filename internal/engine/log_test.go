@@ -12,14 +12,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/results"
 )
 
 // logOf returns the messages of the log of a run, with some fields.
 func (b *bed) logOf(id string) (out []string) {
 	b.t.Helper()
-	err := engine.NewHistory(b.engine).Log(id, func(line *runlog.Line) error {
+	err := engine.NewHistory(b.engine).Log(id, func(line *results.LogLine) error {
 		text := line.Level + " " + line.Message
 		for _, name := range []string{"phase", "end", "code", "reason"} {
 			if v, ok := line.Fields[name]; ok {

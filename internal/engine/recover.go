@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
@@ -143,7 +142,7 @@ func (j *job) rebuild(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	failed, err := export.Write(dir, rep, redact.NewSet(), native.Format())
+	failed, err := export.Write(dir, rep, redact.NewSet())
 	if err != nil {
 		return err
 	}

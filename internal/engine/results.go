@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/regular"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/target"
@@ -38,7 +37,7 @@ func (x *execution) export(r *run.Run, fault *run.Error) report.Outcome {
 	in.Fault = cmp.Or(fault, in.Fault)
 	o := report.Conclude(in)
 	o.Report.Layout.Incomplete, o.Report.Layout.Kept = incomplete, kept
-	failed, err := export.Write(dir, o.Report, secrets, native.Format())
+	failed, err := export.Write(dir, o.Report, secrets)
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.State = bench.StateFailed

@@ -19,7 +19,6 @@ import (
 	"aiperfd/internal/api/report"
 	"aiperfd/internal/app"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/mock/random"
@@ -194,7 +193,7 @@ func (b *bed) observe(s *scene, id string) *observed {
 		b.t.Fatal(err)
 	}
 	defer f.Close()
-	if o.report, err = native.Read(f); err != nil {
+	if o.report, err = export.ReadResult(f); err != nil {
 		b.t.Fatal(err)
 	}
 	o.window = o.report.Duration.Seconds()

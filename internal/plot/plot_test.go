@@ -16,7 +16,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
@@ -122,7 +121,7 @@ func TestParquet(t *testing.T) {
 	}
 	var lines, table bytes.Buffer
 	asLines := export.NewRecordWriter(&lines, options)
-	asTable, err := columns.NewWriter(&table, options)
+	asTable, err := export.NewTableWriter(&table, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
@@ -92,7 +90,7 @@ func (f form) write(t *testing.T, dir string) {
 	}
 	var lines, table bytes.Buffer
 	asLines := export.NewRecordWriter(&lines, options)
-	asTable, err := columns.NewWriter(&table, options)
+	asTable, err := export.NewTableWriter(&table, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +116,7 @@ func (f form) write(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	rep.InputConfig = map[string]any{"artifacts": map[string]any{"prefix": f.prefix}}
-	if failed, err := export.Write(dir, rep, redact.NewSet(), native.Format()); err != nil || failed != nil {
+	if failed, err := export.Write(dir, rep, redact.NewSet()); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	switch {
@@ -165,7 +163,7 @@ func TestConsumers(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return textOf(rep, native.Environment{})
+			return textOf(rep, export.Environment{})
 		}},
 		{"page of the API", true, pageOf},
 	}
@@ -203,7 +201,7 @@ func TestConsumers(t *testing.T) {
 }
 
 // textOf returns the results of a report as text.
-func textOf(rep *export.Report, machine native.Environment) (any, error) {
+func textOf(rep *export.Report, machine export.Environment) (any, error) {
 	text, err := json.Marshal([]any{rep.Results, rep.Errors, rep.Start, machine})
 	return string(text), err
 }

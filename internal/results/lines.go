@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 
-	"aiperfd/internal/engine/export/columns"
+	"aiperfd/internal/engine/export"
 )
 
 // maxLine bounds a line of a record file, in bytes.
@@ -27,7 +27,7 @@ func (r *Results) eachLine(line func([]byte) error) error {
 		return err
 	}
 	defer table.Close()
-	return columns.WriteLines(&splitter{line: line}, table, table.Size())
+	return export.WriteLines(&splitter{line: line}, table, table.Size())
 }
 
 // eachWritten is eachLine of the lines that the run wrote itself. watch may replace the reader of

@@ -1,6 +1,7 @@
 // Package results reads the files of a finished or interrupted run, whatever their format and
 // their prefix: its report, its summary, its requests, and what was recorded over its time. It
-// is the only reader of what the packages below internal/engine/export write.
+// is the only reader of what the package internal/engine/export writes. The [Log] of a run is
+// written here too.
 package results
 
 import (
@@ -14,10 +15,7 @@ import (
 	"path/filepath"
 
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/regular"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 )
@@ -38,7 +36,7 @@ func OpenRecords(path string) *Results {
 	dir, base := filepath.Split(path)
 	names := export.NamesFor(base)
 	names.Records, names.Tables = base, ""
-	if filepath.Ext(base) == columns.Extension {
+	if filepath.Ext(base) == export.TableExtension {
 		names.Records, names.Tables = "", base
 	}
 	return &Results{Dir: dir, Names: names}
@@ -64,16 +62,16 @@ func Prefix(config json.RawMessage) (string, error) {
 }
 
 // Report returns the report of the run, and the machine on which it was written.
-func (r *Results) Report() (*export.Report, native.Environment, error) {
+func (r *Results) Report() (*export.Report, export.Environment, error) {
 	data, err := regular.Read(filepath.Join(r.Dir, r.Names.Result))
 	if err != nil {
-		return nil, native.Environment{}, err
+		return nil, export.Environment{}, err
 	}
-	report, err := native.Read(bytes.NewReader(data))
+	report, err := export.ReadResult(bytes.NewReader(data))
 	if err != nil {
-		return nil, native.Environment{}, err
+		return nil, export.Environment{}, err
 	}
-	machine, err := native.ReadEnvironment(data)
+	machine, err := export.ReadEnvironment(data)
 	return report, machine, err
 }
 
@@ -93,7 +91,7 @@ func (r *Results) Samples() (*samples.Samples, error) { return samples.Read(r.Di
 
 // Log calls each for the lines of the log of the run, the oldest first. A run that was never
 // started has none.
-func (r *Results) Log(each func(*runlog.Line) error) error { return runlog.Read(r.Dir, each) }
+func (r *Results) Log(each func(*LogLine) error) error { return readLog(r.Dir, each) }
 
 // RecordFile returns the path of the record file, which is that of the lines if the run has both
 // formats: they have the same records.

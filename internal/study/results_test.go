@@ -13,7 +13,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
@@ -30,7 +29,7 @@ func TestReadSamples(t *testing.T) {
 	}
 	var lines, table bytes.Buffer
 	asLines := export.NewRecordWriter(&lines, options)
-	asTable, err := columns.NewWriter(&table, options)
+	asTable, err := export.NewTableWriter(&table, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,10 @@ package view
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
-
-	"aiperfd/internal/engine/redact"
 )
 
 // cells measures text in columns of a terminal. It does not depend on the
@@ -41,6 +40,26 @@ func Unstyled(s string) string {
 	}
 }
 
+// Invisible reports whether a character leaves no mark on a screen: a control character
+// but for tab and line break, a format character, a filler, a selector of variants, or
+// U+FFFD, which stands for a byte that is no text. Programs remove these from texts, and
+// then what they have separated stands together. Everything that removes characters
+// from texts of servers uses this function, so that a redact.Set finds in a text what
+// is found in it afterwards.
+func Invisible(r rune) bool {
+	const firstFormat, lastBefore, firstAfter = 0xad, 0x3164, 0xfe00 // between the last two are no such characters
+	switch {
+	case r == '\n' || r == '\t' || r == '\r':
+		return false
+	case r < firstFormat:
+		return unicode.IsControl(r)
+	case lastBefore < r && r < firstAfter:
+		return false
+	}
+	return r == utf8.RuneError ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // Printable makes text of unknown origin fit for a terminal: white space becomes
 // a blank, other characters that control the terminal or the direction of
 // writing are dropped.
@@ -49,7 +68,7 @@ func Printable(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case redact.Invisible(r):
+		case Invisible(r):
 			return -1
 		}
 		return r

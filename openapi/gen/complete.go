@@ -19,7 +19,7 @@ import (
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/results"
 )
 
 // bodies are the types of all answers; the types inside them are found from
@@ -30,7 +30,7 @@ func bodies() []any {
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, api.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
 		records.Body{}, wire.Errors{},
-		runlog.Line{},
+		results.LogLine{},
 	}
 }
 
@@ -119,6 +119,8 @@ func schemaName(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[metric.SLOResult]():
 		return "slo.Result"
+	case reflect.TypeFor[results.LogLine]():
+		return "runlog.Line"
 	case reflect.TypeFor[api.Validation]():
 		return "wire.Validation"
 	}

@@ -19,7 +19,6 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/native"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
 )
@@ -221,7 +220,7 @@ func formats(w io.Writer) error {
 		{names.Tables, "records", "Only with `artifacts.recordFormat: parquet` or `both` (`--record-format`). The same as Apache Parquet with zstd, one row per request; times are offsets from `epoch_ns` in the metadata `aiperfd`. `aiperfd export` turns it into lines. It cannot be read before the end of the run, and not after a crash."},
 		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}
-	for _, f := range append(export.Formats(), native.Format()) {
+	for _, f := range export.Formats() {
 		rows = append(rows, [3]string{f.File(names), f.Name, f.About})
 	}
 	for _, f := range export.Formats() {

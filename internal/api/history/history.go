@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"aiperfd/internal/api/respond"
-	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -29,7 +29,7 @@ type Source interface {
 	// Samples returns the requests of a run that are kept for a closer look.
 	Samples(id string) (*samples.Samples, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
-	Log(id string, each func(*runlog.Line) error) error
+	Log(id string, each func(*results.LogLine) error) error
 	// Active reports whether the log of a run may get further lines.
 	Active(id string) bool
 }

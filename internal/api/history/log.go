@@ -12,7 +12,7 @@ import (
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/engine/runlog"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -39,7 +39,7 @@ func LogParameters() []string { return []string{"follow", "level", "after"} }
 //	@Param			follow	query		boolean	false	"Send further lines until the run ends"
 //	@Param			level	query		string	false	"The least level"	Enums(debug, info, warn, error)
 //	@Param			after	query		integer	false	"Send only lines with a greater seq"	minimum(0)
-//	@Success		200		{object}	runlog.Line
+//	@Success		200		{object}	results.LogLine
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		404		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
@@ -89,8 +89,8 @@ func (s *sender) query(values url.Values) (follow bool, problems []string) {
 		problems = append(problems, fmt.Sprintf("follow: %q is neither true nor false", text))
 	}
 	if text := values.Get("level"); text != "" {
-		if s.least = slices.Index(runlog.Levels(), text); s.least < 0 {
-			problems = append(problems, fmt.Sprintf("level: %q is none of %s", text, strings.Join(runlog.Levels(), ", ")))
+		if s.least = slices.Index(results.Levels(), text); s.least < 0 {
+			problems = append(problems, fmt.Sprintf("level: %q is none of %s", text, strings.Join(results.Levels(), ", ")))
 		}
 	}
 	if text := values.Get("after"); text != "" {
@@ -133,12 +133,12 @@ func (s *sender) follow(ctx context.Context) error {
 // one of the connection ends the response.
 func (s *sender) send() error {
 	var out []byte
-	err := s.handler.Source.Log(s.id, func(line *runlog.Line) error {
+	err := s.handler.Source.Log(s.id, func(line *results.LogLine) error {
 		if line.Seq <= s.after {
 			return nil
 		}
 		s.after = line.Seq
-		if slices.Index(runlog.Levels(), line.Level) < s.least {
+		if slices.Index(results.Levels(), line.Level) < s.least {
 			return nil
 		}
 		data, err := plainjson.Marshal(line)

@@ -18,7 +18,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/columns"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -58,7 +57,7 @@ func lines[T any](o export.RecordOptions, write func(*export.RecordWriter, T) er
 // tables returns the encoder of a Parquet file, which is not whole before its end.
 func tables(o export.RecordOptions) func(io.Writer) (encoder[*bench.Record], error) {
 	return func(to io.Writer) (encoder[*bench.Record], error) {
-		w, err := columns.NewWriter(to, o)
+		w, err := export.NewTableWriter(to, o)
 		if err != nil {
 			return encoder[*bench.Record]{}, err
 		}

@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/export/inputs"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
@@ -34,7 +33,7 @@ type Inputs struct {
 	o      InputOptions
 	file   *os.File
 	buffer *bufio.Writer
-	writer *inputs.Writer
+	writer *export.InputsWriter
 	bound  int // bytes of bodies
 	size   int
 	count  int
@@ -49,7 +48,7 @@ func OpenInputs(o InputOptions) (*Inputs, error) {
 		return nil, err
 	}
 	w := &Inputs{o: o, file: file, buffer: bufio.NewWriterSize(file, 256<<10), bound: maxInputs}
-	w.writer = inputs.NewWriter(w.buffer, o.Secrets)
+	w.writer = export.NewInputsWriter(w.buffer, o.Secrets)
 	return w, nil
 }
 
@@ -75,7 +74,7 @@ func (w *Inputs) add(c *bench.Conversation) error {
 	if len(c.Turns) == 0 {
 		return nil
 	}
-	s := inputs.Session{ID: c.ID}
+	s := export.InputsSession{ID: c.ID}
 	if len(c.Turns) > 1 && c.Mode != bench.MessageArrayWithResponses {
 		s.Mode = c.Mode.String()
 	}
@@ -84,7 +83,7 @@ func (w *Inputs) add(c *bench.Conversation) error {
 		if err != nil {
 			return fmt.Errorf("encode turn %d of conversation %s: %w", t, c.ID, err)
 		}
-		s.Payloads = append(s.Payloads, inputs.Payload(w.o.Plan.Header.Get("Content-Type"), body))
+		s.Payloads = append(s.Payloads, export.Payload(w.o.Plan.Header.Get("Content-Type"), body))
 		w.size += len(body)
 	}
 	w.count++

@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/engine/metric"
 )
 
 // documentRules checks that the sections of a document agree with each other.
@@ -229,7 +229,7 @@ func (c documentRules) warnShort() {
 // unreliable names the percentiles that so many requests are too few for.
 func unreliable(requests int64) string {
 	for _, percentile := range []int{50, 75, 90, 95} {
-		if stat.Supports(float64(requests), float64(percentile)/100) {
+		if metric.Supports(float64(requests), float64(percentile)/100) {
 			continue
 		}
 		if percentile == 50 {

@@ -40,7 +40,7 @@ func nameSuffixes() []string {
 		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
 		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl", ".parquet",
 	}
-	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt"}
+	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt", Result: "_result.json"}
 	for _, f := range Formats() {
 		all = append(all, f.File(bare))
 	}

@@ -11,7 +11,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/eventlog"
-	"aiperfd/internal/engine/export/inputs"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -41,7 +40,7 @@ func TestPayload(t *testing.T) {
 		{"bytes", "application/octet-stream", "hello", `{"content_type":"application/octet-stream","size":5,"sha256":"` + helloSum + `"}`},
 		{"nothing", "", "", `{"size":0,"sha256":"` + emptySum + `"}`},
 	} {
-		if got := string(inputs.Payload(tt.contentType, []byte(tt.body))); got != tt.want {
+		if got := string(Payload(tt.contentType, []byte(tt.body))); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}

@@ -98,7 +98,10 @@ func TestStaleFiles(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{ReadyMarker, "phases", "phases/load", "phases/load/mine.json", "profile_export_aiperf.csv", "profile_export_console.txt"}
+	want := []string{
+		ReadyMarker, "phases", "phases/load", "phases/load/mine.json", "profile_export_aiperf.csv",
+		"profile_export_console.txt", "result.json",
+	}
 	if diff := cmp.Diff(want, left); err != nil || diff != "" {
 		t.Errorf("files (-want +got):\n%s%v", diff, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export/inputs"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -18,7 +17,7 @@ import (
 type Raw struct {
 	Record    *bench.Record
 	Header    map[string]string // of the request, without secret values
-	Body      []byte            // of the request, as [inputs.Payload] shows it
+	Body      []byte            // of the request, as [Payload] shows it
 	Responses []RawResponse     // in order of arrival
 	CacheBust string            // target of the marker in the request; empty = it has none
 }
@@ -42,7 +41,7 @@ type RawPacket struct {
 // NewRaw copies what is needed of a request and its response, which may be
 // released afterwards.
 func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Response) *Raw {
-	raw := &Raw{Record: rec, Header: map[string]string{}, Body: bytes.Clone(inputs.Payload(sent.Get("Content-Type"), body)), Responses: []RawResponse{}}
+	raw := &Raw{Record: rec, Header: map[string]string{}, Body: bytes.Clone(Payload(sent.Get("Content-Type"), body)), Responses: []RawResponse{}}
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		value := sent.Get(name)
 		if redact.SensitiveHeader(name) {

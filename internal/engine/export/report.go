@@ -15,7 +15,7 @@ import (
 
 // Report is everything that is known about a finished (or interrupted) run. It
 // is immutable; secrets have already been taken out of every text in it. Its names in
-// JSON are those of the package native.
+// JSON are those of result.json.
 type Report struct {
 	Identity
 	InputConfig any         `json:"-"` // encodes to the input_config object

@@ -50,8 +50,16 @@ func Formats() []Format {
 			Name: "timeslices csv", About: "The same as a table: one line per slice, metric and statistic.",
 			File: func(n Names) string { return n.Summary("_timeslices.csv") }, Write: writeSlicesCSV, Made: sliced,
 		},
+		{
+			Name: resultFormat, File: func(n Names) string { return n.Result }, Write: writeResult,
+			About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that " +
+				"describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",
+		},
 	}
 }
+
+// resultFormat is the name of the format that a report is read from.
+const resultFormat = "result"
 
 // marker is the content of the ready marker.
 type marker struct {
@@ -64,15 +72,14 @@ type marker struct {
 // Write writes the files of a report into a folder that exists, each file complete
 // and durable or not at all, and then the ready marker. A file that fails does not
 // stop the others: failed says which and why, and the marker names its format. The
-// error is for a folder that cannot be written at all. more are formats beside those of
-// [Formats].
-func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed []error, err error) {
+// error is for a folder that cannot be written at all.
+func Write(dir string, r *Report, secrets *redact.Set) (failed []error, err error) {
 	if err := begin(dir); err != nil {
 		return nil, fmt.Errorf("begin export: %w", err)
 	}
 	r = Redacted(r, secrets)
 	m := marker{Ready: true, Cancelled: r.Cancelled, Failed: []string{}}
-	files := outputs(r, more...)
+	files := outputs(r)
 	removeOthers(dir, NamesFor(r.Layout.Prefix), files)
 	problems := writeAll(dir, files)
 	var all []error
@@ -94,10 +101,10 @@ func Write(dir string, r *Report, secrets *redact.Set, more ...Format) (failed [
 	return failed, nil
 }
 
-// Regenerate writes the files of a report into a folder that exists, without markers,
+// regenerate writes the files of a report that was read into a folder that exists, without markers,
 // and returns their names. Files that exist are replaced.
-func Regenerate(dir string, r *Report) (names []string, err error) {
-	files := outputs(r)
+func regenerate(dir string, r *Report) (names []string, err error) {
+	files := slices.DeleteFunc(outputs(r), func(o output) bool { return o.format == resultFormat })
 	problems := writeAll(dir, files)
 	for i, err := range problems {
 		if err != nil {
@@ -122,10 +129,10 @@ func formatsOf(r *Report) []Format {
 }
 
 // outputs returns the files of a report in the order in which they are written.
-func outputs(r *Report, more ...Format) []output {
+func outputs(r *Report) []output {
 	var files []output
 	n := NamesFor(r.Layout.Prefix)
-	for _, f := range append(formatsOf(r), more...) {
+	for _, f := range formatsOf(r) {
 		files = append(files, output{f.Name, f.File(n), func(w io.Writer) error { return f.Write(w, r) }})
 	}
 	return append(files, phaseOutputs(r)...)

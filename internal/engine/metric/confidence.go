@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+// MinBeyond is the number of independent values that a percentile needs on its thinner side to be
+// supported by a sample.
+const MinBeyond = 5
+
+// Supports reports whether a sample that is worth size independent values is large
+// enough for the quantile q.
+func Supports(size, q float64) bool { return size*min(q, 1-q) >= MinBeyond*(1-1e-9) }
+
 // Interval is a confidence interval, in display units.
 type Interval struct{ Low, High float64 }
 

@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"aiperfd/internal/view"
 )
 
 // maxLevels is how many escapings, one around the other, are undone in a text: for example JSON in
@@ -83,7 +85,7 @@ func (l *layer) fold(again bool) {
 			n++
 		default:
 			var r rune
-			if r, size = utf8.DecodeRune(l.text[i:]); !Invisible(r) {
+			if r, size = utf8.DecodeRune(l.text[i:]); !view.Invisible(r) {
 				if small := unicode.ToLower(r); utf8.RuneLen(small) == size {
 					utf8.EncodeRune(l.text[i:], small)
 				}

@@ -20,7 +20,7 @@ const (
 // signature) count only if the value looks like a credential; session names
 // never do, because conversations are sessions too.
 //
-// Credentials are found through [Invisible] characters too; a text in which these
+// Credentials are found through [view.Invisible] characters too; a text in which these
 // hide one loses them.
 func Text(text string) string {
 	if visible := withoutInvisible(text); len(visible) != len(text) {

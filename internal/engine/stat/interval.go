@@ -5,14 +5,6 @@ import "math"
 // Level is the probability with which an interval covers the true value.
 const Level = 0.95
 
-// MinBeyond is the number of independent values that a quantile needs on its
-// thinner side to be supported by a sample.
-const MinBeyond = 5
-
-// Supports reports whether a sample that is worth size independent values is large
-// enough for the quantile q.
-func Supports(size, q float64) bool { return size*min(q, 1-q) >= MinBeyond*(1-1e-9) }
-
 // MeanMargin returns half the width of Student's interval of a mean. deviation is
 // the population standard deviation of n values, which are worth effective
 // independent ones; freedom is the degrees of freedom of that estimate.

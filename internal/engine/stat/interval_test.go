@@ -69,17 +69,6 @@ func TestStudentQuantile(t *testing.T) {
 	}
 }
 
-func TestSupports(t *testing.T) {
-	for _, tt := range []struct {
-		size, q float64
-		want    bool
-	}{{10, 0.5, true}, {9.9, 0.5, false}, {500, 0.99, true}, {499, 0.99, false}, {500, 0.01, true}, {50, 0.9, true}} {
-		if got := Supports(tt.size, tt.q); got != tt.want {
-			t.Errorf("Supports(%v, %v) = %v, want %v", tt.size, tt.q, got, tt.want)
-		}
-	}
-}
-
 // TestBeyondRange compares with the definition: of a Pareto distribution with index 1, the
 // largest of n values times the factor is below the quantile in 2.5 % of all samples.
 func TestBeyondRange(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/engine/metric"
 )
 
 // Bias bounds the error that the client added to the values of a metric: at most half
@@ -176,7 +176,7 @@ func (n *number) at(q float64) time.Duration {
 }
 
 // err returns the error to judge: at the highest percentile that the number of values
-// supports (see [stat.MinBeyond]), or the mean error if that is larger.
+// supports (see [metric.MinBeyond]), or the mean error if that is larger.
 func (n *number) err() time.Duration {
 	var mean time.Duration
 	for _, p := range n.parts {
@@ -195,7 +195,7 @@ func wholePercent(share float64) float64 { return math.Floor(100*share + 1e-9) }
 
 // supported returns that percentile, as a share.
 func (n *number) supported() float64 {
-	return min(0.99, max(0.5, 1-stat.MinBeyond/float64(max(1, n.count))))
+	return min(0.99, max(0.5, 1-metric.MinBeyond/float64(max(1, n.count))))
 }
 
 // main returns the part that most of the error comes from.

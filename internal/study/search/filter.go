@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/study/cell"
 )
 
@@ -211,8 +211,8 @@ func statistic(t *cell.Trial, metric, name string) (float64, bool) {
 
 // Supported reports whether the statistic of a metric is taken of enough values. Means and
 // extremes always are; of a percentile, five values are expected beyond it.
-func Supported(t *cell.Trial, metric, name string) bool {
+func Supported(t *cell.Trial, tag, name string) bool {
 	q, percentile := sweep.Quantile(name)
-	n, counted := t.Stat(metric, "count")
-	return !percentile || !counted || stat.Supports(n, q)
+	n, counted := t.Stat(tag, "count")
+	return !percentile || !counted || metric.Supports(n, q)
 }

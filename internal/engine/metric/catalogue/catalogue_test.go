@@ -140,6 +140,11 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: comes before %s", r.Tag, r.Base)
 		}
 	}
+	for tag := range described() {
+		if !seen[tag] {
+			t.Errorf("%s: the text describes a metric that does not exist", tag)
+		}
+	}
 	defs := Defs()
 	defs[0].Tag = "changed"
 	if Defs()[0].Tag == "changed" {

@@ -1,6 +1,8 @@
 // Package catalogue defines the metrics: name, unit, formula, and when each applies.
-// A new metric is one row of it.
+// A new metric is one row here, with its formula, and one in metrics.md, with what users are told.
 package catalogue
+
+import "strings"
 
 // Def is one row of the catalogue.
 type Def struct {
@@ -44,6 +46,23 @@ const (
 	Derived                   // a function of other results
 	Curve                     // a time-weighted step function over the phase
 )
+
+// String returns the lower-case name.
+func (k Kind) String() string {
+	switch k {
+	case PerRecord:
+		return "record"
+	case PerRecordList:
+		return "list"
+	case Aggregate:
+		return "aggregate"
+	case Derived:
+		return "derived"
+	case Curve:
+		return "curve"
+	}
+	return "unknown"
+}
 
 // Group is the console table that a metric belongs to.
 type Group string
@@ -90,6 +109,35 @@ const (
 	PrefillOnly        // needs a limit of requests without content
 )
 
+// flagNames are the flags in the order of their bits.
+var flagNames = [...]struct {
+	flag Flags
+	name string
+}{
+	{StreamingOnly, "streaming"}, {ProducesTokensOnly, "produces tokens"}, {TokenizesInputOnly, "tokenizes input"},
+	{SupportsReasoning, "reasoning"}, {ErrorOnly, "errors only"}, {GoodputOnly, "with objectives"},
+	{UsageDiffOnly, "own counts"}, {OpenLoopOnly, "open loop"}, {Internal, "internal"},
+	{Experimental, "experimental"}, {NoIndividualRecords, "not in record lines"},
+	{LargerIsBetter, "larger is better"}, {IncludesFailed, "includes failed"},
+	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
+	{ProducesItemsOnly, "produces items"},
+	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"},
+	{ClosedLoopOnly, "closed loop"}, {PrefillOnly, "prefill limit"},
+	{DeadlineOnly, "with deadlines of tokens"},
+}
+
+// String lists the names of the flags, separated by commas; empty for none.
+func (f Flags) String() string {
+	var names []string
+	for _, n := range flagNames {
+		if f&n.flag != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // Headline says where a metric stands out among the others; the zero value = nowhere.
 type Headline struct {
 	Rank int // orders the metrics of the same use; unique
@@ -106,4 +154,10 @@ const (
 	OverTime                 // distributions over the time of a run: series, charts, histograms of its page
 	Exposed                  // histograms for Prometheus
 	Pooled                   // values of all requests that the runs of a sweep have in common
+)
+
+// The origins of metrics.
+const (
+	AIPerf = "aiperf"
+	Ours   = "aiperfd"
 )

@@ -9,139 +9,41 @@ import (
 // latencyRows are the times of single requests.
 func latencyRows() []Row {
 	return []Row{
-		{
-			Def: Def{
-				Tag: "time_to_first_token", Better: Lower, Header: "Time to First Token", Short: "TTFT",
-				Headline: Headline{10, InLists | InTables | OverTime | Exposed | Pooled},
-				Group:    GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
-				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
-			},
-			fromStart: true, ofAudio: true,
-			unit: inMS, Each: func(v *View) float64 { return v.First }, Least: (*View).leastFirst,
-		},
-		{
-			Def: Def{
-				Tag: "time_to_second_token", Better: Lower, Header: "Time to Second Token", Short: "TTST",
-				Headline: Headline{11, InTables | Pooled},
-				Group:    GroupDefault, Order: 200, Flags: StreamingOnly | ProducesTokensOnly,
-				Doc: "Second content event minus the first. It counts events, not tokens.",
-			},
-			unit: inMS, Each: secondGap,
-		},
-		{
-			Def: Def{
-				Tag: "time_to_first_output_token", Better: Lower, Header: "Time to First Output Token", Short: "TTFO",
-				Group: GroupDefault, Order: 210, Flags: StreamingOnly | ProducesTokensOnly | SupportsReasoning,
-				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token if there is no reasoning.",
-			},
-			fromStart: true,
-			unit:      inMS, Each: firstOutput,
-		},
-		{
-			Def: Def{
-				Tag: "request_latency", Better: Lower, Header: "Request Latency", Short: "Req Latency",
-				Headline: Headline{14, InLists | InTables | OverTime | Exposed | Pooled},
-				Group:    GroupDefault, Order: 300, Flags: IncludesFailed,
-				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
-			},
-			fromStart: true,
-			unit:      inMS, Each: func(v *View) float64 { return v.Last }, Least: func(v *View) float64 { return v.End },
-		},
-		{
-			Def: Def{
-				Tag: "decode_duration", Better: Lower, Header: "Decode Duration", Short: "Decode Duration",
-				Group: GroupDefault, Order: 350, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
-				Doc: "Last content event minus the first.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return v.Last - v.First },
-		},
-		{
-			Def: Def{
-				Tag: "inter_token_latency", Better: Lower, Header: "Inter Token Latency", Short: "ITL",
-				Headline: Headline{12, InLists | InTables | OverTime | Exposed | Pooled},
-				Group:    GroupDefault, Order: 400, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
-				Doc: "decode_duration / (OSL - 1), for OSL of 2 or more. With token counts on every event, the tokens of the first one are subtracted instead of 1.",
-			},
-			unit: inMS, Each: (*View).itl,
-		},
-		{
-			Def: Def{
-				Tag: "inter_chunk_latency", Better: Lower, Header: "Inter Chunk Latency", Short: "ICL",
-				Headline: Headline{13, OverTime | Exposed},
-				Flags:    StreamingOnly | ProducesTokensOnly,
-				Doc:      "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
-			},
-			ofAudio: true,
-			unit:    inMS, List: GapList,
-		},
-		{
-			Def: Def{
-				Tag: "stream_setup_latency", Better: Lower, Header: "Stream Setup Latency",
-				Group: GroupDefault, Flags: StreamingOnly | Experimental,
-				Doc: "Response head minus the start of the request.",
-			},
-			fromStart: true,
-			unit:      inMS, Each: setup,
-		},
-		{
-			Def: Def{
-				Tag: "stream_prefill_latency", Better: Lower, Header: "Stream Prefill Latency",
-				Group: GroupDefault, Flags: StreamingOnly | ProducesTokensOnly | Experimental,
-				Doc: "time_to_first_token minus stream_setup_latency.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return v.First - setup(v) },
-		},
-		{
-			Def: Def{
-				Tag: "time_to_first_event", Better: Lower, Header: "Time to First Event", Short: "TTFE", Origin: Ours,
-				Flags: StreamingOnly,
-				Doc:   "First data event of any kind, for example one with only a role, minus the start of the request.",
-			},
-			fromStart: true,
-			unit:      inMS, Each: func(v *View) float64 { return present(v.Streams, v.afterStart(v.Record.Answer.FirstEvent)) },
-		},
-		{
-			Def: Def{
-				Tag: "inter_token_stall", Better: Lower, Header: "Inter Token Stall", Short: "Stall", Origin: Ours,
-				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "The longest gap between two content events of a request.",
-			},
-			ofAudio: true,
-			unit:    inMS, Each: func(v *View) float64 { return present(v.Gaps > 0, v.MaxGap) },
-		},
-		{
-			Def: Def{
-				Tag: "icl_same_read_fraction", Better: Neither, Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: Ours,
-				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "Share of a request's gaps whose two events arrived in one read of the socket: such gaps are zero because of batching on the network path, not because of the model.",
-			},
-			unit: inRatio, Each: func(v *View) float64 { return present(v.Gaps > 0, float64(v.SameRead)/float64(v.Gaps)) },
-		},
-		{
-			Def: Def{
-				Tag: "normalized_latency", Better: Lower, Header: "Normalized Latency", Short: "Norm Latency", Origin: Ours,
-				Flags: ProducesTokensOnly,
-				Doc:   "request_latency / OSL.",
-			},
-			unit: inMSPerToken, Each: func(v *View) float64 { return v.Last / positive(v.OSL) },
-		},
-		{
-			Def: Def{
-				Tag: "stream_end_latency", Better: Lower, Header: "Stream End Latency", Short: "Stream End", Origin: Ours,
-				Flags: StreamingOnly,
-				Doc:   "End of the body (after usage and end marker) minus the start of the request.",
-			},
-			fromStart: true,
-			unit:      inMS, Each: func(v *View) float64 { return present(v.Streams, v.End) },
-		},
-		{
-			Def: Def{
-				Tag: "stream_tail_latency", Better: Lower, Header: "Stream Tail Latency", Short: "Stream Tail", Origin: Ours,
-				Flags: StreamingOnly,
-				Doc:   "End of the body minus the last content event: the time that request_latency does not include.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return present(v.Streams, v.End-v.Last) },
-		},
+		record("time_to_first_token", streamedTokens|IncludesFailed, inMS, func(v *View) float64 { return v.First }).
+			headline(10, InLists|InTables|OverTime|Exposed|Pooled).
+			sinceStart().alsoAudio().least((*View).leastFirst),
+		record("time_to_second_token", streamedTokens, inMS, secondGap).headline(11, InTables|Pooled),
+		record("time_to_first_output_token", streamedTokens|SupportsReasoning, inMS, firstOutput).sinceStart(),
+		record("request_latency", IncludesFailed, inMS, func(v *View) float64 { return v.Last }).
+			headline(14, InLists|InTables|OverTime|Exposed|Pooled).
+			sinceStart().least(func(v *View) float64 { return v.End }),
+		record("decode_duration", streamedTokens|IncludesFailed, inMS, func(v *View) float64 {
+			return v.Last - v.First
+		}),
+		record("inter_token_latency", streamedTokens|IncludesFailed, inMS, (*View).itl).
+			headline(12, InLists|InTables|OverTime|Exposed|Pooled),
+		list("inter_chunk_latency", streamedTokens, inMS, GapList).headline(13, OverTime|Exposed).alsoAudio(),
+		record("stream_setup_latency", StreamingOnly|Experimental, inMS, headTime).sinceStart(),
+		record("stream_prefill_latency", streamedTokens|Experimental, inMS, func(v *View) float64 {
+			return v.First - headTime(v)
+		}),
+		record("time_to_first_event", StreamingOnly, inMS, func(v *View) float64 {
+			return present(v.Streams, v.afterStart(v.Record.Answer.FirstEvent))
+		}).sinceStart(),
+		record("inter_token_stall", streamedTokens, inMS, func(v *View) float64 {
+			return present(v.Gaps > 0, v.MaxGap)
+		}).alsoAudio(),
+		record("icl_same_read_fraction", streamedTokens, inRatio, func(v *View) float64 {
+			return present(v.Gaps > 0, float64(v.SameRead)/float64(v.Gaps))
+		}),
+		record("normalized_latency", ProducesTokensOnly, inMSPerToken, func(v *View) float64 {
+			return v.Last / positive(v.OSL)
+		}),
+		record("stream_end_latency", StreamingOnly, inMS, func(v *View) float64 { return present(v.Streams, v.End) }).
+			sinceStart(),
+		record("stream_tail_latency", StreamingOnly, inMS, func(v *View) float64 {
+			return present(v.Streams, v.End-v.Last)
+		}),
 	}
 }
 
@@ -172,8 +74,8 @@ func firstOutput(v *View) float64 {
 	return math.NaN()
 }
 
-// setup is the time to the response head of a stream.
-func setup(v *View) float64 {
+// headTime is the time to the response head of a stream.
+func headTime(v *View) float64 {
 	return present(v.Streams, v.afterStart(v.Record.Stamps.Headers))
 }
 

@@ -1,16 +1,9 @@
 package catalogue
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
-
-// LateAfter is the lag from which on an arrival counts as late: a start more than
-// a millisecond after it was due is no longer explained by the dispatcher's own
-// precision.
-const LateAfter = time.Millisecond
 
 // scheduleRows are the times that count from the schedule instead of the start,
 // and how well the schedule was kept.
@@ -27,21 +20,17 @@ func scheduleRows() []Row {
 // corrected returns the twin of a latency that counts from the instant at which
 // the request was due. Tables show the twins of the two that everybody looks at.
 func corrected(r Row) Row {
-	each := r.Each
-	c := Row{
-		Def: Def{
-			Tag: "corrected_" + r.Tag, Better: r.Better, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: Ours,
-			Flags: r.Flags | OpenLoopOnly,
-			Doc:   strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1),
-		},
-		ofAudio: r.ofAudio,
-		unit:    r.unit, Each: func(v *View) float64 { return each(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) },
-	}
-	if least := r.Least; least != nil {
+	each, least := r.Each, r.Least
+	c := r
+	c.Tag, c.Header, c.Origin, c.Flags = "corrected_"+r.Tag, "Corrected "+r.Header, Ours, r.Flags|OpenLoopOnly
+	c.Doc = strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1)
+	c.Group, c.Order, c.Headline, c.fromStart = NoGroup, 0, Headline{}, false
+	c.Each = func(v *View) float64 { return each(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) }
+	if least != nil {
 		c.Least = func(v *View) float64 { return least(v) + since(v.Record.Stamps.Start, v.Record.Stamps.Due) }
 	}
-	if r.Short == "" {
-		c.Short = ""
+	if r.Short != "" {
+		c.Short = "Corr " + r.Short
 	}
 	switch r.Tag {
 	case "time_to_first_token":
@@ -55,65 +44,38 @@ func corrected(r Row) Row {
 // lagRows are how well the schedule was kept.
 func lagRows() []Row {
 	return []Row{
-		{
-			Def: Def{
-				Tag: "credit_to_start_latency", Better: Lower, Header: "Credit-to-Start Latency",
-				Flags: NoIndividualRecords,
-				Doc:   "Start of the request minus the time at which it was allowed to start, for every attempt.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.Start, v.Record.Stamps.Permit)) }, Scope: OnAttempt,
-		},
-		{
-			Def: Def{
-				Tag: "effective_latency", Better: Lower, Header: "Effective Latency (CO-aware)",
-				Group: GroupEffective, Order: 100, Flags: NoIndividualRecords | IncludesFailed,
-				Doc: "End of the body minus the time at which the request was allowed to start, for successful requests. It does not include waiting for a free slot; see corrected_e2e_latency.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return max(0, since(v.Record.Stamps.End, v.Record.Stamps.Permit)) },
-		},
-		{
-			Def: Def{
-				Tag: "schedule_lag", Better: Lower, Header: "Schedule Lag", Short: "Sched Lag", Origin: Ours,
-				Headline: Headline{19, OverTime | Exposed},
-				Group:    GroupDefault,
-				Doc:      "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Due) }, Scope: OnAttempt,
-		},
-		{
-			Def: Def{
-				Tag: "corrected_normalized_latency", Better: Lower, Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: Ours,
-				Flags: ProducesTokensOnly | OpenLoopOnly,
-				Doc:   "corrected_request_latency / OSL.",
-			},
-			unit: inMSPerToken, Each: func(v *View) float64 {
-				return (v.Last + since(v.Record.Stamps.Start, v.Record.Stamps.Due)) / positive(v.OSL)
-			},
-		},
-		{
-			Def: Def{
-				Tag: "late_request_count", Better: Lower, Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: Ours,
-				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
-				Doc: "Requests, of every outcome, that started more than 1 ms after they were due.",
-			},
-			unit: inRequests, Total: func(t *Totals) float64 { return float64(t.Late) },
-		},
-		{
-			Def: Def{
-				Tag: "dropped_arrival_count", Better: Lower, Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: Ours,
-				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
-				Doc: "Arrivals that were due and never sent: they found no free slot with saturation `drop`, or were still waiting for one when the phase ended. They are in no latency. Only in final results; absent if a run was restored from its record file.",
-			},
-			unit: inRequests, Total: func(t *Totals) float64 { return t.Dropped },
-		},
-		{
-			Def: Def{
-				Tag: "corrected_e2e_latency", Better: Lower, Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: Ours,
-				Group: GroupEffective, Order: 130, Flags: OpenLoopOnly | IncludesFailed,
-				Doc: "End of the body minus the time at which the request was due.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.End, v.Record.Stamps.Due) },
-		},
+		record("credit_to_start_latency", NoIndividualRecords, inMS, func(v *View) float64 {
+			return max(0, since(v.Record.Stamps.Start, v.Record.Stamps.Permit))
+		}).ofAttempts(),
+		record("effective_latency", NoIndividualRecords|IncludesFailed, inMS, func(v *View) float64 {
+			return max(0, since(v.Record.Stamps.End, v.Record.Stamps.Permit))
+		}),
+		record("schedule_lag", 0, inMS, func(v *View) float64 {
+			return since(v.Record.Stamps.Start, v.Record.Stamps.Due)
+		}).headline(19, OverTime|Exposed).ofAttempts(),
+		record("corrected_normalized_latency", ProducesTokensOnly|OpenLoopOnly, inMSPerToken, func(v *View) float64 {
+			return (v.Last + since(v.Record.Stamps.Start, v.Record.Stamps.Due)) / positive(v.OSL)
+		}),
+		aggregate("late_request_count", OpenLoopOnly|NoIndividualRecords, inRequests, func(t *Totals) float64 {
+			return float64(t.Late)
+		}),
+		aggregate("dropped_arrival_count", OpenLoopOnly|NoIndividualRecords, inRequests, func(t *Totals) float64 {
+			return t.Dropped
+		}),
+		record("corrected_e2e_latency", OpenLoopOnly|IncludesFailed, inMS, func(v *View) float64 {
+			return since(v.Record.Stamps.End, v.Record.Stamps.Due)
+		}),
+	}
+}
+
+// limitRows are about the limits of a phase: its slots, and the requests without content.
+func limitRows() []Row {
+	return []Row{
+		aggregate("closed_loop_efficiency", ClosedLoopOnly|LargerIsBetter|NoIndividualRecords, inRatio,
+			func(t *Totals) float64 { return present(t.Slots.held > 0, float64(t.Slots.used)/float64(t.Slots.held)) }),
+		record("prefill_wait", PrefillOnly, inMS, func(v *View) float64 {
+			return max(0, since(v.Record.Stamps.Permit, v.Record.Stamps.Queued))
+		}).ofAttempts(),
 	}
 }
 
@@ -127,58 +89,29 @@ const ReplayOffset = "replay_send_schedule_offset"
 // replayRows are how well the timestamps of a dataset were kept, as AIPerf has them. They
 // do not show a lateness that all requests have; schedule_lag does.
 func replayRows() []Row {
-	rows := []Row{{
-		Def: Def{
-			Tag: ReplayOffset, Better: Lower, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
-			Doc: "Start of the request minus the time at which the dataset's timestamp was due, for successful requests whose turn has a timestamp.",
-		},
-		unit: inNS, Each: func(v *View) float64 { return since(v.Record.Stamps.Start, v.Record.Stamps.Scheduled) },
-	}}
-	for _, p := range []int{50, 90, 99} {
-		rows = append(rows, Row{
-			Def: Def{
-				Tag: fmt.Sprintf("replay_sched_lag_p%d", p), Better: Lower, Header: fmt.Sprintf("Replay Schedule Lag p%d", p), Short: fmt.Sprintf("Sched Lag p%d", p),
-				Flags: ReplayOnly, Doc: fmt.Sprintf("Percentile %d of %s minus its minimum.", p, ReplayOffset),
-			},
-			unit: inMS, Lag: func(quantile func(float64) float64) float64 { return quantile(float64(p) / 100) },
-		})
+	return []Row{
+		record(ReplayOffset, Internal|ReplayOnly, inNS, func(v *View) float64 {
+			return since(v.Record.Stamps.Start, v.Record.Stamps.Scheduled)
+		}),
+		lag("replay_sched_lag_p50", inMS, func(quantile func(float64) float64) float64 { return quantile(0.50) }),
+		lag("replay_sched_lag_p90", inMS, func(quantile func(float64) float64) float64 { return quantile(0.90) }),
+		lag("replay_sched_lag_p99", inMS, func(quantile func(float64) float64) float64 { return quantile(0.99) }),
+		lag("replay_sched_degraded", inCount, func(quantile func(float64) float64) float64 {
+			return float64(b2i(quantile(0.99) > DegradedAfter))
+		}),
 	}
-	return append(rows, Row{
-		Def: Def{
-			Tag: "replay_sched_degraded", Better: Lower, Header: "Replay Schedule Degraded", Short: "Sched Degraded", Flags: ReplayOnly,
-			Doc: "1 if replay_sched_lag_p99 is above 500 ms, else 0.",
-		},
-		unit: inCount, Lag: func(quantile func(float64) float64) float64 { return float64(b2i(quantile(0.99) > DegradedAfter)) },
-	})
 }
 
 // throughputRows are the speeds of single requests.
 func throughputRows() []Row {
 	return []Row{
-		{
-			Def: Def{
-				Tag: "output_token_throughput_per_user", Better: Higher, Header: "Output Token Throughput Per User", Short: "Output TPS/User",
-				Headline: Headline{15, InTables | Pooled},
-				Group:    GroupDefault, Order: 500, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "1 / inter_token_latency.",
-			},
-			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 / positive(v.itl()) },
-		},
-		{
-			Def: Def{
-				Tag: "e2e_output_token_throughput", Better: Higher, Header: "E2E Output Token Throughput", Short: "E2E Output TPS/User",
-				Group: GroupDefault, Order: 510, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "OSL / request_latency.",
-			},
-			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 * v.OSL / v.Last },
-		},
-		{
-			Def: Def{
-				Tag: "prefill_throughput_per_user", Better: Higher, Header: "Prefill Throughput Per User", Short: "Prefill TPS/User",
-				Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter | TokenizesInputOnly,
-				Doc:   "ISL / time_to_first_token.",
-			},
-			unit: inTPSUser, Each: func(v *View) float64 { return 1e9 * v.ISL / positive(v.First) },
-		},
+		record("output_token_throughput_per_user", streamedTokens|LargerIsBetter, inTPSUser, func(v *View) float64 {
+			return 1e9 / positive(v.itl())
+		}).headline(15, InTables|Pooled),
+		record("e2e_output_token_throughput", ProducesTokensOnly|LargerIsBetter, inTPSUser, func(v *View) float64 {
+			return 1e9 * v.OSL / v.Last
+		}),
+		record("prefill_throughput_per_user", streamedTokens|LargerIsBetter|TokenizesInputOnly, inTPSUser,
+			func(v *View) float64 { return 1e9 * v.ISL / positive(v.First) }),
 	}
 }

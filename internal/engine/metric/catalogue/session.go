@@ -1,41 +1,37 @@
 package catalogue
 
+// reuseRows are about repetition.
+func reuseRows() []Row {
+	return []Row{
+		total("unique_prompt_ratio", NoIndividualRecords, inRatio, func(t *Totals) float64 {
+			return t.Reuse.Unique / positive(t.Reuse.Requests)
+		}),
+		total("repeated_input_pct", NoIndividualRecords|TokenizesInputOnly, inPercent, func(t *Totals) float64 {
+			return 100 * (1 - t.Reuse.UniqueInput/positive(t.Reuse.Input))
+		}),
+		total("first_turn_cache_read_pct", NoIndividualRecords|TokenizesInputOnly, inPercent, func(t *Totals) float64 {
+			return present(t.Reuse.CachedReported, 100*t.Reuse.FirstCached/positive(t.Reuse.FirstInput))
+		}),
+		total("theoretical_prefix_cache_hit", NoIndividualRecords|TokenizesInputOnly, inPercent,
+			func(t *Totals) float64 { return 100 * t.Reuse.Hits / positive(t.Reuse.Blocks) }).
+			sums(func(t *Totals) (count, sum float64) { return t.Reuse.Blocks, t.Reuse.Hits }),
+	}
+}
+
 // sessionRows are about conversations of several turns.
 func sessionRows() []Row {
 	return []Row{
-		{
-			Def: Def{
-				Tag: "session_latency", Better: Lower, Header: "Session Latency", Short: "Session Latency", Origin: Ours,
-				Headline: Headline{16, InTables},
-				Group:    GroupDefault, Order: 310, Flags: NoIndividualRecords,
-				Doc: "From the start of the first turn of a conversation to the end of the body of the last one, with the delays between them.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return since(v.Record.Stamps.End, v.SessionStart) },
-		},
-		{
-			Def: Def{
-				Tag: "session_turns", Better: Neither, Header: "Session Turns", Short: "Session Turns", Origin: Ours,
-				Group: GroupDefault, Order: 320, Flags: NoIndividualRecords,
-				Doc: "Turns of a conversation.",
-			},
-			unit: inCount, Each: func(v *View) float64 { return present(v.SessionStart != 0, float64(v.Record.Turns)) },
-		},
-		{
-			Def: Def{
-				Tag: "turn_latency", Better: Lower, Header: "Turn Latency", Short: "Turn Latency", Origin: Ours, Flags: NoIndividualRecords,
-				Doc: "request_latency of a turn, whether or not the conversation was completed.",
-			},
-			unit: inMS, Each: func(v *View) float64 { return present(v.Record.Turns > 1, v.Last) },
-		},
-		{
-			Def: Def{
-				Tag: "cache_hit_ratio", Better: Higher, Header: "Cache Hit Ratio", Short: "Cache Hits", Origin: Ours, Flags: NoIndividualRecords | LargerIsBetter,
-				Doc: "Prompt tokens of a turn that the server read from its cache / its prompt tokens, by the server's count.",
-			},
-			unit: inRatio,
-			Each: func(v *View) float64 {
-				return present(v.Record.Turns > 1, count(v.Usage.Cached)/positive(count(v.Usage.Input)))
-			},
-		},
+		record("session_latency", NoIndividualRecords, inMS, func(v *View) float64 {
+			return since(v.Record.Stamps.End, v.SessionStart)
+		}).headline(16, InTables),
+		record("session_turns", NoIndividualRecords, inCount, func(v *View) float64 {
+			return present(v.SessionStart != 0, float64(v.Record.Turns))
+		}),
+		record("turn_latency", NoIndividualRecords, inMS, func(v *View) float64 {
+			return present(v.Record.Turns > 1, v.Last)
+		}),
+		record("cache_hit_ratio", NoIndividualRecords|LargerIsBetter, inRatio, func(v *View) float64 {
+			return present(v.Record.Turns > 1, count(v.Usage.Cached)/positive(count(v.Usage.Input)))
+		}),
 	}
 }

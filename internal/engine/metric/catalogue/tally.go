@@ -7,6 +7,11 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
+// LateAfter is the lag from which on an arrival counts as late: a start more than
+// a millisecond after it was due is no longer explained by the dispatcher's own
+// precision.
+const LateAfter = time.Millisecond
+
 // Totals are the inputs of derived metrics.
 type Totals struct {
 	*Tally
@@ -195,4 +200,38 @@ func b2i(b bool) int64 {
 		return 1
 	}
 	return 0
+}
+
+// slotTime is how long slots were held for requests, since they were due, and how long
+// these were in flight.
+type slotTime struct{ held, used time.Duration }
+
+// add adds a request that was sent.
+func (t *slotTime) add(s *bench.Stamps) {
+	if s.Start == 0 || s.End < s.Start {
+		return
+	}
+	held := s.End - s.Due
+	if s.Queued != 0 {
+		held -= s.Permit - s.Queued
+	}
+	t.held += held
+	t.used += s.End - s.Start
+}
+
+// Reuse describes how much of what a phase sent had been sent before in the run. The
+// shares are computed from sums, so that those of several phases add up.
+type Reuse struct {
+	Requests, Unique        float64 // requests with a prompt, and those whose prompt no earlier one had
+	Input, UniqueInput      float64 // their input, in tokens, or in bytes if tokens are not counted
+	Blocks, Hits            float64 // blocks of the prompts of a trace, and those that an unlimited prefix cache had
+	FirstInput, FirstCached float64 // prompt tokens of first turns by the server's count, and those that it had cached
+	CachedReported          bool    // the server has reported cached tokens
+}
+
+func (r *Reuse) add(o *Reuse) {
+	r.Requests, r.Unique, r.Blocks, r.Hits = r.Requests+o.Requests, r.Unique+o.Unique, r.Blocks+o.Blocks, r.Hits+o.Hits
+	r.Input, r.UniqueInput = r.Input+o.Input, r.UniqueInput+o.UniqueInput
+	r.FirstInput, r.FirstCached = r.FirstInput+o.FirstInput, r.FirstCached+o.FirstCached
+	r.CachedReported = r.CachedReported || o.CachedReported
 }

@@ -1,65 +1,21 @@
 package catalogue
 
 import (
-	"fmt"
 	"math"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 )
 
-// Deadline is when each token of a response is due, from the start of the request on.
-type Deadline struct {
-	First time.Duration // of the first token; 0 = tokens have no deadlines
-	Each  time.Duration // by which that of every further token is later
-}
-
-// nthTokens are the tokens that have a latency of their own.
-var nthTokens = [...]int{2, 10, 50}
-
 // tokenRows count tokens, not content events, which can bring several.
 func tokenRows() []Row {
-	rows := []Row{
-		{
-			Def: Def{
-				Tag: "inter_token_latency_delivered", Better: Lower, Header: "Inter Token Latency as Delivered", Short: "Delivered ITL",
-				Doc: "decode_duration / (OSL - tokens of the first content event): the time per token that was waited for.",
-			},
-			unit: inMS, Each: deliveredITL,
-		},
-		{
-			Def: Def{
-				Tag: "inter_token_gap", Better: Lower, Header: "Inter Token Gap", Short: "Token Gap",
-				Doc: "Gap between two content events / tokens of the second one, once for each of these tokens. Only if the server reports the tokens of every event.",
-			},
-			unit: inMS, List: tokenGaps,
-		},
-		{
-			Def: Def{
-				Tag: "token_deadline_lateness", Better: Lower, Header: "Token Deadline Lateness", Short: "Lateness",
-				Flags: DeadlineOnly,
-				Doc:   "The largest difference between the time of a token and its deadline, over all tokens of a request; negative if all were early.",
-			},
-			unit: inMS, Each: lateness,
-		},
+	return []Row{
+		record("inter_token_latency_delivered", streamedTokens, inMS, deliveredITL),
+		list("inter_token_gap", streamedTokens, inMS, tokenGaps),
+		record("token_deadline_lateness", streamedTokens|DeadlineOnly, inMS, lateness),
+		record("time_to_token_2", streamedTokens, inMS, func(v *View) float64 { return v.timeToToken(2) }),
+		record("time_to_token_10", streamedTokens, inMS, func(v *View) float64 { return v.timeToToken(10) }),
+		record("time_to_token_50", streamedTokens, inMS, func(v *View) float64 { return v.timeToToken(50) }),
 	}
-	for _, n := range nthTokens {
-		rows = append(rows, Row{
-			Def: Def{
-				Tag: fmt.Sprintf("time_to_token_%d", n), Better: Lower, Header: fmt.Sprintf("Time to Token %d", n), Short: fmt.Sprintf("TT%dT", n),
-				Doc: fmt.Sprintf("From the start of the request to the content event that brings token %d.", n),
-			},
-			unit: inMS, Each: func(v *View) float64 { return v.timeToToken(float64(n)) },
-		})
-	}
-	for i := range rows {
-		r := &rows[i]
-		r.Origin, r.Flags = Ours, r.Flags|StreamingOnly|ProducesTokensOnly
-		if r.Tag != "inter_token_gap" {
-			r.Doc += " If the server does not report the tokens of every event, all events of a response count as equally large."
-		}
-	}
-	return rows
 }
 
 // counted reports whether the server has reported the tokens of content events.

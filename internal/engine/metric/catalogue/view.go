@@ -28,6 +28,12 @@ func outcomeOf(r *bench.Record) Outcome {
 	return Failed
 }
 
+// Deadline is when each token of a response is due, from the start of the request on.
+type Deadline struct {
+	First time.Duration // of the first token; 0 = tokens have no deadlines
+	Each  time.Duration // by which that of every further token is later
+}
+
 // View is a record with everything that several metrics need, computed once.
 // Times are nanoseconds since the start of the request.
 type View struct {
@@ -225,4 +231,12 @@ func present(ok bool, x float64) float64 {
 		return x
 	}
 	return math.NaN()
+}
+
+// count turns an optional token count into a value.
+func count(t *bench.Tokens) float64 {
+	if t == nil {
+		return math.NaN()
+	}
+	return float64(*t)
 }

@@ -1,6 +1,6 @@
 package measure
 
-import "aiperfd/internal/engine/metric/values"
+import "aiperfd/internal/engine/metric/timeline"
 
 // checkEvery is the number of records after which the budget is checked again. One
 // record takes about 500 bytes besides its lists.
@@ -75,7 +75,7 @@ func (s *Set) dropExact() {
 
 // KeepIn makes the set store full blocks of values in a file. Call it before the
 // first record.
-func (s *Set) KeepIn(f values.File) { s.disk.Use(f) }
+func (s *Set) KeepIn(f timeline.File) { s.disk.Use(f) }
 
 // DiskError returns why values are in memory instead of the file, or could not be
 // read back, so that percentiles come from sketches, without intervals, and there

@@ -119,7 +119,7 @@ func unsupported(res *metric.Result, sizes *[len(monitored)]float64) []metric.St
 		if sizes != nil {
 			size = sizes[nearestMonitored(p.q)]
 		}
-		if !stat.Supports(size, p.q) {
+		if !metric.Supports(size, p.q) {
 			out = append(out, p.stat)
 		}
 	}

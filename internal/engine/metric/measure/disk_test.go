@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/values"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // onDisk returns a file of a test.
@@ -85,7 +85,7 @@ func TestKeepIn(t *testing.T) {
 
 // brokenFile fails from a write, or at every read.
 type brokenFile struct {
-	values.File
+	timeline.File
 	writes int // that succeed
 	reads  bool
 }

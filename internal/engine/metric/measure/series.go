@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/metric/values"
+	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
 )
@@ -12,8 +12,8 @@ import (
 // series is one metric with its values so far. ADR 16 compares its stores.
 type series struct {
 	row    *catalogue.Row
-	sketch *sketch.Sketch // in seconds, bytes, tokens …
-	exact  values.Column  // in base units, in order of observation
+	sketch *sketch.Sketch  // in seconds, bytes, tokens …
+	exact  timeline.Column // in base units, in order of observation
 	// sequence summarizes their order; nil = exact has all values.
 	sequence *stat.Sequence
 	// least are lower bounds of the values of the requests that the end of the grace
@@ -66,7 +66,7 @@ func (s *series) drop() {
 	for run := range s.exact.Runs() {
 		s.sequence.AddAll(run)
 	}
-	s.exact = values.Column{}
+	s.exact = timeline.Column{}
 }
 
 // merge adds the values of o, a series of the same metric, as if they had come after

@@ -11,7 +11,6 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/timeline"
-	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -32,7 +31,7 @@ type Set struct {
 	models   []modelFold // nil = records are not divided by model
 	turns    []*fold     // of the records of conversations of several turns, by turn
 	sessions sessions
-	disk     values.Disk
+	disk     timeline.Disk
 
 	sketched  bool // the values of single requests exceeded the budget
 	unchecked int  // records since the budget was last checked
@@ -92,10 +91,10 @@ func NewSet(o Options) (*Set, error) {
 			continue
 		}
 		s.byTag[r.Tag] = len(s.series)
-		s.series = append(s.series, series{row: r, sketch: sketch.New(), exact: values.On(&s.disk)})
+		s.series = append(s.series, series{row: r, sketch: sketch.New(), exact: timeline.On(&s.disk)})
 	}
 	s.values = make([]float64, len(s.series))
-	var gaps *values.Column
+	var gaps *timeline.Column
 	if i, ok := s.byTag["inter_chunk_latency"]; ok {
 		s.gaps = &s.series[i]
 		gaps = &s.gaps.exact

@@ -8,7 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/values"
+	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -49,8 +49,8 @@ func TestPercentiles(t *testing.T) {
 }
 
 // columnOf returns a column of values.
-func columnOf(all []float64) *values.Column {
-	c := &values.Column{}
+func columnOf(all []float64) *timeline.Column {
+	c := &timeline.Column{}
 	c.AddAll(all)
 	return c
 }

@@ -3,38 +3,36 @@ package timeline
 import (
 	"iter"
 	"unsafe"
-
-	"aiperfd/internal/engine/metric/values"
 )
 
-// blockLen is the number of requests in a block.
-const blockLen = 256
+// blockRequests is the number of requests in a block.
+const blockRequests = 256
 
 // requests stores requests in order. The zero requests is empty.
 type requests struct {
-	disk *values.Disk
-	full []block
-	tail []Request // the last ones, blockLen at most
+	disk *Disk
+	full []requestBlock
+	tail []Request // the last ones, blockRequests at most
 }
 
-// block is blockLen requests.
-type block struct {
+// requestBlock is blockRequests requests.
+type requestBlock struct {
 	kept []Request // nil = they are on disk
 	at   int64
 }
 
 // len returns the number of requests.
-func (s *requests) len() int { return blockLen*len(s.full) + len(s.tail) }
+func (s *requests) len() int { return blockRequests*len(s.full) + len(s.tail) }
 
 // add appends a request.
 func (s *requests) add(r *Request) {
-	if len(s.tail) == blockLen {
+	if len(s.tail) == blockRequests {
 		if at, ok := s.disk.Put(bytesOf(s.tail)); ok {
-			s.full = append(s.full, block{at: at})
+			s.full = append(s.full, requestBlock{at: at})
 			s.tail = s.tail[:0]
 		} else {
-			s.full = append(s.full, block{kept: s.tail})
-			s.tail = make([]Request, 0, blockLen)
+			s.full = append(s.full, requestBlock{kept: s.tail})
+			s.tail = make([]Request, 0, blockRequests)
 		}
 	}
 	s.tail = append(s.tail, *r)
@@ -48,7 +46,7 @@ func (s *requests) all() iter.Seq[*Request] {
 			run := s.full[i].kept
 			if run == nil {
 				if scratch == nil {
-					scratch = make([]Request, blockLen)
+					scratch = make([]Request, blockRequests)
 				}
 				if run = scratch; !s.disk.Get(bytesOf(run), s.full[i].at) {
 					return

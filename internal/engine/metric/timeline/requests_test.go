@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"aiperfd/internal/engine/metric/values"
 )
 
 // TestRequestsOnDisk checks that full blocks of requests leave the memory and come
@@ -18,9 +16,9 @@ func TestRequestsOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	var disk values.Disk
+	var disk Disk
 	disk.Use(f)
-	gaps := values.On(&disk)
+	gaps := On(&disk)
 	line := New(1<<30, &disk, &gaps)
 	const n = 10*blockLen + 3
 	for i := range n {

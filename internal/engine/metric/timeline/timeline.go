@@ -1,15 +1,14 @@
 // Package timeline computes levels over time from requests: how many are in flight,
 // how many are prefilled and decoded, and how many tokens per second that makes.
 // Levels are exact, from the steps that each request makes, while these fit a
-// budget. Beyond it they are means over bins of equal width.
+// budget. Beyond it they are means over bins of equal width. What it is computed from, requests and
+// columns of values, is stored in packed blocks without loss, which can go to disk.
 package timeline
 
 import (
 	"iter"
 	"math"
 	"time"
-
-	"aiperfd/internal/engine/metric/values"
 )
 
 // Request is the input of curves. Times are offsets from one epoch.
@@ -32,11 +31,11 @@ const (
 // for concurrent use.
 type Timeline struct {
 	budget   int64
-	disk     *values.Disk
-	gaps     *values.Column // nil = gaps are not stored
-	requests requests       // until there are bins
-	steps    int64          // that the requests make, at most
-	bins     *bins          // nil = curves are exact
+	disk     *Disk
+	gaps     *Column  // nil = gaps are not stored
+	requests requests // until there are bins
+	steps    int64    // that the requests make, at most
+	bins     *bins    // nil = curves are exact
 	facts    facts
 	scratch  []Step
 }
@@ -45,7 +44,7 @@ type Timeline struct {
 // the steps that they make fit a budget in bytes. gaps is the column in which the
 // caller stores the gaps between content events of all requests; nil if it does
 // not.
-func New(budget int64, disk *values.Disk, gaps *values.Column) *Timeline {
+func New(budget int64, disk *Disk, gaps *Column) *Timeline {
 	return &Timeline{budget: budget, disk: disk, gaps: gaps, requests: requests{disk: disk}}
 }
 

@@ -1,5 +1,4 @@
-// Package inputs writes inputs.json: the request bodies of a dataset.
-package inputs
+package export
 
 import (
 	"bytes"
@@ -10,29 +9,29 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// Writer writes inputs.json: the request bodies of conversations, in the order in
+// InputsWriter writes inputs.json: the request bodies of conversations, in the order in
 // which they are added. It writes in small pieces; the writer below should buffer.
-type Writer struct {
+type InputsWriter struct {
 	w       io.Writer
 	secrets *redact.Set // exact secrets are taken out of every string
 	b       bytes.Buffer
 	count   int
 }
 
-// Session is a conversation in inputs.json.
-type Session struct {
+// InputsSession is a conversation in inputs.json.
+type InputsSession struct {
 	ID       string
 	Payloads []json.RawMessage // one per turn
 	Mode     string            // context mode of a conversation whose later turns are sent with history; empty = none
 }
 
-// NewWriter returns a writer.
-func NewWriter(w io.Writer, secrets *redact.Set) *Writer {
-	return &Writer{w: w, secrets: secrets}
+// NewInputsWriter returns a writer.
+func NewInputsWriter(w io.Writer, secrets *redact.Set) *InputsWriter {
+	return &InputsWriter{w: w, secrets: secrets}
 }
 
 // Add writes a conversation. It does not keep the payloads.
-func (w *Writer) Add(s *Session) error {
+func (w *InputsWriter) Add(s *InputsSession) error {
 	if w.count > 0 {
 		w.b.WriteByte(',')
 	} else {
@@ -63,7 +62,7 @@ func (w *Writer) Add(s *Session) error {
 }
 
 // Close writes the end. It does not close the writer below.
-func (w *Writer) Close() error {
+func (w *InputsWriter) Close() error {
 	if w.count == 0 {
 		w.b.WriteString("{\n  \"data\": []\n}\n")
 	} else {

@@ -1,4 +1,4 @@
-package runlog
+package results
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // linesIn returns the lines of a log, without their times.
 func linesIn(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	err := Read(dir, func(line *Line) error {
+	err := readLog(dir, func(line *LogLine) error {
 		text := fmt.Sprintf("%d %s %s", line.Seq, line.Level, line.Message)
 		for name, v := range line.Fields {
 			text += fmt.Sprintf(" %s=%v", name, v)
@@ -37,14 +37,14 @@ func linesIn(t *testing.T, dir string) (out []string) {
 func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	secrets := redact.NewSet(`pass"word-1234`)
-	l := New(dir, secrets)
+	l := NewLog(dir, secrets)
 	var out bytes.Buffer
 	log := l.Tee(zerolog.New(&out).Level(zerolog.InfoLevel).With().Str("run", "r1").Logger())
 	log.Info().Str("phase", "warmup").Msg("begins")
 	log.Debug().Msg("small")
 	log.Error().Msg(`no access with pass"word-1234`)
 	l.Add("warn", "slow", map[string]any{"code": `pass"word-1234`, "list": []string{`x pass"word-1234 y`}})
-	again := New(dir, secrets) // of the next process
+	again := NewLog(dir, secrets) // of the next process
 	again.Add("info", "recovered", nil)
 	want := []string{
 		"1 info begins phase=warmup", "2 debug small", "3 error no access with <redacted>",
@@ -73,13 +73,13 @@ func TestLog(t *testing.T) {
 func TestBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		l := New(dir, redact.NewSet())
+		l := NewLog(dir, redact.NewSet())
 		const most = 10_000
 		for i := range most {
 			l.Add("info", strings.Repeat("x", 200)+fmt.Sprint(i), nil)
 			time.Sleep(time.Second)
 		}
-		l.Add("info", strings.Repeat("long ", 10*maxLine), map[string]any{"more": 1})
+		l.Add("info", strings.Repeat("long ", 10*maxLogLine), map[string]any{"more": 1})
 		got := linesIn(t, dir)
 		var size int64
 		files, err := os.ReadDir(dir)
@@ -93,7 +93,7 @@ func TestBound(t *testing.T) {
 			}
 			size += info.Size()
 		}
-		if size > 2*maxFile || len(files) != 2 || len(got) < maxFile/300 {
+		if size > 2*maxLog || len(files) != 2 || len(got) < maxLog/300 {
 			t.Errorf("%d files with %d bytes have %d lines", len(files), size, len(got))
 		}
 		for i := range got {
@@ -101,7 +101,7 @@ func TestBound(t *testing.T) {
 				t.Fatalf("line %d of %d is %.30s", i, len(got), got[i])
 			}
 		}
-		if last := got[len(got)-1]; !strings.HasSuffix(last, " …") || len(last) > maxLine {
+		if last := got[len(got)-1]; !strings.HasSuffix(last, " …") || len(last) > maxLogLine {
 			t.Errorf("a long line has %d bytes: …%q", len(last), last[max(0, len(last)-30):])
 		}
 	})
@@ -114,10 +114,10 @@ func TestFolderOfUser(t *testing.T) {
 	if err := os.WriteFile(target, []byte("keep"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(target, filepath.Join(dir, current)); err != nil {
+	if err := os.Symlink(target, filepath.Join(dir, currentLog)); err != nil {
 		t.Fatal(err)
 	}
-	l := New(dir, redact.NewSet())
+	l := NewLog(dir, redact.NewSet())
 	l.Add("info", "first", nil)
 	l.Add("info", "second", nil)
 	if text, err := os.ReadFile(target); err != nil || string(text) != "keep" {
@@ -126,7 +126,7 @@ func TestFolderOfUser(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 info first", "2 info second"}, linesIn(t, dir)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
-	file := filepath.Join(dir, current)
+	file := filepath.Join(dir, currentLog)
 	torn, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestFolderOfUser(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 info first"}, linesIn(t, dir)); diff != "" {
 		t.Errorf("lines of a torn file (-want +got):\n%s", diff)
 	}
-	New(dir, redact.NewSet()).Add("info", "after a crash", nil)
+	NewLog(dir, redact.NewSet()).Add("info", "after a crash", nil)
 	if got := linesIn(t, dir); len(got) != 2 || !strings.HasSuffix(got[1], "info after a crash") {
 		t.Errorf("lines after a crash: %q", got)
 	}
@@ -152,9 +152,9 @@ func FuzzAdd(f *testing.F) {
 	f.Add("a\xff\n\"", "\"")
 	f.Fuzz(func(t *testing.T, message, secret string) {
 		dir := t.TempDir()
-		l := New(dir, redact.NewSet(secret))
+		l := NewLog(dir, redact.NewSet(secret))
 		l.Add("info", message, map[string]any{"field": message})
-		data, err := os.ReadFile(filepath.Join(dir, current))
+		data, err := os.ReadFile(filepath.Join(dir, currentLog))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package columns
+package export
 
 import (
 	"bytes"
@@ -13,15 +13,14 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
 )
 
-func options() export.RecordOptions {
-	return export.RecordOptions{
+func tableOptions() RecordOptions {
+	return RecordOptions{
 		Clock: bench.ClockAt(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)), Worker: "worker-0", Secrets: redact.NewSet("hunter2"),
-		Phases:  []export.PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
+		Phases:  []PhaseName{{Name: "warmup", Kind: bench.Warmup, ProfilingIndex: -1}, {Index: 1, Name: "profiling", Kind: bench.Profiling}},
 		Metrics: measure.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
 	}
 }
@@ -90,8 +89,8 @@ func odd(r *rand.Rand, n int) *bench.Record {
 func table(t testing.TB, records []*bench.Record) (file, want []byte) {
 	t.Helper()
 	var out, text bytes.Buffer
-	lines := export.NewRecordWriter(&text, options())
-	w, err := NewWriter(&out, options())
+	lines := NewRecordWriter(&text, tableOptions())
+	w, err := NewTableWriter(&out, tableOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +196,7 @@ func BenchmarkWrite(b *testing.B) {
 		records = append(records, streamed(r, n))
 	}
 	b.Run("parquet", func(b *testing.B) {
-		w, err := NewWriter(&bytes.Buffer{}, options())
+		w, err := NewTableWriter(&bytes.Buffer{}, tableOptions())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -208,7 +207,7 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	})
 	b.Run("lines", func(b *testing.B) {
-		w := export.NewRecordWriter(&bytes.Buffer{}, options())
+		w := NewRecordWriter(&bytes.Buffer{}, tableOptions())
 		for i := 0; b.Loop(); i++ {
 			if err := w.Write(records[i%len(records)]); err != nil {
 				b.Fatal(err)

@@ -1,4 +1,4 @@
-package inputs
+package export
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 )
 
 func TestWriteInputs(t *testing.T) {
-	run := func(secrets *redact.Set, conversations ...Session) string {
+	run := func(secrets *redact.Set, conversations ...InputsSession) string {
 		t.Helper()
 		var out bytes.Buffer
-		w := NewWriter(&out, secrets)
+		w := NewInputsWriter(&out, secrets)
 		for i := range conversations {
 			if err := w.Add(&conversations[i]); err != nil {
 				t.Fatal(err)
@@ -28,11 +28,11 @@ func TestWriteInputs(t *testing.T) {
 		return out.String()
 	}
 	got := run(redact.NewSet("sk-hunter2", "123456"),
-		Session{ID: "session_000000", Payloads: []json.RawMessage{
+		InputsSession{ID: "session_000000", Payloads: []json.RawMessage{
 			json.RawMessage(`{"messages":[{"role":"user","content":"a <b> \"sk-hunter2\"\n 123456"}],"n":123456,"extra":{}}`),
 			json.RawMessage(`{"model":"m"}`),
 		}},
-		Session{ID: "none"})
+		InputsSession{ID: "none"})
 	const want = `{
   "data": [
     {
@@ -66,16 +66,16 @@ func TestWriteInputs(t *testing.T) {
 	if got, want := run(nil), "{\n  \"data\": []\n}\n"; got != want {
 		t.Errorf("no inputs = %q, want %q", got, want)
 	}
-	one := &Session{ID: "s", Payloads: []json.RawMessage{json.RawMessage("{")}}
-	if err := NewWriter(&bytes.Buffer{}, nil).Add(one); err == nil || !strings.Contains(err.Error(), "payload 0 of session s") {
+	one := &InputsSession{ID: "s", Payloads: []json.RawMessage{json.RawMessage("{")}}
+	if err := NewInputsWriter(&bytes.Buffer{}, nil).Add(one); err == nil || !strings.Contains(err.Error(), "payload 0 of session s") {
 		t.Errorf("broken payload: %v, want an error that names it", err)
 	}
-	if err := NewWriter(&brokenWriter{}, nil).Close(); err == nil {
+	if err := NewInputsWriter(&brokenInputs{}, nil).Close(); err == nil {
 		t.Error("an error of the writer was lost")
 	}
 }
 
-// brokenWriter fails.
-type brokenWriter struct{}
+// brokenInputs fails.
+type brokenInputs struct{}
 
-func (*brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
+func (*brokenInputs) Write([]byte) (int, error) { return 0, errors.New("broken") }

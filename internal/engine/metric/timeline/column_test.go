@@ -1,4 +1,4 @@
-package values
+package timeline
 
 import (
 	"math"

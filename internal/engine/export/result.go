@@ -1,9 +1,7 @@
-// Package native writes and reads result.json: a report as one file, of which every
-// other file of a report can be made again. It describes its metrics itself, and has the
-// sketches of their values, so that several runs can be merged.
-package native
+package export
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,54 +11,44 @@ import (
 	"runtime"
 	"strings"
 
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 )
 
-// Schema is the version of the document.
-const Schema = "aiperfd/1"
+// resultSchema is the version of the document.
+const resultSchema = "aiperfd/1"
 
-// Format returns the format of result.json.
-func Format() export.Format {
-	return export.Format{
-		Name:  "result",
-		About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",
-		File:  func(n export.Names) string { return n.Result }, Write: Write,
-	}
-}
-
-// document is the file. The fields of a report that need a form of their own are
+// resultDocument is the file. The fields of a report that need a form of their own are
 // beside it.
-type document struct {
+type resultDocument struct {
 	Schema string `json:"schema"`
-	report
+	plainReport
 	InputConfig json.RawMessage       `json:"input_config"`
 	Metrics     flatMetrics           `json:"metrics"`
 	Warmup      flatMetrics           `json:"warmup_metrics,omitzero"` // nil = no warm-up
-	Phases      []phase               `json:"phases"`
+	Phases      []resultPhase         `json:"phases"`
 	Definitions map[string]definition `json:"definitions"` // of all tags
 	Environment Environment           `json:"environment"`
 }
 
-// report is a report without its methods.
-type report export.Report
+// plainReport is a report without its methods.
+type plainReport Report
 
-// phase is a phase of a report.
-type phase struct {
-	Stats stats `json:"stats"`
-	phaseReport
-	Metrics flatMetrics `json:"metrics"`
-	Slices  []slice     `json:"slices,omitempty"`
+// resultPhase is a phase of a report.
+type resultPhase struct {
+	Stats phaseStats `json:"stats"`
+	plainPhase
+	Metrics flatMetrics   `json:"metrics"`
+	Slices  []resultSlice `json:"slices,omitempty"`
 }
 
-type phaseReport export.PhaseReport
+type plainPhase PhaseReport
 
-// slice is a time slice of a phase.
-type slice struct {
-	export.Slice
-	Metrics metrics `json:"metrics"`
+// resultSlice is a time slice of a phase.
+type resultSlice struct {
+	Slice
+	Metrics resultMetrics `json:"metrics"`
 }
 
 // definition says what a metric is.
@@ -83,24 +71,26 @@ type Environment struct {
 	Go    string `json:"go"`
 }
 
-// Write writes a report.
-func Write(w io.Writer, r *export.Report) error {
+// writeResult writes result.json: a report as one file, of which every other file of a report can be
+// made again. It describes its metrics itself, and has the sketches of their values, so that several
+// runs can be merged.
+func writeResult(w io.Writer, r *Report) error {
 	input, err := plainjson.Marshal(r.InputConfig)
 	if err != nil {
 		return err
 	}
-	d := document{
-		Schema: Schema, report: report(*r), InputConfig: input, Metrics: flatMetrics(r.Results), Warmup: flatMetrics(r.Warmup), Phases: []phase{},
+	d := resultDocument{
+		Schema: resultSchema, plainReport: plainReport(*r), InputConfig: input, Metrics: flatMetrics(r.Results), Warmup: flatMetrics(r.Warmup), Phases: []resultPhase{},
 		Definitions: map[string]definition{}, Environment: CurrentEnvironment(),
 	}
 	d.define(r.Results)
 	d.define(r.Warmup)
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		out := phase{Stats: stats(p.Stats), phaseReport: phaseReport(*p), Metrics: flatMetrics(p.Results)}
+		out := resultPhase{Stats: phaseStats(p.Stats), plainPhase: plainPhase(*p), Metrics: flatMetrics(p.Results)}
 		d.define(p.Results)
 		for _, s := range p.Slices {
-			out.Slices = append(out.Slices, slice{s, metrics(s.Results)})
+			out.Slices = append(out.Slices, resultSlice{s, resultMetrics(s.Results)})
 			d.define(s.Results)
 		}
 		d.Phases = append(d.Phases, out)
@@ -113,7 +103,7 @@ func Write(w io.Writer, r *export.Report) error {
 }
 
 // define adds the definitions of metrics.
-func (d *document) define(rs metric.Results) {
+func (d *resultDocument) define(rs metric.Results) {
 	for i := range rs {
 		def := rs[i].Def
 		d.Definitions[def.Tag] = definition{
@@ -142,9 +132,9 @@ func CurrentEnvironment() Environment {
 	}
 }
 
-// Read reads what Write wrote. The report is that of Write, except that its
-// configuration is JSON.
-func Read(r io.Reader) (*export.Report, error) {
+// ReadResult reads what writeResult wrote. The report is the same, except that its configuration is
+// JSON.
+func ReadResult(r io.Reader) (*Report, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
@@ -155,17 +145,17 @@ func Read(r io.Reader) (*export.Report, error) {
 	if err := json.Unmarshal(data, &kind); err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
 	}
-	if kind.Schema != Schema {
-		return nil, fmt.Errorf("read result: schema is %q, not %q", kind.Schema, Schema)
+	if kind.Schema != resultSchema {
+		return nil, fmt.Errorf("read result: schema is %q, not %q", kind.Schema, resultSchema)
 	}
-	var d document
+	var d resultDocument
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
 	}
-	out := export.Report(d.report)
+	out := Report(d.plainReport)
 	out.InputConfig, out.Results, out.Warmup = d.InputConfig, metric.Results(d.Metrics), metric.Results(d.Warmup)
 	for i := range d.Phases {
-		p := export.PhaseReport(d.Phases[i].phaseReport)
+		p := PhaseReport(d.Phases[i].plainPhase)
 		p.Stats, p.Results = d.Phases[i].Stats.phase(), metric.Results(d.Phases[i].Metrics)
 		if name := p.Stats.Name; !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
 			return nil, fmt.Errorf("read result: the phase %q cannot name a folder", name)
@@ -181,4 +171,49 @@ func Read(r io.Reader) (*export.Report, error) {
 		return nil, errors.New("read result: csv_precision is not from 0 to 12")
 	}
 	return &out, nil
+}
+
+// ConvertResult makes the other files of a report of its result.json, in a folder that is
+// created if it does not exist, and returns their names. from is the file, or the folder
+// of a run. Files that exist are replaced.
+func ConvertResult(from, to string) ([]string, error) {
+	path, err := findResult(from)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := ReadResult(bufio.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return nil, err
+	}
+	return regenerate(to, r)
+}
+
+// findResult returns the path of the result that from names.
+func findResult(from string) (string, error) {
+	info, err := os.Stat(from)
+	if err != nil || !info.IsDir() {
+		return from, err
+	}
+	path := filepath.Join(from, NamesFor("").Result)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	found, err := filepath.Glob(filepath.Join(from, "*_"+NamesFor("").Result))
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%s has the results of several runs: %q; name one", from, found)
+	}
+	return "", fmt.Errorf("%s has no result.json", from)
 }

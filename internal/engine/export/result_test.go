@@ -1,4 +1,4 @@
-package native
+package export
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/sketch"
@@ -87,13 +86,13 @@ func fill(t *testing.T, v reflect.Value, depth int) {
 
 // TestEveryField: a report survives the file, whatever fields it gets.
 func TestEveryField(t *testing.T) {
-	var r export.Report
+	var r Report
 	fill(t, reflect.ValueOf(&r).Elem(), 12)
 	var file bytes.Buffer
-	if err := Write(&file, &r); err != nil {
+	if err := writeResult(&file, &r); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(&file)
+	got, err := ReadResult(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +121,10 @@ func text(t *testing.T, v any) string {
 }
 
 // names returns the names of all members of the file of a report.
-func names(t *testing.T, r *export.Report) []string {
+func names(t *testing.T, r *Report) []string {
 	t.Helper()
 	var file bytes.Buffer
-	if err := Write(&file, r); err != nil {
+	if err := writeResult(&file, r); err != nil {
 		t.Fatal(err)
 	}
 	var all []string
@@ -161,7 +160,7 @@ func TestReadProblems(t *testing.T) {
 		`{"schema":"aiperfd/1","metrics":[]}`:                                  "metrics are not an object",
 		`{"schema":"aiperfd/1","phases":[{"stats":{"arrivals":{"used":""}}}]}`: "used",
 	} {
-		if _, err := Read(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadResult(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", file, err, want)
 		}
 	}
@@ -172,18 +171,18 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"schema":"aiperfd/1","metrics":{"request_latency":{"tag":"request_latency","stats":{"avg":1,"p99":"inf"}}},"phases":[{"stats":{"name":"a"}},{"stats":{"name":"b"}}]}`))
 	f.Add([]byte(`{"schema":"aiperfd/1","input_config":{},"client":{"verdict":"ok","certificate":{}},"stream":{},"saturation":{},"errors":[{}],"notes":[{}],"slos":{"a":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Read(bytes.NewReader(data))
+		r, err := ReadResult(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
-		for _, format := range export.Formats() {
+		for _, format := range Formats() {
 			_ = format.Write(&bytes.Buffer{}, r) // may refuse the configuration
 		}
 		var again bytes.Buffer
-		if err := Write(&again, r); err != nil {
+		if err := writeResult(&again, r); err != nil {
 			return
 		}
-		if _, err := Read(&again); err != nil {
+		if _, err := ReadResult(&again); err != nil {
 			t.Fatalf("%s: cannot be read again: %v", data, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package columns
+package export
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// row is one request. Times are in nanoseconds since the epoch of the run, which is in
+// row is one request; the files have its name. Times are in nanoseconds since the epoch of the run, which is in
 // the metadata of the file; null = the request did not reach this point.
 type row struct {
 	Phase          int32     `parquet:"phase_index,dict"`
@@ -69,7 +69,7 @@ func newRow(r *bench.Record, secrets *redact.Set) (*row, error) {
 		Due: int64(s.Due), Permit: int64(s.Permit), Connected: int64(s.Connected), Wrote: int64(s.Wrote),
 		FirstByte: int64(s.FirstByte), Headers: int64(s.Headers), FirstBody: int64(s.FirstBody),
 		FirstEvent: int64(a.FirstEvent), End: int64(s.End),
-		Input: count(r.InputTokens), Output: count(r.OutputTokens), Reasoning: count(r.ReasoningTokens),
+		Input: tokenCount(r.InputTokens), Output: tokenCount(r.OutputTokens), Reasoning: tokenCount(r.ReasoningTokens),
 		Sent: int64(r.Conn.Sent), Received: int64(r.Conn.Received), ResponseID: secrets.Exact(a.ResponseID),
 	}
 	rest := *r
@@ -110,7 +110,7 @@ func identifier(text string) (uuid.UUID, string) {
 	return id, ""
 }
 
-func count(n *bench.Tokens) *int64 {
+func tokenCount(n *bench.Tokens) *int64 {
 	if n == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package native
+package export
 
 import (
 	"bytes"
@@ -14,49 +14,38 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// metrics are results as an object by tag, in the order of the catalogue. Each says how
+// resultMetrics are results as an object by tag, in the order of the catalogue. Each says how
 // its percentiles were computed.
-type metrics metric.Results
+type resultMetrics metric.Results
 
 // MarshalJSON implements json.Marshaler.
-func (m metrics) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i := range m {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(strconv.AppendQuote(b, m[i].Def.Tag), ':') // tags are plain ASCII words
-		value, err := m[i].MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		b = append(strconv.AppendQuote(append(b, `{"percentile_method":`...), string(m[i].Method())), ',')
-		b = append(b, value[1:]...)
-	}
-	return append(b, '}'), nil
-}
+func (m resultMetrics) MarshalJSON() ([]byte, error) { return marshalMetrics(metric.Results(m), false) }
 
 // flatMetrics are metrics whose statistics are also beside the member stats, where the other
 // files and the API have them.
-type flatMetrics metrics
+type flatMetrics resultMetrics
 
 // MarshalJSON implements json.Marshaler.
-func (m flatMetrics) MarshalJSON() ([]byte, error) {
-	var all map[string]json.RawMessage
-	data, err := metrics(m).MarshalJSON()
-	if err != nil || json.Unmarshal(data, &all) != nil {
-		return nil, err
-	}
+func (m flatMetrics) MarshalJSON() ([]byte, error) { return marshalMetrics(metric.Results(m), true) }
+
+// marshalMetrics encodes metrics. In flat ones the last member, stats, is repeated as members.
+func marshalMetrics(rs metric.Results, flat bool) ([]byte, error) {
 	b := []byte{'{'}
-	for i := range m {
+	for i := range rs {
+		m := &rs[i]
+		value, err := m.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
-		tag := m[i].Def.Tag
-		b = append(append(strconv.AppendQuote(b, tag), ':'), all[tag]...)
-		const name = `"stats":{`
-		stats := all[tag][bytes.LastIndex(all[tag], []byte(name))+len(name):]
-		if len(stats) > len("}}") {
+		b = append(strconv.AppendQuote(b, m.Def.Tag), ':') // tags are plain ASCII words
+		b = append(strconv.AppendQuote(append(b, `{"percentile_method":`...), string(m.Method())), ',')
+		b = append(b, value[1:]...)
+		if flat && !m.Empty() {
+			const name = `"stats":{`
+			stats := value[bytes.LastIndex(value, []byte(name))+len(name):]
 			b = append(append(b[:len(b)-1], ','), stats[:len(stats)-1]...)
 		}
 	}
@@ -64,16 +53,18 @@ func (m flatMetrics) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *flatMetrics) UnmarshalJSON(data []byte) error { return (*metrics)(m).UnmarshalJSON(data) }
+func (m *flatMetrics) UnmarshalJSON(data []byte) error {
+	return (*resultMetrics)(m).UnmarshalJSON(data)
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *metrics) UnmarshalJSON(data []byte) error {
+func (m *resultMetrics) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	start, err := d.Token()
 	if err != nil || start != json.Delim('{') {
 		return fmt.Errorf("metrics are not an object: %v", start)
 	}
-	*m = metrics{}
+	*m = resultMetrics{}
 	for d.More() {
 		tag, err := d.Token()
 		if err != nil {
@@ -92,21 +83,23 @@ func (m *metrics) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// stats are the counters of a phase, with names like those of the rest of the file.
-type stats bench.PhaseStats
+// phaseStats are the counters of a phase, with names like those of the rest of the file.
+type phaseStats bench.PhaseStats
 
 // phase returns the counters.
-func (s *stats) phase() bench.PhaseStats { return bench.PhaseStats(*s) }
+func (s *phaseStats) phase() bench.PhaseStats { return bench.PhaseStats(*s) }
 
 // MarshalJSON implements json.Marshaler.
-func (s stats) MarshalJSON() ([]byte, error) { return members(reflect.ValueOf(s)) }
+func (s phaseStats) MarshalJSON() ([]byte, error) { return fieldMembers(reflect.ValueOf(s)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *stats) UnmarshalJSON(data []byte) error { return setMembers(reflect.ValueOf(s).Elem(), data) }
+func (s *phaseStats) UnmarshalJSON(data []byte) error {
+	return setFieldMembers(reflect.ValueOf(s).Elem(), data)
+}
 
-// members encodes a structure whose fields are numbers, texts and such structures.
+// fieldMembers encodes a structure whose fields are numbers, texts and such structures.
 // Durations are in nanoseconds.
-func members(v reflect.Value) ([]byte, error) {
+func fieldMembers(v reflect.Value) ([]byte, error) {
 	b := []byte{'{'}
 	for i := range v.NumField() {
 		if i > 0 {
@@ -115,7 +108,7 @@ func members(v reflect.Value) ([]byte, error) {
 		b = append(strconv.AppendQuote(b, memberName(v.Type().Field(i))), ':')
 		value, err := json.Marshal(v.Field(i).Interface())
 		if v.Field(i).Kind() == reflect.Struct {
-			value, err = members(v.Field(i))
+			value, err = fieldMembers(v.Field(i))
 		}
 		if err != nil {
 			return nil, err
@@ -125,9 +118,9 @@ func members(v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// setMembers decodes what members encoded. Unknown members are ignored, and missing
+// setFieldMembers decodes what fieldMembers encoded. Unknown members are ignored, and missing
 // ones are zero.
-func setMembers(v reflect.Value, data []byte) error {
+func setFieldMembers(v reflect.Value, data []byte) error {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
@@ -137,7 +130,7 @@ func setMembers(v reflect.Value, data []byte) error {
 		switch f := v.Field(i); {
 		case !ok:
 		case f.Kind() == reflect.Struct:
-			if err := setMembers(f, raw); err != nil {
+			if err := setFieldMembers(f, raw); err != nil {
 				return err
 			}
 		default:

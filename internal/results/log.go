@@ -1,6 +1,4 @@
-// Package runlog keeps the log of a run in its folder: lines of JSON, the newest of them up
-// to a bound, without secrets.
-package runlog
+package results
 
 import (
 	"bufio"
@@ -25,29 +23,30 @@ import (
 // The files of a log. Their names start with a dot because they are not artifacts for
 // users. When the current one is full, it replaces the older one.
 const (
-	current = ".log.jsonl"
-	older   = ".log.1.jsonl"
+	currentLog = ".log.jsonl"
+	olderLog   = ".log.1.jsonl"
 )
 
-// maxFile bounds each file, and maxLine a line, in bytes.
+// maxLog bounds each file, and maxLogLine a line, in bytes.
 const (
-	maxFile = 512 << 10
-	maxLine = 8 << 10
+	maxLog     = 512 << 10
+	maxLogLine = 8 << 10
 )
 
-// Line is one line of a log.
-type Line struct {
+// LogLine is one line of a log.
+type LogLine struct {
 	Seq     int64          `json:"seq"` // increases by one from line to line
 	Time    time.Time      `json:"time"`
 	Level   string         `json:"level"` // one of [Levels]
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"` // what else is known
-}
+} // @name runlog.Line
 
-// Levels returns the levels, the least important first.
+// Levels returns the levels of logs, the least important first.
 func Levels() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Log writes the log of a run. A nil Log writes nothing. It is safe for concurrent use.
+// Log keeps the log of a run in its folder: lines of JSON, the newest of them up to a bound, without
+// secrets. A nil Log writes nothing. It is safe for concurrent use.
 type Log struct {
 	dir     string
 	secrets *redact.Set
@@ -56,9 +55,9 @@ type Log struct {
 	seq int64 // guarded by mu; of the last line; 0 = the files were not read
 }
 
-// New returns the log in the folder of a run, which may have lines of an earlier process.
+// NewLog returns the log in the folder of a run, which may have lines of an earlier process.
 // The folder need not exist before the first line.
-func New(dir string, secrets *redact.Set) *Log { return &Log{dir: dir, secrets: secrets} }
+func NewLog(dir string, secrets *redact.Set) *Log { return &Log{dir: dir, secrets: secrets} }
 
 // Clear removes the lines of another run in the folder.
 func (l *Log) Clear() {
@@ -69,7 +68,7 @@ func (l *Log) Clear() {
 		return
 	}
 	defer root.Close()
-	_, _ = root.Remove(older), root.Remove(current) // mostly they do not exist
+	_, _ = root.Remove(olderLog), root.Remove(currentLog) // mostly they do not exist
 	l.seq = 0
 }
 
@@ -92,10 +91,10 @@ func (l *Log) Add(level, message string, fields map[string]any) {
 			fields[name] = l.secrets.String(text)
 		}
 	}
-	line := Line{Seq: l.seq, Time: time.Now().UTC(), Level: level, Message: l.secrets.String(message), Fields: fields}
+	line := LogLine{Seq: l.seq, Time: time.Now().UTC(), Level: level, Message: l.secrets.String(message), Fields: fields}
 	data, err := plainjson.Marshal(line)
-	if err != nil || len(data) > maxLine {
-		line.Message, line.Fields = line.Message[:min(len(line.Message), maxLine/4)]+" …", nil
+	if err != nil || len(data) > maxLogLine {
+		line.Message, line.Fields = line.Message[:min(len(line.Message), maxLogLine/4)]+" …", nil
 		if data, err = plainjson.Marshal(line); err != nil {
 			return
 		}
@@ -105,7 +104,7 @@ func (l *Log) Add(level, message string, fields map[string]any) {
 
 // last returns the number of the last line of an earlier process.
 func (l *Log) last() (seq int64) {
-	_ = Read(l.dir, func(line *Line) error {
+	_ = readLog(l.dir, func(line *LogLine) error {
 		seq = max(seq, line.Seq)
 		return nil
 	})
@@ -120,19 +119,19 @@ func (l *Log) write(data []byte) error {
 		return err
 	}
 	defer root.Close()
-	info, err := root.Lstat(current)
+	info, err := root.Lstat(currentLog)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		err = root.Remove(current)
-	case err == nil && info.Size()+int64(len(data)) > maxFile:
-		err = root.Rename(current, older)
+		err = root.Remove(currentLog)
+	case err == nil && info.Size()+int64(len(data)) > maxLog:
+		err = root.Rename(currentLog, olderLog)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
-	file, err := root.OpenFile(current, os.O_APPEND|os.O_CREATE|os.O_WRONLY, durable.Shared)
+	file, err := root.OpenFile(currentLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, durable.Shared)
 	if err != nil {
 		return err
 	}
@@ -140,10 +139,10 @@ func (l *Log) write(data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Read calls each for the lines of the log in a folder, the oldest first. Without a log
+// readLog calls each for the lines of the log in a folder, the oldest first. Without a log
 // there are none. What is no line, because the process died while it was written, is left
 // out. An error of each ends the reading.
-func Read(dir string, each func(*Line) error) error {
+func readLog(dir string, each func(*LogLine) error) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -153,7 +152,7 @@ func Read(dir string, each func(*Line) error) error {
 	}
 	defer root.Close()
 	seen := int64(0)
-	for _, name := range []string{older, current} {
+	for _, name := range []string{olderLog, currentLog} {
 		file, err := regular.OpenIn(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -161,7 +160,7 @@ func Read(dir string, each func(*Line) error) error {
 		if err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
-		err = lines(file, func(line *Line) error {
+		err = readLogFile(file, func(line *LogLine) error {
 			if line.Seq <= seen { // the files were exchanged in between
 				return nil
 			}
@@ -176,12 +175,12 @@ func Read(dir string, each func(*Line) error) error {
 	return nil
 }
 
-// lines calls each for the lines of a file.
-func lines(file io.Reader, each func(*Line) error) error {
-	in := bufio.NewScanner(io.LimitReader(file, 2*maxFile))
-	in.Buffer(nil, 4*maxLine)
+// readLogFile calls each for the lines of a file.
+func readLogFile(file io.Reader, each func(*LogLine) error) error {
+	in := bufio.NewScanner(io.LimitReader(file, 2*maxLog))
+	in.Buffer(nil, 4*maxLogLine)
 	for in.Scan() {
-		line := new(Line)
+		line := new(LogLine)
 		if json.Unmarshal(in.Bytes(), line) != nil || line.Seq == 0 {
 			continue
 		}
@@ -222,12 +221,12 @@ func (t tee) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	delete(fields, zerolog.MessageFieldName)
 	delete(fields, zerolog.LevelFieldName)
 	t.to.WithLevel(level).Fields(fields).Msg(message)
-	t.log.Add(named(level), message, fields)
+	t.log.Add(levelName(level), message, fields)
 	return len(line), nil
 }
 
-// named returns the name of a level.
-func named(level zerolog.Level) string {
+// levelName returns the name of a level.
+func levelName(level zerolog.Level) string {
 	switch {
 	case level <= zerolog.DebugLevel:
 		return "debug"

@@ -1,6 +1,4 @@
-// Package values stores the values of metrics, all of them and without loss, in
-// packed blocks that can go to disk.
-package values
+package timeline
 
 import (
 	"encoding/binary"
