@@ -19,8 +19,6 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
@@ -67,7 +65,7 @@ Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
 /api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
-` + fault.Help
+` + options.FaultHelp
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
@@ -291,7 +289,7 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		f.opt.Tokenizer = token.FromCodec(t)
 	}
 	if f.cases != "" {
-		list, err := cases.Load(f.cases)
+		list, err := options.LoadCases(f.cases)
 		if err != nil {
 			return err
 		}

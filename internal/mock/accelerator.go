@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // accelerator runs the model of a server that batches in the time of the server: one
@@ -172,7 +172,7 @@ type ticket struct {
 	mu        sync.Mutex
 	generated []int // tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
-	truth     truth.Batch
+	truth     api.TruthBatch
 	steps     int // that generated a token
 	batches   int // sum of their sizes
 	firstNs   int64
@@ -182,7 +182,7 @@ type ticket struct {
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
 		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: truth.Batch{QueuedNs: queuedNs},
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: api.TruthBatch{QueuedNs: queuedNs},
 	}
 }
 
@@ -192,7 +192,7 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	defer t.mu.Unlock()
 	if t.truth.AdmittedNs == 0 {
 		t.truth.AdmittedNs = max(at, t.queuedNs)
-		t.truth.QueueMs = truth.Millis(t.truth.AdmittedNs - t.queuedNs)
+		t.truth.QueueMs = api.Millis(t.truth.AdmittedNs - t.queuedNs)
 	}
 	t.cached[choice] = cached
 	t.truth.CachedTokens += cached
@@ -229,7 +229,7 @@ func (t *ticket) progress(dst []int) {
 }
 
 // result returns the record of the request.
-func (t *ticket) result() truth.Batch {
+func (t *ticket) result() api.TruthBatch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.truth

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/api"
 )
 
 // State is the response to GET /mock/state.
@@ -61,7 +61,7 @@ func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { respondLine
 
 // serveLoad responds as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, map[string]int64{"server_load": s.running.Load()})
+	api.OK(w, map[string]int64{"server_load": s.running.Load()})
 }
 
 // serveServerInfo responds with the configuration that is relevant to clients.
@@ -115,7 +115,7 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("level"); text != "" {
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 1 || v > 2 {
-			wire.Refuse(w, wire.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text)))
+			api.Refuse(w, api.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text)))
 			return
 		}
 		level = v
@@ -131,7 +131,7 @@ func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, map[string]bool{"is_sleeping": s.asleep.Load() > 0})
+	api.OK(w, map[string]bool{"is_sleeping": s.asleep.Load() > 0})
 }
 
 func serveGPUMetrics(s *Server, w http.ResponseWriter, r *http.Request) { s.gpuHandler.ServeHTTP(w, r) }

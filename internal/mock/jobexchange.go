@@ -9,9 +9,8 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/jobs"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // asyncExpiry is the time that results of jobs are kept, unless their protocol says otherwise.
@@ -44,7 +43,7 @@ func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
 	x.metrics = x.s.metrics.forModel(x.Request.Model)
 	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 	j := &jobs.Job{ID: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
-	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
+	if rule := x.fault.rule; rule != nil && rule.Action == options.ActJob {
 		x.Acted, x.JobFault = true, rule.Kind
 	}
 	p.Plan(&x.Answer, j)
@@ -57,7 +56,7 @@ func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
 	x.Request.Payload = j
 	if !p.Queue.Submit(j) {
 		status := http.StatusTooManyRequests
-		full := wire.NewError(status, "too many jobs are waiting", "")
+		full := api.NewError(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/anthropic"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -159,7 +159,7 @@ func TestMessageToolErrors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := newRig(t, options.Options{}).post(messagesPath, messageWith(tt.more))
-			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(wire.String(nil, tt.message))) {
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(api.AppendString(nil, tt.message))) {
 				t.Errorf("%s: %d %s, want %s", tt.more, a.status, a.body, tt.message)
 			}
 		})

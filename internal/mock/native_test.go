@@ -15,7 +15,6 @@ import (
 	"aiperfd/internal/mock/api/native"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // echoing answers with the words of the prompt, with no delays but these.
@@ -107,7 +106,7 @@ func TestNativeAnswers(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got); diff != "" || a.status != http.StatusOK || a.header.Get("Content-Type") != tt.kind {
 					t.Errorf("status %d, type %s (-want +got):\n%s", a.status, a.header.Get("Content-Type"), diff)
 				}
-				if record := r.lastTruth(); record.Outcome != truth.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
+				if record := r.lastTruth(); record.Outcome != api.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
 					t.Errorf("truth = %+v", record)
 				}
 				r.stop()

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -167,7 +167,7 @@ func TestNewerPromptTokens(t *testing.T) {
 func TestNewerRefusals(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	openai := func(status int, param, message string) string {
-		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, wire.ErrorKind(status), param, status)
+		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, api.ErrorKind(status), param, status)
 	}
 	anthropic := func(kind, message string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q}}`, kind, message)

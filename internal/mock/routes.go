@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/mock/api/native"
 	"aiperfd/internal/mock/api/openai"
 	"aiperfd/internal/mock/api/vectors"
-	"aiperfd/internal/mock/wire"
 )
 
 // route is one row of the table of routes.
@@ -177,11 +176,11 @@ func newHandler(s *Server) http.Handler {
 	}
 	// The texts are FastAPI's. Write errors mean that the client has disconnected.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		wire.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+		api.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed(s.routes, strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
-		wire.Respond(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+		api.Respond(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
 	return replaying(s, r)
 }
@@ -207,14 +206,14 @@ func wrap(s *Server, row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := admitAnthropic(s, r); refusal != nil {
-				wire.Respond(w, refusal.Status, anthropic.AppendError(nil, refusal))
+				api.Respond(w, refusal.Status, anthropic.AppendError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
 		if row.guarded && !authorized(s.opt.APIKey, r.Header.Get("Authorization")) {
-			wire.Respond(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			api.Respond(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
@@ -226,7 +225,7 @@ func wrap(s *Server, row route) http.Handler {
 }
 
 func unavailable(w http.ResponseWriter) {
-	wire.Refuse(w, wire.NewError(http.StatusServiceUnavailable, "The server is not ready.", ""))
+	api.Refuse(w, api.NewError(http.StatusServiceUnavailable, "The server is not ready.", ""))
 }
 
 // nativeRoutes returns the native APIs of other servers.

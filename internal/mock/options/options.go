@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
@@ -151,20 +149,20 @@ type Options struct {
 
 	Jobs JobOptions
 
-	Faults []fault.Rule // first match wins
+	Faults []Fault // first match wins
 
 	NoControlHeaders bool // ignore the X-Mock- headers with which requests control their answers
 
-	Cases     []cases.Case // recorded answers that requests can select by X-Mock-Case
-	TimeScale float64      // factor of the times of cases; 0 = 1
+	Cases     []Case  // recorded answers that requests can select by X-Mock-Case
+	TimeScale float64 // factor of the times of cases; 0 = 1
 
 	GPU  string // the card of /dcgm/metrics, one of gpu.Names; gpu.Default
 	GPUs int    // number of cards; 1
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
-	TruthFile   string // JSONL file of truth.Record, created or truncated; "" = none
-	TruthChunks bool   // record truth.Record.ChunkNs
+	TruthFile   string // JSONL file of api.Truth, created or truncated; "" = none
+	TruthChunks bool   // record api.Truth.ChunkNs
 	TruthLimit  int    // records kept in memory; DefaultTruthLimit
 }
 
@@ -262,7 +260,7 @@ func (o *Options) check(p *problems) {
 	if _, err := gpu.Find(o.GPU); err != nil {
 		*p = append(*p, err)
 	}
-	_, bad := cases.Index(o.Cases)
+	_, bad := IndexCases(o.Cases)
 	*p = append(*p, bad...)
 }
 

@@ -2,9 +2,9 @@ package token
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // Prose is the text of answers with the content ContentCorpus. It ends in a paragraph
@@ -75,9 +75,41 @@ func Cut(t Tokenizer, text string) []Piece {
 	texts, ids := t.Pieces(text), t.Identify(text)
 	pieces := make([]Piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = Piece{Text: s, JSON: string(wire.Inner(nil, s)), ID: ids[i]}
+		pieces[i] = Piece{Text: s, JSON: string(AppendEscaped(nil, s)), ID: ids[i]}
 	}
 	return pieces
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendEscaped appends s escaped for a JSON string, without quotes. Invalid UTF-8 becomes U+FFFD;
+// HTML characters are not escaped.
+func AppendEscaped(dst []byte, s string) []byte {
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += size
+			continue
+		}
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c < 0x20 || c == 0x7f:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			dst = append(dst, c)
+		}
+		i++
+	}
+	return dst
 }
 
 // Passage is an endless text that begins at some index of a list of pieces and repeats

@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // NewMessages returns the protocol of POST /v1/messages.
@@ -38,8 +37,8 @@ type detail struct {
 }
 
 // AppendError appends an error in Anthropic's shape.
-func AppendError(dst []byte, e *wire.Error) []byte {
-	return wire.JSON(dst, failure{"error", detail{errorKind(e.Status), e.Message}})
+func AppendError(dst []byte, e *api.Error) []byte {
+	return api.AppendJSON(dst, failure{"error", detail{errorKind(e.Status), e.Message}})
 }
 
 // errorKind returns Anthropic's name for the class of a status.
@@ -210,7 +209,7 @@ func hasResult(messages []*fastjson.Value) bool {
 // ServeCountTokens handles POST /v1/messages/count_tokens.
 func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	buf := new(bytes.Buffer)
-	var refusal *wire.Error
+	var refusal *api.Error
 	if err := m.ReadBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
 		return // the client has disconnected
 	}
@@ -221,8 +220,8 @@ func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 		})(m, r, buf.Bytes())
 	}
 	if refusal != nil {
-		wire.Respond(w, refusal.Status, AppendError(nil, refusal))
+		api.Respond(w, refusal.Status, AppendError(nil, refusal))
 		return
 	}
-	wire.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, q.PromptTokens()))
+	api.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, q.PromptTokens()))
 }

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // Signature is a placeholder for Anthropic's signature of thinking blocks.
@@ -108,7 +107,7 @@ func document(dst []byte, x *api.Answer) ([]byte, string) {
 		m.Content = append(m.Content, newBlock(c, part, c.Text(from, part.To), Signature))
 	}
 	m.StopReason = stopReason(x)
-	return wire.JSON(dst, m), api.JSON
+	return api.AppendJSON(dst, m), api.JSON
 }
 
 // event is an event that has no tokens, except for that which begins a call: the name of the
@@ -220,7 +219,7 @@ func end(e *api.Events) error {
 	return (&event{Type: "message_stop"}).send(e, false)
 }
 
-func fail(e *api.Events, failure *wire.Error) error {
+func fail(e *api.Events, failure *api.Error) error {
 	e.B = AppendError(append(e.B, "event: error"+e.EOL+"data: "...), failure)
 	return e.End(false)
 }

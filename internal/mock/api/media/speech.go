@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // The audio format of speech: 16 bits, one channel.
@@ -51,7 +50,7 @@ func NewSpeech() *api.Protocol {
 	return &api.Protocol{Read: readSpeech, Document: p.document, Script: p.wav}
 }
 
-func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *api.Error) {
 	q := &api.Request{N: 1, Stream: true}
 	refusal := m.ParseJSON(body, func(f *api.Fields) {
 		q.Model = f.Text("model")

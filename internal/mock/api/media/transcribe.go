@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/mock/api/openai"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // The parameters of transcripts, in which a token represents a word.
@@ -53,7 +52,7 @@ func NewTranscription(task, object string) *api.Protocol {
 	}
 }
 
-func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request, *api.Error) {
 	f := api.ReadForm(r, body)
 	q := &api.Request{N: 1, Model: f.Need("model"), Stream: f.Boolean("stream")}
 	q.IncludeUsage, q.ContinuousUsage = f.Boolean("stream_include_usage"), f.Boolean("stream_continuous_usage_stats")
@@ -70,7 +69,7 @@ func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request
 	}
 	if len(files[0]) == 0 || len(files[0]) > maxUpload {
 		text := "Maximum file size exceeded or the file is empty: " + strconv.Itoa(len(files[0])) + " bytes."
-		return q, wire.BadRequest("file", text)
+		return q, api.BadRequest("file", text)
 	}
 	if refusal := m.CheckRequest(q); refusal != nil {
 		return q, refusal

@@ -9,7 +9,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // ollama is one of Ollama's two APIs for text.
@@ -28,8 +27,8 @@ func NewOllama(chat bool) *api.Protocol {
 }
 
 // failWith returns the function Fail of a script whose only event is an error.
-func failWith(prefix string, refuse func([]byte, *wire.Error) []byte) func(*api.Events, *wire.Error) error {
-	return func(e *api.Events, failure *wire.Error) error {
+func failWith(prefix string, refuse func([]byte, *api.Error) []byte) func(*api.Events, *api.Error) error {
+	return func(e *api.Events, failure *api.Error) error {
 		e.B = refuse(append(e.B, prefix...), failure)
 		return e.End(false)
 	}
@@ -151,7 +150,7 @@ func (p ollama) finished(x *api.Answer, text, thinking string, sent int) *ollama
 func (p ollama) document(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
 	whole := p.finished(x, c.Text(c.Reasoning, c.Total), c.Text(0, c.Reasoning), c.Total)
-	return wire.JSON(dst, whole), "application/json; charset=utf-8"
+	return api.AppendJSON(dst, whole), "application/json; charset=utf-8"
 }
 
 func (p ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
@@ -182,5 +181,5 @@ func ServeOllamaModels(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	for _, name := range m.Models() {
 		models = append(models, model{Name: name, Model: name, Details: details{"mock"}})
 	}
-	wire.OK(w, map[string]any{"models": models})
+	api.OK(w, map[string]any{"models": models})
 }

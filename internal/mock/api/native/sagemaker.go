@@ -6,7 +6,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/wire"
 )
 
 // AmazonStream is the content type of AWS event streams.
@@ -45,8 +44,8 @@ func newAmazon(p *api.Protocol) *api.Protocol {
 		return appendMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
-	streams.Fail = func(e *api.Events, failure *wire.Error) error {
-		body := wire.JSON(nil, struct{ Message, ErrorCode string }{failure.Message, "ModelStreamError"})
+	streams.Fail = func(e *api.Events, failure *api.Error) error {
+		body := api.AppendJSON(nil, struct{ Message, ErrorCode string }{failure.Message, "ModelStreamError"})
 		e.B = appendMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
 		return e.Sealed(false)
 	}

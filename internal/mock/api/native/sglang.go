@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // sglangDefaultTokens is SGLang's default limit of tokens.
@@ -36,7 +35,7 @@ func newSGLang() *api.Protocol {
 				}
 				return e.Done()
 			},
-			Fail: func(e *api.Events, failure *wire.Error) error {
+			Fail: func(e *api.Events, failure *api.Error) error {
 				e.B = refuseSGLang(append(e.B, "data: "...), failure)
 				if err := e.End(false); err != nil {
 					return err
@@ -87,11 +86,11 @@ func sglangPrompts(m *api.Model, f *api.Fields) (prompts []api.Prompt, list bool
 	return prompts, true
 }
 
-func refuseSGLang(dst []byte, e *wire.Error) []byte {
+func refuseSGLang(dst []byte, e *api.Error) []byte {
 	type detail struct {
 		Message string `json:"message"`
 	}
-	return wire.JSON(dst, map[string]detail{"error": {e.Message}})
+	return api.AppendJSON(dst, map[string]detail{"error": {e.Message}})
 }
 
 // sglangAnswer is an answer, or an event of a stream.
@@ -147,7 +146,7 @@ func documentSGLang(dst []byte, x *api.Answer) ([]byte, string) {
 		answers[i] = newSGLangAnswer(x, &x.Choices[i], x.Choices[i].Total, false)
 	}
 	if q, _ := x.Request.Payload.(sglangRequest); q.list {
-		return wire.JSON(dst, answers), api.JSON
+		return api.AppendJSON(dst, answers), api.JSON
 	}
-	return wire.JSON(dst, answers[0]), api.JSON
+	return api.AppendJSON(dst, answers[0]), api.JSON
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // tgiDefaultTokens is TGI's default limit of tokens.
@@ -31,7 +30,7 @@ func NewTGI(when tgiStreams) *api.Protocol {
 	p := tgi{when}
 	read := api.ReadJSON(p.read)
 	return &api.Protocol{
-		Read: func(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+		Read: func(m *api.Model, r *http.Request, body []byte) (*api.Request, *api.Error) {
 			q, refusal := read(m, r, body)
 			if refusal != nil && refusal.Status == http.StatusBadRequest {
 				refusal.Status = http.StatusUnprocessableEntity
@@ -39,10 +38,10 @@ func NewTGI(when tgiStreams) *api.Protocol {
 			return q, refusal
 		},
 		Document: p.document,
-		Refuse:   func(dst []byte, e *wire.Error) []byte { return api.TypedError(dst, e, "validation") },
+		Refuse:   func(dst []byte, e *api.Error) []byte { return api.TypedError(dst, e, "validation") },
 		Script: &api.Script{
 			ContentType: api.EventStream, Content: p.content, Finish: p.finish,
-			Fail: failWith("data:", func(dst []byte, e *wire.Error) []byte { return api.TypedError(dst, e, "generation") }),
+			Fail: failWith("data:", func(dst []byte, e *api.Error) []byte { return api.TypedError(dst, e, "generation") }),
 		},
 	}
 }
@@ -112,9 +111,9 @@ func (p tgi) document(dst []byte, x *api.Answer) ([]byte, string) {
 		}
 	}
 	if p.when == TGIAsked {
-		return wire.JSON(dst, []any{answer}), api.JSON
+		return api.AppendJSON(dst, []any{answer}), api.JSON
 	}
-	return wire.JSON(dst, answer), api.JSON
+	return api.AppendJSON(dst, answer), api.JSON
 }
 
 // tgiEvent is an event of a stream.
@@ -174,7 +173,7 @@ func NewGenerate() *api.Protocol {
 
 // ServeTGIInfo handles GET /info.
 func ServeTGIInfo(m *api.Model, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, struct {
+	api.OK(w, struct {
 		ModelID        string `json:"model_id"`
 		MaxInputTokens int    `json:"max_input_tokens"`
 		MaxTotalTokens int    `json:"max_total_tokens"`

@@ -9,7 +9,6 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // NewTriton returns the protocol of generate_stream, or else of generate: the generate
@@ -23,7 +22,7 @@ func NewTriton(streaming bool) *api.Protocol {
 		}),
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
 			q, _ := x.Request.Payload.(tritonRequest)
-			return wire.JSON(dst, newTritonAnswer(x, q.before+x.Choices[0].Text(0, x.Choices[0].Total))), api.JSON
+			return api.AppendJSON(dst, newTritonAnswer(x, q.before+x.Choices[0].Text(0, x.Choices[0].Total))), api.JSON
 		},
 		Refuse: api.SimpleError,
 		Script: &api.Script{
@@ -158,7 +157,7 @@ func documentInfer(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
 	q, _ := x.Request.Payload.(inferRequest)
 	text := tensor{"text_output", "BYTES", [2]int{1, 1}, []string{c.Text(0, c.Total)}}
-	return wire.JSON(dst, struct {
+	return api.AppendJSON(dst, struct {
 		ModelName    string   `json:"model_name"`
 		ModelVersion string   `json:"model_version"`
 		ID           string   `json:"id,omitempty"`
@@ -179,12 +178,12 @@ func ServeTritonReady(m *api.Model, w http.ResponseWriter, r *http.Request) {
 func ServeTritonModel(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	model := pathModel(r)
 	if !m.Serves(model) {
-		unknown := wire.NewError(http.StatusNotFound, "Request for unknown model: "+strconv.Quote(model)+" is not found", "")
-		wire.Respond(w, unknown.Status, api.SimpleError(nil, unknown))
+		unknown := api.NewError(http.StatusNotFound, "Request for unknown model: "+strconv.Quote(model)+" is not found", "")
+		api.Respond(w, unknown.Status, api.SimpleError(nil, unknown))
 		return
 	}
 	rows := [2]int{-1, 1}
-	wire.OK(w, struct {
+	api.OK(w, struct {
 		Name     string   `json:"name"`
 		Versions []string `json:"versions"`
 		Platform string   `json:"platform"`

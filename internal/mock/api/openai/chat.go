@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // chat is POST /v1/chat/completions.
@@ -96,7 +95,7 @@ func appendCalls(dst []byte, c *api.Choice) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"id":`...)
-		dst = wire.String(dst, c.Calls[part.Call].ID)
+		dst = api.AppendString(dst, c.Calls[part.Call].ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.AppendTokens(dst, part.From, part.From+1)
 		dst = append(dst, `","arguments":"`...)
@@ -117,7 +116,7 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	if call := &c.Calls[n]; from == c.Reasoning+call.From {
 		dst = append(dst, `,"id":`...)
-		dst = wire.String(dst, call.ID)
+		dst = api.AppendString(dst, call.ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.AppendTokens(dst, from, to)
 		return append(dst, `","arguments":""}}]}`...)

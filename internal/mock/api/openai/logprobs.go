@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 func appendLogprob(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'f', 3, 64) }
@@ -33,7 +32,7 @@ func (chat) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte 
 // appendTokenLogprob opens the object of a token.
 func appendTokenLogprob(dst []byte, text string, logprob float64) []byte {
 	dst = append(dst, `{"token":`...)
-	dst = wire.String(dst, text)
+	dst = api.AppendString(dst, text)
 	dst = append(dst, `,"logprob":`...)
 	dst = appendLogprob(dst, logprob)
 	dst = append(dst, `,"bytes":[`...)
@@ -68,7 +67,7 @@ func (completions) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) 
 	dst = append(dst, `],"token_logprobs":[`...)
 	list(func(i int) { dst = appendLogprob(dst, c.Logprob(i)) })
 	dst = append(dst, `],"tokens":[`...)
-	list(func(i int) { dst = wire.String(dst, c.TokenText(i)) })
+	list(func(i int) { dst = api.AppendString(dst, c.TokenText(i)) })
 	dst = append(dst, `],"top_logprobs":[`...)
 	list(func(i int) {
 		dst = append(dst, '{')
@@ -76,7 +75,7 @@ func (completions) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) 
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			dst = wire.String(dst, text)
+			dst = api.AppendString(dst, text)
 			dst = append(dst, ':')
 			dst = appendLogprob(dst, logprob)
 		})

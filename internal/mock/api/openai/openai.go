@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // dialect is the difference between OpenAI's two older text routes, as vLLM serves them.
@@ -223,7 +222,7 @@ func (text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
 	} else {
-		e.B = wire.String(e.B, finish.Finish)
+		e.B = api.AppendString(e.B, finish.Finish)
 		e.B = append(e.B, `,"stop_reason":null}]`...)
 	}
 	if e.ChunkUsage {
@@ -261,9 +260,9 @@ func CloseStream(e *api.Events) error {
 }
 
 // FailStream adds vLLM's error event and the end of the stream.
-func FailStream(e *api.Events, failure *wire.Error) error {
+func FailStream(e *api.Events, failure *api.Error) error {
 	e.B = append(e.B, "data: "...)
-	e.B = wire.AppendError(e.B, failure)
+	e.B = api.AppendError(e.B, failure)
 	if err := e.End(false); err != nil {
 		return err
 	}
@@ -274,13 +273,13 @@ func FailStream(e *api.Events, failure *wire.Error) error {
 // the bracket of choices.
 func AppendHead(dst []byte, x *api.Answer, prefix, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = wire.String(dst, prefix+x.RequestID())
+	dst = api.AppendString(dst, prefix+x.RequestID())
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
 	dst = strconv.AppendInt(dst, x.Created(), 10)
 	dst = append(dst, `,"model":`...)
-	dst = wire.String(dst, x.Request.Model)
+	dst = api.AppendString(dst, x.Request.Model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -289,7 +288,7 @@ func AppendFinish(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	if x.Options.FinishChunk == options.FinishMissing {
 		return append(dst, "null"...)
 	}
-	return wire.String(dst, c.Finish)
+	return api.AppendString(dst, c.Finish)
 }
 
 // AppendUsage appends the member "usage" for the tokens sent so far.

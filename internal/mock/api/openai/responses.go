@@ -12,7 +12,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // Responses is OpenAI's API for responses, as OpenAI and vLLM serve it: POST /v1/responses.
@@ -131,9 +130,9 @@ func (a *Responses) resume(f *api.Fields, previous string, p *api.Prompt) {
 }
 
 // noResponse is the error for a response that is not stored.
-func noResponse(id, param string) *wire.Error {
+func noResponse(id, param string) *api.Error {
 	status := http.StatusNotFound
-	return wire.NewError(status, fmt.Sprintf("Response with id '%s' not found.", api.Shorten(id)), param)
+	return api.NewError(status, fmt.Sprintf("Response with id '%s' not found.", api.Shorten(id)), param)
 }
 
 // keep stores an answer that is about to be complete, with its object.
@@ -150,10 +149,10 @@ func (a *Responses) Serve(_ *api.Model, w http.ResponseWriter, r *http.Request) 
 	stored, ok := a.stored.Get(id)
 	if !ok || stored.Object == nil {
 		refusal := noResponse(id, "response_id")
-		wire.Refuse(w, refusal)
+		api.Refuse(w, refusal)
 		return
 	}
-	wire.Respond(w, http.StatusOK, stored.Object)
+	api.Respond(w, http.StatusOK, stored.Object)
 }
 
 func responseID(x *api.Answer) string { return "resp_" + x.RequestID() }

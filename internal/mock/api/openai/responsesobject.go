@@ -6,7 +6,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // responseObject is a response.
@@ -116,7 +115,7 @@ func newWholeResponse(x *api.Answer, output, reasoning int) *responseObject {
 func (a *Responses) document(dst []byte, x *api.Answer) ([]byte, string) {
 	output, reasoning := api.Tokens(x.Choices)
 	begin := len(dst)
-	dst = wire.JSON(dst, newWholeResponse(x, output, reasoning))
+	dst = api.AppendJSON(dst, newWholeResponse(x, output, reasoning))
 	a.keep(x, output, dst[begin:])
 	return dst, api.JSON
 }

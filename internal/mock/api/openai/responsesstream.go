@@ -5,7 +5,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // The events of a streamed response (OpenAI API reference, "Streaming events"):
@@ -120,7 +119,7 @@ func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) er
 	e.B = strconv.AppendInt(e.B, int64(e.Number), 10)
 	e.Number++
 	e.B = append(e.B, `,"item_id":`...)
-	e.B = wire.String(e.B, itemID(e.Answer, part))
+	e.B = api.AppendString(e.B, itemID(e.Answer, part))
 	e.B = append(e.B, `,"output_index":`...)
 	e.B = strconv.AppendInt(e.B, int64(part.Index), 10)
 	if part.Kind != api.Call {
@@ -145,14 +144,14 @@ func finishResponse(e *api.Events, c *api.Choice) error {
 func (a *Responses) close(e *api.Events) error {
 	t := &e.Answer.Truth
 	r := newWholeResponse(e.Answer, t.OutputTokens, t.ReasoningTokens)
-	a.keep(e.Answer, t.OutputTokens, wire.JSON(nil, r))
+	a.keep(e.Answer, t.OutputTokens, api.AppendJSON(nil, r))
 	if e.Answer.Options.FinishChunk == options.FinishMissing {
 		return nil
 	}
 	return sendAll(e, &responseEvent{Type: "response.completed", Response: r})
 }
 
-func failResponse(e *api.Events, failure *wire.Error) error {
+func failResponse(e *api.Events, failure *api.Error) error {
 	r := newResponse(e.Answer)
 	r.Status, r.Error = "failed", &responseError{"server_error", failure.Message}
 	return sendAll(e, &responseEvent{Type: "response.failed", Response: r})

@@ -1,6 +1,4 @@
-// Package cases reads recorded responses for the simulated server to replay, and serves
-// them distorted: valid in structure, extreme in content.
-package cases
+package options
 
 import (
 	"encoding/base64"
@@ -56,8 +54,8 @@ type Tail struct {
 	How string  `json:"how"`  // EndEOF, EndReset or EndStall
 }
 
-// Load reads a file of cases, for Options.Cases.
-func Load(path string) ([]Case, error) {
+// LoadCases reads a file of cases, for Options.Cases.
+func LoadCases(path string) ([]Case, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read cases: %w", err)
@@ -69,8 +67,8 @@ func Load(path string) ([]Case, error) {
 	return cases, nil
 }
 
-// Index returns decoded cases by their ids, or the first error of each.
-func Index(cases []Case) (map[string]*Case, []error) {
+// IndexCases returns decoded cases by their ids, or the first error of each.
+func IndexCases(cases []Case) (map[string]*Case, []error) {
 	byID := make(map[string]*Case, len(cases))
 	var errs []error
 	for i := range cases {

@@ -1,15 +1,17 @@
-package truth
+package mock
 
 import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"aiperfd/internal/mock/api"
 )
 
-// AppendLine appends t as one line of JSON, as package json would. It does not use that
+// appendTruth appends t as one line of JSON, as package json would. It does not use that
 // package because it is part of the cost of every request.
-func AppendLine(dst []byte, t *Record) []byte {
-	l := line{dst}
+func appendTruth(dst []byte, t *api.Truth) []byte {
+	l := truthLine{dst}
 	l.integer(`{"seq":`, t.Seq)
 	l.text(`,"path":`, t.Path)
 	l.text(`,"request_id":`, t.RequestID)
@@ -68,15 +70,15 @@ func AppendLine(dst []byte, t *Record) []byte {
 	return append(l.b, "}\n"...)
 }
 
-// line is a line that is being built. Names include their punctuation.
-type line struct{ b []byte }
+// truthLine is a line that is being built. Names include their punctuation.
+type truthLine struct{ b []byte }
 
-func (l *line) integer(name string, v int64) {
+func (l *truthLine) integer(name string, v int64) {
 	l.b = append(l.b, name...)
 	l.b = strconv.AppendInt(l.b, v, 10)
 }
 
-func (l *line) millis(name string, v *float64) {
+func (l *truthLine) millis(name string, v *float64) {
 	l.b = append(l.b, name...)
 	if v == nil {
 		l.b = append(l.b, "null"...)
@@ -87,7 +89,7 @@ func (l *line) millis(name string, v *float64) {
 	l.b = strconv.AppendFloat(l.b, *v, 'f', -1, 64)
 }
 
-func (l *line) text(name, v string) {
+func (l *truthLine) text(name, v string) {
 	l.b = append(l.b, name...)
 	for i := range len(v) {
 		if c := v[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {

@@ -1,10 +1,13 @@
-// Package wire has what the responses of the simulated server are made of: JSON values that
-// are appended to a buffer, errors in vLLM's form, and whole responses.
-package wire
+package api
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
+
+	"aiperfd/internal/mock/token"
 )
 
 // Error is an error response in vLLM's form.
@@ -46,14 +49,14 @@ func ErrorKind(status int) string {
 // AppendError appends {"error":{…}}, vLLM's form since 2025.
 func AppendError(dst []byte, e *Error) []byte {
 	dst = append(dst, `{"error":{"message":`...)
-	dst = String(dst, e.Message)
+	dst = AppendString(dst, e.Message)
 	dst = append(dst, `,"type":`...)
-	dst = String(dst, ErrorKind(e.Status))
+	dst = AppendString(dst, ErrorKind(e.Status))
 	dst = append(dst, `,"param":`...)
 	if e.param == "" {
 		dst = append(dst, "null"...)
 	} else {
-		dst = String(dst, e.param)
+		dst = AppendString(dst, e.param)
 	}
 	dst = append(dst, `,"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Status), 10)
@@ -64,7 +67,7 @@ func AppendError(dst []byte, e *Error) []byte {
 func Refuse(w http.ResponseWriter, e *Error) { Respond(w, e.Status, AppendError(nil, e)) }
 
 // OK sends a response with status 200 and the encoding of v.
-func OK(w http.ResponseWriter, v any) { Respond(w, http.StatusOK, JSON(nil, v)) }
+func OK(w http.ResponseWriter, v any) { Respond(w, http.StatusOK, AppendJSON(nil, v)) }
 
 // Respond sends a whole response of JSON. An error of the connection means that the client
 // has disconnected, so nobody needs it.
@@ -74,4 +77,22 @@ func Respond(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
+}
+
+// AppendString appends s as a JSON string with its quotes.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	dst = token.AppendEscaped(dst, s)
+	return append(dst, '"')
+}
+
+// AppendJSON appends the encoding of v by package json, without its escapes for HTML.
+func AppendJSON(dst []byte, v any) []byte {
+	b := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("encode a response: %v", err)) // all are of types that can be encoded
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

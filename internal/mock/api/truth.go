@@ -1,8 +1,4 @@
-// Package truth records the processing of each request, by the clock of the server: in
-// memory, as a file of JSON lines, and as a summary.
-package truth
-
-import "sync"
+package api
 
 // Outcomes of a request. A fault's outcome is OutcomeFault followed by the text
 // of its rule, a refusal's OutcomeRejected followed by the status.
@@ -14,13 +10,13 @@ const (
 	OutcomeShutdown   = "shutdown"
 )
 
-// Record is the ground truth about one inference request, by the server's clock.
+// Truth is the ground truth about one inference request, by the server's clock.
 //
 // Stamps are Unix nanoseconds that advance with the monotonic clock; 0 means that
 // the moment was never reached. A content event is one that carries text of the
 // answer or of its reasoning; role, usage, finish and comment events are none. A
 // plain (not streamed) answer counts as one content event.
-type Record struct {
+type Truth struct {
 	Seq             int64  `json:"seq"` // from 1, in order of arrival
 	Path            string `json:"path"`
 	RequestID       string `json:"request_id"`     // X-Request-Id of the request
@@ -50,13 +46,13 @@ type Record struct {
 	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
 	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
 
-	Batch *Batch `json:"batch,omitempty"` // nil without an accelerator
+	Batch *TruthBatch `json:"batch,omitempty"` // nil without an accelerator
 
 	Outcome string `json:"outcome"`
 }
 
-// Batch is the part of a record about the accelerator. It is immutable.
-type Batch struct {
+// TruthBatch is the part of a record about the accelerator. It is immutable.
+type TruthBatch struct {
 	QueuedNs     int64   `json:"queued_ns"`     // the request entered the queue
 	AdmittedNs   int64   `json:"admitted_ns"`   // the first step with one of its sequences began; 0 = never
 	QueueMs      float64 `json:"queue_ms"`      // admitted − queued
@@ -66,7 +62,7 @@ type Batch struct {
 }
 
 // NoteTokens records the tokens of a number of rendered content events.
-func (t *Record) NoteTokens(tokens, events int) {
+func (t *Truth) NoteTokens(tokens, events int) {
 	for i := range events {
 		if i > 0 {
 			tokens = 0 // the first has them
@@ -76,7 +72,7 @@ func (t *Record) NoteTokens(tokens, events int) {
 }
 
 // Derive sets the fields that are computed from stamps.
-func (t *Record) Derive() {
+func (t *Truth) Derive() {
 	if len(t.ChunkTokens) > len(t.ChunkNs) {
 		t.ChunkTokens = t.ChunkTokens[:len(t.ChunkNs)] // the others were never sent
 	}
@@ -98,36 +94,3 @@ func (t *Record) Derive() {
 
 // Millis converts nanoseconds to milliseconds.
 func Millis(ns int64) float64 { return float64(ns) / 1e6 }
-
-// Ring keeps the last limit truths. Safe for concurrent use.
-type Ring struct {
-	Limit int
-
-	mu    sync.Mutex
-	items []Record
-	next  int // index of the oldest record once the ring is full
-}
-
-// Add adds a record in place of the oldest, if the ring is full.
-func (r *Ring) Add(t Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.items) < r.Limit {
-		r.items = append(r.items, t)
-		return
-	}
-	r.items[r.next] = t
-	r.next = (r.next + 1) % r.Limit
-}
-
-// Last returns a copy of the newest n truths, oldest first.
-func (r *Ring) Last(n int) []Record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n = min(n, len(r.items))
-	out := make([]Record, 0, n)
-	for i := len(r.items) - n; i < len(r.items); i++ {
-		out = append(out, r.items[(r.next+i)%len(r.items)])
-	}
-	return out
-}

@@ -1,12 +1,8 @@
-package fault
+package options
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -34,7 +30,7 @@ func TestParseFaultErrors(t *testing.T) {
 		{"empty:all", `empty wants body, output or choices, got "all"`},
 	}
 	for _, tt := range tests {
-		_, err := Parse(tt.rule)
+		_, err := ParseFault(tt.rule)
 		want := fmt.Sprintf("parse fault %q: %s", tt.rule, tt.want)
 		if err == nil || err.Error() != want {
 			t.Errorf("ParseFault(%q) = %v, want %v", tt.rule, err, want)
@@ -96,48 +92,6 @@ func TestFaultRate(t *testing.T) {
 	}
 }
 
-func TestErrorBodies(t *testing.T) {
-	req, err := http.NewRequest(http.MethodPost, "http://h/v1/x?key=q", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer s3cret")
-	tests := []struct{ kind, contentType, want string }{
-		{"vllm", "application/json", `{"error":{"message":"Too Many Requests (simulated fault)","type":"RateLimitError","param":null,"code":429}}`},
-		{"openai", "application/json", `{"error":{"message":"Too Many Requests (simulated fault)","type":"server_error","param":null,"code":"too_many_requests"}}`},
-		{"fastapi", "application/json", `{"detail":"Too Many Requests (simulated fault)"}`},
-		{"sglang", "application/json", `{"object":"error","message":"Too Many Requests (simulated fault)","type":"RateLimitError","param":null,"code":429}`},
-		{"text", "text/plain; charset=utf-8", `Too Many Requests (simulated fault)`},
-		{"html", "text/html", "<html>\r\n<head><title>429 Too Many Requests</title></head>\r\n<body>\r\n<center><h1>429 Too Many Requests</h1></center>\r\n</body>\r\n</html>\r\n"},
-		{"empty", "", ""},
-		{"json_string", "application/json", `"Too Many Requests (simulated fault)"`},
-		{"echo_headers", "application/json", `{"error":{"message":"request refused: POST http://h/v1/x?key=q; Authorization: Bearer s3cret","type":"RateLimitError","param":null,"code":429}}`},
-	}
-	for _, tt := range tests {
-		body, ok := ErrorBody(tt.kind, 429, req)
-		if !ok || body.ContentType != tt.contentType || string(body.Data) != tt.want {
-			t.Errorf("errorBody(%s) = %q %q, want %q %q", tt.kind, body.ContentType, body.Data, tt.contentType, tt.want)
-		}
-	}
-	if huge, ok := ErrorBody("huge", 500, req); !ok || len(huge.Data) < hugeBody-100 || !json.Valid(huge.Data) {
-		t.Errorf("huge has %d bytes, want about %d of JSON", len(huge.Data), hugeBody)
-	}
-}
-
-func TestCorruptLeavesTheFrontAlone(t *testing.T) {
-	const front, doc = `{"id":"a"}`, `{"id":"b","created":12,"text":"x"}`
-	for _, kind := range []string{badJSON, truncatedJSON, nanNumber, invalidUTF8} {
-		got := Corrupt([]byte(front+doc), len(front), kind)
-		if !bytes.HasPrefix(got, []byte(front)) {
-			t.Errorf("%s: front became %q", kind, got)
-		}
-		rest := got[len(front):]
-		if json.Valid(rest) && utf8.Valid(rest) {
-			t.Errorf("%s: %q is still valid", kind, rest)
-		}
-	}
-}
-
 // FuzzParseFault checks that no rule makes the parser panic, and that the text of an
 // accepted rule parses to the same rule.
 func FuzzParseFault(f *testing.F) {
@@ -147,20 +101,20 @@ func FuzzParseFault(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rule, err := Parse(text)
+		rule, err := ParseFault(text)
 		if err != nil {
 			return
 		}
-		again, err := Parse(rule.String())
+		again, err := ParseFault(rule.String())
 		if err != nil || again != rule {
 			t.Errorf("%q reads back as %+v, error %v; want %+v", text, again, err, rule)
 		}
 	})
 }
 
-func mustRule(t testing.TB, text string) Rule {
+func mustRule(t testing.TB, text string) Fault {
 	t.Helper()
-	f, err := Parse(text)
+	f, err := ParseFault(text)
 	if err != nil {
 		t.Fatalf("ParseFault(%q): %v", text, err)
 	}

@@ -1,4 +1,4 @@
-package cases
+package mock
 
 import (
 	"bytes"
@@ -11,13 +11,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"aiperfd/internal/mock/options"
 )
 
 // Absurd is an inference server that answers absurdly. The first part of the path of a
 // request is the endpoint type. The same seed makes the same responses, in the order of
 // the requests.
 type Absurd struct {
-	types map[string][]Case
+	types map[string][]options.Case
 
 	mu   sync.Mutex
 	rand *rand.Rand // guarded by mu
@@ -26,8 +28,8 @@ type Absurd struct {
 var _ http.Handler = (*Absurd)(nil)
 
 // NewAbsurd returns a server that has recorded responses.
-func NewAbsurd(seed uint64, recorded []Case) *Absurd {
-	s := &Absurd{types: map[string][]Case{}, rand: rand.New(rand.NewPCG(seed, 0))}
+func NewAbsurd(seed uint64, recorded []options.Case) *Absurd {
+	s := &Absurd{types: map[string][]options.Case{}, rand: rand.New(rand.NewPCG(seed, 0))}
 	for i := range recorded {
 		name := recorded[i].Type
 		s.types[name] = append(s.types[name], recorded[i])

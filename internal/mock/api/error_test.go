@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ func FuzzAppendJSONString(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		var got string
-		text := String(nil, s)
+		text := AppendString(nil, s)
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatalf("appendJSONString(%q) = %s: %v", s, text, err)
 		}

@@ -1,4 +1,4 @@
-package truth
+package mock
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
 )
 
 // TestTruthLine checks that the line equals that of package json.
@@ -15,19 +17,19 @@ func TestTruthLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		a := rng.Int64N(1 << 62)
-		x := Record{
+		x := api.Truth{
 			Seq: rng.Int64(), Path: "/v1/chat/completions", RequestID: "a\"\\\x01é\xff<&>\u2028", CorrelationID: "c", Model: "m/x", Stream: rng.IntN(2) == 0,
 			Status: 200, N: 1, MaxTokens: 2, PromptTokens: 3, OutputTokens: rng.IntN(3), ReasoningTokens: 4, FinishReason: "stop",
 			AcceptNs: a, BodyReadNs: a + 1, HeadersNs: a + 2, FirstWriteNs: a + rng.Int64N(9), FirstWriteEndNs: 1,
-			LastWriteNs: a + rng.Int64N(1<<uint(rng.IntN(60))), LastWriteEndNs: 2, EndNs: 3, Outcome: OutcomeOK,
+			LastWriteNs: a + rng.Int64N(1<<uint(rng.IntN(60))), LastWriteEndNs: 2, EndNs: 3, Outcome: api.OutcomeOK,
 		}
 		for range rng.IntN(3) {
 			x.ChunkNs = append(x.ChunkNs, rng.Int64())
 			x.ChunkTokens = append(x.ChunkTokens, rng.IntN(5))
 		}
 		if rng.IntN(2) == 0 {
-			x.Batch = &Batch{
-				QueuedNs: rng.Int64(), AdmittedNs: rng.Int64(), QueueMs: Millis(rng.Int64N(1 << 40)),
+			x.Batch = &api.TruthBatch{
+				QueuedNs: rng.Int64(), AdmittedNs: rng.Int64(), QueueMs: api.Millis(rng.Int64N(1 << 40)),
 				CachedTokens: 1, Preemptions: 2, MeanBatch: 1 + float64(rng.IntN(1000))/7,
 			}
 		}
@@ -39,12 +41,12 @@ func TestTruthLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Package json marks U+2028 and U+2029 in any case; with it HTML too.
-		got := AppendLine(nil, &x)
-		var back Record
+		got := appendTruth(nil, &x)
+		var back api.Truth
 		if err := json.Unmarshal(got, &back); err != nil {
 			t.Fatalf("%s: %v", got, err)
 		}
-		var same Record
+		var same api.Truth
 		if err := json.Unmarshal(want.Bytes(), &same); err != nil {
 			t.Fatal(err)
 		}
