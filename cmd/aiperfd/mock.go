@@ -19,7 +19,6 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
@@ -151,7 +150,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", gpu.Default, "GPU `model` on /dcgm/metrics (one of "+strings.Join(gpu.Names(), ", ")+")")
+	fs.StringVar(&o.GPU, "gpu", options.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(options.GPUs(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")

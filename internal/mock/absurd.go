@@ -158,7 +158,10 @@ var numbers = [...]json.Number{
 }
 
 // strange are texts that programs seldom expect.
-var strange = [...]string{"", " ", "0", "-1", "null", "true", "[DONE]", "\x00", "\u200b", "\u202e", "\U0001F469\u200d\U0001F680", "stop", "error", "abort", "AAAA"}
+var strange = [...]string{
+	"", " ", "0", "-1", "null", "true", "[DONE]", "\x00", "\u200b", "\u202e", "\U0001F469\u200d\U0001F680", "stop", "error",
+	"abort", "AAAA",
+}
 
 // value changes a value, or what it contains.
 func (m mutator) value(v any) any {
@@ -187,7 +190,9 @@ func (m mutator) value(v any) any {
 
 // other returns a value of any type.
 func (m mutator) other() any {
-	values := [...]any{nil, true, numbers[m.IntN(len(numbers))], strange[m.IntN(len(strange))], []any{}, map[string]any{}, []any{[]any{nil}}}
+	values := [...]any{
+		nil, true, numbers[m.IntN(len(numbers))], strange[m.IntN(len(strange))], []any{}, map[string]any{}, []any{[]any{nil}},
+	}
 	return values[m.IntN(len(values))]
 }
 
@@ -238,7 +243,8 @@ func AbsurdDocument(url, endpoint string, streaming bool, seed uint64) string {
 	case "audio_transcription", "audio_translation":
 		data = `{type: synthetic, entries: 2, prompts: {isl: 3, osl: 3}, audio: {length: {mean: 0.1}, batchSize: 1}}`
 	case "image_edit", "image_retrieval":
-		data = `{type: synthetic, entries: 2, prompts: {isl: 3, osl: 3}, images: {width: {mean: 8}, height: {mean: 8}, batchSize: 1}}`
+		data = `{type: synthetic, entries: 2, prompts: {isl: 3, osl: 3}, ` +
+			`images: {width: {mean: 8}, height: {mean: 8}, batchSize: 1}}`
 	case "template":
 		options = `, template: {body: '{"text": {{ text|tojson }}}', responseField: text}`
 	}

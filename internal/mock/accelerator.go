@@ -96,7 +96,7 @@ func (a *accelerator) deliver(at int64) {
 	defer a.mu.Unlock()
 	a.working = false
 	size := a.engine.Stats().StepRunning
-	a.s.gpus.Spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
+	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
 		to, ok := a.slots[q]
 		if !ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
@@ -28,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []*api.Protocol{openai.NewChat(), openai.NewCompletions()} {
+		for _, d := range []*api.Protocol{text.NewChat(), text.NewCompletions()} {
 			q, refusal := d.Read(s.model, nil, body)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {

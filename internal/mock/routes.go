@@ -10,11 +10,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/anthropic"
 	"aiperfd/internal/mock/api/jobs"
 	"aiperfd/internal/mock/api/media"
-	"aiperfd/internal/mock/api/native"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/api/vectors"
 )
 
@@ -48,14 +46,14 @@ func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) handler {
 
 // textRoutes returns OpenAI's and Anthropic's APIs for text.
 func textRoutes() []route {
-	responses := openai.NewResponses()
+	responses := text.NewResponses()
 	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat())},
-		{http.MethodPost, "/v1/completions", true, inference(openai.NewCompletions())},
+		{http.MethodPost, "/v1/chat/completions", true, inference(text.NewChat())},
+		{http.MethodPost, "/v1/completions", true, inference(text.NewCompletions())},
 		{http.MethodPost, "/v1/responses", true, inference(responses.Protocol())},
 		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
-		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
-		{http.MethodPost, "/v1/messages/count_tokens", true, about(anthropic.ServeCountTokens)},
+		{http.MethodPost, "/v1/messages", true, inference(text.NewMessages())},
+		{http.MethodPost, "/v1/messages/count_tokens", true, about(text.ServeCountTokens)},
 	}
 }
 
@@ -206,7 +204,7 @@ func wrap(s *Server, row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := admitAnthropic(s, r); refusal != nil {
-				api.Respond(w, refusal.Status, anthropic.AppendError(nil, refusal))
+				api.Respond(w, refusal.Status, text.AppendMessageError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
@@ -232,29 +230,29 @@ func unavailable(w http.ResponseWriter) {
 func nativeRoutes() []route {
 	post, get := http.MethodPost, http.MethodGet
 	rows := []route{
-		{post, "/", true, inference(native.NewTGI(native.TGIAsked))},
-		{post, "/generate", true, inference(native.NewGenerate())},
-		{post, "/generate_stream", true, inference(native.NewTGI(native.TGIAlways))},
-		{get, "/info", true, about(native.ServeTGIInfo)},
-		{post, "/api/chat", true, inference(native.NewOllama(true))},
-		{post, "/api/generate", true, inference(native.NewOllama(false))},
-		{get, "/api/tags", true, about(native.ServeOllamaModels)},
-		{get, "/api/ps", true, about(native.ServeOllamaModels)},
+		{post, "/", true, inference(text.NewTGI(text.TGIAsked))},
+		{post, "/generate", true, inference(text.NewGenerate())},
+		{post, "/generate_stream", true, inference(text.NewTGI(text.TGIAlways))},
+		{get, "/info", true, about(text.ServeTGIInfo)},
+		{post, "/api/chat", true, inference(text.NewOllama(true))},
+		{post, "/api/generate", true, inference(text.NewOllama(false))},
+		{get, "/api/tags", true, about(text.ServeOllamaModels)},
+		{get, "/api/ps", true, about(text.ServeOllamaModels)},
 		{get, "/api/version", false, serveVersion},
-		{get, "/v2/health/live", false, about(native.ServeTritonReady)},
-		{get, "/v2/health/ready", false, about(native.ServeTritonReady)},
-		{get, "/v2/models/{model}/ready", false, about(native.ServeTritonReady)},
-		{get, "/v2/models/{model}", true, about(native.ServeTritonModel)},
-		{post, "/invocations", true, inference(native.NewInvocations(false))},
-		{post, "/invocations-response-stream", true, inference(native.NewInvocations(true))},
-		{post, "/endpoints/{name}/invocations", true, inference(native.NewInvocations(false))},
-		{post, "/endpoints/{name}/invocations-response-stream", true, inference(native.NewInvocations(true))},
+		{get, "/v2/health/live", false, about(text.ServeTritonReady)},
+		{get, "/v2/health/ready", false, about(text.ServeTritonReady)},
+		{get, "/v2/models/{model}/ready", false, about(text.ServeTritonReady)},
+		{get, "/v2/models/{model}", true, about(text.ServeTritonModel)},
+		{post, "/invocations", true, inference(text.NewInvocations(false))},
+		{post, "/invocations-response-stream", true, inference(text.NewInvocations(true))},
+		{post, "/endpoints/{name}/invocations", true, inference(text.NewInvocations(false))},
+		{post, "/endpoints/{name}/invocations-response-stream", true, inference(text.NewInvocations(true))},
 	}
 	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
 		rows = append(rows,
-			route{post, model + "/generate", true, inference(native.NewTriton(false))},
-			route{post, model + "/generate_stream", true, inference(native.NewTriton(true))},
-			route{post, model + "/infer", true, inference(native.NewInfer())})
+			route{post, model + "/generate", true, inference(text.NewTriton(false))},
+			route{post, model + "/generate_stream", true, inference(text.NewTriton(true))},
+			route{post, model + "/infer", true, inference(text.NewInfer())})
 	}
 	return rows
 }

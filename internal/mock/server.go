@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/options"
 )
 
@@ -25,7 +24,7 @@ type Server struct {
 
 	gpuHandler http.Handler // of /dcgm/metrics
 	metrics    *metrics
-	gpus       *gpu.Cards
+	gpus       *cards
 	cases      *caseSet
 	truths     truths
 
@@ -56,7 +55,7 @@ func New(opt options.Options) (*Server, error) {
 	s.metrics = newMetrics(s)
 	s.gpus = newGPUs(s)
 	s.cases = newCases(opt.Cases)
-	s.gpuHandler = gpu.NewHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
+	s.gpuHandler = newGPUHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
 	s.handler = newHandler(s)
 	if err := s.truths.open(opt.TruthLimit, opt.TruthFile); err != nil {
 		return nil, err
@@ -103,13 +102,13 @@ func (s *Server) Close() error {
 func (s *Server) ready() bool { return s.since() >= s.opt.ReadyAfter }
 
 // newGPUs returns the cards of the options.
-func newGPUs(s *Server) *gpu.Cards {
-	m, _ := gpu.Find(s.opt.GPU) // valid options name an existing card
+func newGPUs(s *Server) *cards {
+	m, _ := options.FindGPU(s.opt.GPU) // valid options name an existing card
 	open := s.sent.Load
 	if s.opt.Accelerator != nil {
 		open = nil
 	}
-	return gpu.NewCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
+	return newCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
 }
 
 // Limits of the buffers that are kept for reuse, in bytes. That of frames limits the

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
 )
@@ -156,7 +155,7 @@ type Options struct {
 	Cases     []Case  // recorded answers that requests can select by X-Mock-Case
 	TimeScale float64 // factor of the times of cases; 0 = 1
 
-	GPU  string // the card of /dcgm/metrics, one of gpu.Names; gpu.Default
+	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
 	GPUs int    // number of cards; 1
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
@@ -177,7 +176,7 @@ func (o Options) WithDefaults() (Options, error) {
 	orElse(&o.Tokenizer, token.Tokenizer(token.Words{}))
 	orElse(&o.ReasoningField, DefaultReasoningField)
 	orElse(&o.TimeScale, 1)
-	orElse(&o.GPU, gpu.Default)
+	orElse(&o.GPU, DefaultGPU)
 	orElse(&o.Jobs.ColdStart, random.ConstDelay(0))
 	orElse(&o.Jobs.Time, random.ConstDelay(DefaultJobTime))
 	if o.Fast {
@@ -252,12 +251,12 @@ func (o *Options) check(p *problems) {
 		p.want(f.v >= 0 && f.v <= 1, "%s is %v, want a number between 0 and 1", f.name, f.v)
 	}
 	p.want(o.ParallelTools <= maxParallelTools, "parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools)
-	p.want(o.GPUs <= gpu.MaxCards, "gpus is %d, want at most %d", o.GPUs, gpu.MaxCards)
+	p.want(o.GPUs <= MaxGPUs, "gpus is %d, want at most %d", o.GPUs, MaxGPUs)
 	p.want(o.TimeScale >= 0 && o.TimeScale <= 1e6,
 		"time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale)
 	p.want(o.Prefix == "" || strings.HasPrefix(o.Prefix, "/") && !strings.ContainsAny(o.Prefix, "{}*?#"),
 		"prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
-	if _, err := gpu.Find(o.GPU); err != nil {
+	if _, err := FindGPU(o.GPU); err != nil {
 		*p = append(*p, err)
 	}
 	_, bad := IndexCases(o.Cases)

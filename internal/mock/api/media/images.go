@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/random"
 )
 
@@ -31,7 +31,7 @@ func NewImages(edits bool) *api.Protocol {
 	p := images{edits}
 	return &api.Protocol{
 		Read: p.read, Document: p.document,
-		Script: &api.Script{ContentType: api.EventStream, Content: p.content, Fail: openai.FailStream},
+		Script: &api.Script{ContentType: api.EventStream, Content: p.content, Fail: text.FailStream},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/random"
 )
 
@@ -46,7 +46,7 @@ func NewSpeech() *api.Protocol {
 	}
 	p.wav = &api.Script{ContentType: "audio/wav", Unframed: true, Open: p.open, Begin: p.begin, Content: p.samples}
 	p.pcm = &api.Script{ContentType: "audio/pcm", Unframed: true, Content: p.samples}
-	p.sse = &api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: openai.FailStream}
+	p.sse = &api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: text.FailStream}
 	return &api.Protocol{Read: readSpeech, Document: p.document, Script: p.wav}
 }
 

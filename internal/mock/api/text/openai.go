@@ -1,6 +1,7 @@
-// Package openai implements OpenAI's text APIs as vLLM serves them: chat completions,
-// completions and responses.
-package openai
+// Package text implements the APIs for text: those of OpenAI as vLLM serves them (chat completions,
+// completions and responses), the Messages API of Anthropic, and the native ones of Ollama, Text
+// Generation Inference, SGLang, Triton and SageMaker.
+package text
 
 import (
 	"net/http"

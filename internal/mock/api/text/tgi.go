@@ -1,6 +1,4 @@
-// Package native implements the text APIs of Ollama, Text Generation Inference, SGLang,
-// Triton and SageMaker.
-package native
+package text
 
 import (
 	"net/http"

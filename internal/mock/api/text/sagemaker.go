@@ -1,11 +1,10 @@
-package native
+package text
 
 import (
 	"encoding/binary"
 	"hash/crc32"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
 )
 
 // AmazonStream is the content type of AWS event streams.
@@ -16,7 +15,7 @@ const AmazonStream = "application/vnd.amazon.eventstream"
 // API. If there is none, chat rejects the request.
 func NewInvocations(framed bool) *api.Protocol {
 	names := []string{"messages", "prompt", "inputs"}
-	all := []*api.Protocol{openai.NewChat(), openai.NewCompletions(), NewTGI(TGIAsked)}
+	all := []*api.Protocol{NewChat(), NewCompletions(), NewTGI(TGIAsked)}
 	if framed {
 		for i, p := range all {
 			all[i] = newAmazon(p)
@@ -41,12 +40,12 @@ func newAmazon(p *api.Protocol) *api.Protocol {
 	streams.ContentType = AmazonStream
 	streams.Wrap = func(b []byte, start int) []byte {
 		payload := append([]byte(nil), b[start:]...)
-		return appendMessage(b[:start], payload,
+		return appendAmazonMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
 	streams.Fail = func(e *api.Events, failure *api.Error) error {
 		body := api.AppendJSON(nil, struct{ Message, ErrorCode string }{failure.Message, "ModelStreamError"})
-		e.B = appendMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
+		e.B = appendAmazonMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
 		return e.Sealed(false)
 	}
 	framed.Document = func(dst []byte, x *api.Answer) ([]byte, string) {
@@ -56,9 +55,9 @@ func newAmazon(p *api.Protocol) *api.Protocol {
 	return &framed
 }
 
-// appendMessage appends a message of an AWS event stream with headers (name, value,
+// appendAmazonMessage appends a message of an AWS event stream with headers (name, value,
 // …), which are strings (AWS SDK, "Event stream encoding").
-func appendMessage(dst, payload []byte, headers ...string) []byte {
+func appendAmazonMessage(dst, payload []byte, headers ...string) []byte {
 	var head []byte
 	for i := 0; i+1 < len(headers); i += 2 {
 		head = append(append(head, byte(len(headers[i]))), headers[i]...)

@@ -1,5 +1,4 @@
-// Package anthropic implements the Messages API of Anthropic, which vLLM serves too.
-package anthropic
+package text
 
 import (
 	"bytes"
@@ -18,31 +17,32 @@ import (
 // NewMessages returns the protocol of POST /v1/messages.
 func NewMessages() *api.Protocol {
 	return &api.Protocol{
-		Read: api.ReadJSON(readMessages), Document: document, Refuse: AppendError, Reasons: true,
+		Read: api.ReadJSON(readMessages), Document: messageDocument, Refuse: AppendMessageError, Reasons: true,
 		Script: &api.Script{
-			ContentType: api.EventStream, Begin: begin, Content: content, Finish: finish, Close: end, Fail: fail,
+			ContentType: api.EventStream, Begin: beginMessage, Content: messageContent, Finish: finishMessage,
+			Close: endMessage, Fail: failMessage,
 		},
 	}
 }
 
-// failure is an error in Anthropic's shape.
-type failure struct {
-	Type  string `json:"type"`
-	Error detail `json:"error"`
+// messageError is an error in Anthropic's shape.
+type messageError struct {
+	Type  string             `json:"type"`
+	Error messageErrorDetail `json:"error"`
 }
 
-type detail struct {
+type messageErrorDetail struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// AppendError appends an error in Anthropic's shape.
-func AppendError(dst []byte, e *api.Error) []byte {
-	return api.AppendJSON(dst, failure{"error", detail{errorKind(e.Status), e.Message}})
+// AppendMessageError appends an error in Anthropic's shape.
+func AppendMessageError(dst []byte, e *api.Error) []byte {
+	return api.AppendJSON(dst, messageError{"error", messageErrorDetail{messageErrorKind(e.Status), e.Message}})
 }
 
-// errorKind returns Anthropic's name for the class of a status.
-func errorKind(status int) string {
+// messageErrorKind returns Anthropic's name for the class of a status.
+func messageErrorKind(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
 		return "authentication_error"
@@ -220,7 +220,7 @@ func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 		})(m, r, buf.Bytes())
 	}
 	if refusal != nil {
-		api.Respond(w, refusal.Status, AppendError(nil, refusal))
+		api.Respond(w, refusal.Status, AppendMessageError(nil, refusal))
 		return
 	}
 	api.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, q.PromptTokens()))

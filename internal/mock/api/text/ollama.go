@@ -1,4 +1,4 @@
-package native
+package text
 
 import (
 	"encoding/base64"
