@@ -83,7 +83,7 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 	}
 	for _, q := range a.engine.Admitted() {
 		if to, ok := a.slots[q]; ok {
-			to.ticket.admit(to.choice, at, q.Cached())
+			to.ticket.admit(to.choice, at, q.Cached)
 		}
 	}
 	a.s.metrics.iterationTokens.Observe(float64(a.engine.Stats().StepTokens))
@@ -104,7 +104,7 @@ func (a *accelerator) deliver(at int64) {
 		}
 		to.ticket.emit(to.choice, size, at)
 		if q.Done() {
-			to.ticket.preempted(q.Preemptions())
+			to.ticket.preempted(q.Preemptions)
 			delete(a.slots, q)
 		}
 	}
@@ -138,7 +138,7 @@ func (a *accelerator) leave(t *ticket) {
 	defer a.mu.Unlock()
 	for _, q := range t.sequences {
 		if _, ok := a.slots[q]; ok {
-			t.preempted(q.Preemptions())
+			t.preempted(q.Preemptions)
 			a.engine.Remove(q)
 			delete(a.slots, q)
 		}

@@ -76,19 +76,22 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	respondLine(w, map[string]any{"vllm_config": config})
 }
 
-// serveResetPrefixCache removes cached prefixes; without an accelerator there are none.
-func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	forgetPrefixes(s)
-	w.WriteHeader(http.StatusOK)
+// command returns the handler of a route that changes the server and has no body.
+func command(change func(*Server)) handler {
+	return func(s *Server, w http.ResponseWriter, _ *http.Request) {
+		change(s)
+		w.WriteHeader(http.StatusOK)
+	}
 }
 
-// serveFlushCache is the same under SGLang's name, with SGLang's response.
+// serveFlushCache forgets cached prefixes under SGLang's name, with SGLang's response.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	forgetPrefixes(s)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("Cache flushed.\n")) // the client has disconnected
 }
 
+// forgetPrefixes removes cached prefixes; without an accelerator there are none.
 func forgetPrefixes(s *Server) {
 	s.cacheResets.Add(1)
 	if s.accelerator != nil {
@@ -96,16 +99,10 @@ func forgetPrefixes(s *Server) {
 	}
 }
 
-func serveStartProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
+func (s *Server) startProfile() {
 	if !s.profiling.Swap(true) {
 		s.profiles.Add(1)
 	}
-	w.WriteHeader(http.StatusOK)
-}
-
-func serveStopProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.profiling.Store(false)
-	w.WriteHeader(http.StatusOK)
 }
 
 // serveSleep puts the engine to sleep: its cache is lost, and inference requests are
@@ -122,11 +119,6 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 	s.asleep.Store(level)
 	forgetPrefixes(s)
-	w.WriteHeader(http.StatusOK)
-}
-
-func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.asleep.Store(0)
 	w.WriteHeader(http.StatusOK)
 }
 

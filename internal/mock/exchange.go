@@ -95,16 +95,8 @@ func newExchange(s *Server, p *api.Protocol, w http.ResponseWriter, o origin) *e
 // run answers the request. The error is api.ErrClientGone, errShutdown or errFaulted, or
 // an [api.Error] that was sent already.
 func (x *exchange) run() error {
-	refusal, err := x.read()
-	if err != nil {
+	if err := x.admit(); err != nil {
 		return err
-	}
-	if err := x.fault.beforeHeaders(); err != nil {
-		return err
-	}
-	if refusal != nil {
-		x.refuse(refusal)
-		return refusal
 	}
 	x.prepare()
 	if x.s.accelerator != nil && !x.Request.NoModel {
@@ -123,6 +115,22 @@ func (x *exchange) run() error {
 	d := newDocument(x)
 	defer d.release()
 	return d.run()
+}
+
+// admit reads the request and refuses a bad one. The errors are those of run.
+func (x *exchange) admit() error {
+	refusal, err := x.read()
+	if err != nil {
+		return err
+	}
+	if err := x.fault.beforeHeaders(); err != nil {
+		return err
+	}
+	if refusal != nil {
+		x.refuse(refusal)
+		return refusal
+	}
+	return nil
 }
 
 // read reads the body and parses it. An error response is not sent yet, because a fault

@@ -27,16 +27,8 @@ func submits(p *jobs.Protocol) handler {
 
 // submit starts the job, waits for it if the request sets a wait, and sends its state.
 func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
-	refusal, err := x.read()
-	if err != nil {
+	if err := x.admit(); err != nil {
 		return err
-	}
-	if err := x.fault.beforeHeaders(); err != nil {
-		return err
-	}
-	if refusal != nil {
-		x.refuse(refusal)
-		return refusal
 	}
 	x.ITL = x.Options.ITL
 	x.Choices = x.Model.Plan(x.Request, false)

@@ -335,8 +335,10 @@ func FuzzReading(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	s := quick(f, options.Options{MaxModelLen: 64, TruthLimit: 1})
+	var table routes
+	table.addVectors()
 	var paths []string
-	for _, row := range vectorRoutes() {
+	for _, row := range table {
 		paths = append(paths, row.pattern)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

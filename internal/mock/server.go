@@ -19,7 +19,7 @@ const closeTimeout = 5 * time.Second
 type Server struct {
 	opt     *options.Options // complete
 	model   *api.Model
-	routes  []route
+	routes  routes
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics

@@ -78,22 +78,37 @@ const (
 	StreamTypeJSON    = "json"
 )
 
+// choice is an option with a closed list of values, default first.
+type choice struct {
+	name   string // on the command line
+	value  *string
+	values []string
+}
+
+func (o *Options) choices() []choice {
+	return []choice{
+		{"output-mode", &o.OutputMode, []string{OutputExact, OutputNatural}},
+		{"content", &o.Content, []string{ContentCorpus, ContentEcho, ContentUnicode}},
+		{"role-chunk", &o.RoleChunk, []string{RoleSeparate, RoleWithFirst, RoleNone, RoleEarly}},
+		{"usage", &o.Usage, []string{UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk}},
+		{"finish-chunk", &o.FinishChunk, []string{FinishSeparate, FinishWithLast, FinishMissing}},
+		{"line-end", &o.LineEnd, []string{LineLF, LineCRLF, LineCR, LineMixed}},
+		{"split", &o.Split, []string{SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline}},
+		{"done", &o.Done, []string{DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed}},
+		{"stream-type", &o.StreamType, []string{StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON}},
+		{"runpod-output", &o.Jobs.Output, []string{OutputEvents, OutputTokens}},
+	}
+}
+
 // Choices returns the values of an option with a closed list, default first; nil for any
 // other option. Option names are those of the command line.
 func Choices(option string) []string {
-	return map[string][]string{
-		"output-mode":  {OutputExact, OutputNatural},
-		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
-		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
-		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
-		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
-		"line-end":     {LineLF, LineCRLF, LineCR, LineMixed},
-		"split":        {SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline},
-		"done":         {DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed},
-		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
-
-		"runpod-output": {OutputEvents, OutputTokens},
-	}[option]
+	for _, c := range new(Options).choices() {
+		if c.name == option {
+			return c.values
+		}
+	}
+	return nil
 }
 
 // Options configures a server. The zero value of every field is valid and means the
@@ -264,30 +279,15 @@ func (o *Options) check(p *problems) {
 }
 
 func (o *Options) fillChoices(p *problems) {
-	for _, f := range []struct {
-		name string
-		p    *string
-	}{
-		{"output-mode", &o.OutputMode},
-		{"content", &o.Content},
-		{"role-chunk", &o.RoleChunk},
-		{"usage", &o.Usage},
-		{"finish-chunk", &o.FinishChunk},
-		{"line-end", &o.LineEnd},
-		{"split", &o.Split},
-		{"done", &o.Done},
-		{"stream-type", &o.StreamType},
-		{"runpod-output", &o.Jobs.Output},
-	} {
-		list := Choices(f.name)
-		orElse(f.p, list[0])
-		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
-			if _, err := SplitSize(*f.p); err != nil {
+	for _, c := range o.choices() {
+		orElse(c.value, c.values[0])
+		if c.name == "split" && strings.HasPrefix(*c.value, "bytes:") {
+			if _, err := SplitSize(*c.value); err != nil {
 				*p = append(*p, err)
 			}
 			continue
 		}
-		p.want(slices.Contains(list, *f.p), "%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", "))
+		p.want(slices.Contains(c.values, *c.value), "%s is %q, want one of %s", c.name, *c.value, strings.Join(c.values, ", "))
 	}
 }
 
