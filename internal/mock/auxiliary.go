@@ -76,14 +76,6 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	respondLine(w, map[string]any{"vllm_config": config})
 }
 
-// command returns the handler of a route that changes the server and has no body.
-func command(change func(*Server)) handler {
-	return func(s *Server, w http.ResponseWriter, _ *http.Request) {
-		change(s)
-		w.WriteHeader(http.StatusOK)
-	}
-}
-
 // serveFlushCache forgets cached prefixes under SGLang's name, with SGLang's response.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	forgetPrefixes(s)

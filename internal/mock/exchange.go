@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -117,10 +118,17 @@ func (x *exchange) run() error {
 	return d.run()
 }
 
-// admit reads the request and refuses a bad one. The errors are those of run.
+// admit reads and parses the request and refuses a bad one, after the fault rule, which has
+// precedence. The errors are those of run.
 func (x *exchange) admit() error {
-	refusal, err := x.read()
-	if err != nil {
+	var refusal *api.Error
+	buf := x.s.body()
+	err := x.Model.ReadBody(x.w, x.HTTP, buf)
+	if err == nil {
+		refusal = cmp.Or(x.parse(buf.Bytes()), x.misuse)
+	}
+	x.s.putBody(buf)
+	if err != nil && !errors.As(err, &refusal) {
 		return err
 	}
 	if err := x.fault.beforeHeaders(); err != nil {
@@ -131,24 +139,6 @@ func (x *exchange) admit() error {
 		return refusal
 	}
 	return nil
-}
-
-// read reads the body and parses it. An error response is not sent yet, because a fault
-// rule has precedence.
-func (x *exchange) read() (refusal *api.Error, err error) {
-	buf := x.s.body()
-	defer x.s.putBody(buf)
-	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
-		if errors.As(err, &refusal) {
-			return refusal, nil
-		}
-		return nil, err
-	}
-	refusal = x.parse(buf.Bytes())
-	if refusal == nil {
-		refusal = x.misuse
-	}
-	return refusal, nil
 }
 
 // parse parses the body, whose last byte has just been read.

@@ -68,6 +68,14 @@ func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) handler {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
+// command returns the handler of a route that changes the server and has no body.
+func command(change func(*Server)) handler {
+	return func(s *Server, w http.ResponseWriter, _ *http.Request) {
+		change(s)
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
 // addTexts adds the APIs for text: those of OpenAI and Anthropic, and the native ones of other
 // servers.
 func (t *routes) addTexts() {
