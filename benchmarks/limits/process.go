@@ -168,7 +168,8 @@ func buildRaw(ctx context.Context, dir string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, filepath.Join("benchmarks", "epoll", "epoll.c"), "-lm"); err != nil {
+		source := filepath.Join("benchmarks", "epoll", "epoll.c")
+		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, source, "-lm"); err != nil {
 			return "", fmt.Errorf("build the raw client: %w", err)
 		}
 		return program, nil

@@ -184,8 +184,8 @@ type stats struct {
 // runOurs runs aiperfd.
 func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
-		"profile", "--model", "m", "--tokenizer", "builtin", "--url", "http://" + m.Addr, "--isl", "32", "--osl", strconv.Itoa(sc.tokens),
-		"--request-count", strconv.Itoa(sc.requests),
+		"profile", "--model", "m", "--tokenizer", "builtin", "--url", "http://" + m.Addr,
+		"--isl", "32", "--osl", strconv.Itoa(sc.tokens), "--request-count", strconv.Itoa(sc.requests),
 		"--output-artifact-dir", dir, "--ui", "none", "--random-seed", "1", "--num-dataset-entries", "64",
 	}
 	if sc.warmup > 0 {
@@ -313,6 +313,7 @@ func requestBody(sc *scenario) []byte {
 	if !sc.plain {
 		stream = `,"stream":true,"stream_options":{"include_usage":true}`
 	}
-	return fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"The keeper of the light writes the weather, the ships and the `+
-		`oil that was burned into one book, and what he thought the weather would be into another."}],"max_completion_tokens":%d%s}`, sc.tokens, stream)
+	return fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"The keeper of the light writes the weather, `+
+		`the ships and the oil that was burned into one book, and what he thought the weather would be into another."}],`+
+		`"max_completion_tokens":%d%s}`, sc.tokens, stream)
 }

@@ -159,8 +159,8 @@ var numbers = [...]json.Number{
 
 // strange are texts that programs seldom expect.
 var strange = [...]string{
-	"", " ", "0", "-1", "null", "true", "[DONE]", "\x00", "\u200b", "\u202e", "\U0001F469\u200d\U0001F680", "stop", "error",
-	"abort", "AAAA",
+	"", " ", "0", "-1", "null", "true", "[DONE]", "\x00", "\u200b", "\u202e", "\U0001F469\u200d\U0001F680",
+	"stop", "error", "abort", "AAAA",
 }
 
 // value changes a value, or what it contains.

@@ -181,8 +181,8 @@ type ticket struct {
 
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
-		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: api.TruthBatch{QueuedNs: queuedNs},
+		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1), truth: api.TruthBatch{QueuedNs: queuedNs},
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)),
 	}
 }
 

@@ -100,7 +100,11 @@ func (t *test) stopped(ctx context.Context) error {
 		}
 		var r resource
 		var cells struct{ Items []resource }
-		if err := errors.Join(t.daemon.Get(ctx, "/api/runs/"+id, &r), t.daemon.Get(ctx, "/api/runs?limit=500&parent_id="+id, &cells)); err != nil {
+		err := t.daemon.Get(ctx, "/api/runs/"+id, &r)
+		if err == nil {
+			err = t.daemon.Get(ctx, "/api/runs?limit=500&parent_id="+id, &cells)
+		}
+		if err != nil {
 			return err
 		}
 		for _, r := range append(cells.Items, r) {
@@ -241,7 +245,8 @@ func whole(name string, content []byte) error {
 // drained waits until every run has ended: the queue goes on after all those kills.
 func (t *test) drained(ctx context.Context) error {
 	var open string
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; lab.Pause(ctx, 200*time.Millisecond) {
+	end := time.Now().Add(2 * time.Minute)
+	for ; time.Now().Before(end) && ctx.Err() == nil; lab.Pause(ctx, 200*time.Millisecond) {
 		open = ""
 		for _, id := range t.runs.ids(there) {
 			var r resource
@@ -262,11 +267,11 @@ func (t *test) drained(ctx context.Context) error {
 // archives checks every archive that has its name, and starts a daemon on the last backup.
 func (t *test) archives(ctx context.Context) error {
 	last := t.path("out", "last.tar.gz")
-	if err := t.tool(ctx, "backup", "--data-dir", t.path("data"), "--output", last); err != nil {
+	if err := t.dataTool(ctx, "backup", "--output", last); err != nil {
 		return err
 	}
 	if ids := t.runs.ids(there); len(ids) > 0 { // also removes what a killed export has left
-		if err := t.tool(ctx, "runs", "export", ids[0], "--data-dir", t.path("data"), "--output", t.path("moved", "last.tar.gz")); err != nil {
+		if err := t.dataTool(ctx, "runs", "export", ids[0], "--output", t.path("moved", "last.tar.gz")); err != nil {
 			return err
 		}
 	}
@@ -282,7 +287,7 @@ func (t *test) archives(ctx context.Context) error {
 		}
 	}
 	t.daemon.Kill()
-	if err := errors.Join(os.RemoveAll(t.path("data")), t.tool(ctx, "restore", last, "--data-dir", t.path("data"))); err != nil {
+	if err := errors.Join(os.RemoveAll(t.path("data")), t.dataTool(ctx, "restore", last)); err != nil {
 		return err
 	}
 	if err := t.restart(ctx); err != nil {

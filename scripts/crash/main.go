@@ -83,7 +83,8 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 			err = os.RemoveAll(dir)
 		}
 	}()
-	t := &test{bin: bin, dir: dir, serve: serve, random: rand.New(rand.NewPCG(seed, 1)), runs: newLedger(), stop: func() {}}
+	t := &test{bin: bin, dir: dir, serve: serve, runs: newLedger(), stop: func() {}}
+	t.random = rand.New(rand.NewPCG(seed, 1))
 	for _, folder := range []string{"out", "moved"} {
 		if err := os.Mkdir(t.path(folder), 0o700); err != nil {
 			return err
@@ -108,9 +109,10 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 		return fmt.Errorf("at the end: %w", err)
 	}
 	c := &t.count
-	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d cancels, %d deletes, %d exports, %d imports, "+
-		"%d backups; %d runs checked; ready after at most %s\n", c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second),
-		c.submits, c.cancels, c.deletes, c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
+	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d cancels, %d deletes, "+
+		"%d exports, %d imports, %d backups; %d runs checked; ready after at most %s\n",
+		c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second), c.submits, c.cancels, c.deletes,
+		c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
 	return nil
 }
 
@@ -198,6 +200,11 @@ func (t *test) last(ctx context.Context) error {
 		return err
 	}
 	return t.archives(ctx)
+}
+
+// dataTool runs another command on the data folder; see tool.
+func (t *test) dataTool(ctx context.Context, args ...string) error {
+	return t.tool(ctx, append(args, "--data-dir", t.path("data"))...)
 }
 
 // tool runs another command of the program, which is killed when ctx ends.

@@ -217,7 +217,8 @@ func (t *test) remove(ctx, _ context.Context, random *rand.Rand) {
 func (t *test) backup(ctx, tools context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		lab.Pause(ctx, time.Duration(random.IntN(300))*time.Millisecond)
-		if t.tool(tools, "backup", "--data-dir", t.path("data"), "--output", t.path("out", fmt.Sprintf("backup-%d.tar.gz", random.IntN(4)))) == nil {
+		file := t.path("out", fmt.Sprintf("backup-%d.tar.gz", random.IntN(4)))
+		if t.dataTool(tools, "backup", "--output", file) == nil {
 			t.count.add(&t.count.backups)
 		}
 	}
@@ -232,7 +233,7 @@ func (t *test) move(ctx, tools context.Context, random *rand.Rand) {
 			continue
 		}
 		file := t.path("moved", id+".tar.gz")
-		if t.tool(tools, "runs", "export", id, "--data-dir", t.path("data"), "--output", file) != nil {
+		if t.dataTool(tools, "runs", "export", id, "--output", file) != nil {
 			t.runs.set(id, there)
 			continue
 		}
@@ -241,7 +242,7 @@ func (t *test) move(ctx, tools context.Context, random *rand.Rand) {
 			continue
 		}
 		t.runs.set(id, unknown)
-		if t.tool(tools, "runs", "import", file, "--data-dir", t.path("data")) == nil {
+		if t.dataTool(tools, "runs", "import", file) == nil {
 			t.runs.set(id, there)
 			t.count.add(&t.count.imports)
 		}

@@ -65,7 +65,8 @@ func (w *writer) dialect(ctx context.Context, name, target string) {
 	text := mock.AbsurdDocument(target, name, seed%2 == 0, seed)
 	status, answer := w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(text))
 	if status == "422" { // the endpoint type has no streams
-		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(mock.AbsurdDocument(target, name, false, seed)))
+		text = mock.AbsurdDocument(target, name, false, seed)
+		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(text))
 	}
 	var run struct {
 		ID       string
@@ -79,7 +80,8 @@ func (w *writer) dialect(ctx context.Context, name, target string) {
 		return
 	}
 	path := "/api/runs/" + run.ID
-	for deadline := time.Now().Add(2 * time.Minute); ctx.Err() == nil && run.State != "completed" && run.State != "failed"; {
+	deadline := time.Now().Add(2 * time.Minute)
+	for ctx.Err() == nil && run.State != "completed" && run.State != "failed" {
 		pause(ctx, w.rand, time.Second)
 		status, answer = w.do(ctx, http.MethodGet, path, "", nil)
 		if w.note(name, "GET of a run", status); status == "200" && json.Unmarshal(answer, &run) != nil {
@@ -100,7 +102,9 @@ func (w *writer) dialect(ctx context.Context, name, target string) {
 			w.counts.add(wrong + name + ": " + warning.Code)
 		}
 	}
-	for _, of := range []string{"/results", "/report.md", "/report.html", "/samples", "/distributions", "/timeseries", "/records", "/errors"} {
+	for _, of := range []string{
+		"/results", "/report.md", "/report.html", "/samples", "/distributions", "/timeseries", "/records", "/errors",
+	} {
 		status, answer := w.do(ctx, http.MethodGet, path+of, "", nil)
 		if status == "503" && bytes.Contains(answer, []byte("too-many-streams")) {
 			w.counts.add("GET " + of + " busy") // so many reports are being written at the time

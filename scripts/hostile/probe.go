@@ -108,5 +108,6 @@ func (p *probe) memory() error {
 
 // String says what was measured.
 func (p *probe) String() string {
-	return fmt.Sprintf("slowest /healthz %v, largest memory %d MiB, of the first minute %d MiB", p.slowest.Round(time.Millisecond), p.rss, p.first)
+	return fmt.Sprintf("slowest /healthz %v, largest memory %d MiB, of the first minute %d MiB",
+		p.slowest.Round(time.Millisecond), p.rss, p.first)
 }

@@ -82,7 +82,7 @@ func ask(ctx context.Context, prometheus v1.API, q question) (int, error) {
 
 // selector matches a metric of ours, of the process or of Prometheus, or one recorded by
 // a rule, with its matchers.
-var selector = regexp.MustCompile(`\b(?:run:\w+:\w+|aiperfd?_\w+|process_\w+|go_\w+|up\b)(?:\{[^}]*\})?`) //nolint:gochecknoglobals // compiled once
+var selector = regexp.MustCompile(`\b(?:run:\w+:\w+|aiperfd?_\w+|process_\w+|go_\w+|up\b)(?:\{[^}]*\})?`)
 
 // selectors returns the selectors of an expression that every daemon has series for.
 func selectors(expr string) []string {

@@ -252,7 +252,8 @@ func (m *Model) call(c *Choice, w *Constraints, rng *rand.Rand, limit int) {
 	for range calls {
 		t := w.Tools[rng.IntN(len(w.Tools))]
 		from := len(pieces)
-		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(token.AppendEscaped(nil, t.Name)), ID: random.Checksum(t.Name)})
+		name := string(token.AppendEscaped(nil, t.Name))
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: name, ID: random.Checksum(t.Name)})
 		arguments := []byte("{}")
 		if t.Schema != nil {
 			arguments = m.Conform(t.Schema, rng)

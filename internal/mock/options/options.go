@@ -287,7 +287,8 @@ func (o *Options) fillChoices(p *problems) {
 			}
 			continue
 		}
-		p.want(slices.Contains(c.values, *c.value), "%s is %q, want one of %s", c.name, *c.value, strings.Join(c.values, ", "))
+		known := slices.Contains(c.values, *c.value)
+		p.want(known, "%s is %q, want one of %s", c.name, *c.value, strings.Join(c.values, ", "))
 	}
 }
 

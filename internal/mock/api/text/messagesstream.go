@@ -129,7 +129,8 @@ func (v *messageEvent) send(e *api.Events, content bool) error {
 }
 
 func beginMessage(e *api.Events) error {
-	if err := (&messageEvent{Type: "message_start", Message: newMessageObject(e.Answer, 0, 0)}).send(e, false); err != nil {
+	start := &messageEvent{Type: "message_start", Message: newMessageObject(e.Answer, 0, 0)}
+	if err := start.send(e, false); err != nil {
 		return err
 	}
 	if err := (&messageEvent{Type: "ping"}).send(e, false); err != nil {
