@@ -13,22 +13,11 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/mock"
 )
 
-// truth has the required fields of a line of the server's truth file.
-type truth struct {
-	RequestID    string  `json:"request_id"`
-	Stream       bool    `json:"stream"`
-	Status       int     `json:"status"`
-	OutputTokens int     `json:"output_tokens"`
-	AcceptNs     int64   `json:"accept_ns"`
-	BodyReadNs   int64   `json:"body_read_ns"`
-	FirstWriteNs int64   `json:"first_write_ns"`
-	LastWriteNs  int64   `json:"last_write_ns"`
-	EndNs        int64   `json:"end_ns"`
-	ChunkNs      []int64 `json:"chunk_ns"`
-	Outcome      string  `json:"outcome"`
-}
+// truth is a line of the server's truth file.
+type truth struct{ mock.Truth }
 
 // events returns the number of events that were sent.
 func (t *truth) events() int {

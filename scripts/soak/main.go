@@ -56,13 +56,13 @@ func soak(parent context.Context, bin string, lasts time.Duration, clients int, 
 	if err != nil {
 		return err
 	}
-	defer server.Stop()
+	defer func() { _ = server.Stop() }() // its end tells nothing
 	daemon, err := lab.Start(bin, dir, "serve", "--api-port", "0", "--data-dir", filepath.Join(dir, "data"),
 		"--log-level", "error")
 	if err != nil {
 		return err
 	}
-	defer daemon.Stop()
+	defer func() { _ = daemon.Stop() }() // the samples have judged it
 	defer stop(nil) // before the daemon stops, or its end looks like a fault
 	if err := daemon.Until(ctx, "/readyz"); err != nil {
 		return err
