@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -118,15 +117,23 @@ func TestTruths(t *testing.T) {
 	}
 }
 
-func TestEachLine(t *testing.T) {
-	long := strings.Repeat("x", 3<<20)
-	var got []int
-	err := eachLine(strings.NewReader("a\n\n"+long+"\nbc\nrest"), func(line []byte) error {
-		got = append(got, len(line))
-		return nil
-	})
-	if diff := cmp.Diff([]int{2, len(long) + 1, 3}, got); err != nil || diff != "" {
-		t.Errorf("lengths (-want +got):\n%s\n%v", diff, err)
+// A line that the server is still writing is left for the next call.
+func TestReadTruths(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "truth.jsonl")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := `{"request_id":"a"}`+"\n", `{"request_id":"b"}`+"\n"
+	write(first + second[:7])
+	truths, at, err := readTruthsFrom(path, 0)
+	if err != nil || len(truths) != 1 || at != int64(len(first)) {
+		t.Fatalf("%v, up to %d, %v", truths, at, err)
+	}
+	write(first + second)
+	if truths, _, err = readTruthsFrom(path, at); err != nil || len(truths) != 1 || truths[0].RequestID != "b" {
+		t.Errorf("%v, %v", truths, err)
 	}
 }
 
@@ -148,14 +155,5 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := choose("plain-63"); err == nil {
 		t.Error("an unknown name is accepted")
-	}
-}
-
-func TestPeakMemory(t *testing.T) {
-	if got := peakMemory([]byte("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS: 1 kB\n")); got != 2 {
-		t.Errorf("peakMemory = %v, want 2", got)
-	}
-	if got := peakMemory([]byte("Name:\tx\n")); got != 0 {
-		t.Errorf("without VmHWM: %v, want 0", got)
 	}
 }

@@ -5,26 +5,23 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aiperfd/scripts/lab"
 )
 
 const (
-	startTimeout = 10 * time.Second
 	runTimeout   = 5 * time.Minute
 	truthTimeout = 10 * time.Second
 	lookEvery    = 50 * time.Millisecond
@@ -76,25 +73,11 @@ func watchMemory(pid int, ended <-chan error) (rssMiB float64, err error) {
 			return rssMiB, err
 		case <-tick.C:
 			// The process may end between two readings.
-			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-				rssMiB = max(rssMiB, peakMemory(b))
+			if mib, err := lab.Memory(pid, "VmHWM"); err == nil {
+				rssMiB = max(rssMiB, mib)
 			}
 		}
 	}
-}
-
-// peakMemory reads VmHWM of /proc/PID/status (proc(5)), in MiB; 0 without one.
-func peakMemory(status []byte) float64 {
-	_, rest, ok := bytes.Cut(status, []byte("VmHWM:"))
-	fields := bytes.Fields(rest)
-	if !ok || len(fields) == 0 {
-		return 0
-	}
-	kib, err := strconv.ParseFloat(string(fields[0]), 64)
-	if err != nil {
-		return 0
-	}
-	return kib / 1024
 }
 
 // tail returns the end of a long output.
@@ -105,67 +88,29 @@ func tail(b []byte) []byte {
 
 // mockServer is a running simulated server.
 type mockServer struct {
-	cmd    *exec.Cmd
-	url    string
-	port   string
+	*lab.Program
 	truth  string
 	offset int64 // of the truth file, up to which it was read
 }
 
 // startMock starts the simulated server of a scenario.
-func startMock(ctx context.Context, binary, dir string, sc *scenario) (*mockServer, error) {
+func startMock(binary, dir string, sc *scenario) (*mockServer, error) {
 	m := &mockServer{truth: filepath.Join(dir, "truth.jsonl")}
 	args := []string{
-		"mock", "--port", "0", "--tokenizer", "words", "--role-chunk", "none", "--truth", m.truth, "--truth-limit", "1000",
+		"--port", "0", "--tokenizer", "words", "--role-chunk", "none", "--truth", m.truth, "--truth-limit", "1000",
 		"--ttft", sc.ttft.String(), "--itl", sc.itl.String(),
 	}
 	if sc.chunks {
 		args = append(args, "--truth-chunks")
 	}
-	m.cmd = exec.CommandContext(ctx, binary, append(args, sc.mock...)...)
-	stdout, err := m.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start mock: %w", err)
-	}
-	if err := m.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start mock: %w", err)
-	}
-	// A mock without output is killed, which ends the decoder's read.
-	timer := time.AfterFunc(startTimeout, func() { _ = m.cmd.Process.Kill() })
-	defer timer.Stop()
-	var hello struct {
-		Listening string `json:"listening"`
-	}
-	if err := json.NewDecoder(stdout).Decode(&hello); err != nil {
-		_ = m.stop()
-		return nil, fmt.Errorf("start mock: read its address: %w", err)
-	}
-	u, err := url.Parse(hello.Listening)
-	if err == nil {
-		_, m.port, err = net.SplitHostPort(u.Host)
-	}
-	if err != nil {
-		_ = m.stop()
-		return nil, fmt.Errorf("start mock: read its address: %w", err)
-	}
-	m.url = hello.Listening
-	return m, nil
-}
-
-// stop ends the server and waits for it.
-func (m *mockServer) stop() error {
-	_ = m.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-	timer := time.AfterFunc(startTimeout, func() { _ = m.cmd.Process.Kill() })
-	defer timer.Stop()
-	if err := m.cmd.Wait(); err != nil {
-		return fmt.Errorf("stop mock: %w", err)
-	}
-	return nil
+	var err error
+	m.Program, err = lab.Start(binary, dir, "mock", append(args, sc.mock...)...)
+	return m, err
 }
 
 // cpu returns the CPU time that the server has used.
 func (m *mockServer) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time of the mock: %w", err)
 	}
@@ -223,7 +168,8 @@ func buildRaw(ctx context.Context, dir string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, filepath.Join("benchmarks", "epoll", "epoll.c"), "-lm"); err != nil {
+		source := filepath.Join("benchmarks", "epoll", "epoll.c")
+		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, source, "-lm"); err != nil {
 			return "", fmt.Errorf("build the raw client: %w", err)
 		}
 		return program, nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -52,13 +53,13 @@ func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) 
 	if err := os.WriteFile(body, requestBody(sc), 0o600); err != nil {
 		return nil, fmt.Errorf("write request: %w", err)
 	}
-	m, err := startMock(ctx, r.binary, dir, sc)
+	m, err := startMock(r.binary, dir, sc)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if stopErr := m.stop(); err == nil {
-			err = stopErr
+		if stopErr := m.Stop(); err == nil && stopErr != nil {
+			err = fmt.Errorf("stop mock: %w", stopErr)
 		}
 	}()
 	rounds := r.rounds
@@ -131,7 +132,7 @@ func (r row) charge(c cost, truths []truth) {
 // runRaw runs the raw client.
 func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
-		"--port", m.port, "--body", filepath.Join(dir, "body.json"),
+		"--port", m.Addr[strings.LastIndexByte(m.Addr, ':')+1:], "--body", filepath.Join(dir, "body.json"),
 		"--requests", strconv.Itoa(sc.requests),
 	}
 	if sc.plain {
@@ -183,8 +184,8 @@ type stats struct {
 // runOurs runs aiperfd.
 func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
-		"profile", "--model", "m", "--tokenizer", "builtin", "--url", m.url, "--isl", "32", "--osl", strconv.Itoa(sc.tokens),
-		"--request-count", strconv.Itoa(sc.requests),
+		"profile", "--model", "m", "--tokenizer", "builtin", "--url", "http://" + m.Addr,
+		"--isl", "32", "--osl", strconv.Itoa(sc.tokens), "--request-count", strconv.Itoa(sc.requests),
 		"--output-artifact-dir", dir, "--ui", "none", "--random-seed", "1", "--num-dataset-entries", "64",
 	}
 	if sc.warmup > 0 {
@@ -312,6 +313,7 @@ func requestBody(sc *scenario) []byte {
 	if !sc.plain {
 		stream = `,"stream":true,"stream_options":{"include_usage":true}`
 	}
-	return fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"The keeper of the light writes the weather, the ships and the `+
-		`oil that was burned into one book, and what he thought the weather would be into another."}],"max_completion_tokens":%d%s}`, sc.tokens, stream)
+	return fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"The keeper of the light writes the weather, `+
+		`the ships and the oil that was burned into one book, and what he thought the weather would be into another."}],`+
+		`"max_completion_tokens":%d%s}`, sc.tokens, stream)
 }

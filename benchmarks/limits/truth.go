@@ -3,35 +3,21 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
 	"time"
 
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/mock"
 )
 
-// truth has the required fields of a line of the server's truth file.
-type truth struct {
-	RequestID    string  `json:"request_id"`
-	Stream       bool    `json:"stream"`
-	Status       int     `json:"status"`
-	OutputTokens int     `json:"output_tokens"`
-	AcceptNs     int64   `json:"accept_ns"`
-	BodyReadNs   int64   `json:"body_read_ns"`
-	FirstWriteNs int64   `json:"first_write_ns"`
-	LastWriteNs  int64   `json:"last_write_ns"`
-	EndNs        int64   `json:"end_ns"`
-	ChunkNs      []int64 `json:"chunk_ns"`
-	Outcome      string  `json:"outcome"`
-}
+// truth is a line of the server's truth file.
+type truth struct{ mock.Truth }
 
 // events returns the number of events that were sent.
 func (t *truth) events() int {
@@ -69,56 +55,23 @@ func (m *mockServer) readTruths(ctx context.Context, n int) ([]truth, error) {
 
 // readTruthsFrom reads whole lines from an offset and returns where they end.
 func readTruthsFrom(path string, offset int64) ([]truth, int64, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open truth file: %w", err)
-	}
-	defer f.Close()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, 0, fmt.Errorf("read truth file: %w", err)
 	}
 	var truths []truth
-	err = eachLine(f, func(line []byte) error {
+	for line := range bytes.Lines(text[offset:]) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		var t truth
 		if err := json.Unmarshal(line, &t); err != nil {
-			return err
+			return nil, 0, fmt.Errorf("read truth file: %w", err)
 		}
 		truths = append(truths, t)
 		offset += int64(len(line))
-		return nil
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("read truth file: %w", err)
 	}
 	return truths, offset, nil
-}
-
-// eachLine calls f with every line that ends in a line feed, which it includes.
-func eachLine(r io.Reader, f func(line []byte) error) error {
-	in := bufio.NewReaderSize(r, 1<<20)
-	var long []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line := part
-		if len(long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, part...)
-			line = long
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			if err := f(line); err != nil {
-				return err
-			}
-		}
-		long = long[:0]
-	}
 }
 
 // percentile sorts values and returns the quantile q of them; NaN without any.

@@ -20,9 +20,6 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
@@ -68,7 +65,7 @@ Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
 /api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
-` + fault.Help
+` + options.FaultHelp
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
@@ -155,7 +152,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", gpu.Default, "GPU `model` on /dcgm/metrics (one of "+strings.Join(gpu.Names(), ", ")+")")
+	fs.StringVar(&o.GPU, "gpu", options.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(options.GPUs(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
@@ -286,7 +283,7 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		f.opt.Tokenizer = token.FromCodec(t)
 	}
 	if f.cases != "" {
-		list, err := cases.Load(f.cases)
+		list, err := options.LoadCases(f.cases)
 		if err != nil {
 			return err
 		}

@@ -12,19 +12,19 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/run"
 )
 
 // recordedResponses are the recorded responses of all endpoint types.
-func recordedResponses(t *testing.T) (out []cases.Case) {
+func recordedResponses(t *testing.T) (out []options.Case) {
 	t.Helper()
 	paths, err := filepath.Glob("endpoint/testdata/streams*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("recorded responses: %v", err)
 	}
 	for _, path := range paths {
-		list, err := cases.Load(path)
+		list, err := options.LoadCases(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,9 +48,9 @@ func TestAbsurdServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(rounds(3)) {
 				synctest.Test(t, func(t *testing.T) {
-					server := cases.NewAbsurd(seed, all)
+					server := mock.NewAbsurd(seed, all)
 					b := newBed(t, mock.Options{}, func(http.Handler) http.Handler { return server })
-					r, err := b.engine.Wait(t.Context(), b.submit(cases.AbsurdDocument("http://mem", name, kind.Caps.Streams && seed != 1, seed)))
+					r, err := b.engine.Wait(t.Context(), b.submit(mock.AbsurdDocument("http://mem", name, kind.Caps.Streams && seed != 1, seed)))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -10,14 +10,14 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/mock/truth"
+	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
 
 // ramped runs a load against the simulator, whose responses take 500 ms with the first
 // token after 400 ms, and returns the simulator's own records. look, if not nil, may
 // read the files of the run.
-func ramped(t *testing.T, load string, look func(b *bed, r *run.Run)) (server []truth.Record) {
+func ramped(t *testing.T, load string, look func(b *bed, r *run.Run)) (server []mock.Truth) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 400*time.Millisecond, 50*time.Millisecond), nil)
@@ -35,7 +35,7 @@ func ramped(t *testing.T, load string, look func(b *bed, r *run.Run)) (server []
 }
 
 // since are the seconds of an instant since the server's first request.
-func since(server []truth.Record, ns int64) float64 {
+func since(server []mock.Truth, ns int64) float64 {
 	first := int64(math.MaxInt64)
 	for i := range server {
 		first = min(first, server[i].BodyReadNs)

@@ -20,7 +20,7 @@ import (
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/transport/frame"
 	"aiperfd/internal/mock"
-	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/options"
 )
 
 // recorded returns the response vectors of package endpoint whose types exist and
@@ -33,7 +33,7 @@ func recorded(t testing.TB) []mock.Case {
 	}
 	var all []mock.Case
 	for _, name := range files {
-		some, err := cases.Load(name)
+		some, err := options.LoadCases(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +87,11 @@ func expected(t testing.TB, c *mock.Case) bench.Answer {
 		}
 		f.Feed(millis(c.Reads[i].At), data)
 	}
-	end := map[string]bench.End{cases.EndEOF: bench.EndEOF, cases.EndReset: bench.EndReset, cases.EndStall: bench.EndTimeout}[c.End.How]
+	end := map[string]bench.End{options.EndEOF: bench.EndEOF, options.EndReset: bench.EndReset, options.EndStall: bench.EndTimeout}[c.End.How]
 	f.Finish(millis(c.End.At), end)
 	resp := f.Response()
 	resp.Header = header
-	if c.End.How == cases.EndStall {
+	if c.End.How == options.EndStall {
 		resp.Failure = &bench.Failure{Class: bench.TimeoutIdle, Step: bench.StepBody, Status: c.Status}
 	}
 	return kind.Decode(resp, c.Streaming)
@@ -141,7 +141,7 @@ func TestReplayedVectors(t *testing.T) {
 			c := &all[i]
 			t.Run(name+"/"+c.ID, func(t *testing.T) {
 				client := patient
-				if c.End.How == cases.EndStall {
+				if c.End.How == options.EndStall {
 					client = hasty
 				}
 				got, _ := exchange(t, client, "http://"+ln.Addr().String(), c, "0")
@@ -170,7 +170,7 @@ func TestReplayedVectorTimes(t *testing.T) {
 				var group sync.WaitGroup
 				group.Go(func() { _ = web.Serve(ln) })
 				o := transport.Options{Clock: bench.NewClock(), Dial: ln.DialContext, Streaming: true}
-				if c.End.How == cases.EndStall {
+				if c.End.How == options.EndStall {
 					o.IdleTimeout = stallTimeout
 				}
 				client := transport.New(o)

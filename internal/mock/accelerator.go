@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // accelerator runs the model of a server that batches in the time of the server: one
@@ -83,7 +83,7 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 	}
 	for _, q := range a.engine.Admitted() {
 		if to, ok := a.slots[q]; ok {
-			to.ticket.admit(to.choice, at, q.Cached())
+			to.ticket.admit(to.choice, at, q.Cached)
 		}
 	}
 	a.s.metrics.iterationTokens.Observe(float64(a.engine.Stats().StepTokens))
@@ -96,7 +96,7 @@ func (a *accelerator) deliver(at int64) {
 	defer a.mu.Unlock()
 	a.working = false
 	size := a.engine.Stats().StepRunning
-	a.s.gpus.Spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
+	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
 		to, ok := a.slots[q]
 		if !ok {
@@ -104,7 +104,7 @@ func (a *accelerator) deliver(at int64) {
 		}
 		to.ticket.emit(to.choice, size, at)
 		if q.Done() {
-			to.ticket.preempted(q.Preemptions())
+			to.ticket.preempted(q.Preemptions)
 			delete(a.slots, q)
 		}
 	}
@@ -138,7 +138,7 @@ func (a *accelerator) leave(t *ticket) {
 	defer a.mu.Unlock()
 	for _, q := range t.sequences {
 		if _, ok := a.slots[q]; ok {
-			t.preempted(q.Preemptions())
+			t.preempted(q.Preemptions)
 			a.engine.Remove(q)
 			delete(a.slots, q)
 		}
@@ -172,7 +172,7 @@ type ticket struct {
 	mu        sync.Mutex
 	generated []int // tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
-	truth     truth.Batch
+	truth     api.TruthBatch
 	steps     int // that generated a token
 	batches   int // sum of their sizes
 	firstNs   int64
@@ -181,8 +181,8 @@ type ticket struct {
 
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
-		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: truth.Batch{QueuedNs: queuedNs},
+		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1), truth: api.TruthBatch{QueuedNs: queuedNs},
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)),
 	}
 }
 
@@ -192,7 +192,7 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	defer t.mu.Unlock()
 	if t.truth.AdmittedNs == 0 {
 		t.truth.AdmittedNs = max(at, t.queuedNs)
-		t.truth.QueueMs = truth.Millis(t.truth.AdmittedNs - t.queuedNs)
+		t.truth.QueueMs = api.Millis(t.truth.AdmittedNs - t.queuedNs)
 	}
 	t.cached[choice] = cached
 	t.truth.CachedTokens += cached
@@ -229,7 +229,7 @@ func (t *ticket) progress(dst []int) {
 }
 
 // result returns the record of the request.
-func (t *ticket) result() truth.Batch {
+func (t *ticket) result() api.TruthBatch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.truth

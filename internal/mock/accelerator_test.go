@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // tiny returns the preset for tests, without jitter.
@@ -211,7 +211,7 @@ func TestAcceleratorLeave(t *testing.T) {
 			resp.Body.Close()
 			t.Fatal("an answer came")
 		}
-		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+		if record := r.lastTruth(); record.Outcome != api.OutcomeClientGone {
 			t.Errorf("outcome %s", record.Outcome)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -274,7 +274,7 @@ func TestAcceleratorShutdown(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		r.server.Stop()
 		wg.Wait()
-		if record := r.lastTruth(); record.Outcome != truth.OutcomeShutdown {
+		if record := r.lastTruth(); record.Outcome != api.OutcomeShutdown {
 			t.Errorf("outcome %s", record.Outcome)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // enqueue queues the request at the accelerator. The error is an error response that was
@@ -26,10 +25,10 @@ func (x *exchange) enqueue() error {
 		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 		return nil
 	}
-	refusal := wire.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
+	refusal := api.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
 	if errors.Is(err, batch.ErrFull) {
 		status := http.StatusServiceUnavailable
-		refusal = wire.NewError(status, "The server is overloaded: the waiting queue is full.", "")
+		refusal = api.NewError(status, "The server is overloaded: the waiting queue is full.", "")
 	}
 	x.metrics = nil // it never reached the engine
 	x.refuse(refusal)

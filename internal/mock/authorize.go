@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/api"
 )
 
 // speaksAnthropic reports whether a route is one of Anthropic's.
@@ -13,13 +13,13 @@ func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/
 
 // admitAnthropic checks the key of a request, which may be in the header x-api-key, and
 // whether the server is ready.
-func admitAnthropic(s *Server, r *http.Request) *wire.Error {
+func admitAnthropic(s *Server, r *http.Request) *api.Error {
 	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
 	switch {
 	case !key && !authorized(s.opt.APIKey, r.Header.Get("Authorization")):
-		return &wire.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
+		return &api.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
 	case !s.ready():
-		return &wire.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
+		return &api.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
 	}
 	return nil
 }

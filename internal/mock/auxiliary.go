@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/api"
 )
 
 // State is the response to GET /mock/state.
@@ -61,7 +61,7 @@ func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { respondLine
 
 // serveLoad responds as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, map[string]int64{"server_load": s.running.Load()})
+	api.OK(w, map[string]int64{"server_load": s.running.Load()})
 }
 
 // serveServerInfo responds with the configuration that is relevant to clients.
@@ -76,19 +76,14 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	respondLine(w, map[string]any{"vllm_config": config})
 }
 
-// serveResetPrefixCache removes cached prefixes; without an accelerator there are none.
-func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	forgetPrefixes(s)
-	w.WriteHeader(http.StatusOK)
-}
-
-// serveFlushCache is the same under SGLang's name, with SGLang's response.
+// serveFlushCache forgets cached prefixes under SGLang's name, with SGLang's response.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	forgetPrefixes(s)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("Cache flushed.\n")) // the client has disconnected
 }
 
+// forgetPrefixes removes cached prefixes; without an accelerator there are none.
 func forgetPrefixes(s *Server) {
 	s.cacheResets.Add(1)
 	if s.accelerator != nil {
@@ -96,16 +91,10 @@ func forgetPrefixes(s *Server) {
 	}
 }
 
-func serveStartProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
+func (s *Server) startProfile() {
 	if !s.profiling.Swap(true) {
 		s.profiles.Add(1)
 	}
-	w.WriteHeader(http.StatusOK)
-}
-
-func serveStopProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.profiling.Store(false)
-	w.WriteHeader(http.StatusOK)
 }
 
 // serveSleep puts the engine to sleep: its cache is lost, and inference requests are
@@ -115,7 +104,7 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("level"); text != "" {
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 1 || v > 2 {
-			wire.Refuse(w, wire.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text)))
+			api.Refuse(w, api.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text)))
 			return
 		}
 		level = v
@@ -125,13 +114,8 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.asleep.Store(0)
-	w.WriteHeader(http.StatusOK)
-}
-
 func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, map[string]bool{"is_sleeping": s.asleep.Load() > 0})
+	api.OK(w, map[string]bool{"is_sleeping": s.asleep.Load() > 0})
 }
 
 func serveGPUMetrics(s *Server, w http.ResponseWriter, r *http.Request) { s.gpuHandler.ServeHTTP(w, r) }

@@ -5,8 +5,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/fault"
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/options"
 )
 
 // document is the response of an exchange in one piece. It belongs to the goroutine of
@@ -26,7 +25,7 @@ func (d *document) release() { d.x.s.putFrame(d.buf) }
 func (d *document) run() error {
 	x := d.x
 	longest := api.LongestChoice(x.Choices)
-	if rule := x.fault.rule; rule != nil && rule.Pos == fault.PosAfterTokens && longest >= rule.Tokens {
+	if rule := x.fault.rule; rule != nil && rule.Pos == options.PosAfterTokens && longest >= rule.Tokens {
 		return d.runFault(longest)
 	}
 	if err := x.awaitTokens(longest); err != nil {
@@ -53,7 +52,7 @@ func (d *document) render() {
 func (d *document) runFault(longest int) error {
 	x, rule := d.x, d.x.fault.rule
 	n := rule.Tokens
-	if rule.Action == fault.ActMalformed {
+	if rule.Action == options.ActMalformed {
 		n = longest
 	}
 	if n > 0 {
@@ -62,17 +61,17 @@ func (d *document) runFault(longest int) error {
 		}
 	}
 	switch rule.Action {
-	case fault.ActStreamError:
+	case options.ActStreamError:
 		x.Acted = true
-		x.refuse(wire.NewError(http.StatusInternalServerError, rule.Message, ""))
+		x.refuse(api.NewError(http.StatusInternalServerError, rule.Message, ""))
 		return errFaulted
-	case fault.ActMalformed:
+	case options.ActMalformed:
 		x.Acted = true
 		d.render()
-		d.buf.B = fault.Corrupt(d.buf.B, 0, rule.Kind)
+		d.buf.B = api.Corrupt(d.buf.B, 0, rule.Kind)
 		return d.send(len(d.buf.B))
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty,
-		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
+	case options.ActReset, options.ActClose, options.ActStall, options.ActStatus, options.ActSlowHeaders, options.ActEmpty,
+		options.ActSlowBody, options.ActJob, options.ActBadChunk:
 	}
 	d.render()
 	return d.send(len(d.buf.B) / 2)
@@ -87,10 +86,10 @@ func (d *document) send(upTo int) error {
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
 	if f.rule != nil {
-		if f.due(fault.PosAfterHeaders, 0) && x.flush() != nil {
+		if f.due(options.PosAfterHeaders, 0) && x.flush() != nil {
 			return api.ErrClientGone
 		}
-		if err := f.checkpoint(fault.PosAfterHeaders, 0); err != nil {
+		if err := f.checkpoint(options.PosAfterHeaders, 0); err != nil {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func (d *document) send(upTo int) error {
 			return api.ErrClientGone
 		}
 		n := f.rule.Tokens
-		if err := f.checkpoint(fault.PosAfterTokens, n); err != nil {
+		if err := f.checkpoint(options.PosAfterTokens, n); err != nil {
 			return err
 		}
 		if err := d.awaitRest(n); err != nil {
@@ -115,10 +114,10 @@ func (d *document) send(upTo int) error {
 		return api.ErrClientGone
 	}
 	d.done()
-	if err := f.checkpoint(fault.PosAfterFinish, 0); err != nil {
+	if err := f.checkpoint(options.PosAfterFinish, 0); err != nil {
 		return err
 	}
-	return f.checkpoint(fault.PosAfterDone, 0)
+	return f.checkpoint(options.PosAfterDone, 0)
 }
 
 // write writes the rest of the document, slowly if a rule says so.

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -8,10 +9,8 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
-	"aiperfd/internal/mock/wire"
 )
 
 // exchange is one inference request in service. It belongs to the goroutine of
@@ -24,7 +23,7 @@ type exchange struct {
 	whole   bool // the request arrived whole with its first bytes
 	wait    waiter
 	fault   injector
-	misuse  *wire.Error   // error of the control headers; nil = none
+	misuse  *api.Error    // error of the control headers; nil = none
 	ticket  *ticket       // at the accelerator; nil without one
 	metrics *modelMetrics // nil = the request has not reached the engine
 
@@ -78,7 +77,7 @@ func newExchange(s *Server, p *api.Protocol, w http.ResponseWriter, o origin) *e
 		Answer: api.Answer{
 			Model: s.model, Options: s.opt, Header: w.Header(), Reasons: p != nil && p.Reasons,
 			Rand: rand.New(rand.NewPCG(s.opt.Seed, random.Mix(s.opt.Seed, uint64(seq)))),
-			Truth: truth.Record{
+			Truth: api.Truth{
 				Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
 				RequestID: o.requestID, CorrelationID: o.correlationID,
 			},
@@ -95,18 +94,10 @@ func newExchange(s *Server, p *api.Protocol, w http.ResponseWriter, o origin) *e
 }
 
 // run answers the request. The error is api.ErrClientGone, errShutdown or errFaulted, or
-// an [wire.Error] that was sent already.
+// an [api.Error] that was sent already.
 func (x *exchange) run() error {
-	refusal, err := x.read()
-	if err != nil {
+	if err := x.admit(); err != nil {
 		return err
-	}
-	if err := x.fault.beforeHeaders(); err != nil {
-		return err
-	}
-	if refusal != nil {
-		x.refuse(refusal)
-		return refusal
 	}
 	x.prepare()
 	if x.s.accelerator != nil && !x.Request.NoModel {
@@ -127,26 +118,31 @@ func (x *exchange) run() error {
 	return d.run()
 }
 
-// read reads the body and parses it. An error response is not sent yet, because a fault
-// rule has precedence.
-func (x *exchange) read() (refusal *wire.Error, err error) {
+// admit reads and parses the request and refuses a bad one, after the fault rule, which has
+// precedence. The errors are those of run.
+func (x *exchange) admit() error {
+	var refusal *api.Error
 	buf := x.s.body()
-	defer x.s.putBody(buf)
-	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
-		if errors.As(err, &refusal) {
-			return refusal, nil
-		}
-		return nil, err
+	err := x.Model.ReadBody(x.w, x.HTTP, buf)
+	if err == nil {
+		refusal = cmp.Or(x.parse(buf.Bytes()), x.misuse)
 	}
-	refusal = x.parse(buf.Bytes())
-	if refusal == nil {
-		refusal = x.misuse
+	x.s.putBody(buf)
+	if err != nil && !errors.As(err, &refusal) {
+		return err
 	}
-	return refusal, nil
+	if err := x.fault.beforeHeaders(); err != nil {
+		return err
+	}
+	if refusal != nil {
+		x.refuse(refusal)
+		return refusal
+	}
+	return nil
 }
 
 // parse parses the body, whose last byte has just been read.
-func (x *exchange) parse(body []byte) (refusal *wire.Error) {
+func (x *exchange) parse(body []byte) (refusal *api.Error) {
 	x.Truth.BodyReadNs = x.Now()
 	if choose := x.api.Choose; choose != nil {
 		x.api = choose(x.Model, body)
@@ -167,8 +163,8 @@ func (x *exchange) parse(body []byte) (refusal *wire.Error) {
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
 	x.Choices = x.Model.Plan(x.Request, x.Reasons)
-	x.NoItems = x.fault.empties(fault.EmptyOutput)
-	if x.Hidden = x.fault.empties(fault.EmptyChoices); x.Hidden || x.NoItems {
+	x.NoItems = x.fault.empties(options.EmptyOutput)
+	if x.Hidden = x.fault.empties(options.EmptyChoices); x.Hidden || x.NoItems {
 		x.Acted = true
 		for i := range x.Choices {
 			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Finish = 0, 0, "stop"
@@ -204,10 +200,10 @@ func (x *exchange) prepare() {
 }
 
 // refuse sends an error response.
-func (x *exchange) refuse(e *wire.Error) {
+func (x *exchange) refuse(e *api.Error) {
 	x.head(e.Status)
 	// The outcome is the error response, even if the client has disconnected.
-	wire.Respond(x.w, e.Status, x.api.Refusal(nil, e))
+	api.Respond(x.w, e.Status, x.api.Refusal(nil, e))
 }
 
 // head records the time of the response head, which the caller writes next.
@@ -249,23 +245,23 @@ func (x *exchange) finish(err error) {
 	t.EndNs = x.Now()
 	t.Derive()
 	x.countEnd(err)
-	x.s.record(t)
+	x.s.truths.add(t)
 	x.s.running.Add(-1)
 }
 
 func (x *exchange) outcome(err error) string {
-	var refusal *wire.Error
+	var refusal *api.Error
 	switch {
 	case x.Acted:
-		return truth.OutcomeFault + x.fault.rule.Text
+		return api.OutcomeFault + x.fault.rule.Text
 	case err == nil:
-		return truth.OutcomeOK
+		return api.OutcomeOK
 	case errors.As(err, &refusal):
-		return truth.OutcomeRejected + strconv.Itoa(refusal.Status)
+		return api.OutcomeRejected + strconv.Itoa(refusal.Status)
 	case errors.Is(err, errShutdown):
-		return truth.OutcomeShutdown
+		return api.OutcomeShutdown
 	default:
-		return truth.OutcomeClientGone
+		return api.OutcomeClientGone
 	}
 }
 

@@ -3,11 +3,9 @@ package mock
 import (
 	"time"
 
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // Options configures a Server.
@@ -17,19 +15,19 @@ type Options = options.Options
 type Delay = random.Delay
 
 // Fault is a fault rule.
-type Fault = fault.Rule
+type Fault = options.Fault
 
 // Case is a recorded response.
-type Case = cases.Case
+type Case = options.Case
 
 // Truth is the record of one request.
-type Truth = truth.Record
+type Truth = api.Truth
 
 // OutcomeOK is the outcome of a request that was answered completely.
-const OutcomeOK = truth.OutcomeOK
+const OutcomeOK = api.OutcomeOK
 
 // ConstDelay returns the delay that is always v; see [random.ConstDelay].
 func ConstDelay(v time.Duration) Delay { return random.ConstDelay(v) }
 
-// ParseFault parses a fault rule; see [fault.Parse].
-func ParseFault(text string) (Fault, error) { return fault.Parse(text) }
+// ParseFault parses a fault rule; see [options.ParseFault].
+func ParseFault(text string) (Fault, error) { return options.ParseFault(text) }

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/truth"
 )
 
 // TestFaults plays every action on a stream of four tokens.
@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 				synctest.Wait() // the handler may end after the client
 				want := tt.outcome
 				if want == "" {
-					want = truth.OutcomeFault + tt.rule
+					want = api.OutcomeFault + tt.rule
 				}
 				if record := r.lastTruth(); record.Outcome != want {
 					t.Errorf("outcome = %q, want %q", record.Outcome, want)
@@ -135,7 +135,7 @@ func TestFaultsPlain(t *testing.T) {
 					t.Errorf("valid = %v, want %v: %q", valid, tt.valid, got.body)
 				}
 				synctest.Wait()
-				if record := r.lastTruth(); record.Outcome != truth.OutcomeFault+tt.rule {
+				if record := r.lastTruth(); record.Outcome != api.OutcomeFault+tt.rule {
 					t.Errorf("outcome = %q, want the fault", record.Outcome)
 				}
 			})

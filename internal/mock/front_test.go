@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // servedBy starts a server on a TCP port: with the front, if the platform has one, or
@@ -237,7 +237,7 @@ func TestFrontSlowReader(t *testing.T) {
 	if n, done := readTokens(string(body)); n != tokens || !done {
 		t.Errorf("%d tokens, done %v; want %d, true", n, done, tokens)
 	}
-	if got := outcomes(t, s); len(got) != 21 || !strings.HasSuffix(got[0], " "+truth.OutcomeOK) {
+	if got := outcomes(t, s); len(got) != 21 || !strings.HasSuffix(got[0], " "+api.OutcomeOK) {
 		t.Errorf("truths: %q", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestFrontEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		if got := outcomes(t, s); len(got) != 1 || !strings.HasSuffix(got[0], truth.OutcomeClientGone) {
+		if got := outcomes(t, s); len(got) != 1 || !strings.HasSuffix(got[0], api.OutcomeClientGone) {
 			t.Errorf("truths: %q", got)
 		}
 	})
@@ -283,7 +283,7 @@ func TestFrontEnds(t *testing.T) {
 				t.Errorf("plain: %d, %q, %v; want 200 and nothing", resp.StatusCode, b, err)
 			}
 			for _, got := range outcomes(t, s) {
-				if !strings.HasSuffix(got, truth.OutcomeShutdown) {
+				if !strings.HasSuffix(got, api.OutcomeShutdown) {
 					t.Errorf("truth: %q", got)
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/front"
 	"aiperfd/internal/mock/options"
 )
@@ -35,8 +35,8 @@ var _ front.Handler = (*frontHandler)(nil)
 func newFrontHandler(s *Server) *frontHandler {
 	h := &frontHandler{s: s, routes: map[string]*api.Protocol{}}
 	for path, p := range map[string]*api.Protocol{
-		"/v1/chat/completions": openai.NewChat(),
-		"/v1/completions":      openai.NewCompletions(),
+		"/v1/chat/completions": text.NewChat(),
+		"/v1/completions":      text.NewCompletions(),
 	} {
 		h.routes[path] = p
 		h.routes[s.opt.Prefix+path] = p

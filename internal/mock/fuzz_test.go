@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
-	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
@@ -29,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []*api.Protocol{openai.NewChat(), openai.NewCompletions()} {
+		for _, d := range []*api.Protocol{text.NewChat(), text.NewCompletions()} {
 			q, refusal := d.Read(s.model, nil, body)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {
@@ -68,11 +67,11 @@ func FuzzCases(f *testing.F) {
 	f.Add([]byte(`[{"id":"a","status":200,"reads":[{"t_ms":1,"text":"x"},{"t_ms":2,"b64":"eA=="}],"end":{"t_ms":3,"how":"eof"}}]`))
 	f.Add([]byte(`[{"id":"a"},{"id":"a"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var list []cases.Case
+		var list []options.Case
 		if json.Unmarshal(data, &list) != nil {
 			return
 		}
-		byID, errs := cases.Index(list)
+		byID, errs := options.IndexCases(list)
 		if len(errs) == 0 && len(byID) != len(list) {
 			t.Errorf("%d of %d cases", len(byID), len(list))
 		}

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/memnet"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // rig is a server behind a network, with a client.
@@ -156,7 +155,7 @@ func (r *rig) stream(path, body string) ([]line, error) {
 }
 
 // lastTruth returns the truth of the newest finished request.
-func (r *rig) lastTruth() truth.Record {
+func (r *rig) lastTruth() api.Truth {
 	r.t.Helper()
 	if r.virtual {
 		synctest.Wait()
@@ -186,11 +185,11 @@ func mustLength(t testing.TB, s string) random.Length {
 	return l
 }
 
-func mustFaults(t testing.TB, rules ...string) []fault.Rule {
+func mustFaults(t testing.TB, rules ...string) []options.Fault {
 	t.Helper()
-	var out []fault.Rule
+	var out []options.Fault
 	for _, text := range rules {
-		f, err := fault.Parse(text)
+		f, err := options.ParseFault(text)
 		if err != nil {
 			t.Fatalf("ParseFault(%q): %v", text, err)
 		}

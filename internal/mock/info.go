@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // modelCard is the object of a model in vLLM's form.
@@ -38,28 +37,28 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	for _, name := range s.model.Models() {
 		list.Data = append(list.Data, newModelCard(s, name))
 	}
-	wire.OK(w, list)
+	api.OK(w, list)
 }
 
 // serveModel handles GET /v1/models/NAME; names may contain slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
 	if !s.model.Serves(name) {
-		wire.Refuse(w, api.NoModel(name))
+		api.Refuse(w, api.NoModel(name))
 		return
 	}
-	wire.OK(w, newModelCard(s, name))
+	api.OK(w, newModelCard(s, name))
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	wire.OK(w, map[string]string{"version": api.Version})
+	api.OK(w, map[string]string{"version": api.Version})
 }
 
 func serveMetrics(s *Server, w http.ResponseWriter, r *http.Request) {
 	s.metrics.handler.ServeHTTP(w, r)
 }
 
-// respondLine is [wire.OK] for what people read: with a line end.
+// respondLine is [api.OK] for what people read: with a line end.
 func respondLine(w http.ResponseWriter, v any) {
-	wire.Respond(w, http.StatusOK, append(wire.JSON(nil, v), '\n'))
+	api.Respond(w, http.StatusOK, append(api.AppendJSON(nil, v), '\n'))
 }

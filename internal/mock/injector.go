@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 )
 
 // injector applies the fault rule of an exchange.
 type injector struct {
 	x      *exchange
-	rule   *fault.Rule // nil = none
-	panics bool        // the connection must be aborted, and only net/http can do that
+	rule   *options.Fault // nil = none
+	panics bool           // the connection must be aborted, and only net/http can do that
 }
 
 // beforeHeaders applies a rule that acts before anything is sent.
@@ -24,24 +24,24 @@ func (f *injector) beforeHeaders() error {
 		return nil
 	}
 	switch f.rule.Action {
-	case fault.ActStatus:
+	case options.ActStatus:
 		x.Acted = true
 		return f.status()
-	case fault.ActSlowHeaders:
+	case options.ActSlowHeaders:
 		x.Acted = true
 		return f.held(f.rule.Hold)
-	case fault.ActEmpty:
-		if f.rule.Kind == fault.EmptyBody {
+	case options.ActEmpty:
+		if f.rule.Kind == options.EmptyBody {
 			x.Acted = true
 			x.head(http.StatusOK)
 			x.Header.Set("Content-Length", "0")
 			x.w.WriteHeader(http.StatusOK)
 			return errFaulted
 		}
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStreamError, fault.ActMalformed,
-		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
+	case options.ActReset, options.ActClose, options.ActStall, options.ActStreamError, options.ActMalformed,
+		options.ActSlowBody, options.ActJob, options.ActBadChunk:
 	}
-	return f.checkpoint(fault.PosBeforeHeaders, 0)
+	return f.checkpoint(options.PosBeforeHeaders, 0)
 }
 
 // held waits; meanwhile the request counts as waiting, not as running.
@@ -54,10 +54,7 @@ func (f *injector) held(d time.Duration) error {
 // status responds with the error of the rule.
 func (f *injector) status() error {
 	x, rule := f.x, f.rule
-	body := fault.Body{ContentType: rule.FixedType, Data: []byte(rule.Fixed)}
-	if rule.Fixed == "" {
-		body, _ = fault.ErrorBody(rule.Body, rule.Status, x.HTTP)
-	}
+	body, kind := api.FaultBody(rule, x.HTTP)
 	x.head(rule.Status)
 	if rule.RetryAfter != "" {
 		x.Header.Set("Retry-After", rule.RetryAfter)
@@ -65,52 +62,52 @@ func (f *injector) status() error {
 	if rule.Redirects {
 		x.Header.Set("Location", x.HTTP.URL.Path)
 	}
-	if body.ContentType != "" {
-		x.Header.Set("Content-Type", body.ContentType)
+	if kind != "" {
+		x.Header.Set("Content-Type", kind)
 	}
-	x.Header.Set("Content-Length", strconv.Itoa(len(body.Data)))
+	x.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(rule.Status)
 	// The outcome is the fault, even if the client has disconnected.
-	_, _ = x.w.Write(body.Data)
+	_, _ = x.w.Write(body)
 	return errFaulted
 }
 
 // empties reports whether the rule removes the given part of the answer.
 func (f *injector) empties(kind string) bool {
-	return f.rule != nil && f.rule.Action == fault.ActEmpty && f.rule.Kind == kind
+	return f.rule != nil && f.rule.Action == options.ActEmpty && f.rule.Kind == kind
 }
 
 // due reports whether the rule acts at pos, after tokens tokens of every choice.
-func (f *injector) due(pos fault.Position, tokens int) bool {
+func (f *injector) due(pos options.Position, tokens int) bool {
 	return f.rule != nil && !f.x.Acted && f.rule.Pos == pos && tokens >= f.rule.Tokens
 }
 
 // checkpoint applies a reset, close or stall rule at a position.
-func (f *injector) checkpoint(pos fault.Position, tokens int) error {
+func (f *injector) checkpoint(pos options.Position, tokens int) error {
 	if !f.due(pos, tokens) {
 		return nil
 	}
 	switch f.rule.Action {
-	case fault.ActReset:
+	case options.ActReset:
 		f.x.Acted = true
 		f.cut(true)
 		return errFaulted
-	case fault.ActClose:
+	case options.ActClose:
 		f.x.Acted = true
 		f.cut(false)
 		return errFaulted
-	case fault.ActStall:
+	case options.ActStall:
 		f.x.Acted = true
-		if pos == fault.PosBeforeHeaders {
+		if pos == options.PosBeforeHeaders {
 			return f.held(f.rule.Hold)
 		}
 		return f.x.hold(f.rule.Hold)
-	case fault.ActBadChunk:
+	case options.ActBadChunk:
 		f.x.Acted = true
 		f.breakChunk()
 		return errFaulted
-	case fault.ActStatus, fault.ActSlowHeaders, fault.ActStreamError, fault.ActMalformed, fault.ActEmpty,
-		fault.ActSlowBody, fault.ActJob:
+	case options.ActStatus, options.ActSlowHeaders, options.ActStreamError, options.ActMalformed, options.ActEmpty,
+		options.ActSlowBody, options.ActJob:
 	}
 	return nil
 }
@@ -163,7 +160,7 @@ func (f *injector) breakChunk() {
 const dripEvery = 50 * time.Millisecond
 
 // slow reports whether bodies are sent slowly.
-func (f *injector) slow() bool { return f.rule != nil && f.rule.Action == fault.ActSlowBody }
+func (f *injector) slow() bool { return f.rule != nil && f.rule.Action == options.ActSlowBody }
 
 // drip writes b at the rate of the rule.
 func (f *injector) drip(b []byte) error {

@@ -9,9 +9,8 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/jobs"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // asyncExpiry is the time that results of jobs are kept, unless their protocol says otherwise.
@@ -28,23 +27,15 @@ func submits(p *jobs.Protocol) handler {
 
 // submit starts the job, waits for it if the request sets a wait, and sends its state.
 func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
-	refusal, err := x.read()
-	if err != nil {
+	if err := x.admit(); err != nil {
 		return err
-	}
-	if err := x.fault.beforeHeaders(); err != nil {
-		return err
-	}
-	if refusal != nil {
-		x.refuse(refusal)
-		return refusal
 	}
 	x.ITL = x.Options.ITL
 	x.Choices = x.Model.Plan(x.Request, false)
 	x.metrics = x.s.metrics.forModel(x.Request.Model)
 	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 	j := &jobs.Job{ID: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
-	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
+	if rule := x.fault.rule; rule != nil && rule.Action == options.ActJob {
 		x.Acted, x.JobFault = true, rule.Kind
 	}
 	p.Plan(&x.Answer, j)
@@ -57,7 +48,7 @@ func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
 	x.Request.Payload = j
 	if !p.Queue.Submit(j) {
 		status := http.StatusTooManyRequests
-		full := wire.NewError(status, "too many jobs are waiting", "")
+		full := api.NewError(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}

@@ -11,10 +11,8 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/jobs"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // call performs a request without a body and returns status and body.
@@ -136,11 +134,11 @@ func TestRunsync(t *testing.T) {
 
 func TestRunpodCancelAndRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fails, err := fault.Parse("job:fail,first=1")
+		fails, err := options.ParseFault("job:fail,first=1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := textJobs(t, options.Options{Faults: []fault.Rule{fails}, Jobs: options.JobOptions{Workers: 1}})
+		r := textJobs(t, options.Options{Faults: []options.Fault{fails}, Jobs: options.JobOptions{Workers: 1}})
 		first, second := id(t, r.post("/v2/EP/run", tokensJob).body), id(t, r.post("/v2/EP/run", tokensJob).body)
 		third := id(t, r.post("/v2/EP/run", tokensJob).body)
 		time.Sleep(80 * time.Millisecond) // half of 140 ms
@@ -258,23 +256,23 @@ func TestJobFaults(t *testing.T) {
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := fault.Parse(tt.fault)
+				f, err := options.ParseFault(tt.fault)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := newRig(t, options.Options{Faults: []fault.Rule{f}})
+				r := newRig(t, options.Options{Faults: []options.Fault{f}})
 				video := id(t, r.post("/v1/videos", `{"prompt":"a","model":"m"}`).body)
 				time.Sleep(3 * time.Second)
 				if got := r.call("GET", "/v1/videos/"+video); !strings.Contains(got, tt.want) {
 					t.Errorf("%s, want %s", got, tt.want)
 				}
-				if record := r.server.Truth(); len(record) != 1 || record[0].Outcome != truth.OutcomeFault+tt.fault {
+				if record := r.server.Truth(); len(record) != 1 || record[0].Outcome != api.OutcomeFault+tt.fault {
 					t.Errorf("truth = %+v", record)
 				}
 			})
 		})
 	}
-	if _, err := fault.Parse("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
+	if _, err := options.ParseFault("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
 		t.Errorf("ParseFault(job:explode): %v", err)
 	}
 }

@@ -1,11 +1,8 @@
 package mock
 
 import (
-	"bytes"
 	"sync"
 	"sync/atomic"
-
-	"aiperfd/internal/mock/api"
 )
 
 // lifecycle admits handlers until the server stops. Safe for concurrent use.
@@ -82,41 +79,4 @@ type controls struct {
 	profiling   atomic.Bool
 	profiles    atomic.Int64 // started profiles
 	cacheResets atomic.Int64 // requests to reset the prefix cache
-}
-
-// Limits of the buffers that are kept for reuse, in bytes. That of frames limits the
-// memory of idle streams.
-const (
-	maxPooledBody  = 1 << 20
-	maxPooledFrame = 16 << 10
-)
-
-// buffers are the pools of a server.
-type buffers struct {
-	bodies sync.Pool // *bytes.Buffer
-	frames sync.Pool // *api.Buffer
-}
-
-func newBuffers() *buffers {
-	return &buffers{
-		bodies: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		frames: sync.Pool{New: func() any { return new(api.Buffer) }},
-	}
-}
-
-func (p *buffers) body() *bytes.Buffer { return p.bodies.Get().(*bytes.Buffer) }
-
-func (p *buffers) putBody(b *bytes.Buffer) {
-	if b.Cap() <= maxPooledBody {
-		b.Reset()
-		p.bodies.Put(b)
-	}
-}
-
-func (p *buffers) frame() *api.Buffer { return p.frames.Get().(*api.Buffer) }
-
-func (p *buffers) putFrame(f *api.Buffer) {
-	if cap(f.B) <= maxPooledFrame {
-		p.frames.Put(f)
-	}
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // TestLoopbackEnds checks on real sockets how connections end.
@@ -69,7 +69,7 @@ func TestLoopbackConcurrent(t *testing.T) {
 		r.get("/health") // the last handlers end a moment after their clients
 	}
 	sum := r.server.Summary()
-	if sum.ByOutcome[truth.OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
+	if sum.ByOutcome[api.OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
 		t.Errorf("summary = %+v", sum)
 	}
 	for _, truth := range r.server.Truth() {

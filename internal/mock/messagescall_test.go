@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/mock/api/anthropic"
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -38,7 +38,7 @@ func TestMessageCallEvents(t *testing.T) {
 	want := asEvents(
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"The"}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"`+anthropic.Signature+`"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"`+text.Signature+`"}}`,
 		`{"type":"content_block_stop","index":0}`,
 		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"city\": \"Oslo\""}}`,
@@ -159,7 +159,7 @@ func TestMessageToolErrors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := newRig(t, options.Options{}).post(messagesPath, messageWith(tt.more))
-			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(wire.String(nil, tt.message))) {
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(api.AppendString(nil, tt.message))) {
 				t.Errorf("%s: %d %s, want %s", tt.more, a.status, a.body, tt.message)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/truth"
 )
 
 func TestMetrics(t *testing.T) {
@@ -128,8 +128,8 @@ func TestSummaryAndRequests(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.get("/mock/summary").body), &got); err != nil {
 			t.Fatal(err)
 		}
-		same := func(n int, v float64) truth.Spread {
-			return truth.Spread{Count: n, Mean: v, Min: v, P50: v, P90: v, P95: v, P99: v, Max: v}
+		same := func(n int, v float64) Spread {
+			return Spread{Count: n, Mean: v, Min: v, P50: v, P90: v, P95: v, P99: v, Max: v}
 		}
 		want := Summary{
 			Requests: 4, MaxConcurrency: 3, Finished: 4,
@@ -137,13 +137,13 @@ func TestSummaryAndRequests(t *testing.T) {
 			ByOutcome:    map[string]int{"ok": 3, "fault:status:500,requests=3": 1},
 			PromptTokens: 4, OutputTokens: 23,
 			TTFTMs: same(2, 20), ITLMs: same(2, 5),
-			LatencyMs: truth.Spread{Count: 3, Mean: 160.0 / 3, Min: 20, P50: 70, P90: 70, P95: 70, P99: 70, Max: 70},
+			LatencyMs: Spread{Count: 3, Mean: 160.0 / 3, Min: 20, P50: 70, P90: 70, P95: 70, P99: 70, Max: 70},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("summary (-want +got):\n%s", diff)
 		}
 		lines := strings.Split(strings.TrimSpace(r.get("/mock/requests?limit=2").body), "\n")
-		var last truth.Record
+		var last api.Truth
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 2 || last.Seq != 4 {
 			t.Errorf("%d lines, the last of request %d, error %v; want 2, 4", len(lines), last.Seq, err)
 		}

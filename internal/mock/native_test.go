@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/native"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // echoing answers with the words of the prompt, with no delays but these.
@@ -107,7 +106,7 @@ func TestNativeAnswers(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got); diff != "" || a.status != http.StatusOK || a.header.Get("Content-Type") != tt.kind {
 					t.Errorf("status %d, type %s (-want +got):\n%s", a.status, a.header.Get("Content-Type"), diff)
 				}
-				if record := r.lastTruth(); record.Outcome != truth.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
+				if record := r.lastTruth(); record.Outcome != api.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
 					t.Errorf("truth = %+v", record)
 				}
 				r.stop()
@@ -256,7 +255,7 @@ func TestAmazonStream(t *testing.T) {
 		head   = `PayloadPart data: {"id":"cmpl-r1","object":"text_completion","created":946684800,"model":"m","choices":[{"index":0`
 		broken = `ModelStreamError {"Message":"The engine died while the answer was being generated.","ErrorCode":"ModelStreamError"}`
 	)
-	text := func(s string) string { return head + `,"text":"` + s + `","logprobs":null,"finish_reason":null}]}` }
+	event := func(s string) string { return head + `,"text":"` + s + `","logprobs":null,"finish_reason":null}]}` }
 	finish := head + `,"text":"","logprobs":null,"finish_reason":"length","stop_reason":null}]}`
 	for _, tt := range []struct {
 		name   string
@@ -264,9 +263,9 @@ func TestAmazonStream(t *testing.T) {
 		stream bool
 		want   []string
 	}{
-		{"a stream", options.Options{}, true, []string{text("Hi"), text(" there"), finish, "PayloadPart data: [DONE]"}},
+		{"a stream", options.Options{}, true, []string{event("Hi"), event(" there"), finish, "PayloadPart data: [DONE]"}},
 		{"several in one write", options.Options{Coalesce: 3, LineEnd: options.LineCRLF}, true, nil},
-		{"a breakdown", options.Options{Faults: mustFaults(t, "stream_error:after_tokens:1")}, true, []string{text("Hi"), broken}},
+		{"a breakdown", options.Options{Faults: mustFaults(t, "stream_error:after_tokens:1")}, true, []string{event("Hi"), broken}},
 		{"one document", options.Options{}, false, []string{
 			`PayloadPart {"id":"cmpl-r1","object":"text_completion","created":946684800,"model":"m","choices":[{"index":0,"text":"Hi there","logprobs":null,"finish_reason":"length","stop_reason":null}],` +
 				`"usage":{"prompt_tokens":2,"total_tokens":4,"completion_tokens":2}}`,
@@ -285,7 +284,7 @@ func TestAmazonStream(t *testing.T) {
 				} else if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if a.header.Get("Content-Type") != native.AmazonStream {
+				if a.header.Get("Content-Type") != text.AmazonStream {
 					t.Errorf("content type %s", a.header.Get("Content-Type"))
 				}
 				r.stop()
@@ -311,7 +310,7 @@ func FuzzNativeRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	all := []*api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.NewInfer(), native.NewInvocations(true)}
+	all := []*api.Protocol{text.NewGenerate(), text.NewTGI(text.TGIAsked), text.NewOllama(true), text.NewOllama(false), text.NewTriton(true), text.NewInfer(), text.NewInvocations(true)}
 	r, err := http.NewRequest(http.MethodPost, "/", nil)
 	if err != nil {
 		f.Fatal(err)

@@ -20,10 +20,8 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/vectors"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // quick returns a server that answers at once.
@@ -107,7 +105,7 @@ func TestReadingShapes(t *testing.T) {
 		}
 	}
 	for _, record := range s.Truth() {
-		if record.OutputTokens != 0 || record.Outcome != truth.OutcomeOK || record.Stream {
+		if record.OutputTokens != 0 || record.Outcome != api.OutcomeOK || record.Stream {
 			t.Errorf("truth %+v, want success without output", record)
 		}
 	}
@@ -286,12 +284,12 @@ func TestTEIHead(t *testing.T) {
 
 // TestReadingFaults checks that the rules for streams apply to these answers too.
 func TestReadingFaults(t *testing.T) {
-	rule := func(text string) []fault.Rule {
-		f, err := fault.Parse(text)
+	rule := func(text string) []options.Fault {
+		f, err := options.ParseFault(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []fault.Rule{f}
+		return []options.Fault{f}
 	}
 	empty := quick(t, options.Options{Faults: rule("empty:output")})
 	for path, body := range map[string]string{
@@ -319,8 +317,8 @@ func TestReadingTime(t *testing.T) {
 		}
 		r.stop()
 		record := r.server.Truth()
-		if diff := cmp.Diff([]truth.Record{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: truth.OutcomeOK, LatencyMs: 32}}, record,
-			cmpopts.IgnoreFields(truth.Record{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
+		if diff := cmp.Diff([]api.Truth{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: api.OutcomeOK, LatencyMs: 32}}, record,
+			cmpopts.IgnoreFields(api.Truth{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
 		}
 	})
@@ -337,8 +335,10 @@ func FuzzReading(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	s := quick(f, options.Options{MaxModelLen: 64, TruthLimit: 1})
+	var table routes
+	table.addVectors()
 	var paths []string
-	for _, row := range vectorRoutes() {
+	for _, row := range table {
 		paths = append(paths, row.pattern)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

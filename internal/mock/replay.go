@@ -14,8 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/options"
 )
 
 // Headers by which a request selects a case.
@@ -34,7 +33,7 @@ const casePath = "/mock/case/{id}"
 
 // caseSet are the recorded answers of a server.
 type caseSet struct {
-	byID  map[string]*cases.Case
+	byID  map[string]*options.Case
 	order []string
 
 	mu    sync.Mutex
@@ -72,7 +71,7 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	c := s.cases.byID[id]
 	if c == nil {
 		text := fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id)
-		wire.Refuse(w, wire.NewError(http.StatusNotFound, text, headerCase))
+		api.Refuse(w, api.NewError(http.StatusNotFound, text, headerCase))
 		return
 	}
 	scale := s.opt.TimeScale
@@ -80,7 +79,7 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
 			wrong := fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text)
-			wire.Refuse(w, wire.BadRequest(headerTimeScale, wrong))
+			api.Refuse(w, api.BadRequest(headerTimeScale, wrong))
 			return
 		}
 		scale = v
@@ -98,7 +97,7 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 // replay is one case that is being sent to a client.
 type replay struct {
 	x       *exchange
-	c       *cases.Case
+	c       *options.Case
 	scale   float64
 	startNs int64 // time 0 of the case
 }
@@ -134,7 +133,7 @@ func (p *replay) run() error {
 }
 
 // poll takes the next read of a polled case, which restarts after its last read.
-func (p *replay) poll() []cases.Read {
+func (p *replay) poll() []options.Read {
 	all := p.x.s.cases
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -155,7 +154,7 @@ func (p *replay) due(ms float64) int64 {
 }
 
 // send writes one read when it is due.
-func (p *replay) send(r *cases.Read) error {
+func (p *replay) send(r *options.Read) error {
 	x := p.x
 	if err := x.wait.until(p.due(r.At)); err != nil {
 		return err
@@ -181,13 +180,13 @@ func (p *replay) end() error {
 	if p.c.Polled {
 		return nil
 	}
-	if p.c.End.How == cases.EndStall {
+	if p.c.End.How == options.EndStall {
 		return x.hold(-1)
 	}
 	if err := x.wait.until(p.due(p.c.End.At)); err != nil {
 		return err
 	}
-	if p.c.End.How == cases.EndReset {
+	if p.c.End.How == options.EndReset {
 		x.fault.cut(true)
 		return errFaulted
 	}
@@ -212,7 +211,7 @@ func serveCases(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 // newCases returns the cases of the options, which are valid.
-func newCases(list []cases.Case) *caseSet {
-	byID, _ := cases.Index(list)
+func newCases(list []options.Case) *caseSet {
+	byID, _ := options.IndexCases(list)
 	return &caseSet{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
 }

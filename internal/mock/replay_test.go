@@ -12,9 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/truth"
 )
 
 const casesFile = `[
@@ -28,13 +27,13 @@ const casesFile = `[
  {"id":"S6","status":200,"headers":{"Content-Length":"10"},"reads":[{"t_ms":10,"text":"short"}],"end":{"t_ms":20,"how":"eof"}}
 ]`
 
-func loadTestCases(t testing.TB) []cases.Case {
+func loadTestCases(t testing.TB) []options.Case {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cases.json")
 	if err := os.WriteFile(path, []byte(casesFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := cases.Load(path)
+	list, err := options.LoadCases(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +121,7 @@ func TestReplayEnds(t *testing.T) {
 		if a := ask("S3"); a.err == nil || a.body != "x" || a.at != time.Minute {
 			t.Errorf("S3: %+v, want silence until the client leaves", a)
 		}
-		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+		if record := r.lastTruth(); record.Outcome != api.OutcomeClientGone {
 			t.Errorf("S3: outcome %s", record.Outcome)
 		}
 	})
@@ -153,36 +152,36 @@ func TestReplayOverSocket(t *testing.T) {
 }
 
 func TestCasesErrors(t *testing.T) {
-	good := func(change func(*cases.Case)) cases.Case {
-		c := cases.Case{ID: "a", Status: 200, Reads: []cases.Read{{At: 1, Text: "x"}}, End: cases.Tail{At: 2, How: cases.EndEOF}}
+	good := func(change func(*options.Case)) options.Case {
+		c := options.Case{ID: "a", Status: 200, Reads: []options.Read{{At: 1, Text: "x"}}, End: options.Tail{At: 2, How: options.EndEOF}}
 		change(&c)
 		return c
 	}
 	for name, tt := range map[string]struct {
-		change func(*cases.Case)
+		change func(*options.Case)
 		want   string
 	}{
-		"id":     {func(c *cases.Case) { c.ID = "a/b" }, `case "a/b": id is "a/b", want a word without slashes`},
-		"status": {func(c *cases.Case) { c.Status = 99 }, `case "a": status is 99, want 200 to 599`},
-		"end":    {func(c *cases.Case) { c.End.How = "boom" }, `end is "boom", want eof, reset or stall`},
-		"order":  {func(c *cases.Case) { c.Reads = append(c.Reads, cases.Read{At: 0.5}) }, "read 1 is at 0.5 ms, want at least 1"},
-		"late":   {func(c *cases.Case) { c.End.At = 0 }, "end is at 0 ms, want at least 1"},
-		"both":   {func(c *cases.Case) { c.Reads[0].Base64 = "eA==" }, "read 0 has both text and b64"},
-		"base64": {func(c *cases.Case) { c.Reads[0].Text, c.Reads[0].Base64 = "", "?" }, "read 0: illegal base64"},
-		"polled": {func(c *cases.Case) { c.Reads, c.Polled = nil, true }, "a polled case needs a read"},
+		"id":     {func(c *options.Case) { c.ID = "a/b" }, `case "a/b": id is "a/b", want a word without slashes`},
+		"status": {func(c *options.Case) { c.Status = 99 }, `case "a": status is 99, want 200 to 599`},
+		"end":    {func(c *options.Case) { c.End.How = "boom" }, `end is "boom", want eof, reset or stall`},
+		"order":  {func(c *options.Case) { c.Reads = append(c.Reads, options.Read{At: 0.5}) }, "read 1 is at 0.5 ms, want at least 1"},
+		"late":   {func(c *options.Case) { c.End.At = 0 }, "end is at 0 ms, want at least 1"},
+		"both":   {func(c *options.Case) { c.Reads[0].Base64 = "eA==" }, "read 0 has both text and b64"},
+		"base64": {func(c *options.Case) { c.Reads[0].Text, c.Reads[0].Base64 = "", "?" }, "read 0: illegal base64"},
+		"polled": {func(c *options.Case) { c.Reads, c.Polled = nil, true }, "a polled case needs a read"},
 	} {
-		if _, err := New(options.Options{Cases: []cases.Case{good(tt.change)}}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(options.Options{Cases: []options.Case{good(tt.change)}}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want %q", name, err, tt.want)
 		}
 	}
-	same := good(func(*cases.Case) {})
-	if _, err := New(options.Options{Cases: []cases.Case{same, same}}); err == nil || !strings.Contains(err.Error(), "the id is there twice") {
+	same := good(func(*options.Case) {})
+	if _, err := New(options.Options{Cases: []options.Case{same, same}}); err == nil || !strings.Contains(err.Error(), "the id is there twice") {
 		t.Errorf("twice: %v", err)
 	}
 	if _, err := New(options.Options{TimeScale: -1}); err == nil {
 		t.Error("a negative scale was accepted")
 	}
-	if _, err := cases.Load(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := options.LoadCases(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a missing file was read")
 	}
 }

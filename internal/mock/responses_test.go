@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -167,7 +167,7 @@ func TestNewerPromptTokens(t *testing.T) {
 func TestNewerRefusals(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	openai := func(status int, param, message string) string {
-		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, wire.ErrorKind(status), param, status)
+		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, api.ErrorKind(status), param, status)
 	}
 	anthropic := func(kind, message string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q}}`, kind, message)
@@ -223,14 +223,14 @@ func TestPreviousResponse(t *testing.T) {
 			t.Errorf("a response that was not stored: status %d, want 404", got.status)
 		}
 	})
-	var s openai.StoredResponses
-	for i := range openai.MaxStored + 1 {
-		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i})
-		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i})
+	var s text.StoredResponses
+	for i := range text.MaxStored + 1 {
+		s.Put(fmt.Sprint(i), text.StoredResponse{Tokens: i})
+		s.Put(fmt.Sprint(i), text.StoredResponse{Tokens: i})
 	}
 	_, oldest := s.Get("0")
 	second, kept := s.Get("1")
-	if oldest || !kept || second.Tokens != 1 || len(s.ByID) != openai.MaxStored {
+	if oldest || !kept || second.Tokens != 1 || len(s.ByID) != text.MaxStored {
 		t.Errorf("%d are kept, the oldest: %t, the second: %t", len(s.ByID), oldest, kept)
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 const (
@@ -128,7 +128,7 @@ func TestResponseCallTruth(t *testing.T) {
 			if diff := cmp.Diff([]time.Duration{100 * ms, 150 * ms, 200 * ms, 250 * ms}, due); diff != "" {
 				t.Errorf("%s: content events (-want +got):\n%s", path, diff)
 			}
-			if record.OutputTokens != 16 || record.FinishReason != "tool_calls" || record.Outcome != truth.OutcomeOK {
+			if record.OutputTokens != 16 || record.FinishReason != "tool_calls" || record.Outcome != api.OutcomeOK {
 				t.Errorf("%s: record %+v", path, record)
 			}
 		})

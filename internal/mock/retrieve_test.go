@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"aiperfd/internal/engine/tokenizer"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/token"
 )
@@ -43,14 +43,14 @@ func TestRetrieve(t *testing.T) {
 // TestStoredObjects checks that the newest responses can be retrieved, and that older
 // ones can be continued.
 func TestStoredObjects(t *testing.T) {
-	var s openai.StoredResponses
-	for i := range openai.MaxStored + 5 {
-		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i, Object: []byte("{}")})
+	var s text.StoredResponses
+	for i := range text.MaxStored + 5 {
+		s.Put(fmt.Sprint(i), text.StoredResponse{Tokens: i, Object: []byte("{}")})
 	}
 	for _, tt := range []struct {
 		id           int
 		kept, object bool
-	}{{4, false, false}, {5, true, false}, {openai.MaxStored + 4 - openai.MaxObjects, true, false}, {openai.MaxStored + 5 - openai.MaxObjects, true, true}, {openai.MaxStored + 4, true, true}} {
+	}{{4, false, false}, {5, true, false}, {text.MaxStored + 4 - text.MaxObjects, true, false}, {text.MaxStored + 5 - text.MaxObjects, true, true}, {text.MaxStored + 4, true, true}} {
 		r, ok := s.Get(fmt.Sprint(tt.id))
 		if ok != tt.kept || (r.Object != nil) != tt.object {
 			t.Errorf("response %d: kept %t, object %t, want %t, %t", tt.id, ok, r.Object != nil, tt.kept, tt.object)

@@ -10,13 +10,10 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/anthropic"
 	"aiperfd/internal/mock/api/jobs"
 	"aiperfd/internal/mock/api/media"
-	"aiperfd/internal/mock/api/native"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/api/vectors"
-	"aiperfd/internal/mock/wire"
 )
 
 // route is one row of the table of routes.
@@ -26,11 +23,35 @@ type route struct {
 	serve           handler
 }
 
-// newRoutes returns the routes of the server, in the order of the documentation.
-func newRoutes(s *Server) []route {
+// routes is the table of routes, in the order of the documentation.
+type routes []route
+
+func (t *routes) add(method string, guarded bool, h handler, patterns []string) {
+	for _, pattern := range patterns {
+		*t = append(*t, route{method, pattern, guarded, h})
+	}
+}
+
+// post adds guarded routes for POST, get adds such for GET, and open adds routes for everyone.
+func (t *routes) post(h handler, patterns ...string) { t.add(http.MethodPost, true, h, patterns) }
+func (t *routes) get(h handler, patterns ...string)  { t.add(http.MethodGet, true, h, patterns) }
+func (t *routes) open(method string, h handler, patterns ...string) {
+	t.add(method, false, h, patterns)
+}
+
+// run adds routes that run a model.
+func (t *routes) run(p *api.Protocol, patterns ...string) { t.post(inference(p), patterns...) }
+
+// newRoutes returns the routes of the server.
+func newRoutes(s *Server) routes {
 	const runpodSalt, videoSalt = 1, 2
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(jobs.NewVideos(newQueue(s, videoSalt))),
-		queueRoutes(jobs.NewRunpod(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
+	var t routes
+	t.addTexts()
+	t.addVectors()
+	t.addMedia(jobs.NewVideos(newQueue(s, videoSalt)))
+	t.addRunpod(jobs.NewRunpod(newQueue(s, runpodSalt)))
+	t.addServer()
+	return t
 }
 
 // newQueue returns a queue of jobs. The delays of its workers depend on salt.
@@ -47,113 +68,117 @@ func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) handler {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
-// textRoutes returns OpenAI's and Anthropic's APIs for text.
-func textRoutes() []route {
-	responses := openai.NewResponses()
-	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat())},
-		{http.MethodPost, "/v1/completions", true, inference(openai.NewCompletions())},
-		{http.MethodPost, "/v1/responses", true, inference(responses.Protocol())},
-		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
-		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
-		{http.MethodPost, "/v1/messages/count_tokens", true, about(anthropic.ServeCountTokens)},
+// command returns the handler of a route that changes the server and has no body.
+func command(change func(*Server)) handler {
+	return func(s *Server, w http.ResponseWriter, _ *http.Request) {
+		change(s)
+		w.WriteHeader(http.StatusOK)
 	}
 }
 
-// vectorRoutes returns the APIs for vectors, scores and tokens.
-func vectorRoutes() []route {
-	return []route{
-		{http.MethodPost, "/v1/embeddings", true, inference(vectors.NewEmbeddings())},
-		{http.MethodPost, "/pooling", true, inference(vectors.NewPooling())},
-		{http.MethodPost, "/score", true, inference(vectors.NewScore())},
-		{http.MethodPost, "/v1/score", true, inference(vectors.NewScore())},
-		{http.MethodPost, "/rerank", true, inference(vectors.NewRerank())},
-		{http.MethodPost, "/v1/rerank", true, inference(vectors.NewRerank())},
-		{http.MethodPost, "/v2/rerank", true, inference(vectors.NewRerank())},
-		{http.MethodPost, "/classify", true, inference(vectors.NewClassify())},
-		{http.MethodPost, "/v1/classify", true, inference(vectors.NewClassify())},
-		{http.MethodPost, "/tokenize", true, inference(vectors.NewTokenize())},
-		{http.MethodPost, "/v1/tokenize", true, inference(vectors.NewTokenize())},
-		{http.MethodPost, "/detokenize", true, inference(vectors.NewDetokenize())},
-		{http.MethodPost, "/v1/detokenize", true, inference(vectors.NewDetokenize())},
-		{http.MethodPost, "/v1/ranking", true, inference(vectors.NewNIMRanking())},
-		{http.MethodPost, "/v1/infer", true, inference(vectors.NewInfer())},
-		{http.MethodPost, "/embed", true, inference(vectors.NewTEI(vectors.TEIVector))},
-		{http.MethodPost, "/embed_all", true, inference(vectors.NewTEI(vectors.TEIRows))},
-		{http.MethodPost, "/embed_sparse", true, inference(vectors.NewTEI(vectors.TEISparse))},
-		{http.MethodPost, "/predict", true, inference(vectors.NewTEIPredict())},
-		{http.MethodPost, "/similarity", true, inference(vectors.NewTEISimilarity())},
-		{http.MethodPost, "/decode", true, inference(vectors.NewTEIDecode())},
-		{http.MethodPost, "/api/embed", true, inference(vectors.NewOllamaEmbed(false))},
-		{http.MethodPost, "/api/embeddings", true, inference(vectors.NewOllamaEmbed(true))},
+// addTexts adds the APIs for text: those of OpenAI and Anthropic, and the native ones of other
+// servers.
+func (t *routes) addTexts() {
+	responses := text.NewResponses()
+	t.run(text.NewChat(), "/v1/chat/completions")
+	t.run(text.NewCompletions(), "/v1/completions")
+	t.run(responses.Protocol(), "/v1/responses")
+	t.get(about(responses.Serve), "/v1/responses/{id}")
+	t.run(text.NewMessages(), "/v1/messages")
+	t.post(about(text.ServeCountTokens), "/v1/messages/count_tokens")
+	t.run(text.NewTGI(text.TGIAsked), "/")
+	t.run(text.NewGenerate(), "/generate")
+	t.run(text.NewTGI(text.TGIAlways), "/generate_stream")
+	t.get(about(text.ServeTGIInfo), "/info")
+	t.run(text.NewOllama(true), "/api/chat")
+	t.run(text.NewOllama(false), "/api/generate")
+	t.get(about(text.ServeOllamaModels), "/api/tags", "/api/ps")
+	t.open(http.MethodGet, serveVersion, "/api/version")
+	t.open(http.MethodGet, about(text.ServeTritonReady), "/v2/health/live", "/v2/health/ready", "/v2/models/{model}/ready")
+	t.get(about(text.ServeTritonModel), "/v2/models/{model}")
+	t.run(text.NewInvocations(false), "/invocations", "/endpoints/{name}/invocations")
+	t.run(text.NewInvocations(true), "/invocations-response-stream", "/endpoints/{name}/invocations-response-stream")
+	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		t.run(text.NewTriton(false), model+"/generate")
+		t.run(text.NewTriton(true), model+"/generate_stream")
+		t.run(text.NewInfer(), model+"/infer")
 	}
 }
 
-// mediaRoutes returns the APIs for audio, images and videos.
-func mediaRoutes(videos *jobs.Videos) []route {
-	heard := inference(media.NewTranscription("transcribe", "transcription.chunk"))
-	translated := inference(media.NewTranscription("translate", "translation.chunk"))
-	return []route{
-		{http.MethodPost, "/v1/audio/transcriptions", true, heard},
-		{http.MethodPost, "/v1/audio/translations", true, translated},
-		{http.MethodPost, "/v1/audio/speech", true, inference(media.NewSpeech())},
-		{http.MethodPost, "/v1/images/generations", true, inference(media.NewImages(false))},
-		{http.MethodPost, "/v1/images/edits", true, inference(media.NewImages(true))},
-		{http.MethodGet, "/mock/files/{id}", false, about(media.ServeFile)},
-		{http.MethodPost, "/v1/videos", true, submits(videos.Submission())},
-		{http.MethodGet, "/v1/videos/{id}", true, about(videos.Serve)},
-		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.ServeDelete)},
-		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.ServeContent)},
-	}
+// addVectors adds the APIs for vectors, scores and tokens.
+func (t *routes) addVectors() {
+	t.run(vectors.NewEmbeddings(), "/v1/embeddings")
+	t.run(vectors.NewPooling(), "/pooling")
+	t.run(vectors.NewScore(), "/score", "/v1/score")
+	t.run(vectors.NewRerank(), "/rerank", "/v1/rerank", "/v2/rerank")
+	t.run(vectors.NewClassify(), "/classify", "/v1/classify")
+	t.run(vectors.NewTokenize(), "/tokenize", "/v1/tokenize")
+	t.run(vectors.NewDetokenize(), "/detokenize", "/v1/detokenize")
+	t.run(vectors.NewNIMRanking(), "/v1/ranking")
+	t.run(vectors.NewInfer(), "/v1/infer")
+	t.run(vectors.NewTEI(vectors.TEIVector), "/embed")
+	t.run(vectors.NewTEI(vectors.TEIRows), "/embed_all")
+	t.run(vectors.NewTEI(vectors.TEISparse), "/embed_sparse")
+	t.run(vectors.NewTEIPredict(), "/predict")
+	t.run(vectors.NewTEISimilarity(), "/similarity")
+	t.run(vectors.NewTEIDecode(), "/decode")
+	t.run(vectors.NewOllamaEmbed(false), "/api/embed")
+	t.run(vectors.NewOllamaEmbed(true), "/api/embeddings")
 }
 
-// queueRoutes returns the API of Runpod's job queue.
-func queueRoutes(p *jobs.Runpod) []route {
-	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(p.Submission())},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(p.SyncSubmission())},
-		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.ServeStatus)},
-		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.ServeStatus)},
-		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.ServeStream)},
-		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.ServeStream)},
-		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.ServeCancel)},
-		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.ServeRetry)},
-		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.ServePurge)},
-		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.ServeHealth)},
-	}
+// addMedia adds the APIs for audio, images and videos.
+func (t *routes) addMedia(videos *jobs.Videos) {
+	t.run(media.NewTranscription("transcribe", "transcription.chunk"), "/v1/audio/transcriptions")
+	t.run(media.NewTranscription("translate", "translation.chunk"), "/v1/audio/translations")
+	t.run(media.NewSpeech(), "/v1/audio/speech")
+	t.run(media.NewImages(false), "/v1/images/generations")
+	t.run(media.NewImages(true), "/v1/images/edits")
+	t.open(http.MethodGet, about(media.ServeFile), "/mock/files/{id}")
+	t.post(submits(videos.Submission()), "/v1/videos")
+	t.get(about(videos.Serve), "/v1/videos/{id}")
+	t.add(http.MethodDelete, true, about(videos.ServeDelete), []string{"/v1/videos/{id}"})
+	t.get(about(videos.ServeContent), "/v1/videos/{id}/content")
 }
 
-// serverRoutes returns the routes for the state and the control of the server.
-func serverRoutes() []route {
-	return []route{
-		{http.MethodGet, "/v1/models", true, serveModels},
-		{http.MethodGet, "/v1/models/*", true, serveModel},
-		{http.MethodGet, "/health", false, about(api.ServeHealth)},
-		{http.MethodGet, "/ping", false, about(api.ServeHealth)},
-		{http.MethodPost, "/ping", false, about(api.ServeHealth)},
-		{http.MethodGet, "/version", false, serveVersion},
-		{http.MethodGet, "/metrics", false, serveMetrics},
-		{http.MethodGet, "/load", false, serveLoad},
-		{http.MethodGet, "/server_info", false, serveServerInfo},
-		{http.MethodPost, "/reset_prefix_cache", false, serveResetPrefixCache},
-		{http.MethodGet, "/flush_cache", false, serveFlushCache},
-		{http.MethodPost, "/flush_cache", false, serveFlushCache},
-		{http.MethodPost, "/start_profile", false, serveStartProfile},
-		{http.MethodPost, "/stop_profile", false, serveStopProfile},
-		{http.MethodPost, "/sleep", false, serveSleep},
-		{http.MethodPost, "/wake_up", false, serveWakeUp},
-		{http.MethodGet, "/is_sleeping", false, serveIsSleeping},
-		{http.MethodGet, "/mock/state", false, serveState},
-		{http.MethodGet, "/vllm/metrics", false, serveMetrics},
-		{http.MethodGet, "/dcgm/metrics", false, serveGPUMetrics},
-		{http.MethodGet, "/mock/cases", false, serveCases},
-		{http.MethodGet, casePath, false, serveCase},
-		{http.MethodGet, casePath + "/*", false, serveCase},
-		{http.MethodPost, casePath, false, serveCase},
-		{http.MethodPost, casePath + "/*", false, serveCase},
-		{http.MethodGet, "/mock/summary", false, serveSummary},
-		{http.MethodGet, "/mock/requests", false, serveRequests},
+// addRunpod adds the API of Runpod's job queue.
+func (t *routes) addRunpod(p *jobs.Runpod) {
+	t.post(submits(p.Submission()), "/v2/{endpoint}/run")
+	t.post(submits(p.SyncSubmission()), "/v2/{endpoint}/runsync")
+	for _, add := range []func(handler, ...string){t.get, t.post} {
+		add(about(p.ServeStatus), "/v2/{endpoint}/status/{id}")
+		add(about(p.ServeStream), "/v2/{endpoint}/stream/{id}")
 	}
+	t.post(about(p.ServeCancel), "/v2/{endpoint}/cancel/{id}")
+	t.post(about(p.ServeRetry), "/v2/{endpoint}/retry/{id}")
+	t.post(about(p.ServePurge), "/v2/{endpoint}/purge-queue")
+	t.get(about(p.ServeHealth), "/v2/{endpoint}/health")
+}
+
+// addServer adds the routes for the state and the control of the server.
+func (t *routes) addServer() {
+	t.get(serveModels, "/v1/models")
+	t.get(serveModel, "/v1/models/*")
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		t.open(method, about(api.ServeHealth), "/ping")
+		t.open(method, serveFlushCache, "/flush_cache")
+		t.open(method, serveCase, casePath, casePath+"/*")
+	}
+	t.open(http.MethodGet, about(api.ServeHealth), "/health")
+	t.open(http.MethodGet, serveVersion, "/version")
+	t.open(http.MethodGet, serveMetrics, "/metrics", "/vllm/metrics")
+	t.open(http.MethodGet, serveGPUMetrics, "/dcgm/metrics")
+	t.open(http.MethodGet, serveLoad, "/load")
+	t.open(http.MethodGet, serveServerInfo, "/server_info")
+	t.open(http.MethodPost, command(forgetPrefixes), "/reset_prefix_cache")
+	t.open(http.MethodPost, command((*Server).startProfile), "/start_profile")
+	t.open(http.MethodPost, command(func(s *Server) { s.profiling.Store(false) }), "/stop_profile")
+	t.open(http.MethodPost, serveSleep, "/sleep")
+	t.open(http.MethodPost, command(func(s *Server) { s.asleep.Store(0) }), "/wake_up")
+	t.open(http.MethodGet, serveIsSleeping, "/is_sleeping")
+	t.open(http.MethodGet, serveState, "/mock/state")
+	t.open(http.MethodGet, serveCases, "/mock/cases")
+	t.open(http.MethodGet, serveSummary, "/mock/summary")
+	t.open(http.MethodGet, serveRequests, "/mock/requests")
 }
 
 // runpodPrefix is Runpod's prefix of the OpenAI routes of an endpoint.
@@ -177,17 +202,17 @@ func newHandler(s *Server) http.Handler {
 	}
 	// The texts are FastAPI's. Write errors mean that the client has disconnected.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		wire.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+		api.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed(s.routes, strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
-		wire.Respond(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+		api.Respond(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
 	return replaying(s, r)
 }
 
 // allowed returns the methods of a path.
-func allowed(routes []route, path string) []string {
+func allowed(routes routes, path string) []string {
 	var methods []string
 	for _, row := range routes {
 		if row.pattern == path && !slices.Contains(methods, row.method) {
@@ -207,14 +232,14 @@ func wrap(s *Server, row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := admitAnthropic(s, r); refusal != nil {
-				wire.Respond(w, refusal.Status, anthropic.AppendError(nil, refusal))
+				api.Respond(w, refusal.Status, text.AppendMessageError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
 		if row.guarded && !authorized(s.opt.APIKey, r.Header.Get("Authorization")) {
-			wire.Respond(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			api.Respond(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
@@ -226,36 +251,5 @@ func wrap(s *Server, row route) http.Handler {
 }
 
 func unavailable(w http.ResponseWriter) {
-	wire.Refuse(w, wire.NewError(http.StatusServiceUnavailable, "The server is not ready.", ""))
-}
-
-// nativeRoutes returns the native APIs of other servers.
-func nativeRoutes() []route {
-	post, get := http.MethodPost, http.MethodGet
-	rows := []route{
-		{post, "/", true, inference(native.NewTGI(native.TGIAsked))},
-		{post, "/generate", true, inference(native.NewGenerate())},
-		{post, "/generate_stream", true, inference(native.NewTGI(native.TGIAlways))},
-		{get, "/info", true, about(native.ServeTGIInfo)},
-		{post, "/api/chat", true, inference(native.NewOllama(true))},
-		{post, "/api/generate", true, inference(native.NewOllama(false))},
-		{get, "/api/tags", true, about(native.ServeOllamaModels)},
-		{get, "/api/ps", true, about(native.ServeOllamaModels)},
-		{get, "/api/version", false, serveVersion},
-		{get, "/v2/health/live", false, about(native.ServeTritonReady)},
-		{get, "/v2/health/ready", false, about(native.ServeTritonReady)},
-		{get, "/v2/models/{model}/ready", false, about(native.ServeTritonReady)},
-		{get, "/v2/models/{model}", true, about(native.ServeTritonModel)},
-		{post, "/invocations", true, inference(native.NewInvocations(false))},
-		{post, "/invocations-response-stream", true, inference(native.NewInvocations(true))},
-		{post, "/endpoints/{name}/invocations", true, inference(native.NewInvocations(false))},
-		{post, "/endpoints/{name}/invocations-response-stream", true, inference(native.NewInvocations(true))},
-	}
-	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
-		rows = append(rows,
-			route{post, model + "/generate", true, inference(native.NewTriton(false))},
-			route{post, model + "/generate_stream", true, inference(native.NewTriton(true))},
-			route{post, model + "/infer", true, inference(native.NewInfer())})
-	}
-	return rows
+	api.Refuse(w, api.NewError(http.StatusServiceUnavailable, "The server is not ready.", ""))
 }

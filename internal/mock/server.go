@@ -1,14 +1,14 @@
 package mock
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/truth"
 )
 
 // closeTimeout bounds how long Close waits for requests in service.
@@ -19,22 +19,22 @@ const closeTimeout = 5 * time.Second
 type Server struct {
 	opt     *options.Options // complete
 	model   *api.Model
-	routes  []route
+	routes  routes
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
 	metrics    *metrics
-	gpus       *gpu.Cards
+	gpus       *cards
 	cases      *caseSet
-	truths     truth.Ring
-	file       *truth.File // nil without Options.TruthFile
+	truths     truths
 
 	accelerator *accelerator // nil: requests are independent
+
+	bodies, frames sync.Pool // *bytes.Buffer, *api.Buffer
 
 	clock
 	traffic
 	controls
-	*buffers
 	lifecycle
 }
 
@@ -47,9 +47,7 @@ func New(opt options.Options) (*Server, error) {
 	}
 	s := &Server{
 		opt:       &opt,
-		truths:    truth.Ring{Limit: opt.TruthLimit},
 		clock:     newClock(),
-		buffers:   newBuffers(),
 		lifecycle: lifecycle{stopping: make(chan struct{})},
 	}
 	s.model = api.NewModel(s.opt, s.now, s.ready)
@@ -57,12 +55,10 @@ func New(opt options.Options) (*Server, error) {
 	s.metrics = newMetrics(s)
 	s.gpus = newGPUs(s)
 	s.cases = newCases(opt.Cases)
-	s.gpuHandler = gpu.NewHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
+	s.gpuHandler = newGPUHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
 	s.handler = newHandler(s)
-	if opt.TruthFile != "" {
-		if s.file, err = truth.Open(opt.TruthFile); err != nil {
-			return nil, err
-		}
+	if err := s.truths.open(opt.TruthLimit, opt.TruthFile); err != nil {
+		return nil, err
 	}
 	if opt.Accelerator != nil {
 		s.accelerator = startAccelerator(s, *opt.Accelerator)
@@ -75,7 +71,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Truth returns the records of the last requests, in the order in which they ended; at
 // most Options.TruthLimit. ChunkNs slices are shared and must not be changed.
-func (s *Server) Truth() []truth.Record { return s.truths.Last(s.opt.TruthLimit) }
+func (s *Server) Truth() []api.Truth { return s.truths.last(s.opt.TruthLimit) }
 
 // Close stops the server, waits up to five seconds for its handlers and writes the rest
 // of the truth file. Errors are those of the file, and of handlers that are blocked in a
@@ -100,28 +96,51 @@ func (s *Server) Close() error {
 	if s.accelerator != nil {
 		<-s.accelerator.ended // at once: the server has stopped
 	}
-	if s.file != nil {
-		err = errors.Join(err, s.file.Close())
-	}
-	return err
+	return errors.Join(err, s.truths.close())
 }
 
 func (s *Server) ready() bool { return s.since() >= s.opt.ReadyAfter }
 
-// record stores the record of a finished request.
-func (s *Server) record(t *truth.Record) {
-	s.truths.Add(*t)
-	if s.file != nil {
-		s.file.Write(t)
-	}
-}
-
 // newGPUs returns the cards of the options.
-func newGPUs(s *Server) *gpu.Cards {
-	m, _ := gpu.Find(s.opt.GPU) // valid options name an existing card
+func newGPUs(s *Server) *cards {
+	m, _ := options.FindGPU(s.opt.GPU) // valid options name an existing card
 	open := s.sent.Load
 	if s.opt.Accelerator != nil {
 		open = nil
 	}
-	return gpu.NewCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
+	return newCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
+}
+
+// Limits of the buffers that are kept for reuse, in bytes. That of frames limits the
+// memory of idle streams.
+const (
+	maxPooledBody  = 1 << 20
+	maxPooledFrame = 16 << 10
+)
+
+func (s *Server) body() *bytes.Buffer {
+	if b, ok := s.bodies.Get().(*bytes.Buffer); ok {
+		return b
+	}
+	return new(bytes.Buffer)
+}
+
+func (s *Server) putBody(b *bytes.Buffer) {
+	if b.Cap() <= maxPooledBody {
+		b.Reset()
+		s.bodies.Put(b)
+	}
+}
+
+func (s *Server) frame() *api.Buffer {
+	if f, ok := s.frames.Get().(*api.Buffer); ok {
+		return f
+	}
+	return new(api.Buffer)
+}
+
+func (s *Server) putFrame(f *api.Buffer) {
+	if cap(f.B) <= maxPooledFrame {
+		s.frames.Put(f)
+	}
 }

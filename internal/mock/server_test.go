@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/truth"
 )
 
 func TestNewErrors(t *testing.T) {
@@ -214,9 +214,9 @@ func TestClientGone(t *testing.T) {
 		t.Run("rule "+rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opt := options.Options{}
-				want := truth.OutcomeClientGone
+				want := api.OutcomeClientGone
 				if rule != "" {
-					opt.Faults, want = mustFaults(t, rule), truth.OutcomeFault+rule
+					opt.Faults, want = mustFaults(t, rule), api.OutcomeFault+rule
 				}
 				r := newRig(t, opt)
 				ctx, cancel := context.WithTimeout(t.Context(), 31*ms)
@@ -244,7 +244,7 @@ func TestTruthFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{TruthFile: path, TruthChunks: true, TruthLimit: 2})
 		r.post(completionPath, `{"prompt":"<x>","max_tokens":2,"stream":true}`, "X-Request-Id", "<r>")
-		time.Sleep(truth.FlushEvery)
+		time.Sleep(flushEvery)
 		synctest.Wait()
 		got, err := os.ReadFile(path)
 		if err != nil {

@@ -13,11 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // dataOf parses a stream according to the WHATWG specification of server-sent events and
@@ -216,7 +213,7 @@ func TestMoreFaults(t *testing.T) {
 			if tt.header[0] != "" && a.header.Get(tt.header[0]) != tt.header[1] {
 				t.Errorf("%s: %s is %q, want %q", tt.rule, tt.header[0], a.header.Get(tt.header[0]), tt.header[1])
 			}
-			if record := r.lastTruth(); record.Outcome != truth.OutcomeFault+tt.rule {
+			if record := r.lastTruth(); record.Outcome != api.OutcomeFault+tt.rule {
 				t.Errorf("%s: outcome %s", tt.rule, record.Outcome)
 			}
 			r.stop()
@@ -225,7 +222,7 @@ func TestMoreFaults(t *testing.T) {
 			"kind:odd": `unknown kind "odd", accepted: rate_limit, `, "redirect:200": "redirect is 200, accepted: 301", "slow_body:0": "slow_body is 0, accepted: 1 to",
 			"slow_body:x": "want bytes per second", "html_200:x": "html_200 takes no argument", "bad_chunk:here": `unknown position "here"`,
 		} {
-			if _, err := fault.Parse(rule); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := options.ParseFault(rule); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("ParseFault(%s) = %v, want %q", rule, err, want)
 			}
 		}
@@ -277,7 +274,7 @@ func TestControlHeaders(t *testing.T) {
 			}
 		}
 		r.stop()
-		r = newRig(t, options.Options{NoControlHeaders: true, Cases: []cases.Case{{ID: "c", Status: 204, End: cases.Tail{How: cases.EndEOF}}}})
+		r = newRig(t, options.Options{NoControlHeaders: true, Cases: []options.Case{{ID: "c", Status: 204, End: options.Tail{How: options.EndEOF}}}})
 		if a, _ := ask("X-Mock-Status", "418", "X-Mock-Case", "c"); a.status != 200 {
 			t.Errorf("without control headers: status %d", a.status)
 		}

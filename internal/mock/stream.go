@@ -4,8 +4,7 @@ import (
 	"net/http"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/fault"
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/options"
 )
 
 // stream is the streamed response of an exchange. It belongs to the goroutine of the
@@ -44,7 +43,7 @@ func (st *stream) release() { st.x.s.putFrame(st.e.Release()) }
 // run sends the tokens of the stream when they are due.
 func (st *stream) run() error {
 	x, e := st.x, st.e
-	if err := x.fault.checkpoint(fault.PosAfterHeaders, 0); err != nil {
+	if err := x.fault.checkpoint(options.PosAfterHeaders, 0); err != nil {
 		return err
 	}
 	if err := e.Run(e.Script.Begin); err != nil {
@@ -77,31 +76,31 @@ func (st *stream) run() error {
 // the client receives the number of tokens of the rule.
 func (st *stream) tokenFault(sent int) error {
 	f := &st.x.fault
-	if !f.due(fault.PosAfterTokens, sent) {
+	if !f.due(options.PosAfterTokens, sent) {
 		return nil
 	}
 	if err := st.e.Flush(); err != nil {
 		return err
 	}
 	switch f.rule.Action {
-	case fault.ActStreamError:
+	case options.ActStreamError:
 		st.x.Acted = true
 		return st.breakDown(f.rule.Message)
-	case fault.ActMalformed:
+	case options.ActMalformed:
 		// The next event is broken; without one there is nothing to break.
 		st.e.BreakNext = f.rule.Kind
 		return nil
-	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty,
-		fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
+	case options.ActReset, options.ActClose, options.ActStall, options.ActStatus, options.ActSlowHeaders, options.ActEmpty,
+		options.ActSlowBody, options.ActJob, options.ActBadChunk:
 	}
-	return f.checkpoint(fault.PosAfterTokens, sent)
+	return f.checkpoint(options.PosAfterTokens, sent)
 }
 
 // breakDown writes the error event of a server that fails, and the end of the stream.
 func (st *stream) breakDown(message string) error {
 	e := st.e
 	if e.Script.Fail != nil {
-		if err := e.Script.Fail(e, wire.NewError(http.StatusInternalServerError, message, "")); err != nil {
+		if err := e.Script.Fail(e, api.NewError(http.StatusInternalServerError, message, "")); err != nil {
 			return err
 		}
 	}
@@ -114,11 +113,11 @@ func (st *stream) breakDown(message string) error {
 // end sends the events after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
-	if f.due(fault.PosAfterFinish, 0) {
+	if f.due(options.PosAfterFinish, 0) {
 		if err := e.Flush(); err != nil {
 			return err
 		}
-		if err := f.checkpoint(fault.PosAfterFinish, 0); err != nil {
+		if err := f.checkpoint(options.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
@@ -132,7 +131,7 @@ func (st *stream) end() error {
 	if err := e.Flush(); err != nil {
 		return err
 	}
-	return f.checkpoint(fault.PosAfterDone, 0)
+	return f.checkpoint(options.PosAfterDone, 0)
 }
 
 // waitUntil waits for a due time and sends comments during long silences.

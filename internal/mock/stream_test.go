@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 const ms = time.Millisecond
@@ -165,13 +165,13 @@ func TestStreamTruth(t *testing.T) {
 		n := len(seen)
 		ttft := float64(seen[0]-begin) / 1e6
 		itl := float64(seen[n-1]-seen[0]) / 1e6 / 49
-		want := truth.Record{
+		want := api.Truth{
 			Seq: 1, Path: chatPath, Model: "m", Stream: true, Status: 200, N: 1, MaxTokens: 50,
 			PromptTokens: 1, OutputTokens: 50, FinishReason: "length",
 			AcceptNs: begin, BodyReadNs: begin, HeadersNs: begin,
 			FirstWriteNs: seen[0], FirstWriteEndNs: seen[0], LastWriteNs: seen[n-1], LastWriteEndNs: seen[n-1],
 			EndNs: seen[n-1], ChunkNs: seen, ChunkTokens: slices.Repeat([]int{1}, 50),
-			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: truth.OutcomeOK,
+			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: api.OutcomeOK,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)

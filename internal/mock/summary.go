@@ -3,11 +3,11 @@ package mock
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/mock/truth"
-	"aiperfd/internal/mock/wire"
+	"aiperfd/internal/mock/api"
 )
 
 // defaultRequestsLimit is the default number of records that GET /mock/requests returns.
@@ -24,9 +24,9 @@ type Summary struct {
 	ByOutcome      map[string]int `json:"by_outcome"`
 	PromptTokens   int            `json:"prompt_tokens"`
 	OutputTokens   int            `json:"output_tokens"`
-	TTFTMs         truth.Spread   `json:"ttft_ms"` // of streamed requests that are ok
-	ITLMs          truth.Spread   `json:"itl_ms"`  // of the same, one mean each
-	LatencyMs      truth.Spread   `json:"latency_ms"`
+	TTFTMs         Spread         `json:"ttft_ms"` // of streamed requests that are ok
+	ITLMs          Spread         `json:"itl_ms"`  // of the same, one mean each
+	LatencyMs      Spread         `json:"latency_ms"`
 }
 
 // Summary summarises the requests so far.
@@ -43,7 +43,7 @@ func (s *Server) Summary() Summary {
 		out.ByOutcome[t.Outcome]++
 		out.PromptTokens += t.PromptTokens
 		out.OutputTokens += t.OutputTokens
-		if t.Outcome != truth.OutcomeOK {
+		if t.Outcome != api.OutcomeOK {
 			continue
 		}
 		latency = append(latency, t.LatencyMs)
@@ -54,7 +54,7 @@ func (s *Server) Summary() Summary {
 			itl = append(itl, *t.ITLMs)
 		}
 	}
-	out.TTFTMs, out.ITLMs, out.LatencyMs = truth.SpreadOf(ttft), truth.SpreadOf(itl), truth.SpreadOf(latency)
+	out.TTFTMs, out.ITLMs, out.LatencyMs = spreadOf(ttft), spreadOf(itl), spreadOf(latency)
 	return out
 }
 
@@ -68,16 +68,47 @@ func serveRequests(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := strings.TrimSpace(r.URL.Query().Get("limit")); text != "" {
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			wire.Refuse(w, wire.BadRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text)))
+			api.Refuse(w, api.BadRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text)))
 			return
 		}
 		limit = v
 	}
 	var lines []byte
-	for _, t := range s.truths.Last(limit) {
-		lines = truth.AppendLine(lines, &t)
+	for _, t := range s.truths.last(limit) {
+		lines = appendTruth(lines, &t)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
 	_, _ = w.Write(lines)
+}
+
+// Spread describes a set of numbers. All members are 0 when Count is.
+// Percentiles are nearest-rank: members of the set.
+type Spread struct {
+	Count int     `json:"count"`
+	Mean  float64 `json:"mean"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// spreadOf sorts values in place.
+func spreadOf(values []float64) Spread {
+	n := len(values)
+	if n == 0 {
+		return Spread{}
+	}
+	slices.Sort(values)
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	rank := func(percent int) float64 { return values[(n*percent+99)/100-1] }
+	return Spread{
+		Count: n, Mean: sum / float64(n), Min: values[0], Max: values[n-1],
+		P50: rank(50), P90: rank(90), P95: rank(95), P99: rank(99),
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite"
+
+	"aiperfd/scripts/lab"
 )
 
 // resource is what the test needs to know of a run.
@@ -28,7 +30,7 @@ func (t *test) check(ctx context.Context) error {
 		return err
 	}
 	var all struct{ Items []resource }
-	if err := t.daemon.get(ctx, "/api/runs?limit=500", &all); err != nil {
+	if err := t.daemon.Get(ctx, "/api/runs?limit=500", &all); err != nil {
 		return err
 	}
 	for _, r := range all.Items {
@@ -71,7 +73,7 @@ func (t *test) fates(ctx context.Context) error {
 	var errs []error
 	for _, f := range []fate{there, unknown, gone} {
 		for _, id := range t.runs.ids(f) {
-			status, answer, err := t.daemon.call(ctx, http.MethodGet, "/api/runs/"+id, "")
+			status, answer, err := t.daemon.Call(ctx, http.MethodGet, "/api/runs/"+id, "")
 			switch {
 			case err != nil:
 				return err
@@ -98,7 +100,11 @@ func (t *test) stopped(ctx context.Context) error {
 		}
 		var r resource
 		var cells struct{ Items []resource }
-		if err := errors.Join(t.daemon.get(ctx, "/api/runs/"+id, &r), t.daemon.get(ctx, "/api/runs?limit=500&parent_id="+id, &cells)); err != nil {
+		err := t.daemon.Get(ctx, "/api/runs/"+id, &r)
+		if err == nil {
+			err = t.daemon.Get(ctx, "/api/runs?limit=500&parent_id="+id, &cells)
+		}
+		if err != nil {
 			return err
 		}
 		for _, r := range append(cells.Items, r) {
@@ -151,7 +157,7 @@ func (t *test) leftovers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, f := range folders {
-		status, _, err := t.daemon.call(ctx, http.MethodGet, "/api/runs/"+f.Name(), "")
+		status, _, err := t.daemon.Call(ctx, http.MethodGet, "/api/runs/"+f.Name(), "")
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +171,7 @@ func (t *test) leftovers(ctx context.Context) ([]string, error) {
 // tidy waits until nothing temporary is left.
 func (t *test) tidy(ctx context.Context) error {
 	var left []string
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); pause(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); lab.Pause(ctx, 50*time.Millisecond) {
 		var err error
 		if left, err = t.leftovers(ctx); err != nil || len(left) == 0 {
 			return err
@@ -177,10 +183,10 @@ func (t *test) tidy(ctx context.Context) error {
 // files checks the files of a run that has ended, once.
 func (t *test) files(ctx context.Context, id string) error {
 	var r resource
-	if err := t.daemon.get(ctx, "/api/runs/"+id, &r); err != nil {
+	if err := t.daemon.Get(ctx, "/api/runs/"+id, &r); err != nil {
 		return err
 	}
-	if !terminal(r.State) || t.runs.checked(id) {
+	if !lab.Terminal(r.State) || t.runs.checked(id) {
 		return nil
 	}
 	if err := t.ending(&r); err != nil {
@@ -193,14 +199,14 @@ func (t *test) files(ctx context.Context, id string) error {
 			Size       int
 		}
 	}
-	if err := t.daemon.get(ctx, "/api/runs/"+id+"/results/list", &list); err != nil {
+	if err := t.daemon.Get(ctx, "/api/runs/"+id+"/results/list", &list); err != nil {
 		return err
 	}
 	if r.State == "completed" && !list.Ready {
 		return fmt.Errorf("run %s is completed, but its files are not ready", id)
 	}
 	for _, f := range list.Files {
-		status, content, err := t.daemon.call(ctx, http.MethodGet, f.Href, "")
+		status, content, err := t.daemon.Call(ctx, http.MethodGet, f.Href, "")
 		if err != nil {
 			return err
 		}
@@ -239,14 +245,15 @@ func whole(name string, content []byte) error {
 // drained waits until every run has ended: the queue goes on after all those kills.
 func (t *test) drained(ctx context.Context) error {
 	var open string
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
+	end := time.Now().Add(2 * time.Minute)
+	for ; time.Now().Before(end) && ctx.Err() == nil; lab.Pause(ctx, 200*time.Millisecond) {
 		open = ""
 		for _, id := range t.runs.ids(there) {
 			var r resource
-			if err := t.daemon.get(ctx, "/api/runs/"+id, &r); err != nil {
+			if err := t.daemon.Get(ctx, "/api/runs/"+id, &r); err != nil {
 				return err
 			}
-			if !terminal(r.State) {
+			if !lab.Terminal(r.State) {
 				open = r.ID + " is " + r.State
 			}
 		}
@@ -260,11 +267,11 @@ func (t *test) drained(ctx context.Context) error {
 // archives checks every archive that has its name, and starts a daemon on the last backup.
 func (t *test) archives(ctx context.Context) error {
 	last := t.path("out", "last.tar.gz")
-	if err := t.tool(ctx, "backup", "--data-dir", t.path("data"), "--output", last); err != nil {
+	if err := t.dataTool(ctx, "backup", "--output", last); err != nil {
 		return err
 	}
 	if ids := t.runs.ids(there); len(ids) > 0 { // also removes what a killed export has left
-		if err := t.tool(ctx, "runs", "export", ids[0], "--data-dir", t.path("data"), "--output", t.path("moved", "last.tar.gz")); err != nil {
+		if err := t.dataTool(ctx, "runs", "export", ids[0], "--output", t.path("moved", "last.tar.gz")); err != nil {
 			return err
 		}
 	}
@@ -279,8 +286,8 @@ func (t *test) archives(ctx context.Context) error {
 			}
 		}
 	}
-	t.daemon.kill()
-	if err := errors.Join(os.RemoveAll(t.path("data")), t.tool(ctx, "restore", last, "--data-dir", t.path("data"))); err != nil {
+	t.daemon.Kill()
+	if err := errors.Join(os.RemoveAll(t.path("data")), t.dataTool(ctx, "restore", last)); err != nil {
 		return err
 	}
 	if err := t.restart(ctx); err != nil {

@@ -16,12 +16,15 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"aiperfd/scripts/lab"
 )
 
 func main() {
@@ -47,7 +50,7 @@ type test struct {
 	random   *rand.Rand
 	runs     ledger
 	count    counts
-	daemon   *process
+	daemon   *lab.Program
 	// work is what the workers of a round do, which stop ends.
 	work sync.WaitGroup
 	stop context.CancelFunc
@@ -80,18 +83,19 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 			err = os.RemoveAll(dir)
 		}
 	}()
-	t := &test{bin: bin, dir: dir, serve: serve, random: rand.New(rand.NewPCG(seed, 1)), runs: newLedger(), stop: func() {}}
+	t := &test{bin: bin, dir: dir, serve: serve, runs: newLedger(), stop: func() {}}
+	t.random = rand.New(rand.NewPCG(seed, 1))
 	for _, folder := range []string{"out", "moved"} {
 		if err := os.Mkdir(t.path(folder), 0o700); err != nil {
 			return err
 		}
 	}
-	server, err := t.start("mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms")
+	server, err := lab.Start(t.bin, t.dir, "mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms")
 	if err != nil {
 		return err
 	}
-	defer server.kill()
-	t.target = server.addr
+	defer server.Kill()
+	t.target = server.Addr
 	began := time.Now()
 	for t.count.kills < kills && ctx.Err() == nil {
 		if err := t.round(ctx); err != nil {
@@ -105,9 +109,10 @@ func crash(ctx context.Context, bin string, kills int, seed uint64, serve []stri
 		return fmt.Errorf("at the end: %w", err)
 	}
 	c := &t.count
-	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d cancels, %d deletes, %d exports, %d imports, "+
-		"%d backups; %d runs checked; ready after at most %s\n", c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second),
-		c.submits, c.cancels, c.deletes, c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
+	fmt.Printf("%d kills (%d while a file was replaced, %d with a tool) in %s: %d submits, %d cancels, %d deletes, "+
+		"%d exports, %d imports, %d backups; %d runs checked; ready after at most %s\n",
+		c.kills, c.inWindow, c.killedTools, time.Since(began).Round(time.Second), c.submits, c.cancels, c.deletes,
+		c.exports, c.imports, c.backups, c.checked, c.slowest.Round(time.Millisecond))
 	return nil
 }
 
@@ -119,7 +124,7 @@ func (t *test) round(ctx context.Context) error {
 	if err := t.restart(ctx); err != nil {
 		return err
 	}
-	defer t.daemon.kill()
+	defer t.daemon.Kill()
 	t.finish()
 	if err := t.check(ctx); err != nil {
 		return err
@@ -133,7 +138,7 @@ func (t *test) round(ctx context.Context) error {
 		t.work.Go(func() { one(ctx, tools, random) })
 	}
 	t.wait(ctx)
-	t.daemon.kill()
+	t.daemon.Kill()
 	t.count.kills++
 	if t.random.IntN(2) == 0 {
 		stopTools()
@@ -152,11 +157,11 @@ func (t *test) finish() {
 func (t *test) restart(ctx context.Context) (err error) {
 	began := time.Now()
 	args := append([]string{"--api-port", "0", "--data-dir", t.path("data"), "--log-level", "error"}, t.serve...)
-	if t.daemon, err = t.start("serve", args...); err != nil {
+	if t.daemon, err = lab.Start(t.bin, t.dir, "serve", args...); err != nil {
 		return err
 	}
-	if err := t.daemon.until(ctx, "/readyz"); err != nil {
-		t.daemon.kill()
+	if err := t.daemon.Until(ctx, "/readyz"); err != nil {
+		t.daemon.Kill()
 		return err
 	}
 	t.count.slowest = max(t.count.slowest, time.Since(began))
@@ -166,7 +171,7 @@ func (t *test) restart(ctx context.Context) (err error) {
 // wait returns at the moment of the kill: after a random time, or as soon as a file is
 // being replaced after that.
 func (t *test) wait(ctx context.Context) {
-	pause(ctx, time.Duration(20+t.random.IntN(1000))*time.Millisecond)
+	lab.Pause(ctx, time.Duration(20+t.random.IntN(1000))*time.Millisecond)
 	if t.random.IntN(3) == 0 {
 		return
 	}
@@ -183,7 +188,7 @@ func (t *test) last(ctx context.Context) error {
 	if err := t.restart(ctx); err != nil {
 		return err
 	}
-	defer func() { t.daemon.kill() }()
+	defer func() { t.daemon.Kill() }()
 	t.finish()
 	if err := t.check(ctx); err != nil {
 		return err
@@ -197,10 +202,16 @@ func (t *test) last(ctx context.Context) error {
 	return t.archives(ctx)
 }
 
-// pause waits, or returns when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+// dataTool runs another command on the data folder; see tool.
+func (t *test) dataTool(ctx context.Context, args ...string) error {
+	return t.tool(ctx, append(args, "--data-dir", t.path("data"))...)
+}
+
+// tool runs another command of the program, which is killed when ctx ends.
+func (t *test) tool(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, t.bin, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 	}
+	return nil
 }

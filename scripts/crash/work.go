@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"aiperfd/scripts/lab"
 )
 
 // fate is what must be true of a run.
@@ -133,13 +135,13 @@ func (t *test) submit(ctx, _ context.Context, random *rand.Rand) {
 		if len(t.runs.ids(there)) < enough {
 			t.post(ctx, document, requests)
 		}
-		pause(ctx, time.Duration(random.IntN(120))*time.Millisecond)
+		lab.Pause(ctx, time.Duration(random.IntN(120))*time.Millisecond)
 	}
 }
 
 // post submits a document and returns the id of its run; "" = it was not accepted.
 func (t *test) post(ctx context.Context, document string, requests int) string {
-	status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs", fmt.Sprintf(document, t.target, requests))
+	status, answer, _ := t.daemon.Call(ctx, http.MethodPost, "/api/runs", fmt.Sprintf(document, t.target, requests))
 	var run struct{ ID string }
 	if status != http.StatusCreated || json.Unmarshal(answer, &run) != nil {
 		return ""
@@ -160,13 +162,13 @@ func (t *test) cancel(ctx, _ context.Context, random *rand.Rand) {
 		case len(ids) > 0:
 			id = ids[random.IntN(len(ids))]
 		}
-		pause(ctx, time.Duration(random.IntN(200))*time.Millisecond)
+		lab.Pause(ctx, time.Duration(random.IntN(200))*time.Millisecond)
 		var now resource
-		if id == "" || t.daemon.get(ctx, "/api/runs/"+id, &now) != nil || terminal(now.State) {
+		if id == "" || t.daemon.Get(ctx, "/api/runs/"+id, &now) != nil || lab.Terminal(now.State) {
 			continue
 		}
 		t.runs.cancel(id, false)
-		status, answer, _ := t.daemon.call(ctx, http.MethodPost, "/api/runs/"+id+"/cancel", "")
+		status, answer, _ := t.daemon.Call(ctx, http.MethodPost, "/api/runs/"+id+"/cancel", "")
 		// A run that is writing its results has sent everything.
 		if status == http.StatusAccepted && json.Unmarshal(answer, &now) == nil && now.State != "exporting" {
 			t.runs.cancel(id, true)
@@ -184,19 +186,15 @@ func (t *test) victim(ctx context.Context, random *rand.Rand) string {
 	}
 	id := ids[random.IntN(len(ids))]
 	var run struct{ State string }
-	if t.daemon.get(ctx, "/api/runs/"+id, &run) != nil || !terminal(run.State) || !t.runs.claim(id) {
+	if t.daemon.Get(ctx, "/api/runs/"+id, &run) != nil || !lab.Terminal(run.State) || !t.runs.claim(id) {
 		return ""
 	}
 	return id
 }
 
-func terminal(state string) bool {
-	return state == "completed" || state == "failed" || state == "cancelled"
-}
-
 // delete deletes a claimed run and reports whether that was answered.
 func (t *test) delete(ctx context.Context, id string) bool {
-	status, _, _ := t.daemon.call(ctx, http.MethodDelete, "/api/runs/"+id, "")
+	status, _, _ := t.daemon.Call(ctx, http.MethodDelete, "/api/runs/"+id, "")
 	if status != http.StatusNoContent {
 		return false
 	}
@@ -211,15 +209,16 @@ func (t *test) remove(ctx, _ context.Context, random *rand.Rand) {
 		if id := t.victim(ctx, random); id != "" {
 			t.delete(ctx, id)
 		}
-		pause(ctx, time.Duration(50+random.IntN(400))*time.Millisecond)
+		lab.Pause(ctx, time.Duration(50+random.IntN(400))*time.Millisecond)
 	}
 }
 
 // backup writes backups.
 func (t *test) backup(ctx, tools context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
-		pause(ctx, time.Duration(random.IntN(300))*time.Millisecond)
-		if t.tool(tools, "backup", "--data-dir", t.path("data"), "--output", t.path("out", fmt.Sprintf("backup-%d.tar.gz", random.IntN(4)))) == nil {
+		lab.Pause(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+		file := t.path("out", fmt.Sprintf("backup-%d.tar.gz", random.IntN(4)))
+		if t.dataTool(tools, "backup", "--output", file) == nil {
 			t.count.add(&t.count.backups)
 		}
 	}
@@ -228,13 +227,13 @@ func (t *test) backup(ctx, tools context.Context, random *rand.Rand) {
 // move exports runs, deletes them and imports them again, beside the daemon.
 func (t *test) move(ctx, tools context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
-		pause(ctx, time.Duration(random.IntN(100))*time.Millisecond)
+		lab.Pause(ctx, time.Duration(random.IntN(100))*time.Millisecond)
 		id := t.victim(ctx, random)
 		if id == "" {
 			continue
 		}
 		file := t.path("moved", id+".tar.gz")
-		if t.tool(tools, "runs", "export", id, "--data-dir", t.path("data"), "--output", file) != nil {
+		if t.dataTool(tools, "runs", "export", id, "--output", file) != nil {
 			t.runs.set(id, there)
 			continue
 		}
@@ -243,7 +242,7 @@ func (t *test) move(ctx, tools context.Context, random *rand.Rand) {
 			continue
 		}
 		t.runs.set(id, unknown)
-		if t.tool(tools, "runs", "import", file, "--data-dir", t.path("data")) == nil {
+		if t.dataTool(tools, "runs", "import", file) == nil {
 			t.runs.set(id, there)
 			t.count.add(&t.count.imports)
 		}

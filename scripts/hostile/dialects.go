@@ -15,7 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock"
+	simulated "aiperfd/internal/mock/options"
 )
 
 // recordedResponses are the files of recorded responses, from the root of the repository.
@@ -30,9 +31,9 @@ func startDialects(ctx context.Context, all *sync.WaitGroup, o options, ln net.L
 	if err != nil || len(paths) == 0 {
 		return fmt.Errorf("no files %s: run this from the root of the repository", recordedResponses)
 	}
-	var recorded []cases.Case
+	var recorded []mock.Case
 	for _, path := range paths {
-		list, err := cases.Load(path)
+		list, err := simulated.LoadCases(path)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func startDialects(ctx context.Context, all *sync.WaitGroup, o options, ln net.L
 	}
 	slices.Sort(types)
 	types = slices.Compact(types)
-	web := &http.Server{Handler: cases.NewAbsurd(o.seed, recorded), ReadHeaderTimeout: time.Minute}
+	web := &http.Server{Handler: mock.NewAbsurd(o.seed, recorded), ReadHeaderTimeout: time.Minute}
 	all.Go(func() { _ = web.Serve(ln) }) // it ends with the error that it was closed
 	context.AfterFunc(ctx, func() { _ = web.Close() })
 	for i := range o.writes {
@@ -61,10 +62,11 @@ func startDialects(ctx context.Context, all *sync.WaitGroup, o options, ln net.L
 // dialect performs a run of one endpoint type, reads its results and removes it.
 func (w *writer) dialect(ctx context.Context, name, target string) {
 	seed := uint64(w.rand.Uint32())
-	text := cases.AbsurdDocument(target, name, seed%2 == 0, seed)
+	text := mock.AbsurdDocument(target, name, seed%2 == 0, seed)
 	status, answer := w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(text))
 	if status == "422" { // the endpoint type has no streams
-		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(cases.AbsurdDocument(target, name, false, seed)))
+		text = mock.AbsurdDocument(target, name, false, seed)
+		status, answer = w.do(ctx, http.MethodPost, "/api/runs", "yaml", []byte(text))
 	}
 	var run struct {
 		ID       string
@@ -78,7 +80,8 @@ func (w *writer) dialect(ctx context.Context, name, target string) {
 		return
 	}
 	path := "/api/runs/" + run.ID
-	for deadline := time.Now().Add(2 * time.Minute); ctx.Err() == nil && run.State != "completed" && run.State != "failed"; {
+	deadline := time.Now().Add(2 * time.Minute)
+	for ctx.Err() == nil && run.State != "completed" && run.State != "failed" {
 		pause(ctx, w.rand, time.Second)
 		status, answer = w.do(ctx, http.MethodGet, path, "", nil)
 		if w.note(name, "GET of a run", status); status == "200" && json.Unmarshal(answer, &run) != nil {
@@ -99,7 +102,9 @@ func (w *writer) dialect(ctx context.Context, name, target string) {
 			w.counts.add(wrong + name + ": " + warning.Code)
 		}
 	}
-	for _, of := range []string{"/results", "/report.md", "/report.html", "/samples", "/distributions", "/timeseries", "/records", "/errors"} {
+	for _, of := range []string{
+		"/results", "/report.md", "/report.html", "/samples", "/distributions", "/timeseries", "/records", "/errors",
+	} {
 		status, answer := w.do(ctx, http.MethodGet, path+of, "", nil)
 		if status == "503" && bytes.Contains(answer, []byte("too-many-streams")) {
 			w.counts.add("GET " + of + " busy") // so many reports are being written at the time

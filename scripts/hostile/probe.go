@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/scripts/lab"
 )
 
 // probe asks for the health of the daemon, and looks at its memory.
@@ -94,27 +96,18 @@ func (p *probe) memory() error {
 	if p.pid == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	mib, err := lab.Memory(p.pid, "VmRSS")
 	if err != nil {
 		return fmt.Errorf("the process has ended: %w", err)
 	}
-	for line := range strings.Lines(string(text)) {
-		rest, ok := strings.CutPrefix(line, "VmRSS:")
-		if !ok {
-			continue
-		}
-		kib, err := strconv.Atoi(strings.Fields(rest)[0])
-		if err != nil {
-			return fmt.Errorf("read memory: %w", err)
-		}
-		if p.rss = max(p.rss, kib>>10); p.maxRSS > 0 && kib>>10 > p.maxRSS {
-			return fmt.Errorf("the process takes %d MiB", kib>>10)
-		}
+	if p.rss = max(p.rss, int(mib)); p.maxRSS > 0 && int(mib) > p.maxRSS {
+		return fmt.Errorf("the process takes %d MiB", int(mib))
 	}
 	return nil
 }
 
 // String says what was measured.
 func (p *probe) String() string {
-	return fmt.Sprintf("slowest /healthz %v, largest memory %d MiB, of the first minute %d MiB", p.slowest.Round(time.Millisecond), p.rss, p.first)
+	return fmt.Sprintf("slowest /healthz %v, largest memory %d MiB, of the first minute %d MiB",
+		p.slowest.Round(time.Millisecond), p.rss, p.first)
 }

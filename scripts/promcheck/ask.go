@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-)
 
-// maxAnswer bounds what is read of an answer, in bytes.
-const maxAnswer = 16 << 20
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
 
 // question is an expression and where it stands.
 type question struct {
@@ -24,38 +21,17 @@ type question struct {
 	alert       bool   // an empty answer is right
 }
 
-// server is a Prometheus.
-type server struct {
-	url     string
-	timeout time.Duration // of one question
-}
-
-// answer is the part of a response that counts.
-type answer struct {
-	Status string
-	Error  string
-	Data   json.RawMessage
-}
-
-// result is a vector, without its labels.
-type result struct {
-	Result []struct {
-		Value     []any           `json:"value"`
-		Histogram json.RawMessage `json:"histogram"`
-	}
-}
-
 // pause is the time between two rounds of questions.
 const pause = 2 * time.Second
 
 // askAll asks all questions, those without an answer again until wait is over, and returns
 // what is wrong with the rest.
-func (s server) askAll(ctx context.Context, questions []question, wait time.Duration) []error {
+func askAll(ctx context.Context, prometheus v1.API, questions []question, wait time.Duration) []error {
 	for deadline := time.Now().Add(wait); ; {
 		var open []question
 		var faults []error
 		for _, q := range questions {
-			n, err := s.ask(ctx, q)
+			n, err := ask(ctx, prometheus, q)
 			if err == nil && n == 0 && !q.alert {
 				err = errors.New("empty answer")
 			}
@@ -76,46 +52,28 @@ func (s server) askAll(ctx context.Context, questions []question, wait time.Dura
 	}
 }
 
+// askLimit is the time that one question may take.
+const askLimit = 10 * time.Second
+
 // ask returns the number of series that have a value, or of values of a label.
-func (s server) ask(ctx context.Context, q question) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func ask(ctx context.Context, prometheus v1.API, q question) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	target := s.url + "/api/v1/query?" + url.Values{"query": {q.expr}}.Encode()
 	if q.labels != "" {
-		target = s.url + "/api/v1/label/" + q.labels + "/values?" + url.Values{"match[]": {q.expr}}.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return 0, err
-	}
-	var a answer
-	if err := json.Unmarshal(body, &a); err != nil {
-		return 0, fmt.Errorf("decode the answer of Prometheus (status %d): %w", response.StatusCode, err)
-	}
-	if a.Status != "success" {
-		return 0, errors.New(a.Error)
-	}
-	if q.labels != "" {
-		var values []string
-		err := json.Unmarshal(a.Data, &values)
+		values, _, _, err := prometheus.LabelValues(ctx, q.labels, []string{q.expr}, time.Time{}, time.Time{})
 		return len(values), err
 	}
-	var r result
-	if err := json.Unmarshal(a.Data, &r); err != nil {
+	answer, _, _, err := prometheus.Query(ctx, q.expr, time.Time{})
+	if err != nil {
 		return 0, err
 	}
+	series, ok := answer.(model.Vector)
+	if !ok {
+		return 0, fmt.Errorf("the answer is a %s, not a vector", answer.Type())
+	}
 	n := 0
-	for _, series := range r.Result {
-		if series.Histogram != nil || len(series.Value) == 2 && series.Value[1] != "NaN" {
+	for _, one := range series {
+		if one.Histogram != nil || !math.IsNaN(float64(one.Value)) {
 			n++
 		}
 	}
@@ -124,7 +82,7 @@ func (s server) ask(ctx context.Context, q question) (int, error) {
 
 // selector matches a metric of ours, of the process or of Prometheus, or one recorded by
 // a rule, with its matchers.
-var selector = regexp.MustCompile(`\b(?:run:\w+:\w+|aiperfd?_\w+|process_\w+|go_\w+|up\b)(?:\{[^}]*\})?`) //nolint:gochecknoglobals // compiled once
+var selector = regexp.MustCompile(`\b(?:run:\w+:\w+|aiperfd?_\w+|process_\w+|go_\w+|up\b)(?:\{[^}]*\})?`)
 
 // selectors returns the selectors of an expression that every daemon has series for.
 func selectors(expr string) []string {

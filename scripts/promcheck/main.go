@@ -22,8 +22,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 )
 
 func main() {
@@ -63,10 +64,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *offline {
 		return errors.Join(faults...)
 	}
-	server := server{url: strings.TrimRight(*url, "/"), timeout: 10 * time.Second}
+	prometheus, err := api.NewClient(api.Config{Address: *url})
+	if err != nil {
+		return err
+	}
 	questions, more := expand(questions)
 	faults = append(faults, more...)
-	faults = append(faults, server.askAll(ctx, questions, *wait)...)
+	faults = append(faults, askAll(ctx, v1.NewAPI(prometheus), questions, *wait)...)
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}

@@ -78,17 +78,21 @@ func TestFaults(t *testing.T) {
 // selectors need series.
 func TestAnswers(t *testing.T) {
 	answers := map[string]string{
-		"aiperf_value":        `{"status":"success","data":{"result":[{"value":[1,"2"]}]}}`,
-		"aiperf_histogram":    `{"status":"success","data":{"result":[{"histogram":[1,{}]}]}}`,
-		"aiperf_nan":          `{"status":"success","data":{"result":[{"value":[1,"NaN"]}]}}`,
-		"aiperf_bad":          `{"status":"error","error":"parse error"}`,
-		"aiperf_value > 5":    `{"status":"success","data":{"result":[]}}`,
-		"aiperf_nothing > 5":  `{"status":"success","data":{"result":[]}}`,
-		"aiperf_nothing":      `{"status":"success","data":{"result":[]}}`,
-		"aiperf_value > aand": `{"status":"error","error":"parse error"}`,
+		"aiperf_value":        `{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"2"]}]}}`,
+		"aiperf_histogram":    `{"status":"success","data":{"resultType":"vector","result":[{"histogram":[1,{"count":"1","sum":"2"}]}]}}`,
+		"aiperf_nan":          `{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`,
+		"aiperf_bad":          `{"status":"error","errorType":"bad_data","error":"parse error"}`,
+		"aiperf_value > 5":    `{"status":"success","data":{"resultType":"vector","result":[]}}`,
+		"aiperf_nothing > 5":  `{"status":"success","data":{"resultType":"vector","result":[]}}`,
+		"aiperf_nothing":      `{"status":"success","data":{"resultType":"vector","result":[]}}`,
+		"aiperf_value > aand": `{"status":"error","errorType":"bad_data","error":"parse error"}`,
 	}
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, answers[r.FormValue("query")])
+		text := answers[r.FormValue("query")]
+		if strings.Contains(text, "error") {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_, _ = io.WriteString(w, text)
 	}))
 	defer prometheus.Close()
 	tests := []struct{ kind, expr, want string }{

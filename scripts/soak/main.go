@@ -11,12 +11,15 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
+
+	"aiperfd/scripts/lab"
 )
 
 const document = `benchmark:
@@ -49,21 +52,26 @@ func soak(parent context.Context, bin string, lasts time.Duration, clients int, 
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
-	server, err := start(ctx, dir, bin, "mock", "--port", "0", "--ttft", "20ms", "--itl", "2ms")
+	server, err := lab.Start(bin, dir, "mock", "--port", "0", "--ttft", "20ms", "--itl", "2ms")
 	if err != nil {
 		return err
 	}
-	defer func() { stop(nil); <-server.exited }()
-	daemon, err := start(ctx, dir, bin, "serve", "--api-port", "0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "error")
+	defer func() { _ = server.Stop() }() // its end tells nothing
+	daemon, err := lab.Start(bin, dir, "serve", "--api-port", "0", "--data-dir", filepath.Join(dir, "data"),
+		"--log-level", "error")
 	if err != nil {
 		return err
 	}
-	defer func() { stop(nil); <-daemon.exited }()
+	defer func() { _ = daemon.Stop() }() // the samples have judged it
+	defer stop(nil) // before the daemon stops, or its end looks like a fault
+	if err := daemon.Until(ctx, "/readyz"); err != nil {
+		return err
+	}
 	for i := range clients {
-		go daemon.watch(ctx, i%2 == 0)
+		go watch(ctx, daemon.Addr, i%2 == 0)
 	}
 	go probes(ctx, daemon, stop)
-	samples, err := runs(ctx, daemon, server.addr, lasts)
+	samples, err := runs(ctx, daemon, server.Addr, lasts)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // of which err is a consequence
 	}
@@ -71,12 +79,16 @@ func soak(parent context.Context, bin string, lasts time.Duration, clients int, 
 }
 
 // probes asks for the daemon's health twice a second and ends ctx if it is bad.
-func probes(ctx context.Context, daemon *process, stop context.CancelCauseFunc) {
+func probes(ctx context.Context, daemon *lab.Program, stop context.CancelCauseFunc) {
 	for ctx.Err() == nil {
-		switch took, err := daemon.probe(ctx); {
+		began := time.Now()
+		status, _, err := daemon.Call(ctx, http.MethodGet, "/healthz", "")
+		switch took := time.Since(began); {
 		case ctx.Err() != nil:
 		case err != nil:
 			stop(err)
+		case status != http.StatusOK:
+			stop(fmt.Errorf("/healthz: status %d", status))
 		case took > time.Second:
 			stop(fmt.Errorf("/healthz took %v", took))
 		}
@@ -92,18 +104,18 @@ func gauges() (names []string, slack []float64) {
 }
 
 // runs performs run after run and returns samples of the gauges.
-func runs(ctx context.Context, daemon *process, target string, lasts time.Duration) (samples [][]float64, err error) {
+func runs(ctx context.Context, daemon *lab.Program, target string, lasts time.Duration) (samples [][]float64, err error) {
 	names, _ := gauges()
 	fmt.Println(append([]string{"runs"}, names...))
 	began := time.Now()
 	for n := 0; time.Since(began) < lasts; n++ {
-		if err := daemon.perform(ctx, fmt.Sprintf(document, target, n)); err != nil {
+		if err := perform(ctx, daemon, fmt.Sprintf(document, target, n)); err != nil {
 			return samples, fmt.Errorf("run %d: %w", n, err)
 		}
 		if time.Since(began) < time.Duration(len(samples))*lasts/120 {
 			continue
 		}
-		now, err := daemon.gauges(ctx, names)
+		now, err := readGauges(ctx, daemon, names)
 		if err != nil {
 			return samples, err
 		}

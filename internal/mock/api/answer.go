@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/truth"
 )
 
 // Answer is a planned response, which a protocol renders. It belongs to the goroutine
@@ -23,7 +22,7 @@ type Answer struct {
 	Rand    *rand.Rand
 	ITL     random.Delay // of this request
 	FirstNs int64        // due time of the first token; a hold moves it
-	Truth   truth.Record
+	Truth   Truth
 	Cached  func() int // Prompt tokens of the request that were in the prefix cache
 	id      string     // what RequestID returns; "" = it was not called
 	Reasons bool       // reasoning is separate from the answer

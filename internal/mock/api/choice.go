@@ -8,7 +8,6 @@ import (
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
-	"aiperfd/internal/mock/wire"
 )
 
 // Choice is one generated text.
@@ -253,7 +252,8 @@ func (m *Model) call(c *Choice, w *Constraints, rng *rand.Rand, limit int) {
 	for range calls {
 		t := w.Tools[rng.IntN(len(w.Tools))]
 		from := len(pieces)
-		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(wire.Inner(nil, t.Name)), ID: random.Checksum(t.Name)})
+		name := string(token.AppendEscaped(nil, t.Name))
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: name, ID: random.Checksum(t.Name)})
 		arguments := []byte("{}")
 		if t.Schema != nil {
 			arguments = m.Conform(t.Schema, rng)

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fastjson"
 )
@@ -108,14 +109,6 @@ func (shape ToolShape) skips(v *fastjson.Value) bool {
 	return shape == FlatTools && kind != "" && kind != "function"
 }
 
-// nameParam returns the path of the missing name of a tool.
-func (shape ToolShape) nameParam() string {
-	if shape == FlatTools {
-		return "tools.name"
-	}
-	return "tools." + string(shape) + ".name"
-}
-
 // ReadTools reads tools, tool_choice and parallel_tool_calls.
 func (w *Constraints) ReadTools(f *Fields, shape ToolShape) {
 	list, ok := f.Get("tools")
@@ -134,7 +127,7 @@ func (w *Constraints) ReadTools(f *Fields, shape ToolShape) {
 		fn := shape.function(v)
 		name := string(fn.GetStringBytes("name"))
 		if name == "" {
-			f.Fail(shape.nameParam(), "string")
+			f.Fail(strings.ReplaceAll("tools."+string(shape)+".name", "..", "."), "string")
 			return
 		}
 		t := Tool{Name: name}

@@ -3,9 +3,7 @@ package api
 import (
 	"bytes"
 
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // EventStream is the content type of server-sent events.
@@ -105,7 +103,7 @@ func (e *Events) Tokens(c *Choice, from, to int) error {
 func (e *Events) End(content bool) error {
 	if e.BreakNext != "" && content {
 		begin := e.start + max(0, bytes.IndexByte(e.B[e.start:], '{'))
-		e.B = fault.Corrupt(e.B, begin, e.BreakNext)
+		e.B = Corrupt(e.B, begin, e.BreakNext)
 		e.BreakNext, e.Answer.Acted = "", true
 	}
 	shaped := e.Answer.Options.Shaped()
@@ -127,7 +125,7 @@ func (e *Events) End(content bool) error {
 
 // JSON adds an event that consists of a prefix and the encoding of v.
 func (e *Events) JSON(prefix string, v any, content bool) error {
-	e.B = wire.JSON(append(e.B, prefix...), v)
+	e.B = AppendJSON(append(e.B, prefix...), v)
 	return e.End(content)
 }
 

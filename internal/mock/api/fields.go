@@ -5,16 +5,14 @@ import (
 	"math"
 
 	"github.com/valyala/fastjson"
-
-	"aiperfd/internal/mock/wire"
 )
 
 // Fields reads typed members of a JSON object and keeps the first error. A null member
 // counts as missing.
 type Fields struct {
 	Value *fastjson.Value
-	Err   *wire.Error // of the outermost object
-	outer *Fields     // the object whose error this one shares; nil = it is the outermost
+	Err   *Error  // of the outermost object
+	outer *Fields // the object whose error this one shares; nil = it is the outermost
 }
 
 // In returns the fields of an object within this one, which share its error.
@@ -31,10 +29,10 @@ func (f *Fields) outermost() *Fields {
 func (f *Fields) Failed() bool { return f.outermost().Err != nil }
 
 // Refuse keeps an error about a parameter, unless there is one already.
-func (f *Fields) Refuse(param, message string) { f.Reject(wire.BadRequest(param, message)) }
+func (f *Fields) Refuse(param, message string) { f.Reject(BadRequest(param, message)) }
 
 // Reject keeps an error, unless there is one already.
-func (f *Fields) Reject(e *wire.Error) {
+func (f *Fields) Reject(e *Error) {
 	if root := f.outermost(); root.Err == nil {
 		root.Err = e
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"aiperfd/internal/mock/wire"
 )
 
 // maxParts is the maximum number of parts of a form.
@@ -27,7 +25,7 @@ type upload struct {
 type Form struct {
 	Values map[string][]string
 	Files  []upload
-	Err    *wire.Error
+	Err    *Error
 }
 
 // ReadForm reads a form (RFC 7578) from a complete body. Files do not keep the memory
@@ -36,7 +34,7 @@ func ReadForm(r *http.Request, body []byte) *Form {
 	f := &Form{Values: make(map[string][]string)}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		f.Err = wire.BadRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
+		f.Err = BadRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
 		return f
 	}
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
@@ -50,7 +48,7 @@ func ReadForm(r *http.Request, body []byte) *Form {
 			content, err = io.ReadAll(p)
 		}
 		if err != nil {
-			f.Err = wire.BadRequest("", "There was an error parsing the body: "+firstLine(err))
+			f.Err = BadRequest("", "There was an error parsing the body: "+firstLine(err))
 			return f
 		}
 		if p.FileName() != "" {
@@ -59,14 +57,14 @@ func ReadForm(r *http.Request, body []byte) *Form {
 			f.Values[p.FormName()] = append(f.Values[p.FormName()], string(content))
 		}
 	}
-	f.Err = wire.BadRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
+	f.Err = BadRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
 	return f
 }
 
 // Fail keeps an error about a field, unless there is one already.
 func (f *Form) Fail(name, message string) {
 	if f.Err == nil {
-		f.Err = wire.BadRequest(name, message)
+		f.Err = BadRequest(name, message)
 	}
 }
 

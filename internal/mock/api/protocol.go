@@ -1,10 +1,6 @@
 package api
 
-import (
-	"net/http"
-
-	"aiperfd/internal/mock/wire"
-)
+import "net/http"
 
 // Protocol is one API: it reads requests and writes answers. It is immutable; one value
 // serves all requests.
@@ -14,11 +10,11 @@ import (
 type Protocol struct {
 	// Read parses a request and checks it against the server's limits, see [ReadJSON]. r is
 	// nil in the front, which serves only OpenAI's text routes.
-	Read func(m *Model, r *http.Request, body []byte) (*Request, *wire.Error)
+	Read func(m *Model, r *http.Request, body []byte) (*Request, *Error)
 	// Document appends the answer in one piece and returns its content type.
 	Document func(dst []byte, x *Answer) ([]byte, string)
 	// Refuse appends the body of an error; nil = in vLLM's form.
-	Refuse func(dst []byte, e *wire.Error) []byte
+	Refuse func(dst []byte, e *Error) []byte
 	// Reasons means that reasoning is separate from the answer.
 	Reasons bool
 	// Script has the events of streams; nil = the API has no streams.
@@ -29,9 +25,9 @@ type Protocol struct {
 }
 
 // Refusal appends the body of an error.
-func (p *Protocol) Refusal(dst []byte, e *wire.Error) []byte {
+func (p *Protocol) Refusal(dst []byte, e *Error) []byte {
 	if p.Refuse == nil {
-		return wire.AppendError(dst, e)
+		return AppendError(dst, e)
 	}
 	return p.Refuse(dst, e)
 }
@@ -40,13 +36,13 @@ func (p *Protocol) Refusal(dst []byte, e *wire.Error) []byte {
 const JSON = "application/json"
 
 // SimpleError appends {"error": message}, the form of TGI, Ollama, Triton and Runpod.
-func SimpleError(dst []byte, e *wire.Error) []byte {
-	return append(wire.String(append(dst, `{"error":`...), e.Message), '}')
+func SimpleError(dst []byte, e *Error) []byte {
+	return append(AppendString(append(dst, `{"error":`...), e.Message), '}')
 }
 
 // TypedError appends {"error": message, "error_type": kind}, the form of TGI and TEI.
-func TypedError(dst []byte, e *wire.Error, kind string) []byte {
-	return wire.JSON(dst, struct {
+func TypedError(dst []byte, e *Error, kind string) []byte {
+	return AppendJSON(dst, struct {
 		Error string `json:"error"`
 		Kind  string `json:"error_type"`
 	}{e.Message, kind})
@@ -77,5 +73,5 @@ type Script struct {
 	// Close adds the events after the end of all choices.
 	Close func(e *Events) error
 	// Fail adds the error event of a server that fails during the stream.
-	Fail func(e *Events, failure *wire.Error) error
+	Fail func(e *Events, failure *Error) error
 }

@@ -10,7 +10,6 @@ import (
 
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // MaxInputs is the maximum number of texts of a request, which is that of OpenAI.
@@ -25,7 +24,7 @@ type Reading[T any] struct {
 	// Answer returns the document, with as many items as x.Items allows.
 	Answer func(x *Answer, in T) any
 	// Refuse appends an error; nil = in vLLM's shape.
-	Refuse func(dst []byte, e *wire.Error) []byte
+	Refuse func(dst []byte, e *Error) []byte
 	// NoModel means that requests are answered without the model.
 	NoModel bool
 }
@@ -45,7 +44,7 @@ func (p Reading[T]) Protocol() *Protocol {
 		}),
 		Document: func(dst []byte, x *Answer) ([]byte, string) {
 			in, _ := x.Request.Payload.(T)
-			return wire.JSON(dst, p.Answer(x, in)), JSON
+			return AppendJSON(dst, p.Answer(x, in)), JSON
 		},
 		Refuse: p.Refuse,
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
-
-	"aiperfd/internal/mock/wire"
 )
 
 // ErrClientGone is the error of reads and writes of a connection that the client has
@@ -68,7 +66,7 @@ func (m *Model) ReadBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buff
 	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, m.Options.MaxBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status := http.StatusRequestEntityTooLarge
-		return wire.NewError(status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), "")
+		return NewError(status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), "")
 	}
 	if err != nil {
 		return ErrClientGone
@@ -81,8 +79,8 @@ func (m *Model) ReadBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buff
 // fields. Then the request is checked against the limits of the server.
 func ReadJSON(
 	read func(m *Model, r *http.Request, f *Fields, q *Request),
-) func(*Model, *http.Request, []byte) (*Request, *wire.Error) {
-	return func(m *Model, r *http.Request, body []byte) (*Request, *wire.Error) {
+) func(*Model, *http.Request, []byte) (*Request, *Error) {
+	return func(m *Model, r *http.Request, body []byte) (*Request, *Error) {
 		q := &Request{N: 1}
 		refusal := m.ParseJSON(body, func(f *Fields) {
 			read(m, r, f, q)
@@ -95,18 +93,18 @@ func ReadJSON(
 }
 
 // ParseJSON passes a JSON object to read, which must not retain it.
-func (m *Model) ParseJSON(body []byte, read func(*Fields)) *wire.Error {
+func (m *Model) ParseJSON(body []byte, read func(*Fields)) *Error {
 	if err := fastjson.ValidateBytes(body); err != nil {
-		return wire.BadRequest("", "JSON decode error: "+firstLine(err))
+		return BadRequest("", "JSON decode error: "+firstLine(err))
 	}
 	parser := m.parsers.Get()
 	defer m.parsers.Put(parser)
 	v, err := parser.ParseBytes(body)
 	if err != nil {
-		return wire.BadRequest("", "JSON decode error: "+firstLine(err))
+		return BadRequest("", "JSON decode error: "+firstLine(err))
 	}
 	if v.Type() != fastjson.TypeObject {
-		return wire.BadRequest("", "Input should be a valid dictionary")
+		return BadRequest("", "Input should be a valid dictionary")
 	}
 	f := &Fields{Value: v}
 	read(f)
@@ -152,19 +150,19 @@ func (q *Request) ReadStreamOptions(f *Fields) {
 }
 
 // NoModel returns the error for a model that is not served.
-func NoModel(name string) *wire.Error {
+func NoModel(name string) *Error {
 	status := http.StatusNotFound
-	return wire.NewError(status, fmt.Sprintf("The model `%s` does not exist.", name), "model")
+	return NewError(status, fmt.Sprintf("The model `%s` does not exist.", name), "model")
 }
 
 // CheckRequest checks a well-formed request against the server's limits.
-func (m *Model) CheckRequest(q *Request) *wire.Error {
+func (m *Model) CheckRequest(q *Request) *Error {
 	if len(q.Prompts)*q.N > MaxChoices && !q.NoOutput {
-		return wire.BadRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", MaxChoices))
+		return BadRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", MaxChoices))
 	}
 	if q.MaxTokens > 0 && q.MinTokens > q.MaxTokens {
 		text := fmt.Sprintf("the least length, %d, is over the limit of %d", q.MinTokens, q.MaxTokens)
-		return wire.BadRequest("min_tokens", text)
+		return BadRequest("min_tokens", text)
 	}
 	if q.Model == "" {
 		q.Model = m.Models()[0]
@@ -175,7 +173,7 @@ func (m *Model) CheckRequest(q *Request) *wire.Error {
 	for i := range q.Prompts {
 		in := q.Prompts[i].Tokens
 		if in+max(q.MaxTokens, 1) > m.Options.MaxModelLen {
-			return wire.BadRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
+			return BadRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
 				"However, you requested %d output tokens and your prompt contains %d input tokens.",
 				m.Options.MaxModelLen, q.MaxTokens, in))
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/token"
-	"aiperfd/internal/mock/wire"
 )
 
 const (
@@ -154,7 +153,7 @@ func (g *generator) object(dst []byte, v *fastjson.Value, depth int) []byte {
 			dst = append(dst, ", "...)
 		}
 		first = false
-		dst = wire.String(dst, name)
+		dst = AppendString(dst, name)
 		dst = append(dst, ": "...)
 		dst = g.value(dst, member, depth+1)
 	})
@@ -240,7 +239,7 @@ func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 		}
 		text = g.words(min(low, high), high)
 	}
-	return wire.String(dst, text)
+	return AppendString(dst, text)
 }
 
 // words draws a few words of at least low and at most high letters.

@@ -11,8 +11,8 @@ import (
 // ErrFull is returned for a sequence if the waiting queue is full.
 var ErrFull = errors.New("the waiting queue is full")
 
-// Sequence is one request to the accelerator. The caller sets the exported fields, must
-// not change them while the sequence is in an [Engine], and must not submit one sequence
+// Sequence is one request to the accelerator. The caller sets the first fields, must
+// not change any while the sequence is in an [Engine], and must not submit one sequence
 // to two engines.
 type Sequence struct {
 	Prompt   []uint32 // token ids
@@ -20,27 +20,19 @@ type Sequence struct {
 	Priority int      // lower is served first; equal ones in order of arrival
 	Salt     uint64   // only sequences with the same salt share cached prefixes
 
-	generated int
-	computed  int // tokens of prompt and answer in the cache
-	cached    int // prompt tokens found in the prefix cache at first admission
-	admitted  bool
-	preempted int // how often
-	blocks    []*block
-	last      uint64 // key of the prefix that the full blocks hold
-	full      int    // number of these blocks
+	Generated   int // tokens of Answer so far; the engine's, like the next two
+	Cached      int // prompt tokens that were found in the prefix cache at first admission
+	Preemptions int // how often it lost its blocks and was restarted
+
+	computed int // tokens of prompt and answer in the cache
+	admitted bool
+	blocks   []*block
+	last     uint64 // key of the prefix that the full blocks hold
+	full     int    // number of these blocks
 }
 
-// Generated returns the number of generated tokens of Answer.
-func (s *Sequence) Generated() int { return s.generated }
-
-// Cached returns the number of prompt tokens that were found in the prefix cache.
-func (s *Sequence) Cached() int { return s.cached }
-
-// Preemptions returns how often the sequence lost its blocks and was restarted.
-func (s *Sequence) Preemptions() int { return s.preempted }
-
 // Done reports whether the whole answer was generated.
-func (s *Sequence) Done() bool { return s.generated >= len(s.Answer) }
+func (s *Sequence) Done() bool { return s.Generated >= len(s.Answer) }
 
 // tokens returns n tokens of prompt and answer from index i.
 func (s *Sequence) tokens(i, n int) []uint32 {
@@ -54,7 +46,7 @@ func (s *Sequence) tokens(i, n int) []uint32 {
 }
 
 // need returns the number of tokens to compute before the next token is generated.
-func (s *Sequence) need() int { return len(s.Prompt) + s.generated - s.computed }
+func (s *Sequence) need() int { return len(s.Prompt) + s.Generated - s.computed }
 
 // Stats are running totals and the current state of an [Engine].
 type Stats struct {
@@ -160,7 +152,7 @@ func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	for _, s := range e.running {
 		e.publish(s)
 		if s.need() == 0 {
-			s.generated++
+			s.Generated++
 			e.emitted = append(e.emitted, s)
 		}
 		if s.Done() {
@@ -201,7 +193,7 @@ func (e *Engine) preempt(s *Sequence) {
 	e.running = e.running[:len(e.running)-1]
 	e.drop(s)
 	e.waiting = slices.Insert(e.waiting, 0, s)
-	s.preempted++
+	s.Preemptions++
 	e.stats.Preemptions++
 }
 
@@ -217,9 +209,9 @@ func (e *Engine) admit(w *work) {
 			return
 		}
 		if !s.admitted {
-			s.admitted, s.cached = true, min(s.computed, len(s.Prompt))
+			s.admitted, s.Cached = true, min(s.computed, len(s.Prompt))
 			e.stats.PrefixQueries += int64(len(s.Prompt))
-			e.stats.PrefixHits += int64(s.cached)
+			e.stats.PrefixHits += int64(s.Cached)
 			e.fresh = append(e.fresh, s)
 		}
 		e.waiting = e.waiting[1:]
@@ -233,7 +225,7 @@ func (e *Engine) admit(w *work) {
 func (e *Engine) lookUp(s *Sequence) {
 	size := e.params.BlockSize
 	s.last = s.Salt
-	for e.pool.known != nil && s.computed+size < len(s.Prompt)+s.generated {
+	for e.pool.known != nil && s.computed+size < len(s.Prompt)+s.Generated {
 		key := e.pool.key(s.last, s.tokens(s.computed, size))
 		b := e.pool.share(key)
 		if b == nil {
@@ -251,7 +243,7 @@ func (e *Engine) compute(s *Sequence, n int, w *work) {
 	for missing := e.blocksFor(s.computed+n) - len(s.blocks); missing > 0; missing-- {
 		s.blocks = append(s.blocks, e.pool.take())
 	}
-	if s.generated > 0 && n == 1 && s.need() == 1 {
+	if s.Generated > 0 && n == 1 && s.need() == 1 {
 		w.decoding++
 		w.context += s.computed
 	} else {

@@ -77,7 +77,7 @@ func (l load) run(t *testing.T) outcome {
 		now += took
 		for _, s := range emitted {
 			r := flying[s]
-			if s.Generated() == 1 {
+			if s.Generated == 1 {
 				r.first = now
 			}
 			if s.Done() {
@@ -101,7 +101,7 @@ func (l load) run(t *testing.T) outcome {
 	for _, r := range counted {
 		out.ttft += float64(r.first-r.arrived) / 1e6
 		out.itl += float64(r.last-r.first) / 1e6 / float64(l.osl-1)
-		out.cached += float64(r.seq.Cached())
+		out.cached += float64(r.seq.Cached)
 	}
 	n := float64(len(counted))
 	out.ttft, out.itl, out.cached = out.ttft/n, out.itl/n, out.cached/n
@@ -316,8 +316,8 @@ func TestSaltSeparates(t *testing.T) {
 			t.Fatal(err)
 		}
 		drain(t, e)
-		if s.Cached() != test.want {
-			t.Errorf("sequence %d: %d prompt tokens cached, want %d", i, s.Cached(), test.want)
+		if s.Cached != test.want {
+			t.Errorf("sequence %d: %d prompt tokens cached, want %d", i, s.Cached, test.want)
 		}
 	}
 }

@@ -61,7 +61,6 @@ func (p *Params) Validate() error {
 // Preset is a named set of parameters.
 type Preset struct {
 	Name   string
-	About  string
 	Params Params
 }
 
@@ -71,22 +70,22 @@ type Preset struct {
 func Presets() []Preset {
 	const jitter = 0.03
 	return []Preset{
-		{"h100-8b", "one H100 with an 8B model", Params{
+		{"h100-8b", Params{ // one H100 with an 8B model
 			Base: 6.5, Prefill: 0.040, Decode: 0.020, Context: 0.00005, Attention: 2e-6,
 			MaxSequences: 256, MaxBatched: 8192, Blocks: 25_600, BlockSize: 16,
 			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
 		}},
-		{"h100x8-70b", "eight H100 with a 70B model", Params{
+		{"h100x8-70b", Params{ // eight H100 with a 70B model
 			Base: 13, Prefill: 0.080, Decode: 0.030, Context: 0.000016, Attention: 6e-7,
 			MaxSequences: 256, MaxBatched: 8192, Blocks: 78_000, BlockSize: 16,
 			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
 		}},
-		{"l4-8b", "one L4 with an 8B model", Params{
+		{"l4-8b", Params{ // one L4 with an 8B model
 			Base: 58, Prefill: 0.28, Decode: 0.06, Context: 0.00044, Attention: 1.5e-5,
 			MaxSequences: 64, MaxBatched: 2048, Blocks: 1_900, BlockSize: 16,
 			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
 		}},
-		{"tiny", "milliseconds a step, saturated by 16 sequences; for tests", Params{
+		{"tiny", Params{ // milliseconds a step, saturated by 16 sequences; for tests
 			Base: 1, Prefill: 0.004, Decode: 0.010, Context: 0.000005,
 			MaxSequences: 16, MaxBatched: 1024, Blocks: 1_024, BlockSize: 16,
 			PrefixCache: true, Frontend: 200 * time.Microsecond, Jitter: jitter,

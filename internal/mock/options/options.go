@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
-	"aiperfd/internal/mock/cases"
-	"aiperfd/internal/mock/fault"
-	"aiperfd/internal/mock/gpu"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
 )
@@ -81,22 +78,37 @@ const (
 	StreamTypeJSON    = "json"
 )
 
+// choice is an option with a closed list of values, default first.
+type choice struct {
+	name   string // on the command line
+	value  *string
+	values []string
+}
+
+func (o *Options) choices() []choice {
+	return []choice{
+		{"output-mode", &o.OutputMode, []string{OutputExact, OutputNatural}},
+		{"content", &o.Content, []string{ContentCorpus, ContentEcho, ContentUnicode}},
+		{"role-chunk", &o.RoleChunk, []string{RoleSeparate, RoleWithFirst, RoleNone, RoleEarly}},
+		{"usage", &o.Usage, []string{UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk}},
+		{"finish-chunk", &o.FinishChunk, []string{FinishSeparate, FinishWithLast, FinishMissing}},
+		{"line-end", &o.LineEnd, []string{LineLF, LineCRLF, LineCR, LineMixed}},
+		{"split", &o.Split, []string{SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline}},
+		{"done", &o.Done, []string{DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed}},
+		{"stream-type", &o.StreamType, []string{StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON}},
+		{"runpod-output", &o.Jobs.Output, []string{OutputEvents, OutputTokens}},
+	}
+}
+
 // Choices returns the values of an option with a closed list, default first; nil for any
 // other option. Option names are those of the command line.
 func Choices(option string) []string {
-	return map[string][]string{
-		"output-mode":  {OutputExact, OutputNatural},
-		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
-		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
-		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
-		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
-		"line-end":     {LineLF, LineCRLF, LineCR, LineMixed},
-		"split":        {SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline},
-		"done":         {DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed},
-		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
-
-		"runpod-output": {OutputEvents, OutputTokens},
-	}[option]
+	for _, c := range new(Options).choices() {
+		if c.name == option {
+			return c.values
+		}
+	}
+	return nil
 }
 
 // Options configures a server. The zero value of every field is valid and means the
@@ -151,20 +163,20 @@ type Options struct {
 
 	Jobs JobOptions
 
-	Faults []fault.Rule // first match wins
+	Faults []Fault // first match wins
 
 	NoControlHeaders bool // ignore the X-Mock- headers with which requests control their answers
 
-	Cases     []cases.Case // recorded answers that requests can select by X-Mock-Case
-	TimeScale float64      // factor of the times of cases; 0 = 1
+	Cases     []Case  // recorded answers that requests can select by X-Mock-Case
+	TimeScale float64 // factor of the times of cases; 0 = 1
 
-	GPU  string // the card of /dcgm/metrics, one of gpu.Names; gpu.Default
+	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
 	GPUs int    // number of cards; 1
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
-	TruthFile   string // JSONL file of truth.Record, created or truncated; "" = none
-	TruthChunks bool   // record truth.Record.ChunkNs
+	TruthFile   string // JSONL file of api.Truth, created or truncated; "" = none
+	TruthChunks bool   // record api.Truth.ChunkNs
 	TruthLimit  int    // records kept in memory; DefaultTruthLimit
 }
 
@@ -179,7 +191,7 @@ func (o Options) WithDefaults() (Options, error) {
 	orElse(&o.Tokenizer, token.Tokenizer(token.Words{}))
 	orElse(&o.ReasoningField, DefaultReasoningField)
 	orElse(&o.TimeScale, 1)
-	orElse(&o.GPU, gpu.Default)
+	orElse(&o.GPU, DefaultGPU)
 	orElse(&o.Jobs.ColdStart, random.ConstDelay(0))
 	orElse(&o.Jobs.Time, random.ConstDelay(DefaultJobTime))
 	if o.Fast {
@@ -254,43 +266,29 @@ func (o *Options) check(p *problems) {
 		p.want(f.v >= 0 && f.v <= 1, "%s is %v, want a number between 0 and 1", f.name, f.v)
 	}
 	p.want(o.ParallelTools <= maxParallelTools, "parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools)
-	p.want(o.GPUs <= gpu.MaxCards, "gpus is %d, want at most %d", o.GPUs, gpu.MaxCards)
+	p.want(o.GPUs <= MaxGPUs, "gpus is %d, want at most %d", o.GPUs, MaxGPUs)
 	p.want(o.TimeScale >= 0 && o.TimeScale <= 1e6,
 		"time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale)
 	p.want(o.Prefix == "" || strings.HasPrefix(o.Prefix, "/") && !strings.ContainsAny(o.Prefix, "{}*?#"),
 		"prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
-	if _, err := gpu.Find(o.GPU); err != nil {
+	if _, err := FindGPU(o.GPU); err != nil {
 		*p = append(*p, err)
 	}
-	_, bad := cases.Index(o.Cases)
+	_, bad := IndexCases(o.Cases)
 	*p = append(*p, bad...)
 }
 
 func (o *Options) fillChoices(p *problems) {
-	for _, f := range []struct {
-		name string
-		p    *string
-	}{
-		{"output-mode", &o.OutputMode},
-		{"content", &o.Content},
-		{"role-chunk", &o.RoleChunk},
-		{"usage", &o.Usage},
-		{"finish-chunk", &o.FinishChunk},
-		{"line-end", &o.LineEnd},
-		{"split", &o.Split},
-		{"done", &o.Done},
-		{"stream-type", &o.StreamType},
-		{"runpod-output", &o.Jobs.Output},
-	} {
-		list := Choices(f.name)
-		orElse(f.p, list[0])
-		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
-			if _, err := SplitSize(*f.p); err != nil {
+	for _, c := range o.choices() {
+		orElse(c.value, c.values[0])
+		if c.name == "split" && strings.HasPrefix(*c.value, "bytes:") {
+			if _, err := SplitSize(*c.value); err != nil {
 				*p = append(*p, err)
 			}
 			continue
 		}
-		p.want(slices.Contains(list, *f.p), "%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", "))
+		known := slices.Contains(c.values, *c.value)
+		p.want(known, "%s is %q, want one of %s", c.name, *c.value, strings.Join(c.values, ", "))
 	}
 }
 

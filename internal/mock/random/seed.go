@@ -1,8 +1,6 @@
 package random
 
-import (
-	"hash/crc32"
-)
+import "hash/crc32"
 
 // Mix spreads the bits of its arguments over the result (the finaliser of
 // SplitMix64), so that related numbers give unrelated streams.

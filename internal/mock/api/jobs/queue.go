@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 )
 
 // maxJobs is the maximum number of jobs that are kept.
@@ -66,13 +66,13 @@ func (j *Job) expired(now int64) bool { return j.at(now).Over() && now >= j.Ende
 // Apply applies a fault to the job.
 func (j *Job) Apply(kind string) {
 	switch kind {
-	case fault.JobFail:
+	case options.JobFail:
 		j.End, j.Needs = Failed, j.Needs/2
-	case fault.JobTimeOut:
+	case options.JobTimeOut:
 		j.End, j.Needs = TimedOut, j.Needs/2
-	case fault.JobNeverFinish, fault.JobStuckProgress:
+	case options.JobNeverFinish, options.JobStuckProgress:
 		j.Needs = Never
-	case fault.JobExpire:
+	case options.JobExpire:
 		j.Expiry = 0
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // syncExpiry is the time that results of /runsync are kept.
@@ -57,7 +56,7 @@ func (p *Runpod) submission(plan func(*api.Answer, *Job), status func(*Job, Stat
 		Read: readRunpod, Refuse: api.SimpleError, // in the form of Runpod's gateway
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
 			j, now := jobOf(x), x.Now()
-			p.queue.See(j, now, func(s State) { dst = wire.JSON(dst, status(j, s, now)) })
+			p.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, status(j, s, now)) })
 			return dst, api.JSON
 		},
 	}}
@@ -87,7 +86,7 @@ type parcel struct {
 type batching struct{ least, most, growth int }
 
 // readRunpod parses {"input":{…}}: messages, a prompt, or a body of OpenAI's API.
-func readRunpod(m *api.Model, _ *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readRunpod(m *api.Model, _ *http.Request, body []byte) (*api.Request, *api.Error) {
 	q := &api.Request{}
 	t := &textJob{output: m.Options.Jobs.Output}
 	gather := batching{1, 50, 3}
@@ -110,7 +109,7 @@ func readRunpod(m *api.Model, _ *http.Request, body []byte) (*api.Request, *wire
 		}
 		if err := m.CheckRequest(q); err != nil {
 			// The gateway accepts everything; the worker reports the error.
-			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.Status, wire.AppendError(nil, err))
+			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.Status, api.AppendError(nil, err))
 			if len(q.Prompts) == 0 {
 				q.Prompts = []api.Prompt{{}}
 			}
@@ -270,15 +269,15 @@ func (p *Runpod) about(
 ) {
 	now := m.Now()
 	var body []byte
-	if !p.queue.Look(chi.URLParam(r, "id"), now, func(j *Job, s State) { body = wire.JSON(nil, answer(j, s, now)) }) {
+	if !p.queue.Look(chi.URLParam(r, "id"), now, func(j *Job, s State) { body = api.AppendJSON(nil, answer(j, s, now)) }) {
 		noJob(w)
 		return
 	}
-	wire.Respond(w, http.StatusOK, body)
+	api.Respond(w, http.StatusOK, body)
 }
 
 func noJob(w http.ResponseWriter) {
-	wire.Respond(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
+	api.Respond(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
 }
 
 // ServeStatus handles /status/{id}.
@@ -314,15 +313,15 @@ func (p *Runpod) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Request
 	case !found:
 		noJob(w)
 	case !ok:
-		wire.Respond(w, http.StatusBadRequest, []byte(`{"error":"only a job that failed or timed out can be retried"}`))
+		api.Respond(w, http.StatusBadRequest, []byte(`{"error":"only a job that failed or timed out can be retried"}`))
 	default:
-		wire.OK(w, runpodJob{ID: id, Status: runpodState(Queued)})
+		api.OK(w, runpodJob{ID: id, Status: runpodState(Queued)})
 	}
 }
 
 // ServePurge handles POST /purge-queue.
 func (p *Runpod) ServePurge(m *api.Model, w http.ResponseWriter, _ *http.Request) {
-	wire.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"removed":%d,"status":"completed"}`, p.queue.Purge(m.Now())))
+	api.Respond(w, http.StatusOK, fmt.Appendf(nil, `{"removed":%d,"status":"completed"}`, p.queue.Purge(m.Now())))
 }
 
 // ServeHealth handles GET /health of an endpoint.
@@ -333,5 +332,5 @@ func (p *Runpod) ServeHealth(m *api.Model, w http.ResponseWriter, _ *http.Reques
 		`"workers":{"idle":%d,"initializing":%d,"ready":%d,"running":%d,"throttled":0,"unhealthy":0}}`,
 		c.Done, c.Failed, c.Running, c.Queued, c.Retried,
 		workers-c.Busy-c.Starting, c.Starting, workers-c.Starting, c.Busy)
-	wire.Respond(w, http.StatusOK, body)
+	api.Respond(w, http.StatusOK, body)
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // streamItem is an item of a stream.
@@ -139,7 +139,7 @@ func (t *textJob) event(text *string) string {
 	}
 	o := t.object(true)
 	o.Choices = append(o.Choices, one)
-	return "data: " + string(wire.JSON(nil, o)) + "\n\n"
+	return "data: " + string(api.AppendJSON(nil, o)) + "\n\n"
 }
 
 // events returns an event for each of the tokens from … to−1.
@@ -156,7 +156,7 @@ func (t *textJob) events(from, to int) string {
 func (t *textJob) tail() string {
 	o := t.object(true)
 	o.Usage = t.usage()
-	return t.event(nil) + "data: " + string(wire.JSON(nil, o)) + "\n\ndata: [DONE]\n\n"
+	return t.event(nil) + "data: " + string(api.AppendJSON(nil, o)) + "\n\ndata: [DONE]\n\n"
 }
 
 // whole returns the whole output of a finished job.

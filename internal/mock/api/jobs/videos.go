@@ -12,9 +12,8 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // Videos is OpenAI's API for videos: POST /v1/videos.
@@ -29,7 +28,7 @@ func (v *Videos) Submission() *Protocol {
 		Read: readVideo,
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
 			j, now := jobOf(x), x.Now()
-			v.queue.See(j, now, func(s State) { dst = wire.JSON(dst, newVideo(j, s, now)) })
+			v.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, newVideo(j, s, now)) })
 			return dst, api.JSON
 		},
 	}}
@@ -52,16 +51,16 @@ func videoOf(j *Job) *videoJob {
 type videoRequest struct{ prompt, model, size, seconds, reference string }
 
 // readVideo parses a form or a JSON object.
-func readVideo(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readVideo(m *api.Model, r *http.Request, body []byte) (*api.Request, *api.Error) {
 	v := &videoRequest{}
-	var refusal *wire.Error
+	var refusal *api.Error
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		refusal = v.readForm(api.ReadForm(r, body))
 	} else {
 		refusal = m.ParseJSON(body, v.readJSON)
 	}
 	if refusal == nil && v.prompt == "" {
-		refusal = wire.BadRequest("prompt", "Input should be a valid string: prompt")
+		refusal = api.BadRequest("prompt", "Input should be a valid string: prompt")
 	}
 	p := api.Prompt{Tokens: m.Options.Tokenizer.Count(v.prompt), Hash: random.Hash(0, []byte(v.prompt))}
 	if v.reference != "" {
@@ -93,7 +92,7 @@ func (v *videoRequest) readJSON(f *api.Fields) {
 	}
 }
 
-func (v *videoRequest) readForm(f *api.Form) *wire.Error {
+func (v *videoRequest) readForm(f *api.Form) *api.Error {
 	for name, to := range v.fields() {
 		*to = f.Text(name)
 	}
@@ -109,7 +108,7 @@ func (v *videoRequest) readForm(f *api.Form) *wire.Error {
 func planVideo(x *api.Answer, j *Job) {
 	video, _ := x.Request.Payload.(*videoJob)
 	j.Payload, j.Needs = video, x.Options.Jobs.Time.Draw(x.Rand)
-	video.stuck = x.JobFault == fault.JobStuckProgress
+	video.stuck = x.JobFault == options.JobStuckProgress
 }
 
 // stuckAt is the progress, in percent, at which a stuck video stops.
@@ -178,14 +177,14 @@ func (v *Videos) find(
 // Serve handles GET /v1/videos/{id}.
 func (v *Videos) Serve(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	var body []byte
-	if v.find(m, w, r, func(j *Job, s State, now int64) { body = wire.JSON(nil, newVideo(j, s, now)) }) {
-		wire.Respond(w, http.StatusOK, body)
+	if v.find(m, w, r, func(j *Job, s State, now int64) { body = api.AppendJSON(nil, newVideo(j, s, now)) }) {
+		api.Respond(w, http.StatusOK, body)
 	}
 }
 
 func noVideo(w http.ResponseWriter, r *http.Request) {
 	text := fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id"))
-	wire.Refuse(w, wire.NewError(http.StatusNotFound, text, ""))
+	api.Refuse(w, api.NewError(http.StatusNotFound, text, ""))
 }
 
 // ServeDelete handles DELETE /v1/videos/{id}, which also cancels the work.
@@ -195,7 +194,7 @@ func (v *Videos) ServeDelete(m *api.Model, w http.ResponseWriter, r *http.Reques
 		noVideo(w, r)
 		return
 	}
-	wire.OK(w, struct {
+	api.OK(w, struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
 		Deleted bool   `json:"deleted"`
@@ -213,7 +212,7 @@ func (v *Videos) ServeContent(m *api.Model, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	if state != Done {
-		wire.Refuse(w, wire.NewError(http.StatusConflict, "The video is not ready.", ""))
+		api.Refuse(w, api.NewError(http.StatusConflict, "The video is not ready.", ""))
 		return
 	}
 	file := append(make([]byte, 0, VideoSize), "\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41"...)

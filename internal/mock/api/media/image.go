@@ -14,7 +14,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // maxSide is the longest side of an image, in pixels.
@@ -68,7 +67,7 @@ func ServeFile(_ *api.Model, w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.Width, &p.Height)
 	if err != nil || n != 3 || p.name() != name || min(p.Width, p.Height) < 1 || max(p.Width, p.Height) > maxSide {
-		wire.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
+		api.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
 		return
 	}
 	data := p.PNG()

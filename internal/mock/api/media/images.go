@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // images is POST /v1/images/generations and /v1/images/edits. Images are small and of
@@ -32,15 +31,15 @@ func NewImages(edits bool) *api.Protocol {
 	p := images{edits}
 	return &api.Protocol{
 		Read: p.read, Document: p.document,
-		Script: &api.Script{ContentType: api.EventStream, Content: p.content, Fail: openai.FailStream},
+		Script: &api.Script{ContentType: api.EventStream, Content: p.content, Fail: text.FailStream},
 	}
 }
 
-func (p images) read(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+func (p images) read(m *api.Model, r *http.Request, body []byte) (*api.Request, *api.Error) {
 	q, size, format := &api.Request{}, "", ""
 	job, hash := &imageRequest{width: maxSide, height: maxSide}, uint32(0)
 	var text string
-	var refusal *wire.Error
+	var refusal *api.Error
 	if p.edits {
 		f := api.ReadForm(r, body)
 		text, q.Model, q.Stream, q.N = f.Need("prompt"), f.Text("model"), f.Boolean("stream"), f.Integer("n", 1, 10, 1)
@@ -92,13 +91,13 @@ func originals(f *api.Form, job *imageRequest) (hash uint32) {
 }
 
 // shape reads size and format of the answer.
-func (j *imageRequest) shape(size, format string) *wire.Error {
+func (j *imageRequest) shape(size, format string) *api.Error {
 	if size != "" && size != "auto" {
 		w, h, _ := strings.Cut(size, "x")
 		width, err1 := strconv.Atoi(w)
 		height, err2 := strconv.Atoi(h)
 		if err1 != nil || err2 != nil || width < 1 || height < 1 {
-			return wire.BadRequest("size", "size must be auto or WIDTHxHEIGHT, got "+api.Shorten(size)+".")
+			return api.BadRequest("size", "size must be auto or WIDTHxHEIGHT, got "+api.Shorten(size)+".")
 		}
 		j.width, j.height = min(width, maxSide), min(height, maxSide)
 	}
@@ -107,7 +106,7 @@ func (j *imageRequest) shape(size, format string) *wire.Error {
 	case "url":
 		j.url = true
 	default:
-		return wire.BadRequest("response_format", "response_format must be b64_json or url, got "+api.Shorten(format)+".")
+		return api.BadRequest("response_format", "response_format must be b64_json or url, got "+api.Shorten(format)+".")
 	}
 	return nil
 }
@@ -163,7 +162,7 @@ func (p images) document(dst []byte, x *api.Answer) ([]byte, string) {
 			data[i].Base64 = one.PNG()
 		}
 	}
-	return wire.JSON(dst, struct {
+	return api.AppendJSON(dst, struct {
 		Created    int64       `json:"created"`
 		Data       []imageItem `json:"data"`
 		Background string      `json:"background"`

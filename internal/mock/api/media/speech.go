@@ -10,9 +10,8 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // The audio format of speech: 16 bits, one channel.
@@ -47,11 +46,11 @@ func NewSpeech() *api.Protocol {
 	}
 	p.wav = &api.Script{ContentType: "audio/wav", Unframed: true, Open: p.open, Begin: p.begin, Content: p.samples}
 	p.pcm = &api.Script{ContentType: "audio/pcm", Unframed: true, Content: p.samples}
-	p.sse = &api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: openai.FailStream}
+	p.sse = &api.Script{ContentType: api.EventStream, Content: p.delta, Close: p.done, Fail: text.FailStream}
 	return &api.Protocol{Read: readSpeech, Document: p.document, Script: p.wav}
 }
 
-func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *api.Error) {
 	q := &api.Request{N: 1, Stream: true}
 	refusal := m.ParseJSON(body, func(f *api.Fields) {
 		q.Model = f.Text("model")

@@ -10,10 +10,9 @@ import (
 	"strings"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/wire"
 )
 
 // The parameters of transcripts, in which a token represents a word.
@@ -44,16 +43,16 @@ type audioRequest struct {
 // /v1/audio/translations. task and object are the names in documents and in events.
 func NewTranscription(task, object string) *api.Protocol {
 	t := &transcription{task: task, object: object}
-	t.openai = &api.Script{ContentType: api.EventStream, Content: t.delta, Close: t.done, Fail: openai.FailStream}
+	t.openai = &api.Script{ContentType: api.EventStream, Content: t.delta, Close: t.done, Fail: text.FailStream}
 	return &api.Protocol{
 		Read: readTranscription, Document: t.document,
 		Script: &api.Script{
-			ContentType: api.EventStream, Open: t.open, Content: t.chunk, Close: openai.CloseStream, Fail: openai.FailStream,
+			ContentType: api.EventStream, Open: t.open, Content: t.chunk, Close: text.CloseStream, Fail: text.FailStream,
 		},
 	}
 }
 
-func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request, *wire.Error) {
+func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request, *api.Error) {
 	f := api.ReadForm(r, body)
 	q := &api.Request{N: 1, Model: f.Need("model"), Stream: f.Boolean("stream")}
 	q.IncludeUsage, q.ContinuousUsage = f.Boolean("stream_include_usage"), f.Boolean("stream_continuous_usage_stats")
@@ -70,7 +69,7 @@ func readTranscription(m *api.Model, r *http.Request, body []byte) (*api.Request
 	}
 	if len(files[0]) == 0 || len(files[0]) > maxUpload {
 		text := "Maximum file size exceeded or the file is empty: " + strconv.Itoa(len(files[0])) + " bytes."
-		return q, wire.BadRequest("file", text)
+		return q, api.BadRequest("file", text)
 	}
 	if refusal := m.CheckRequest(q); refusal != nil {
 		return q, refusal
@@ -94,7 +93,7 @@ func (t *transcription) open(e *api.Events) {
 		e.Script = t.openai
 		return
 	}
-	e.Buffer.B = openai.AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, "trsc-", t.object)
+	e.Buffer.B = text.AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, "trsc-", t.object)
 	e.Head = e.Buffer.B
 	e.B = e.Buffer.B[len(e.Buffer.B):]
 	e.FinalUsage = e.Answer.Request.IncludeUsage && e.Answer.Options.Usage != options.UsageNever
@@ -107,11 +106,11 @@ func (t *transcription) chunk(e *api.Events, c *api.Choice, from, to int, last b
 	e.B = append(c.AppendTokens(e.B, from, to), `"}`...)
 	if last {
 		e.B = append(e.B, `,"finish_reason":`...)
-		e.B = append(openai.AppendFinish(e.B, e.Answer, c), `,"stop_reason":null`...)
+		e.B = append(text.AppendFinish(e.B, e.Answer, c), `,"stop_reason":null`...)
 	}
 	e.B = append(e.B, `}]`...)
 	if e.ChunkUsage {
-		e.B = openai.AppendUsage(append(e.B, ','), e.Answer, e.Answer.Truth.OutputTokens, 0)
+		e.B = text.AppendUsage(append(e.B, ','), e.Answer, e.Answer.Truth.OutputTokens, 0)
 	}
 	e.B = append(e.B, '}')
 	return e.End(true)

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
-	"aiperfd/internal/mock/wire"
 )
 
 // document appends a transcript in the requested format.
@@ -22,7 +21,7 @@ func (t *transcription) document(dst []byte, x *api.Answer) ([]byte, string) {
 	case "vtt":
 		return appendSubtitles(append(dst, "WEBVTT\n\n"...), x, "."), plain
 	}
-	return wire.JSON(dst, t.transcript(x)), api.JSON
+	return api.AppendJSON(dst, t.transcript(x)), api.JSON
 }
 
 // transcript is a transcript in one of the formats that are JSON.

@@ -8,7 +8,6 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/wire"
 )
 
 // teiHead adds TEI's headers about a request to the response.
@@ -30,7 +29,7 @@ func newTEI(noModel bool, accept func(m *api.Model, f *api.Fields) ([]any, []api
 			teiHead(x)
 			return append([]any{}, items[:x.Items(len(items))]...) // a list even if it is empty
 		},
-		Refuse: func(dst []byte, e *wire.Error) []byte {
+		Refuse: func(dst []byte, e *api.Error) []byte {
 			if e.Status >= http.StatusInternalServerError {
 				return api.TypedError(dst, e, "Backend")
 			}
