@@ -30,23 +30,8 @@ func usualColumns() source.Columns {
 
 // columns reads tables and records whose columns the user names.
 func columns() source.Format {
-	usual := usualColumns()
-	doc := func(name, kind, doc, flag string, usual []string) source.Field {
-		return source.Field{Name: name, Type: kind, Doc: doc + " Named by `columns." + name + "` (`" + flag + "`); otherwise the first of these: " + strings.Join(usual, ", ") + "."}
-	}
 	return source.Format{
-		Name: "columns",
-		Doc: "Plain prompts: `{\"prompt\": \"…\"}` per line (JSONL) or in a JSON array, CSV and TSV with a " +
-			"header, Parquet, Arrow, and text files (`.txt`) with one prompt per line (blank lines are skipped). " +
-			"One conversation per row. Columns, or members of objects, are found by the usual names below or by the names that you pass. " +
-			"Others are ignored. Objects whose only prompt is a member `text` have the format " +
-			"[single_turn](#single_turn), which has more members.",
-		Fields: []source.Field{
-			doc("prompt", "string, list of strings, or list of messages", "The prompt. In a list of texts, each is a turn; in a list of chat messages (`role` and `content`, or `from` and `value`), each message of the user is a turn.", "--prompt-column", usual.Prompt),
-			doc("system", "string", "System message.", "--system-column", usual.System),
-			doc("outputTokens", "integer", "Maximum output tokens, at least 1; empty = no maximum.", "--output-tokens-column", usual.OutputTokens),
-			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
-		},
+		Name:    "columns",
 		Columns: true,
 		Needs:   "a prompt, or a table",
 		Detect: func(h *source.Head) bool {

@@ -25,10 +25,7 @@ const (
 func dagJSONL() source.Format {
 	tables := newDagTables()
 	return source.Format{
-		Name: "dag_jsonl",
-		Doc: "Trees of conversations, for example of agents: one conversation per line, which starts others by their ids. A conversation that no other " +
-			"starts is a root. Sessions draw roots; children run within the session of their root. The file has at most 32 MiB, a tree at most 10,000 conversations and a depth of 1,000.",
-		Fields:   append(docs(tables.conversation), docs(tables.turn)...),
+		Name:     "dag_jsonl",
 		Sampling: "random",
 		Needs:    "turns with messages, forks or spawns, or orchestrator",
 		Detect: func(h *source.Head) bool {

@@ -20,27 +20,15 @@ type session struct {
 func multiTurn() source.Format {
 	const name = "multi_turn"
 	table := []member[session]{
-		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation. Records with the same id continue it."}, func(s *session, v json.RawMessage) error {
-			return decodeString(v, &s.id)
-		}},
-		{source.Field{Name: "turns", Type: "list of objects", Doc: "The turns: objects with the members of [single_turn](#single_turn) except session_id and type. " +
-			"A first turn with the role system and only text becomes the system message of the conversation if the endpoint type takes one, " +
-			"unless it is the only turn or the second one has that role too."}, func(s *session, v json.RawMessage) (err error) {
-			s.turns, err = decodeList(v)
-			return err
-		}},
-		{contextModeField("deltas_without_responses"), func(s *session, v json.RawMessage) (err error) {
-			s.mode, err = decodeMode(v)
-			return err
-		}},
-		{source.Field{Name: "type", Type: "string", Doc: "Name of the format, multi_turn."}, decodeName[session](name)},
+		field("session_id", decodeString, func(s *session) *string { return &s.id }),
+		field("turns", decodeList, func(s *session) *[]json.RawMessage { return &s.turns }),
+		field("context_mode", decodeMode, func(s *session) *bench.ContextMode { return &s.mode }),
+		typeMember[session](name),
 	}
 	return source.Format{
-		Name:   name,
-		Doc:    "One conversation per line. Each turn is sent with the turns before it and the server's answers to them.",
-		Fields: docs(table),
-		Hoist:  true,
-		Needs:  "turns with text, image, audio or video",
+		Name:  name,
+		Hoist: true,
+		Needs: "turns with text, image, audio or video",
 		Detect: func(h *source.Head) bool {
 			first := h.First("turns")
 			return !h.Folder && first != nil && !source.HasAny(first, "messages", "forks", "spawns")
@@ -52,23 +40,17 @@ func multiTurn() source.Format {
 	}
 }
 
-// contextModeField documents the member context_mode.
-func contextModeField(otherwise string) source.Field {
-	return source.Field{Name: "context_mode", Type: "string", Doc: "What the turns hold. deltas_without_responses: what is new; the server's answers are added. " +
-		"deltas_with_responses: what is new, with recorded answers; the server's are not added. message_array_with_responses: everything " +
-		"that is sent. Default " + otherwise + "."}
-}
-
-func decodeMode(v json.RawMessage) (bench.ContextMode, error) {
+func decodeMode(v json.RawMessage, to *bench.ContextMode) error {
 	var name string
 	if err := decodeString(v, &name); err != nil {
-		return 0, err
+		return err
 	}
 	mode, err := bench.ParseContextMode(name)
 	if err != nil {
-		return 0, fmt.Errorf("%q: %w", clip(name), err)
+		return fmt.Errorf("%q: %w", clip(name), err)
 	}
-	return mode, nil
+	*to = mode
+	return nil
 }
 
 // session decodes a conversation.

@@ -18,26 +18,14 @@ type batchLine struct {
 
 // openAIBatch reads the input of OpenAI's batch API ("Batch API", guide and reference).
 func openAIBatch() source.Format {
-	text := func(name, doc string, to func(*batchLine) *string) member[batchLine] {
-		return member[batchLine]{source.Field{Name: name, Type: "string", Doc: doc}, func(l *batchLine, v json.RawMessage) error {
-			return decodeString(v, to(l))
-		}}
-	}
 	table := []member[batchLine]{
-		text("custom_id", "Id of the request; required. It is not sent.", func(l *batchLine) *string { return &l.id }),
-		text("method", "POST.", func(l *batchLine) *string { return &l.method }),
-		text("url", "Path of the API, as /v1/chat/completions; it must be that of the endpoint type.", func(l *batchLine) *string { return &l.url }),
-		{source.Field{Name: "body", Type: "object", Doc: "The request body; required."}, func(l *batchLine, v json.RawMessage) (err error) {
-			l.body, err = decodeObject(v)
-			return err
-		}},
+		field("custom_id", decodeString, func(l *batchLine) *string { return &l.id }),
+		field("method", decodeString, func(l *batchLine) *string { return &l.method }),
+		field("url", decodeString, func(l *batchLine) *string { return &l.url }),
+		field("body", decodeObject, func(l *batchLine) *json.RawMessage { return &l.body }),
 	}
 	return source.Format{
-		Name: "openai_batch",
-		Doc: "Input files of OpenAI's batch API, as vLLM's `run-batch` reads them: one request per line, of which the `body` is sent. Bodies of " +
-			"/v1/chat/completions are completed as in [chat_messages](#chat_messages), so that `--streaming` measures first tokens; others are " +
-			"sent as they are.",
-		Fields: docs(table),
+		Name:   "openai_batch",
 		Needs:  "custom_id and body",
 		Detect: func(h *source.Head) bool { return !h.Folder && h.HasAny("custom_id") && h.HasAny("body") },
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
@@ -49,7 +37,7 @@ func openAIBatch() source.Format {
 				if all = append(all, wrong...); len(all) > 0 {
 					return nil, all
 				}
-				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+				return []source.Row{wholeRequest(t)}, nil
 			}
 		},
 	}

@@ -2,7 +2,6 @@ package format
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,15 +23,8 @@ const defaultDraws = 100
 
 // randomPool makes requests of records that are drawn from pools.
 func randomPool() source.Format {
-	table := poolMembers()
 	return source.Format{
-		Name: "random_pool",
-		Doc: "Pools of records: a file is one pool, in a folder each file is one, and inline records can be an object with one member " +
-			"per pool. Each of `entries` requests (default 100) consists of one record of every pool, drawn with replacement. " +
-			"With several pools, a text without a name has the name of its pool. If a number of texts, images, audio clips or videos " +
-			"per request other than 1 is given (`--batch-size-text` and so on), they are drawn one by one from all records instead. " +
-			"All pools together have at most 32 MiB.",
-		Fields:   docs(table),
+		Name:     "random_pool",
 		Folder:   true,
 		Needs:    "a folder of files with text, image, audio or video",
 		Sampling: "shuffle",
@@ -46,14 +38,10 @@ func randomPool() source.Format {
 
 func poolMembers() []member[row] {
 	table := append(rowMembers(),
-		member[row]{source.Field{Name: "pool", Type: "string", Doc: "Name of the pool; default that of the file."}, func(r *row, v json.RawMessage) error {
-			return decodeString(v, &r.pool)
-		}},
-		member[row]{source.Field{Name: "type", Type: "string", Doc: "Name of the format, random_pool."}, decodeName[row]("random_pool")},
+		field("pool", decodeString, func(r *row) *string { return &r.pool }),
+		typeMember[row]("random_pool"),
 	)
-	return slices.DeleteFunc(table, func(m member[row]) bool {
-		return slices.Contains([]string{"timestamp", "delay"}, m.Name)
-	})
+	return slices.DeleteFunc(table, func(m member[row]) bool { return m.name == "timestamp" || m.name == "delay" })
 }
 
 // pools are the pools of a dataset.

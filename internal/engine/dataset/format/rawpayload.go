@@ -12,11 +12,7 @@ import (
 // rawPayload reads request bodies, each sent as it is.
 func rawPayload() source.Format {
 	return source.Format{
-		Name: "raw_payload",
-		Doc: "One request body per line (JSONL of objects), sent byte for byte: `model`, `stream` and extra inputs are " +
-			"not added. It works with every endpoint type, which then determines how responses are read; the type " +
-			"`raw` requires it. The objects have no members of their own. Of a folder, each file is a conversation and " +
-			"its lines are the turns.",
+		Name:   "raw_payload",
 		Folder: true,
 		Needs:  "a model with messages, prompt or input",
 		Detect: func(h *source.Head) bool {

@@ -31,15 +31,7 @@ type capturedBody struct {
 // sageMaker reads the requests that an endpoint of SageMaker has recorded.
 func sageMaker() source.Format {
 	return source.Format{
-		Name: "sagemaker_data_capture",
-		Doc: "Records of Amazon SageMaker's data capture, one per line, or a folder tree of such files. Each record is a conversation with " +
-			"one turn: the messages and tools of the recorded chat request. Times are relative to the first record. " +
-			"Other members are ignored.",
-		Fields: []source.Field{
-			{Name: "captureData.endpointInput", Type: "object", Doc: "The request: data is a chat request body with messages, as text (encoding JSON) or base64 (encoding BASE64). Its max_tokens or max_completion_tokens is the maximum output."},
-			{Name: "captureData.endpointOutput", Type: "object", Doc: "The response: usage.prompt_tokens is the length of the input."},
-			{Name: "eventMetadata.inferenceTime", Type: "string", Doc: "Time of the request (ISO 8601)."},
-		},
+		Name:   "sagemaker_data_capture",
 		Folder: true,
 		Trace:  true,
 		Timed:  func(*source.Head) bool { return true },
@@ -56,7 +48,7 @@ func sageMaker() source.Format {
 				if len(all) > 0 {
 					return nil, all
 				}
-				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+				return []source.Row{wholeRequest(t)}, nil
 			}
 		},
 	}

@@ -24,14 +24,7 @@ type shareMessage struct {
 // shareGPT reads conversations between people and an assistant.
 func shareGPT() source.Format {
 	return source.Format{
-		Name: "sharegpt",
-		Doc: "Conversations as in ShareGPT_V3_unfiltered_cleaned_split.json (a JSON array) or one per line. Every message from human with an answer " +
-			"from gpt is a turn; its output is limited to the length of that answer. A conversation is skipped if a prompt has fewer than 4 or " +
-			"more than 1024 tokens, an answer fewer than 4 (unless an output length is configured), or both together more than " +
-			"2048. Other members are ignored. It needs a tokenizer.",
-		Fields: []source.Field{
-			{Name: "conversations", Type: "list of objects", Doc: "The messages: objects with from (human or gpt) and value, the text. If none is from human or gpt, the first two are prompt and answer."},
-		},
+		Name:   "sharegpt",
 		Counts: true,
 		Needs:  "conversations, a list of messages",
 		Detect: func(h *source.Head) bool {

@@ -145,11 +145,11 @@ func Find(name string) (Set, error) {
 	return Set{}, fmt.Errorf("unknown dataset %q; accepted: %s, or hf:ORG/NAME for another one of the Hugging Face hub", name, strings.Join(names, ", "))
 }
 
-// Docs documents the sets.
-func Docs() []source.Field {
-	var docs []source.Field
+// Rows returns the rows of the sets in a table of name, place and use.
+func Rows() string {
+	var b strings.Builder
 	for _, s := range Sets() {
-		where := s.Repo
+		where, doc := s.Repo, s.Doc
 		for _, part := range []string{s.Subset, s.Split, s.File} {
 			if part != "" {
 				where += ", " + part
@@ -157,12 +157,11 @@ func Docs() []source.Field {
 		}
 		switch {
 		case s.Not != "":
-			docs = append(docs, source.Field{Name: s.Name, Type: "refused", Doc: "Not supported: " + s.Not + "."})
-			continue
+			where, doc = "refused", "Not supported: "+s.Not+"."
 		case s.Repo == "":
 			where = "local copy of " + s.Local
 		}
-		docs = append(docs, source.Field{Name: s.Name, Type: where, Doc: s.Doc})
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, where, doc)
 	}
-	return docs
+	return b.String()
 }

@@ -93,13 +93,6 @@ func (o *Options) within(p *pending) bool {
 // MaxEntries bounds the entries of a dataset that are numbered in memory.
 const MaxEntries = 10_000_000
 
-// Field documents one member of a record, or one option.
-type Field struct {
-	Name string
-	Type string
-	Doc  string
-}
-
 // Milliseconds converts a think time to a duration of at most limit (nil = the largest
 // duration).
 func Milliseconds(ms float64, limit *time.Duration) time.Duration {

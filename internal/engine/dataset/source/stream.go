@@ -33,9 +33,7 @@ const longDelay = time.Minute
 
 // Format is one row of the table of file formats.
 type Format struct {
-	Name   string
-	Doc    string  // a sentence or two for the documentation
-	Fields []Field // members of a record, for the documentation
+	Name string
 	// Folder, Key and Numbers are those of [file.File].
 	Folder  bool
 	Key     string

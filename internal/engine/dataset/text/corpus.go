@@ -14,7 +14,6 @@ import (
 // Corpus is one row of the table of texts that prompts are cut from.
 type Corpus struct {
 	Name string // as documents write it
-	Doc  string // one sentence for the documentation
 	text func(tokenizer.Tokenizer) string
 	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
@@ -47,14 +46,10 @@ func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 // every platform.
 func Corpora() []Corpus {
 	return []Corpus{
-		{Name: "sonnet", Doc: "English prose.", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
-		{Name: "coding", Doc: "Source code in several languages, JSON, logs, shell sessions, diffs and stack traces.",
-			text: func(tokenizer.Tokenizer) string { return codeText() }},
-		{Name: "random", Doc: "Tokens whose ids follow one another, from a random one on: the prompts of the random datasets of vLLM " +
-			"or SGLang (`prompts.randomCorpusStyle`), byte for byte, for the same seed, lengths and tokenizer. Traces use ordinary tokens in random order.", text: randomText, Runs: true},
-		{Name: "unique", Doc: "English prose after a line of 12 hexadecimal digits that no other entry has, so that no two entries share a prefix. " +
-			"A repeated entry is the same text, so use at least as many entries as requests. A text shorter than the line (about 9 tokens) is the beginning of the line.",
-			text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
+		{Name: "sonnet", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
+		{Name: "coding", text: func(tokenizer.Tokenizer) string { return codeText() }},
+		{Name: "random", text: randomText, Runs: true},
+		{Name: "unique", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
 	}
 }
 
