@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/dataset/format"
-	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/dataset/trace"
@@ -23,7 +22,7 @@ type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
 	Trace     trace.Spec     // traces
-	Public    public.Request // kind public
+	Public    PublicRequest  // kind public
 }
 
 // Kind is one row of the table of datasets.
@@ -65,7 +64,7 @@ func Kinds() []Kind {
 	return append(kinds, Kind{
 		Name: "public",
 		Open: func(ctx context.Context, o Options) (source.Source, error) {
-			return public.Open(ctx, o.Options, o.Public)
+			return openPublic(ctx, o.Options, o.Public)
 		},
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"aiperfd/internal/engine/dataset/public"
 )
 
 // documentation says what the kinds of datasets, the corpora and the sampling strategies
@@ -17,7 +15,7 @@ var documentation string
 
 // WriteDocs writes the documentation as Markdown.
 func WriteDocs(w io.Writer) error {
-	if _, err := io.WriteString(w, strings.Replace(documentation, "{{sets}}\n", public.Rows(), 1)); err != nil {
+	if _, err := io.WriteString(w, strings.Replace(documentation, "{{sets}}\n", publicRows(), 1)); err != nil {
 		return fmt.Errorf("write dataset docs: %w", err)
 	}
 	return nil

@@ -84,10 +84,10 @@ func (a *attacher) whole(c media.Class, list []reference, attached []bench.Media
 		}
 		data, err := file.ReadAll(a.open, list[i].text)
 		if err != nil {
-			return nil, fmt.Errorf("file %q: %w", clip(list[i].text), pathless(err))
+			return nil, fmt.Errorf("file %q: %w", file.Clip(list[i].text), pathless(err))
 		}
 		if kind, ok := c.Detect(data); !ok {
-			return nil, wrongClass(fmt.Sprintf("file %q", clip(list[i].text)), c, kind)
+			return nil, wrongClass(fmt.Sprintf("file %q", file.Clip(list[i].text)), c, kind)
 		}
 		out[i].Data = data
 	}
@@ -99,7 +99,7 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	switch strings.ToLower(scheme) {
 	case "http", "https":
 		if u, err := url.Parse(text); err != nil || u.Host == "" {
-			return bench.Media{}, fmt.Errorf("%s is not a URL that a server can fetch", clip(text))
+			return bench.Media{}, fmt.Errorf("%s is not a URL that a server can fetch", file.Clip(text))
 		}
 		return bench.Media{URL: text}, nil
 	case "data":
@@ -170,7 +170,7 @@ func isFormat(s string) bool {
 func decodeBase64(body string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(body)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not base64: %w", clip(body), err)
+		return nil, fmt.Errorf("%s is not base64: %w", file.Clip(body), err)
 	}
 	if len(data) == 0 {
 		return nil, errors.New("must not be empty")
@@ -180,7 +180,7 @@ func decodeBase64(body string) ([]byte, error) {
 
 // file detects the type of a local file.
 func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
-	shown := clip(name)
+	shown := file.Clip(name)
 	if a.open == nil {
 		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64-encoded %s, and reading files is not allowed here", shown, c)
 	}

@@ -168,7 +168,7 @@ func (d *tableDecoder) columnNames() string {
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return clip(strings.Join(names, ", "))
+	return file.Clip(strings.Join(names, ", "))
 }
 
 // text returns the text of a column; empty = there is none.
@@ -178,7 +178,7 @@ func (d *tableDecoder) text(what string, given, usual []string) (text string, er
 		return "", err
 	}
 	if json.Unmarshal(v, &text) != nil {
-		return "", fmt.Errorf("column %s: must be text, not %s", name, clip(string(v)))
+		return "", fmt.Errorf("column %s: must be text, not %s", name, file.Clip(string(v)))
 	}
 	return text, nil
 }
@@ -250,7 +250,7 @@ func prompt(v json.RawMessage) ([]string, error) {
 			}
 		}
 	default:
-		return nil, fmt.Errorf("must be text, a list of texts, or a list of chat messages, not %s", clip(string(v)))
+		return nil, fmt.Errorf("must be text, a list of texts, or a list of chat messages, not %s", file.Clip(string(v)))
 	}
 	return slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), nil
 }
@@ -269,7 +269,7 @@ func message(v json.RawMessage) (text string, user bool, err error) {
 		Role, From, Content, Value *string
 	}
 	if json.Unmarshal(v, &m) != nil {
-		return "", false, fmt.Errorf("must be text or a chat message with text, not %s", clip(string(v)))
+		return "", false, fmt.Errorf("must be text or a chat message with text, not %s", file.Clip(string(v)))
 	}
 	for _, role := range []*string{m.Role, m.From} {
 		if role != nil && *role != "user" && *role != "human" {
@@ -282,7 +282,7 @@ func message(v json.RawMessage) (text string, user bool, err error) {
 			return strings.TrimSpace(strings.ReplaceAll(*s, "<image>", "")), true, nil
 		}
 	}
-	return "", false, fmt.Errorf("a chat message needs role and content, or from and value, not %s", clip(string(v)))
+	return "", false, fmt.Errorf("a chat message needs role and content, or from and value, not %s", file.Clip(string(v)))
 }
 
 // fill fills the template.
@@ -314,7 +314,7 @@ func (d *tableDecoder) outputTokens() (bench.Tokens, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || n < 1 || n > maxOutputTokens || n != float64(int64(n)) {
-		return 0, fmt.Errorf("column %s: must be an integer from 1 to %d, not %s", name, maxOutputTokens, clip(string(v)))
+		return 0, fmt.Errorf("column %s: must be an integer from 1 to %d, not %s", name, maxOutputTokens, file.Clip(string(v)))
 	}
 	return bench.Tokens(n), nil
 }
@@ -380,7 +380,7 @@ func (d *tableDecoder) attachment(what string, given, usual []string) (attachmen
 			continue
 		case json.Unmarshal(item, &text) == nil:
 		case json.Unmarshal(item, &stored) != nil:
-			return attachment{}, fmt.Errorf("column %s: must be text or {bytes, path}, not %s", name, clip(string(item)))
+			return attachment{}, fmt.Errorf("column %s: must be text or {bytes, path}, not %s", name, file.Clip(string(item)))
 		case stored.Bytes != nil:
 			text = "data:application/octet-stream;base64," + *stored.Bytes // its type is detected
 		case stored.Path != nil:

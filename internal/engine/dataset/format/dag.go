@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
 
@@ -105,7 +106,7 @@ func (t *dagTables) conversationMembers() []member[dagConversation] {
 		field("think_time_ms", decodeMilliseconds, func(c *c) **float64 { return &c.think.median }),
 		{"think_time_sigma", func(c *c, v json.RawMessage) error {
 			if err := json.Unmarshal(v, &c.think.sigma); err != nil || c.think.sigma <= 0 || c.think.sigma > 10 {
-				return fmt.Errorf("must be a number above 0 and at most 10, not %s", clip(string(v)))
+				return fmt.Errorf("must be a number above 0 and at most 10, not %s", file.Clip(string(v)))
 			}
 			return nil
 		}},
@@ -159,7 +160,7 @@ func (d *dagTurn) setMessages(v json.RawMessage) error {
 			Role string `json:"role"`
 		}
 		if err := decodeAny(item, &m); err != nil || m.Role == "" {
-			return fmt.Errorf("item %d: must be an object with a role, not %s", i, clip(string(item)))
+			return fmt.Errorf("item %d: must be an object with a role, not %s", i, file.Clip(string(item)))
 		}
 		if m.Role == "system" {
 			d.system = i
@@ -175,7 +176,7 @@ func (t *dagTables) decodeRounds(c *dagConversation, v json.RawMessage) (err err
 	}
 	var n *int
 	if err := decodeCount(v, &n); err != nil || *n < 1 || *n > maxTree {
-		return fmt.Errorf("must be a list of rounds or their number, from 1 to %d, not %s", maxTree, clip(string(v)))
+		return fmt.Errorf("must be a list of rounds or their number, from 1 to %d, not %s", maxTree, file.Clip(string(v)))
 	}
 	c.count = *n
 	return nil
@@ -203,7 +204,7 @@ func decodeEither[T any](v json.RawMessage, name string, table []member[T], of f
 		}
 		var id string
 		if err := decodeString(item, &id); err != nil {
-			all = append(all, at+": must be an id or an object, not "+clip(string(item)))
+			all = append(all, at+": must be an id or an object, not "+file.Clip(string(item)))
 		}
 		out[i] = of(id)
 	}
@@ -212,7 +213,7 @@ func decodeEither[T any](v json.RawMessage, name string, table []member[T], of f
 
 func decodeBool(v json.RawMessage, to *bool) error {
 	if json.Unmarshal(v, to) != nil {
-		return fmt.Errorf("must be true or false, not %s", clip(string(v)))
+		return fmt.Errorf("must be true or false, not %s", file.Clip(string(v)))
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func decodeBool(v json.RawMessage, to *bool) error {
 func decodeCount(v json.RawMessage, to **int) error {
 	var n int
 	if json.Unmarshal(v, &n) != nil || n < 0 {
-		return errors.New("must be a whole number, not negative, not " + clip(string(v)))
+		return errors.New("must be a whole number, not negative, not " + file.Clip(string(v)))
 	}
 	*to = &n
 	return nil

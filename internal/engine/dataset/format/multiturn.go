@@ -47,7 +47,7 @@ func decodeMode(v json.RawMessage, to *bench.ContextMode) error {
 	}
 	mode, err := bench.ParseContextMode(name)
 	if err != nil {
-		return fmt.Errorf("%q: %w", clip(name), err)
+		return fmt.Errorf("%q: %w", file.Clip(name), err)
 	}
 	*to = mode
 	return nil

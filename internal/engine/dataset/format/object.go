@@ -71,7 +71,7 @@ func (o *object[T]) apply(to *T, name string, v json.RawMessage) problems {
 	m, known := o.members[name]
 	switch {
 	case !known:
-		text := fmt.Sprintf("unknown member %q", clip(name))
+		text := fmt.Sprintf("unknown member %q", file.Clip(name))
 		if guess := file.Nearest(name, o.names); guess != "" {
 			return problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
 		}
@@ -154,7 +154,7 @@ func notObject(raw []byte, err error) error {
 // decodeString accepts a string that is not empty.
 func decodeString(v json.RawMessage, to *string) error {
 	if err := json.Unmarshal(v, to); err != nil {
-		return fmt.Errorf("must be a string, not %s", clip(string(v)))
+		return fmt.Errorf("must be a string, not %s", file.Clip(string(v)))
 	}
 	if *to == "" {
 		return errors.New("must not be empty")
@@ -179,7 +179,7 @@ func typeMember[T any](format string) member[T] {
 // decodeList accepts a list of at least one element.
 func decodeList(v json.RawMessage, to *[]json.RawMessage) error {
 	if json.Unmarshal(v, to) != nil {
-		return fmt.Errorf("must be a list, not %s", clip(string(v)))
+		return fmt.Errorf("must be a list, not %s", file.Clip(string(v)))
 	}
 	if len(*to) == 0 {
 		return errors.New("the list is empty")
@@ -191,7 +191,7 @@ func decodeList(v json.RawMessage, to *[]json.RawMessage) error {
 func decodeMilliseconds(v json.RawMessage, to **float64) error {
 	var ms float64
 	if err := json.Unmarshal(v, &ms); err != nil || ms < 0 {
-		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", clip(string(v)))
+		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", file.Clip(string(v)))
 	}
 	*to = &ms
 	return nil
@@ -201,7 +201,7 @@ func decodeMilliseconds(v json.RawMessage, to **float64) error {
 func decodeTokens(v json.RawMessage, to *bench.Tokens) error {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < 1 || n > random.MaxValue {
-		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, clip(string(v)))
+		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, file.Clip(string(v)))
 	}
 	*to = bench.Tokens(n)
 	return nil
@@ -210,7 +210,7 @@ func decodeTokens(v json.RawMessage, to *bench.Tokens) error {
 // decodeObject accepts an object, of which it keeps no white space.
 func decodeObject(v json.RawMessage, to *json.RawMessage) error {
 	if v[0] != '{' {
-		return fmt.Errorf("must be an object, not %s", clip(string(v)))
+		return fmt.Errorf("must be an object, not %s", file.Clip(string(v)))
 	}
 	return compact(v, to)
 }
@@ -221,17 +221,4 @@ func compact(v json.RawMessage, to *json.RawMessage) error {
 	err := json.Compact(&b, v)
 	*to = b.Bytes()
 	return err
-}
-
-// clip shortens a text from a file for a message.
-func clip(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

@@ -49,7 +49,7 @@ func (l *batchLine) turn(o *source.Options) (t bench.Turn, all problems) {
 		all = append(all, "custom_id is missing")
 	}
 	if l.method != "" && l.method != http.MethodPost {
-		all = append(all, fmt.Sprintf("method: must be POST, not %q", clip(l.method)))
+		all = append(all, fmt.Sprintf("method: must be POST, not %q", file.Clip(l.method)))
 	}
 	if o.Path != nil && l.url != "" {
 		if err := o.Path(l.url); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/media"
 )
@@ -171,7 +172,7 @@ func decodeText(v json.RawMessage) (labelled, error) {
 		return one, decodeString(v, &one.texts[0])
 	}
 	if v[0] != '{' {
-		return labelled{}, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
+		return labelled{}, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", file.Clip(string(v)))
 	}
 	var out labelled
 	var errs []error
@@ -180,14 +181,14 @@ func decodeText(v json.RawMessage) (labelled, error) {
 		switch name {
 		case "name":
 			if json.Unmarshal(v, &out.name) != nil {
-				err = fmt.Errorf("name: must be a string, not %s", clip(string(v)))
+				err = fmt.Errorf("name: must be a string, not %s", file.Clip(string(v)))
 			}
 		case "contents":
 			if err = decodeStrings(v, &out.texts); err != nil {
 				err = fmt.Errorf("contents: %w", err)
 			}
 		default:
-			err = fmt.Errorf("unknown member %q; accepted: name, contents", clip(name))
+			err = fmt.Errorf("unknown member %q; accepted: name, contents", file.Clip(name))
 		}
 		errs = append(errs, err)
 	})
@@ -204,7 +205,7 @@ func decodeText(v json.RawMessage) (labelled, error) {
 func decodeStrings(v json.RawMessage, to *[]string) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
-		return fmt.Errorf("must be a list of strings, not %s", clip(string(v)))
+		return fmt.Errorf("must be a list of strings, not %s", file.Clip(string(v)))
 	}
 	*to = make([]string, len(items))
 	for i, item := range items {

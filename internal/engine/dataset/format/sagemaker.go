@@ -58,7 +58,7 @@ func sageMaker() source.Format {
 func (r *captured) turn() (t bench.Turn, all []string) {
 	at, err := time.Parse(time.RFC3339Nano, r.Event.Time)
 	if err != nil {
-		all = append(all, fmt.Sprintf("eventMetadata.inferenceTime: must be a time as 2026-01-31T12:00:00Z, not %q", clip(r.Event.Time)))
+		all = append(all, fmt.Sprintf("eventMetadata.inferenceTime: must be a time as 2026-01-31T12:00:00Z, not %q", file.Clip(r.Event.Time)))
 	}
 	if r.Data.Input == nil || r.Data.Input.Data == nil {
 		return t, append(all, "captureData.endpointInput.data is missing")
@@ -103,5 +103,5 @@ func (b *capturedBody) decode() ([]byte, error) {
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf("encoding: must be JSON or BASE64, not %q", clip(b.Encoding))
+	return nil, fmt.Errorf("encoding: must be JSON or BASE64, not %q", file.Clip(b.Encoding))
 }

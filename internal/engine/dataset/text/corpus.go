@@ -29,6 +29,15 @@ type Corpus struct {
 //go:embed data/prose.ring
 var proseRing []byte
 
+// The grammars of the prose, and of functions in several languages with texts around
+// code, such as logs and messages.
+var (
+	//go:embed data/prose.grammar
+	proseGrammar string
+	//go:embed data/code.grammar
+	codeGrammar string
+)
+
 // Open returns the corpus as tokens of the tokenizer.
 func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 	if c.ring != nil && tokenizer.IsBuiltin(t.Name()) {
@@ -74,7 +83,7 @@ const (
 
 // proseText returns the English corpus.
 func proseText() string {
-	g := &grammar{rand: corpusSeed.Rand("corpus.prose"), lists: proseWords(), templates: proseSentences()}
+	g := newGrammar(proseGrammar, "corpus.prose")
 	b := make([]byte, 0, corpusBytes+4096)
 	for len(b) < corpusBytes {
 		for range 3 + bench.Below(g.rand, 5) {
@@ -87,10 +96,10 @@ func proseText() string {
 
 // codeText returns the corpus of code-like texts.
 func codeText() string {
-	g := &grammar{rand: corpusSeed.Rand("corpus.code"), lists: codeWords(), templates: codeSnippets()}
+	g := newGrammar(codeGrammar, "corpus.code")
 	b := make([]byte, 0, corpusBytes+4096)
 	for len(b) < corpusBytes {
-		b = append(g.expand(b), '\n')
+		b = append(g.expand(b), "\n\n"...)
 	}
 	return string(b)
 }

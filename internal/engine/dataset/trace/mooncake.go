@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
 
@@ -48,7 +49,7 @@ func decodeMooncake(data []byte) (r Request, problems []string) {
 		return r, f.problems
 	}
 	if given(m.Type) && string(m.Type) != `"mooncake_trace"` {
-		f.fail("type", "%s: this file is read as mooncake_trace", clip(string(m.Type)))
+		f.fail("type", "%s: this file is read as mooncake_trace", file.Clip(string(m.Type)))
 	}
 	if given(m.Output) {
 		r.Output = f.output("output_length", m.Output)

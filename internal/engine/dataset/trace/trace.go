@@ -168,7 +168,7 @@ func (p *pass) joined(r *Request) (known bool, problems []string) {
 	}
 	k, known := p.kinds.get(r.Session)
 	if known && k.literal() != r.kind.literal() {
-		return known, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", clip(r.Session), r.kind, k)}
+		return known, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", file.Clip(r.Session), r.kind, k)}
 	}
 	p.kinds.set(r.Session, r.kind)
 	return known, nil

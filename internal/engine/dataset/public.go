@@ -1,7 +1,4 @@
-// Package public opens public datasets by name: from a local copy, from the Hugging Face
-// cache, or, where it is allowed, by a download into that cache. It has the table of the
-// named sets and finds the files of a subset and a split.
-package public
+package dataset
 
 import (
 	"fmt"
@@ -15,8 +12,8 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// Set is one row of the table of public datasets.
-type Set struct {
+// PublicSet is one row of the table of public datasets.
+type PublicSet struct {
 	Name   string
 	Repo   string // on the Hugging Face hub; empty = it is not there
 	File   string // the only file of the repository that is used; empty = those of the split
@@ -55,14 +52,14 @@ func edit() format.Table {
 	return t
 }
 
-// Sets lists the named sets in the order of the documentation.
-func Sets() []Set {
+// publicSets lists the named sets in the order of the documentation.
+func publicSets() []PublicSet {
 	first := question("turns")
 	first.First = true
-	row := func(name, repo, subset, split, doc string, t format.Table) Set {
-		return Set{Name: name, Repo: repo, Subset: subset, Split: split, Doc: doc, Read: t.Format(name)}
+	row := func(name, repo, subset, split, doc string, t format.Table) PublicSet {
+		return PublicSet{Name: name, Repo: repo, Subset: subset, Split: split, Doc: doc, Read: t.Format(name)}
 	}
-	sets := []Set{
+	sets := []PublicSet{
 		{
 			Name: "sharegpt", Repo: "anon8231489123/ShareGPT_Vicuna_unfiltered", File: "ShareGPT_V3_unfiltered_cleaned_split.json",
 			Doc: "The turns of the human, as in the format `sharegpt`; needs a tokenizer.", Read: shareGPT(),
@@ -96,8 +93,8 @@ func Sets() []Set {
 }
 
 // refused lists the sets of AIPerf that are not read.
-func refused() []Set {
-	sets := []Set{
+func refused() []PublicSet {
+	sets := []PublicSet{
 		{Name: "mmvu", Not: "its videos are links of the hub that a server must be allowed to fetch"},
 		{Name: "exgentic", Not: "its rows are spans of agents, a format that is not read yet"},
 		{Name: "exgentic_v2", Not: "its rows are spans of agents, a format that is not read yet"},
@@ -108,9 +105,9 @@ func refused() []Set {
 		"_with_subagents_060526", "_with_subagents_060526_256k", "_with_subagents_060826", "_with_subagents_060826_256k",
 		"_061326", "_061326_256k", "_061526", "_061526_256k", "_062126", "_062126_256k",
 	} {
-		sets = append(sets, Set{Name: weka + end, Not: "the format weka_trace is not read yet"})
+		sets = append(sets, PublicSet{Name: weka + end, Not: "the format weka_trace is not read yet"})
 	}
-	return append(sets, Set{Name: "weka_hf", Not: "the format weka_trace is not read yet"})
+	return append(sets, PublicSet{Name: "weka_hf", Not: "the format weka_trace is not read yet"})
 }
 
 // shareGPT returns the format of ShareGPT.
@@ -119,19 +116,19 @@ func shareGPT() source.Format {
 	return all[slices.IndexFunc(all, func(f source.Format) bool { return f.Name == "sharegpt" })]
 }
 
-// Find returns a set by its name, or the set for hf:ORG/NAME. The error says why a set
+// FindPublic returns a set by its name, or the set for hf:ORG/NAME. The error says why a set
 // is refused, or names those that are accepted.
-func Find(name string) (Set, error) {
+func FindPublic(name string) (PublicSet, error) {
 	if id, ok := strings.CutPrefix(name, prefix); ok {
 		if !hub.IsID(id) || !strings.Contains(id, "/") {
-			return Set{}, fmt.Errorf("%q is not the id of a dataset: must be hf:ORG/NAME", name)
+			return PublicSet{}, fmt.Errorf("%q is not the id of a dataset: must be hf:ORG/NAME", name)
 		}
-		return Set{Name: name, Repo: id, Split: "train", Read: source.Format{Name: name, New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		return PublicSet{Name: name, Repo: id, Split: "train", Read: source.Format{Name: name, New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			return format.Table{Columns: o.Columns, Skip: true}.Format(name).New(o)
 		}}}, nil
 	}
 	var names []string
-	for _, s := range Sets() {
+	for _, s := range publicSets() {
 		if suggest.Fold(s.Name) == suggest.Fold(name) {
 			if s.Not != "" {
 				return s, fmt.Errorf("%s is not supported: %s", s.Name, s.Not)
@@ -142,13 +139,13 @@ func Find(name string) (Set, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return Set{}, fmt.Errorf("unknown dataset %q; accepted: %s, or hf:ORG/NAME for another one of the Hugging Face hub", name, strings.Join(names, ", "))
+	return PublicSet{}, fmt.Errorf("unknown dataset %q; accepted: %s, or hf:ORG/NAME for another one of the Hugging Face hub", name, strings.Join(names, ", "))
 }
 
-// Rows returns the rows of the sets in a table of name, place and use.
-func Rows() string {
+// publicRows returns the rows of the sets in a table of name, place and use.
+func publicRows() string {
 	var b strings.Builder
-	for _, s := range Sets() {
+	for _, s := range publicSets() {
 		where, doc := s.Repo, s.Doc
 		for _, part := range []string{s.Subset, s.Split, s.File} {
 			if part != "" {

@@ -1,4 +1,4 @@
-package columnar
+package file
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // a row are spread over it.
 const (
 	maxArrowMetadata = 64 << 20
-	// MaxArrowBatch is the most bytes of a record batch, uncompressed.
-	MaxArrowBatch = 1 << 30
+	// maxArrowBatch is the most bytes of a record batch, uncompressed.
+	maxArrowBatch = 1 << 30
 )
 
 // Types of messages (Message.fbs).
@@ -27,10 +27,10 @@ const (
 	messageBatch      = 3
 )
 
-// Arrow reads the rows of an Arrow IPC stream or file. A file is read from its
+// arrowTable reads the rows of an Arrow IPC stream or file. A file is read from its
 // beginning to its end like a stream: before its footer, it is one. It holds one record
 // batch and the dictionaries.
-type Arrow struct {
+type arrowTable struct {
 	r            io.Reader
 	file         bool // r is a file: it has a mark at the end of its batches
 	fields       []*arrowField
@@ -42,27 +42,27 @@ type Arrow struct {
 	out          []byte
 }
 
-// ArrowMagic begins an Arrow file; a stream begins with [ArrowStreamMagic].
+// arrowMagic begins an Arrow file; a stream begins with [arrowStreamMagic].
 const (
-	ArrowMagic       = "ARROW1"
-	ArrowStreamMagic = "\xff\xff\xff\xff"
+	arrowMagic       = "ARROW1"
+	arrowStreamMagic = "\xff\xff\xff\xff"
 )
 
-// OpenArrow reads the schema of a stream or a file.
-func OpenArrow(r io.Reader) (a *Arrow, err error) {
+// newArrow reads the schema of a stream or a file.
+func newArrow(r io.Reader) (a *arrowTable, err error) {
 	defer guard(&err)
 	var start [8]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
 		return nil, truncated(err)
 	}
-	a = &Arrow{r: r, dictionaries: map[int64]*arrowColumn{}}
-	if a.file = string(start[:6]) == ArrowMagic; a.file {
+	a = &arrowTable{r: r, dictionaries: map[int64]*arrowColumn{}}
+	if a.file = string(start[:6]) == arrowMagic; a.file {
 		if _, err := io.ReadFull(r, start[:]); err != nil {
 			return nil, truncated(err)
 		}
 	}
 	a.r = io.MultiReader(bytes.NewReader(start[:]), r)
-	schema, err := a.schema(string(start[:4]) == ArrowStreamMagic)
+	schema, err := a.schema(string(start[:4]) == arrowStreamMagic)
 	switch {
 	case err != nil:
 		return nil, err
@@ -81,7 +81,7 @@ func OpenArrow(r io.Reader) (a *Arrow, err error) {
 
 // schema reads the schema. Polars writes its message into a file without a length; then
 // it ends where the next message begins.
-func (a *Arrow) schema(framed bool) (fbTable, error) {
+func (a *arrowTable) schema(framed bool) (fbTable, error) {
 	if framed {
 		kind, schema, err := a.message()
 		if err == nil && kind != messageSchema {
@@ -95,7 +95,7 @@ func (a *Arrow) schema(framed bool) (fbTable, error) {
 		if _, err := io.ReadFull(a.r, word[:]); err != nil {
 			return fbTable{}, truncated(err)
 		}
-		if string(word[:4]) == ArrowStreamMagic {
+		if string(word[:4]) == arrowStreamMagic {
 			a.r = io.MultiReader(bytes.NewReader(word[:]), a.r)
 			schema, ok := fbRoot(bare).table(2)
 			if !ok {
@@ -110,7 +110,7 @@ func (a *Arrow) schema(framed bool) (fbTable, error) {
 
 // Next returns the next row, which is valid until the next call, and io.EOF after the
 // last one.
-func (a *Arrow) Next() (row []byte, err error) {
+func (a *arrowTable) Next() (row []byte, err error) {
 	defer guard(&err)
 	for a.row >= a.rows {
 		if err := a.batch(); err != nil {
@@ -131,7 +131,7 @@ func (a *Arrow) Next() (row []byte, err error) {
 }
 
 // batch reads messages up to the next record batch.
-func (a *Arrow) batch() error {
+func (a *arrowTable) batch() error {
 	for {
 		kind, message, err := a.message()
 		if err != nil {
@@ -154,7 +154,7 @@ func (a *Arrow) batch() error {
 
 // message reads a message: its metadata and its body, which stays in a.body until the
 // next message. It returns io.EOF at the end of the stream.
-func (a *Arrow) message() (kind byte, header fbTable, err error) {
+func (a *arrowTable) message() (kind byte, header fbTable, err error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(a.r, prefix[:]); err != nil {
 		if a.file {
@@ -162,7 +162,7 @@ func (a *Arrow) message() (kind byte, header fbTable, err error) {
 		}
 		return 0, fbTable{}, err // a stream may end without a mark
 	}
-	if string(prefix[:]) != ArrowStreamMagic {
+	if string(prefix[:]) != arrowStreamMagic {
 		return 0, fbTable{}, errors.New("the Arrow stream is damaged, or of a version before 0.15")
 	}
 	if _, err := io.ReadFull(a.r, prefix[:]); err != nil {
@@ -181,8 +181,8 @@ func (a *Arrow) message() (kind byte, header fbTable, err error) {
 	}
 	message := fbRoot(metadata.Bytes())
 	body := message.int64(3)
-	if body < 0 || body > MaxArrowBatch {
-		return 0, fbTable{}, fmt.Errorf("the Arrow stream has a record batch of %d bytes; at most %d are accepted: write it with fewer rows per batch", body, MaxArrowBatch)
+	if body < 0 || body > maxArrowBatch {
+		return 0, fbTable{}, fmt.Errorf("the Arrow stream has a record batch of %d bytes; at most %d are accepted: write it with fewer rows per batch", body, maxArrowBatch)
 	}
 	a.body.Reset()
 	if err := copyExactly(&a.body, a.r, body); err != nil {
@@ -211,7 +211,7 @@ func truncated(err error) error {
 
 // dictionary keeps the values of a dictionary. They replace an earlier dictionary of the
 // same id.
-func (a *Arrow) dictionary(message fbTable) error {
+func (a *arrowTable) dictionary(message fbTable) error {
 	id := message.int64(0)
 	field := findDictionary(a.fields, id)
 	batch, ok := message.table(1)
@@ -246,13 +246,13 @@ func findDictionary(fields []*arrowField, id int64) *arrowField {
 }
 
 // load makes the columns of a record batch, whose body is in a.body.
-func (a *Arrow) load(batch fbTable, fields []*arrowField) ([]*arrowColumn, error) {
+func (a *arrowTable) load(batch fbTable, fields []*arrowField) ([]*arrowColumn, error) {
 	l := arrowLoader{dictionaries: a.dictionaries, nodes: batch.int64s(1, 2), variadic: batch.int64s(4, 1)}
 	body := a.body.Bytes()
 	ranges := batch.int64s(2, 2)
 	compression, compressed := batch.table(3)
 	a.plain.Reset()
-	left := int64(MaxArrowBatch)
+	left := int64(maxArrowBatch)
 	for i := 0; i < len(ranges); i += 2 {
 		raw := body[ranges[i]:][:ranges[i+1]]
 		if compressed && len(raw) > 0 {
@@ -273,7 +273,7 @@ func (a *Arrow) load(batch fbTable, fields []*arrowField) ([]*arrowColumn, error
 
 // decompress unpacks a buffer: its length before compression, then a frame; the length
 // -1 means that it is not compressed.
-func (a *Arrow) decompress(raw []byte, codec byte, left int64) ([]byte, error) {
+func (a *arrowTable) decompress(raw []byte, codec byte, left int64) ([]byte, error) {
 	const lz4Frame, zstandard = 0, 1
 	size := int64(binary.LittleEndian.Uint64(raw))
 	raw = raw[8:]
@@ -281,7 +281,7 @@ func (a *Arrow) decompress(raw []byte, codec byte, left int64) ([]byte, error) {
 	case size == -1:
 		return raw, nil
 	case size < 0 || size > left:
-		return nil, fmt.Errorf("the Arrow stream has a record batch of more than %d bytes: write it with fewer rows per batch", MaxArrowBatch)
+		return nil, fmt.Errorf("the Arrow stream has a record batch of more than %d bytes: write it with fewer rows per batch", maxArrowBatch)
 	}
 	var from io.Reader
 	switch codec {
@@ -310,7 +310,7 @@ func (a *Arrow) decompress(raw []byte, codec byte, left int64) ([]byte, error) {
 }
 
 // Close releases the decoder.
-func (a *Arrow) Close() error {
+func (a *arrowTable) Close() error {
 	if a.zstd != nil {
 		a.zstd.Close()
 	}

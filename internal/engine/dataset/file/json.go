@@ -1,12 +1,4 @@
-// Package columnar reads Apache Parquet files and Apache Arrow IPC files and streams
-// as rows, each one JSON object.
-//
-// Column names become members in the order of the schema. Text becomes a string, binary
-// data a string of base64, a list an array, a struct an object, a map with text keys an
-// object and any other map an array of objects with key and value. A timestamp becomes
-// an RFC 3339 string in UTC; a date has the form 2006-01-02; a time of day or a duration is the number in the unit of the file.
-// Numbers that JSON does not have (NaN and infinities) become null.
-package columnar
+package file
 
 import (
 	"encoding/base64"

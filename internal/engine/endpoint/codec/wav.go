@@ -1,5 +1,4 @@
-// Package wav reads the headers of WAV files, and how long audio plays.
-package wav
+package codec
 
 import (
 	"encoding/binary"
@@ -7,18 +6,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/bench"
 )
 
-// Header is the header of a WAV file (RIFF, "WAVE").
-type Header struct {
+// WAV is the header of a WAV file (RIFF, "WAVE").
+type WAV struct {
 	Data int    // offset of the samples
 	Size uint32 // of the samples in bytes, as the header has it; streams write 0 or the largest number
 	rate uint32 // bytes per second
 }
 
-// Read reads the header at the start of a WAV file; ok = false when it is none,
+// ReadWAV reads the header at the start of a WAV file; ok = false when it is none,
 // or when start ends before the samples begin.
-func Read(start []byte) (w Header, ok bool) {
+func ReadWAV(start []byte) (w WAV, ok bool) {
 	if len(start) < 12 || string(start[:4]) != "RIFF" || string(start[8:12]) != "WAVE" {
 		return w, false
 	}
@@ -41,7 +42,7 @@ func Read(start []byte) (w Header, ok bool) {
 }
 
 // Length returns how long a file of total bytes plays.
-func (w *Header) Length(total int64) time.Duration {
+func (w *WAV) Length(total int64) time.Duration {
 	samples := max(0, total-int64(w.Data))
 	if w.Size > 0 && int64(w.Size) < samples {
 		samples = int64(w.Size)
@@ -75,10 +76,10 @@ func PCMRate(contentType string) int64 {
 // its own, in bytes, if we do not read it: 44, as WAV has.
 const maxHeader = 44
 
-// HeaderSize returns how many of the first bytes of an audio clip are no samples, as far
+// AudioHeaderSize returns how many of the first bytes of an audio clip are no samples, as far
 // as start shows.
-func HeaderSize(start []byte) int {
-	if w, ok := Read(start); ok {
+func AudioHeaderSize(start []byte) int {
+	if w, ok := ReadWAV(start); ok {
 		return w.Data
 	}
 	for _, magic := range [...]string{"RIFF", "OggS", "fLaC", "ID3"} {
@@ -87,4 +88,27 @@ func HeaderSize(start []byte) int {
 		}
 	}
 	return 0
+}
+
+// Contents describes the media of a request, with its history: the number of
+// images, and the playing time of its audio. 0 = none, or unknown.
+func (r *Request) Contents() (images int, audio time.Duration) {
+	known := true
+	add := func(t *bench.Turn) {
+		images += len(t.Images)
+		for i := range t.Audios {
+			w, ok := ReadWAV(t.Audios[i].Data)
+			if known = known && ok; ok {
+				audio += w.Length(int64(len(t.Audios[i].Data)))
+			}
+		}
+	}
+	for i := range r.History {
+		add(&r.History[i].Turn)
+	}
+	add(&r.Turn)
+	if !known {
+		audio = 0
+	}
+	return images, audio
 }

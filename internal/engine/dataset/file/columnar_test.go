@@ -1,4 +1,4 @@
-package columnar
+package file
 
 import (
 	"bytes"
@@ -56,14 +56,14 @@ func TestGoldenTables(t *testing.T) {
 func rows(data []byte, most int) ([]string, error) {
 	var next func() ([]byte, error)
 	if bytes.HasPrefix(data, []byte("PAR1")) {
-		p, err := OpenParquet(bytes.NewReader(data), int64(len(data)))
+		p, err := newParquet(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return nil, err
 		}
 		defer p.Close()
 		next = p.Next
 	} else {
-		a, err := OpenArrow(iotest.HalfReader(bytes.NewReader(data)))
+		a, err := newArrow(iotest.HalfReader(bytes.NewReader(data)))
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package public
+package dataset
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"aiperfd/internal/engine/hub"
 )
 
-// Request names a public dataset.
-type Request struct {
-	Name     string      // of a row of [Sets], or hf:ORG/NAME
+// PublicRequest names a public dataset.
+type PublicRequest struct {
+	Name     string      // of a row of [publicSets], or hf:ORG/NAME
 	Subset   string      // empty = that of the row
 	Split    string      // empty = that of the row
 	Revision string      // branch, tag or commit; empty = main
@@ -25,10 +25,10 @@ type Request struct {
 // other forms.
 const converted = "refs/convert/parquet"
 
-// Open opens a public dataset. A path in the options is a local copy of its data, which
+// openPublic opens a public dataset. A path in the options is a local copy of its data, which
 // is read instead.
-func Open(ctx context.Context, o source.Options, r Request) (source.Source, error) {
-	set, err := Find(r.Name)
+func openPublic(ctx context.Context, o source.Options, r PublicRequest) (source.Source, error) {
+	set, err := FindPublic(r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,17 +45,17 @@ func Open(ctx context.Context, o source.Options, r Request) (source.Source, erro
 	if err != nil {
 		return nil, err
 	}
-	return &opened{Source: s, found: found}, nil
+	return &cachedSource{Source: s, found: found}, nil
 }
 
-// opened is a source that describes where it comes from.
-type opened struct {
+// cachedSource is a source that describes where it comes from.
+type cachedSource struct {
 	source.Source
 	found located
 }
 
 // Describe implements source.Source.
-func (o *opened) Describe() source.Description {
+func (o *cachedSource) Describe() source.Description {
 	d := o.Source.Describe()
 	d.Path = o.found.snapshot.ID
 	d.Revision = o.found.snapshot.Commit
@@ -77,7 +77,7 @@ func (l *located) paths() []string {
 }
 
 // locate finds the files of a set in the cache, or downloads them.
-func (s *Set) locate(ctx context.Context, r Request) (located, error) {
+func (s *PublicSet) locate(ctx context.Context, r PublicRequest) (located, error) {
 	if s.Repo == "" {
 		return located{}, fmt.Errorf("it is not on the Hugging Face hub: download %s and pass the file with --input-file", s.Local)
 	}
@@ -111,7 +111,7 @@ func (s *Set) locate(ctx context.Context, r Request) (located, error) {
 }
 
 // cached finds the files of a set in the cache.
-func (s *Set) cached(r Request, revision string) (located, error) {
+func (s *PublicSet) cached(r PublicRequest, revision string) (located, error) {
 	snapshot, ok := r.Hub.FindDataset(s.Repo, revision)
 	if !ok {
 		return located{}, fmt.Errorf("%s is not in the Hugging Face cache (%s)", s.Repo, cmp.Or(r.Hub.Cache, "HF_HOME is not set"))
@@ -120,7 +120,7 @@ func (s *Set) cached(r Request, revision string) (located, error) {
 }
 
 // chosen returns the files of a set in a snapshot.
-func (s *Set) chosen(snapshot hub.Snapshot) (located, error) {
+func (s *PublicSet) chosen(snapshot hub.Snapshot) (located, error) {
 	files, err := snapshot.Files()
 	if err == nil {
 		files, err = s.choose(files)
@@ -132,7 +132,7 @@ func (s *Set) chosen(snapshot hub.Snapshot) (located, error) {
 }
 
 // choose returns the files of a set among those of its repository.
-func (s *Set) choose(files []string) ([]string, error) {
+func (s *PublicSet) choose(files []string) ([]string, error) {
 	if s.File == "" {
 		return choose(files, s.Subset, s.Split)
 	}

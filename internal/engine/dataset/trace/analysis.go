@@ -1,8 +1,7 @@
-// Package analysis computes what a trace of requests consists of: lengths, arrivals,
-// sessions, and what a prefix cache without limits would save.
-package analysis
+package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
-	"aiperfd/internal/engine/dataset/trace"
 )
 
 // Report is the analysis of a trace. The first members have the names of AIPerf's analysis
@@ -86,29 +84,12 @@ const rateSteps = 60_000
 func Analyze(ctx context.Context, in file.File, format string, blockSize int) (*Report, error) {
 	if format == "" {
 		var err error
-		if format, _, err = source.Detect(ctx, in, source.Known{}, trace.Formats()); err != nil {
+		if format, _, err = source.Detect(ctx, in, source.Known{}, Formats()); err != nil {
 			return nil, err
 		}
 	}
 	a := &analyzer{seed: maphash.MakeSeed(), turns: map[uint64]int64{}, report: Report{Format: format}}
-	scan := func(each func(*trace.Request)) (err error) {
-		s, err := trace.NewScanner(ctx, format, in, blockSize)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		for {
-			r, err := s.Next()
-			if errors.Is(err, io.EOF) {
-				a.report.Skipped, a.report.BlockSize = s.Skipped, s.BlockSize()
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			each(&r)
-		}
-	}
+	scan := func(each func(*Request)) error { return a.scan(ctx, in, blockSize, each) }
 	if err := scan(a.first); err != nil {
 		return nil, err
 	}
@@ -124,8 +105,50 @@ func Analyze(ctx context.Context, in file.File, format string, blockSize int) (*
 	return &a.report, nil
 }
 
+// scan calls each with the requests of a trace in the order of the file, and counts the
+// records with problems.
+func (a *analyzer) scan(ctx context.Context, in file.File, blockSize int, each func(*Request)) (err error) {
+	f, err := find(a.report.Format)
+	if err != nil {
+		return err
+	}
+	in.Numbers = f.Numbers
+	r, err := file.Open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	t := &trace{format: &f, blockSize: cmp.Or(blockSize, f.BlockSize, defaultBlockSize)}
+	p := &pass{
+		trace: t, tokenizer: true, decode: f.decoder(), sizes: newRecent[int64, int32](), kinds: newRecent[string, kind](),
+	}
+	a.report.BlockSize, a.report.Skipped = t.blockSize, 0
+	for {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, broken := errors.AsType[*file.RecordError](err); err != nil && !broken {
+			return err
+		} else if broken {
+			a.report.Skipped++
+			continue
+		}
+		request, problems := p.decode(record.Data)
+		if len(problems) == 0 {
+			_, problems = p.joined(&request)
+			problems = append(problems, p.sized(&request)...)
+		}
+		if len(problems) > 0 {
+			a.report.Skipped++
+			continue
+		}
+		each(&request)
+	}
+}
+
 // first adds a request in the first pass.
-func (a *analyzer) first(r *trace.Request) {
+func (a *analyzer) first(r *Request) {
 	a.report.Requests++
 	a.isl.add(r.Input)
 	a.osl.add(r.Output)
@@ -152,7 +175,7 @@ func (a *analyzer) first(r *trace.Request) {
 }
 
 // blocks adds the blocks of a request.
-func (a *analyzer) blocks(r *trace.Request) {
+func (a *analyzer) blocks(r *Request) {
 	hits, missed := 0, false
 	chain := uint64(0)
 	for i, id := range r.IDs {
@@ -178,7 +201,7 @@ func (a *analyzer) blocks(r *trace.Request) {
 }
 
 // second adds a request in the second pass, when all blocks are known.
-func (a *analyzer) second(r *trace.Request) {
+func (a *analyzer) second(r *Request) {
 	if a.context.n == a.report.PrefixRequests {
 		return
 	}

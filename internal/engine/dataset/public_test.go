@@ -1,4 +1,4 @@
-package public
+package dataset
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func cache(t *testing.T, id, revision string, files map[string]string) hub.Optio
 }
 
 // prompts returns the texts of a pass, conversations separated by |.
-func prompts(ctx context.Context, o source.Options, r Request) (string, source.Description, error) {
-	s, err := Open(ctx, o, r)
+func prompts(ctx context.Context, o source.Options, r PublicRequest) (string, source.Description, error) {
+	s, err := openPublic(ctx, o, r)
 	if err != nil {
 		return "", source.Description{}, err
 	}
@@ -77,31 +77,31 @@ func prompts(ctx context.Context, o source.Options, r Request) (string, source.D
 func TestCached(t *testing.T) {
 	tests := []struct {
 		name    string
-		request Request
+		request PublicRequest
 		id, at  string
 		files   map[string]string
 		want    string
 	}{
-		{"shards", Request{Name: "aimo"}, "AI-MO/NuminaMath-TIR", "main", map[string]string{
+		{"shards", PublicRequest{Name: "aimo"}, "AI-MO/NuminaMath-TIR", "main", map[string]string{
 			"README.md": "x", "data/train-00000-of-00002.jsonl": `{"problem":"a"}`, "data/train-00001-of-00002.jsonl": "{\"problem\":\"b\"}\n{\"problem\":null}\n", "data/test-00000-of-00001.jsonl": `{"problem":"no"}`,
 		}, "a|b"},
-		{"subset of the row", Request{Name: "spec-al-gsm8k"}, "openai/gsm8k", "main", map[string]string{
+		{"subset of the row", PublicRequest{Name: "spec-al-gsm8k"}, "openai/gsm8k", "main", map[string]string{
 			"main/test-00000-of-00001.jsonl": `{"question":"a"}`, "socratic/test-00000-of-00001.jsonl": `{"question":"no"}`,
 		}, "a"},
-		{"other subset and split", Request{Name: "spec_al_gsm8k", Subset: "socratic", Split: "train"}, "openai/gsm8k", "main", map[string]string{
+		{"other subset and split", PublicRequest{Name: "spec_al_gsm8k", Subset: "socratic", Split: "train"}, "openai/gsm8k", "main", map[string]string{
 			"main/train-00000-of-00001.jsonl": `{"question":"no"}`, "socratic/train-00000-of-00001.jsonl": `{"question":"a"}`,
 		}, "a"},
-		{"turns", Request{Name: "spec_al_mtbench"}, "HuggingFaceH4/mt_bench_prompts", "main", map[string]string{"raw/question.jsonl": `{"prompt":["a","b"]}`}, "a/b"},
-		{"template", Request{Name: "blazedit_5k"}, "vdaita/edit_5k_char", "main", map[string]string{"data/train.json": `[{"code":"CODE","change_request":"CHANGE"}]`},
+		{"turns", PublicRequest{Name: "spec_al_mtbench"}, "HuggingFaceH4/mt_bench_prompts", "main", map[string]string{"raw/question.jsonl": `{"prompt":["a","b"]}`}, "a/b"},
+		{"template", PublicRequest{Name: "blazedit_5k"}, "vdaita/edit_5k_char", "main", map[string]string{"data/train.json": `[{"code":"CODE","change_request":"CHANGE"}]`},
 			"Given a code file, please apply the change requests and generate the new file.\n\nOriginal file:\n```python\nCODE\n```\n\nChange request:\nCHANGE\n\nPlease generate the new code file in the \"New file\" section below."},
-		{"ShareGPT", Request{Name: "sharegpt"}, "anon8231489123/ShareGPT_Vicuna_unfiltered", "main", map[string]string{
+		{"ShareGPT", PublicRequest{Name: "sharegpt"}, "anon8231489123/ShareGPT_Vicuna_unfiltered", "main", map[string]string{
 			"ShareGPT_V3_unfiltered_cleaned_split.json": `[{"conversations":[{"from":"human","value":"one two three four"},{"from":"gpt","value":"five six seven eight"}]},{"conversations":[]}]`, "other.json": "[]",
 		}, "one two three four"},
-		{"any dataset", Request{Name: "hf:org/set", Split: "train_sft", Subset: "en"}, "org/set", "main", map[string]string{
+		{"any dataset", PublicRequest{Name: "hf:org/set", Split: "train_sft", Subset: "en"}, "org/set", "main", map[string]string{
 			"en/train_sft.csv": "instruction,input\na,b\n", "en/train.csv": "instruction\nno\n", "de/train_sft.csv": "instruction\nno\n",
 		}, "a"},
-		{"Parquet of the hub", Request{Name: "hf:org/set"}, "org/set", "refs/convert/parquet", map[string]string{"default/train/0000.jsonl": `{"text":"a"}`}, "a"},
-		{"a revision", Request{Name: "hf:org/set", Revision: "v1"}, "org/set", "v1", map[string]string{"train.jsonl": `{"text":"a"}`}, "a"},
+		{"Parquet of the hub", PublicRequest{Name: "hf:org/set"}, "org/set", "refs/convert/parquet", map[string]string{"default/train/0000.jsonl": `{"text":"a"}`}, "a"},
+		{"a revision", PublicRequest{Name: "hf:org/set", Revision: "v1"}, "org/set", "v1", map[string]string{"train.jsonl": `{"text":"a"}`}, "a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,24 +121,24 @@ func TestRefused(t *testing.T) {
 	two := map[string]string{"a/train-0.jsonl": "{}", "b/train-0.jsonl": "{}"}
 	tests := []struct {
 		name    string
-		request Request
+		request PublicRequest
 		files   map[string]string // of org/set
 		want    string
 	}{
-		{"unknown", Request{Name: "aimi"}, nil, `unknown dataset "aimi"; accepted: sharegpt, aimo, `},
-		{"not read", Request{Name: "semianalysis_cc_traces_weka_061326"}, nil, "semianalysis_cc_traces_weka_061326 is not supported: the format weka_trace is not read yet"},
-		{"no id", Request{Name: "hf:set"}, nil, `"hf:set" is not the id of a dataset: must be hf:ORG/NAME`},
-		{"an id that leads out", Request{Name: "hf:../set"}, nil, "is not the id of a dataset"},
-		{"elsewhere", Request{Name: "spec_bench"}, nil, "it is not on the Hugging Face hub: download https://raw.githubusercontent.com/"},
-		{"not there", Request{Name: "aimo"}, nil, "AI-MO/NuminaMath-TIR is not in the Hugging Face cache (/"},
-		{"how to get it", Request{Name: "aimo"}, nil, "pass --allow-download, or download it: hf download --repo-type dataset AI-MO/NuminaMath-TIR"},
-		{"not allowed there", Request{Name: "aimo", Fetch: true}, nil, "HF_HUB_OFFLINE is set"},
-		{"no split", Request{Name: "hf:org/set", Split: "validation"}, two, `no split "validation"; there are train`},
-		{"no subset", Request{Name: "hf:org/set", Subset: "c"}, two, `no subset "c"; there are a, b`},
-		{"which subset", Request{Name: "hf:org/set"}, two, "several subsets: name one with --hf-subset: a, b"},
-		{"no data", Request{Name: "hf:org/set"}, map[string]string{"README.md": "x", "dataset_infos.json": "{}"}, "no file has one of the extensions .parquet, .arrow"},
-		{"a part", Request{Name: "hf:org/set"}, map[string]string{"train-00001-of-00003.jsonl": "{}"}, "the copy is incomplete: 1 of 3 files train-…"},
-		{"no prompt", Request{Name: "hf:org/set"}, map[string]string{"train.jsonl": `{"x":1}`}, "train.jsonl:1: no column for the prompt: name it (--prompt-column); the columns are x"},
+		{"unknown", PublicRequest{Name: "aimi"}, nil, `unknown dataset "aimi"; accepted: sharegpt, aimo, `},
+		{"not read", PublicRequest{Name: "semianalysis_cc_traces_weka_061326"}, nil, "semianalysis_cc_traces_weka_061326 is not supported: the format weka_trace is not read yet"},
+		{"no id", PublicRequest{Name: "hf:set"}, nil, `"hf:set" is not the id of a dataset: must be hf:ORG/NAME`},
+		{"an id that leads out", PublicRequest{Name: "hf:../set"}, nil, "is not the id of a dataset"},
+		{"elsewhere", PublicRequest{Name: "spec_bench"}, nil, "it is not on the Hugging Face hub: download https://raw.githubusercontent.com/"},
+		{"not there", PublicRequest{Name: "aimo"}, nil, "AI-MO/NuminaMath-TIR is not in the Hugging Face cache (/"},
+		{"how to get it", PublicRequest{Name: "aimo"}, nil, "pass --allow-download, or download it: hf download --repo-type dataset AI-MO/NuminaMath-TIR"},
+		{"not allowed there", PublicRequest{Name: "aimo", Fetch: true}, nil, "HF_HUB_OFFLINE is set"},
+		{"no split", PublicRequest{Name: "hf:org/set", Split: "validation"}, two, `no split "validation"; there are train`},
+		{"no subset", PublicRequest{Name: "hf:org/set", Subset: "c"}, two, `no subset "c"; there are a, b`},
+		{"which subset", PublicRequest{Name: "hf:org/set"}, two, "several subsets: name one with --hf-subset: a, b"},
+		{"no data", PublicRequest{Name: "hf:org/set"}, map[string]string{"README.md": "x", "dataset_infos.json": "{}"}, "no file has one of the extensions .parquet, .arrow"},
+		{"a part", PublicRequest{Name: "hf:org/set"}, map[string]string{"train-00001-of-00003.jsonl": "{}"}, "the copy is incomplete: 1 of 3 files train-…"},
+		{"no prompt", PublicRequest{Name: "hf:org/set"}, map[string]string{"train.jsonl": `{"x":1}`}, "train.jsonl:1: no column for the prompt: name it (--prompt-column); the columns are x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 
 func TestLocalCopy(t *testing.T) {
 	o := source.Options{File: file.File{Path: "q.jsonl", FS: fstest.MapFS{"q.jsonl": {Data: []byte(`{"turns":["a","b"],"category":"x"}`)}}}}
-	got, about, err := prompts(t.Context(), o, Request{Name: "spec_bench"})
+	got, about, err := prompts(t.Context(), o, PublicRequest{Name: "spec_bench"})
 	if err != nil || got != "a" || about.Path != "q.jsonl" || about.Revision != "" {
 		t.Errorf("prompts %q of %+v, error %v", got, about, err)
 	}
@@ -186,7 +186,7 @@ func TestFetched(t *testing.T) {
 		fmt.Fprint(w, content)
 	}))
 	defer server.Close()
-	r := Request{Name: "spec_al_gsm8k", Fetch: true, Hub: hub.Options{Cache: t.TempDir(), Endpoint: server.URL}}
+	r := PublicRequest{Name: "spec_al_gsm8k", Fetch: true, Hub: hub.Options{Cache: t.TempDir(), Endpoint: server.URL}}
 	for range 2 {
 		got, about, err := prompts(t.Context(), source.Options{}, r)
 		if err != nil || got != "a" || about.Revision != commit {
@@ -207,7 +207,7 @@ func TestFetched(t *testing.T) {
 // Every name of AIPerf 0.13 is read or refused with a reason.
 func TestSets(t *testing.T) {
 	var names []string
-	for _, s := range Sets() {
+	for _, s := range publicSets() {
 		names = append(names, s.Name)
 		switch {
 		case s.Doc == "" && s.Not == "":
@@ -223,7 +223,7 @@ func TestSets(t *testing.T) {
 	if slices.Sort(names); len(slices.Compact(names)) != 42 {
 		t.Errorf("%d names, want the 42 of AIPerf", len(names))
 	}
-	if n := strings.Count(Rows(), "\n"); n != 42 {
+	if n := strings.Count(publicRows(), "\n"); n != 42 {
 		t.Errorf("%d names are documented, want 42", n)
 	}
 }

@@ -1,4 +1,4 @@
-package columnar
+package file
 
 import (
 	"encoding/binary"
@@ -12,9 +12,9 @@ import (
 // parquetRows is how many rows are decoded at once.
 const parquetRows = 16
 
-// Parquet reads the rows of a Parquet file, one row group after the other. It holds one
+// parquetTable reads the rows of a Parquet file, one row group after the other. It holds one
 // page of each column.
-type Parquet struct {
+type parquetTable struct {
 	root   *parquetNode
 	file   *parquet.File
 	next   int          // the row group to read next
@@ -25,8 +25,8 @@ type Parquet struct {
 	out    []byte
 }
 
-// OpenParquet opens a file of a size; r must stay open while rows are read.
-func OpenParquet(r io.ReaderAt, size int64) (p *Parquet, err error) {
+// newParquet opens a file of a size; r must stay open while rows are read.
+func newParquet(r io.ReaderAt, size int64) (p *parquetTable, err error) {
 	defer guard(&err)
 	var tail [8]byte
 	if size < 12 {
@@ -47,12 +47,12 @@ func OpenParquet(r io.ReaderAt, size int64) (p *Parquet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Parquet{root: root, file: f, buffer: make([]parquet.Row, parquetRows)}, nil
+	return &parquetTable{root: root, file: f, buffer: make([]parquet.Row, parquetRows)}, nil
 }
 
 // Next returns the next row, which is valid until the next call, and io.EOF after the
 // last one.
-func (p *Parquet) Next() (row []byte, err error) {
+func (p *parquetTable) Next() (row []byte, err error) {
 	defer guard(&err)
 	for len(p.ready) == 0 {
 		if err := p.fill(); err != nil {
@@ -66,7 +66,7 @@ func (p *Parquet) Next() (row []byte, err error) {
 }
 
 // fill decodes the next rows.
-func (p *Parquet) fill() error {
+func (p *parquetTable) fill() error {
 	if p.rows == nil || p.ended {
 		if err := p.Close(); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (p *Parquet) fill() error {
 		if p.next == len(groups) {
 			return io.EOF
 		}
-		if err := Verify(p.file, p.next); err != nil {
+		if err := VerifyParquet(p.file, p.next); err != nil {
 			return err
 		}
 		p.rows, p.ended = groups[p.next].Rows(), false
@@ -95,7 +95,7 @@ func (p *Parquet) fill() error {
 }
 
 // Close releases the pages. It does not close the file.
-func (p *Parquet) Close() error {
+func (p *parquetTable) Close() error {
 	if p.rows == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package analysis
+package trace
 
 import (
 	"encoding/json"
@@ -109,7 +109,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestAnalysisProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                   "no records",
 		`{"text": "x"}`:      "unrecognised record format (keys: text); needed is one of; mooncake_trace: input_length",

@@ -1,4 +1,4 @@
-package columnar
+package file
 
 import (
 	"bufio"
@@ -21,10 +21,10 @@ const (
 	maxPageValues = 1 << 26
 )
 
-// Verify checks the pages of a row group without decoding their values. parquet-go
+// VerifyParquet checks the pages of a row group without decoding their values. parquet-go
 // believes the sizes in page headers, and decodes LZ4 into ever larger buffers until it
 // succeeds: a damaged file would make it run forever or take all memory.
-func Verify(f *parquet.File, group int) error {
+func VerifyParquet(f *parquet.File, group int) error {
 	for _, c := range f.Metadata().RowGroups[group].Columns {
 		if err := newPages(f, &c.MetaData).verify(); err != nil {
 			return fmt.Errorf("%w: column %s: %w", errDamaged, strings.Join(c.MetaData.PathInSchema, "."), err)

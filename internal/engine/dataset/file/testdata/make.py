@@ -1,4 +1,4 @@
-# Writes the golden tables of internal/engine/dataset/columnar/testdata with pyarrow and polars.
+# Writes the golden tables of internal/engine/dataset/file/testdata with pyarrow and polars.
 import datetime, decimal, json, sys
 import pyarrow as pa, pyarrow.parquet as pq, pyarrow.ipc as ipc, polars
 out = sys.argv[1]

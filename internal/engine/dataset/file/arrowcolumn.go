@@ -1,4 +1,4 @@
-package columnar
+package file
 
 import (
 	"encoding/binary"
