@@ -159,8 +159,8 @@ func TestInvalidUTF8(t *testing.T) {
 		"\xed\xa0\x80":      "\uFFFD\uFFFD\uFFFD",
 		"\xc3\xc3\xa9\xc0é": "\uFFFDé\uFFFDé",
 	} {
-		if got := validUTF8(in); got != want {
-			t.Errorf("validUTF8(%q) = %q, want %q", in, got, want)
+		if got := ValidUTF8(in); got != want {
+			t.Errorf("ValidUTF8(%q) = %q, want %q", in, got, want)
 		}
 		tok := Builtin()
 		if got := tok.Decode(tok.Encode(in)); got != want {
