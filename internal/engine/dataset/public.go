@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/format"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/hub"
@@ -123,7 +122,7 @@ func FindPublic(name string) (PublicSet, error) {
 		if !hub.IsID(id) || !strings.Contains(id, "/") {
 			return PublicSet{}, fmt.Errorf("%q is not the id of a dataset: must be hf:ORG/NAME", name)
 		}
-		return PublicSet{Name: name, Repo: id, Split: "train", Read: source.Format{Name: name, New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		return PublicSet{Name: name, Repo: id, Split: "train", Read: source.Format{Name: name, New: func(o *source.Options) source.Decoder {
 			return format.Table{Columns: o.Columns, Skip: true}.Format(name).New(o)
 		}}}, nil
 	}

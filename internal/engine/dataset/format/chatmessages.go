@@ -19,16 +19,13 @@ func chatMessages() source.Format {
 		Detect: func(h *source.Head) bool {
 			return h.Chat && !h.Folder && hasMessages(h) && !h.HasAny("model")
 		},
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				if err := file.CheckObject(record.Data); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				t, err := messagesTurn(record.Data)
-				if err != nil {
-					return nil, []string{err.Error()}
-				}
-				return []source.Row{wholeRequest(t)}, nil
+				return wholeRequest(t), err
 			}
 		},
 	}

@@ -38,7 +38,7 @@ func columns() source.Format {
 			return !h.HasAny("Request tokens", "timestamp_start_unix_ms") && // traces
 				(h.Table() || hasPrompt(h) && !h.HasAny("messages", "turns", "input_length", "text_input", "payload", "chat_id"))
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			return Table{Columns: o.Columns}.decoder(o)
 		},
 	}
@@ -71,7 +71,7 @@ func (t Table) Format(name string) source.Format {
 }
 
 // decoder returns the function that decodes the rows of one pass.
-func (t Table) decoder(o *source.Options) func(file.Record) ([]source.Row, []string) {
+func (t Table) decoder(o *source.Options) source.Decoder {
 	d := &tableDecoder{Table: t, usual: usualColumns(), attacher: newAttacher(o.Open)}
 	return d.decode
 }
@@ -90,53 +90,48 @@ type skipped string
 // Error implements error.
 func (s skipped) Error() string { return string(s) }
 
-// leaveOut returns the row that is left out because of an error of type skipped.
-func leaveOut(err error) []source.Row {
-	if why, ok := errors.AsType[skipped](err); ok {
-		return []source.Row{{Skip: string(why)}}
-	}
-	return nil
+// leftOut returns the row that is left out because of an error of type skipped.
+func leftOut(err error) (row source.Row, ok bool) {
+	why, ok := errors.AsType[skipped](err)
+	return source.Row{Skip: string(why)}, ok
 }
 
-func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
+func (d *tableDecoder) decode(record file.Record) (source.Row, error) {
 	d.row = nil
 	if !utf8.Valid(record.Data) {
-		return nil, []string{"the record is not valid UTF-8"}
+		return source.Row{}, errors.New("the record is not valid UTF-8")
 	}
 	if err := json.Unmarshal(record.Data, &d.row); err != nil || d.row == nil {
-		return nil, []string{notObject(record.Data, err).Error()}
+		return source.Row{}, notObject(record.Data, err)
+	}
+	var problems source.Problems
+	check := func(err error) {
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
 	}
 	turns, err := d.turns()
-	if out := leaveOut(err); out != nil {
-		return out, nil
+	if row, ok := leftOut(err); ok {
+		return row, nil
 	}
-	problems := appendProblem(nil, err)
+	check(err)
 	if len(turns) == 0 {
 		turns = make([]bench.Turn, 1) // to find the other problems
 	}
 	c := bench.Conversation{Turns: turns}
 	c.System, err = d.text("system", d.Columns.System, d.usual.System)
-	problems = appendProblem(problems, err)
+	check(err)
 	n, err := d.outputTokens()
-	problems = appendProblem(problems, err)
+	check(err)
 	for i := range turns {
 		turns[i].MaxTokens = n
 	}
 	finish, err := d.media(&turns[0])
-	if out := leaveOut(err); out != nil {
-		return out, nil
+	if row, ok := leftOut(err); ok {
+		return row, nil
 	}
-	if problems = appendProblem(problems, err); len(problems) > 0 {
-		return nil, problems
-	}
-	return []source.Row{{Conversation: c, Finish: finish}}, nil
-}
-
-func appendProblem(problems []string, err error) []string {
-	if err == nil {
-		return problems
-	}
-	return append(problems, err.Error())
+	check(err)
+	return source.Row{Conversation: c, Finish: finish}, problems.OrNil()
 }
 
 // find returns the value of a column: of the first of the given names, or else of the

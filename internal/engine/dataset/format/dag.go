@@ -195,11 +195,11 @@ func decodeEither[T any](v json.RawMessage, name string, table []member[T], of f
 	}
 	decoder := newObject(table)
 	out := make([]T, len(items))
-	var all problems
+	var all source.Problems
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		if item[0] == '{' || of == nil {
-			all = append(all, decoder.decode(&out[i], item).below(at)...)
+			all = append(all, decoder.decode(&out[i], item).Below(at)...)
 			continue
 		}
 		var id string
@@ -208,7 +208,7 @@ func decodeEither[T any](v json.RawMessage, name string, table []member[T], of f
 		}
 		out[i] = of(id)
 	}
-	return out, all.all()
+	return out, all.OrNil()
 }
 
 func decodeBool(v json.RawMessage, to *bool) error {

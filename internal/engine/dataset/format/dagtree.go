@@ -49,7 +49,7 @@ func openDAG(ctx context.Context, o source.Options, tables *dagTables) (source.S
 	d.about.Path = o.File.Path
 	decoder := newObject(tables.conversation)
 	size, turns := 0, 0
-	err := source.EachRecord(ctx, o.File, o.SkipBad, &d.about, func(record file.Record) ([]string, error) {
+	err := source.EachRecord(ctx, o.File, o.SkipBad, &d.about, func(record file.Record) (problem, err error) {
 		if size += len(record.Data); size > maxDAG {
 			return nil, fmt.Errorf("the file has more than %d MiB: split it", maxDAG>>20)
 		}
@@ -87,7 +87,7 @@ func openDAG(ctx context.Context, o source.Options, tables *dagTables) (source.S
 }
 
 // check checks a conversation by itself.
-func (c *dagConversation) check() (all problems) {
+func (c *dagConversation) check() (all source.Problems) {
 	if c.id == "" {
 		all = append(all, "session_id is missing")
 	}
@@ -102,13 +102,13 @@ func (c *dagConversation) check() (all problems) {
 	}
 	for i := range c.turns {
 		at := fmt.Sprintf("turns[%d]", i)
-		all = append(all, c.checkTurn(i).below(at)...)
+		all = append(all, c.checkTurn(i).Below(at)...)
 	}
 	return append(all, repeated("pre_session_spawns", c.pre)...)
 }
 
 // checkTurn checks a turn and sets the default of joins.
-func (c *dagConversation) checkTurn(i int) (all problems) {
+func (c *dagConversation) checkTurn(i int) (all source.Problems) {
 	t := &c.turns[i]
 	if t.turn.Messages == nil {
 		all = append(all, "messages is missing")
@@ -133,7 +133,7 @@ func (c *dagConversation) checkTurn(i int) (all problems) {
 	return append(all, repeated("forks and spawns", children)...)
 }
 
-func (c *dagConversation) checkOrchestrator() (all problems) {
+func (c *dagConversation) checkOrchestrator() (all source.Problems) {
 	if len(c.turns) > 0 {
 		all = append(all, "turns: an orchestrator has none")
 	}
@@ -166,7 +166,7 @@ func (c *dagConversation) checkOrchestrator() (all problems) {
 }
 
 // repeated returns the problems of children that are given twice.
-func repeated(where string, children []string) (all problems) {
+func repeated(where string, children []string) (all source.Problems) {
 	for i, id := range children {
 		if id != "" && slices.Contains(children[:i], id) {
 			all = append(all, fmt.Sprintf("%s: child %q is given twice", where, id))

@@ -30,9 +30,9 @@ func inputsJSON() source.Format {
 		Key:    "data",
 		Needs:  "an object with data, a list of objects with payloads",
 		Detect: func(h *source.Head) bool { return h.First("payloads") != nil },
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
 			d := newObject(table)
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				s := inputsSession{mode: bench.MessageArrayWithResponses}
 				all := d.decode(&s, record.Data)
 				if len(all) == 0 && s.payloads == nil {
@@ -42,21 +42,18 @@ func inputsJSON() source.Format {
 					all = s.compact()
 				}
 				if len(all) > 0 {
-					return nil, all
+					return source.Row{}, all
 				}
 				r, err := s.row()
-				if err != nil {
-					return nil, []string{err.Error()}
-				}
 				r.Session = s.id
-				return []source.Row{r}, nil
+				return r, err
 			}
 		},
 	}
 }
 
 // compact removes the white space with which inputs.json is indented.
-func (s *inputsSession) compact() (all problems) {
+func (s *inputsSession) compact() (all source.Problems) {
 	for i, body := range s.payloads {
 		if err := decodeObject(body, &s.payloads[i]); err != nil {
 			all = append(all, fmt.Sprintf("payloads[%d]: %v", i, err))

@@ -33,9 +33,9 @@ func multiTurn() source.Format {
 			first := h.First("turns")
 			return !h.Folder && first != nil && !source.HasAny(first, "messages", "forks", "spawns")
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			d, s := &rowReader{newObject(rowMembers()), newAttacher(o.Open)}, newObject(table)
-			return func(record file.Record) ([]source.Row, []string) { return d.session(s, record.Data) }
+			return func(record file.Record) (source.Row, error) { return d.session(s, record.Data) }
 		},
 	}
 }
@@ -54,7 +54,7 @@ func decodeMode(v json.RawMessage, to *bench.ContextMode) error {
 }
 
 // session decodes a conversation.
-func (d *rowReader) session(decoder *object[session], raw []byte) ([]source.Row, []string) {
+func (d *rowReader) session(decoder *object[session], raw []byte) (source.Row, error) {
 	var s session
 	all := decoder.decode(&s, raw)
 	if len(all) == 0 && s.turns == nil {
@@ -64,13 +64,13 @@ func (d *rowReader) session(decoder *object[session], raw []byte) ([]source.Row,
 	refs := make(map[int]*[3]attachment)
 	for i, v := range s.turns {
 		r, t, wrong := d.read(v)
-		all = append(all, wrong.below(fmt.Sprintf("turns[%d]", i))...)
+		all = append(all, wrong.Below(fmt.Sprintf("turns[%d]", i))...)
 		if out.Conversation.Turns[i] = t; r.hasFiles(&t) {
 			refs[i] = &r.media
 		}
 	}
 	if len(all) > 0 {
-		return nil, all
+		return source.Row{}, all
 	}
 	if len(refs) > 0 {
 		out.Finish = func(turns []bench.Turn) error {
@@ -82,5 +82,5 @@ func (d *rowReader) session(decoder *object[session], raw []byte) ([]source.Row,
 			return nil
 		}
 	}
-	return []source.Row{out}, nil
+	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
 )
 
 // member is one row of the table of members that a JSON object may have.
@@ -46,11 +47,11 @@ func newObject[T any](table []member[T]) *object[T] {
 
 // decode reads an object and returns all its problems. What it sets does not refer to
 // raw.
-func (o *object[T]) decode(to *T, raw []byte) problems {
+func (o *object[T]) decode(to *T, raw []byte) source.Problems {
 	if !utf8.Valid(raw) {
-		return problems{"the record is not valid UTF-8"}
+		return source.Problems{"the record is not valid UTF-8"}
 	}
-	var all problems
+	var all source.Problems
 	seen := map[string]bool{}
 	err := eachMember(raw, func(name string, v json.RawMessage) {
 		if seen[name] {
@@ -67,52 +68,26 @@ func (o *object[T]) decode(to *T, raw []byte) problems {
 }
 
 // apply sets one member and returns its problems.
-func (o *object[T]) apply(to *T, name string, v json.RawMessage) problems {
+func (o *object[T]) apply(to *T, name string, v json.RawMessage) source.Problems {
 	m, known := o.members[name]
 	switch {
 	case !known:
 		text := fmt.Sprintf("unknown member %q", file.Clip(name))
 		if guess := file.Nearest(name, o.names); guess != "" {
-			return problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
+			return source.Problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
 		}
-		return problems{text + "; accepted: " + strings.Join(o.names, ", ")}
+		return source.Problems{text + "; accepted: " + strings.Join(o.names, ", ")}
 	case string(v) == "null":
 		return nil
 	}
 	err := m.set(to, v)
-	if below, ok := errors.AsType[problems](err); ok {
+	if below, ok := errors.AsType[source.Problems](err); ok {
 		return below
 	}
 	if err != nil {
-		return problems{name + ": " + err.Error()}
+		return source.Problems{name + ": " + err.Error()}
 	}
 	return nil
-}
-
-// problems are the problems of the members of an object, each with its path.
-type problems []string
-
-// Error returns all of them in one line.
-func (p problems) Error() string { return strings.Join(p, "; ") }
-
-// below returns the problems of an object that is at a path.
-func (p problems) below(path string) problems {
-	out := make(problems, len(p))
-	for i, problem := range p {
-		out[i] = path + ": " + problem
-		if name, _, ok := strings.Cut(problem, ":"); ok && !strings.ContainsAny(name, " \"") {
-			out[i] = path + "." + problem
-		}
-	}
-	return out
-}
-
-// all returns the problems as an error; nil = there are none.
-func (p problems) all() error {
-	if len(p) == 0 {
-		return nil
-	}
-	return p
 }
 
 // eachMember calls do for the members of a JSON object in their order.

@@ -28,23 +28,20 @@ func openAIBatch() source.Format {
 		Name:   "openai_batch",
 		Needs:  "custom_id and body",
 		Detect: func(h *source.Head) bool { return !h.Folder && h.HasAny("custom_id") && h.HasAny("body") },
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			d := newObject(table)
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				var l batchLine
 				all := d.decode(&l, record.Data)
 				t, wrong := l.turn(o)
-				if all = append(all, wrong...); len(all) > 0 {
-					return nil, all
-				}
-				return []source.Row{wholeRequest(t)}, nil
+				return wholeRequest(t), append(all, wrong...).OrNil()
 			}
 		},
 	}
 }
 
 // turn returns the request of a line, and what is wrong with the line as a whole.
-func (l *batchLine) turn(o *source.Options) (t bench.Turn, all problems) {
+func (l *batchLine) turn(o *source.Options) (t bench.Turn, all source.Problems) {
 	if l.id == "" {
 		all = append(all, "custom_id is missing")
 	}

@@ -83,7 +83,7 @@ func (p *pools) read(ctx context.Context) error {
 	f.Folder = true
 	decoder := &rowReader{newObject(poolMembers()), p.media}
 	size := 0
-	return source.EachRecord(ctx, f, p.o.SkipBad, &p.about, func(record file.Record) ([]string, error) {
+	return source.EachRecord(ctx, f, p.o.SkipBad, &p.about, func(record file.Record) (problem, err error) {
 		if size += len(record.Data); size > maxPool {
 			return nil, fmt.Errorf("the pools have more than %d MiB; read a file of this size as single_turn in the order shuffle", maxPool>>20)
 		}

@@ -21,17 +21,17 @@ func rawPayload() source.Format {
 			}
 			return h.HasAny("model") && h.HasAny("prompt", "input")
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			folder := o.File.IsFolder()
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				if err := file.CheckObject(record.Data); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				r := payloads(bytes.Clone(record.Data))
 				if folder {
 					r.Session = record.Place.File
 				}
-				return []source.Row{r}, nil
+				return r, nil
 			}
 		},
 	}

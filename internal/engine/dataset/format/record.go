@@ -81,7 +81,7 @@ type rowReader struct {
 }
 
 // read decodes a turn and returns its problems.
-func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all problems) {
+func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all source.Problems) {
 	if all = d.object.decode(&r, raw); len(all) > 0 {
 		return r, t, all
 	}

@@ -38,24 +38,21 @@ func sageMaker() source.Format {
 		Clock:  true,
 		Needs:  "captureData and eventMetadata",
 		Detect: func(h *source.Head) bool { return h.HasAny("captureData") && h.HasAny("eventMetadata") },
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				var r captured
 				if err := decodeAny(record.Data, &r); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				t, all := r.turn()
-				if len(all) > 0 {
-					return nil, all
-				}
-				return []source.Row{wholeRequest(t)}, nil
+				return wholeRequest(t), all.OrNil()
 			}
 		},
 	}
 }
 
 // turn returns the request of a record and its problems.
-func (r *captured) turn() (t bench.Turn, all []string) {
+func (r *captured) turn() (t bench.Turn, all source.Problems) {
 	at, err := time.Parse(time.RFC3339Nano, r.Event.Time)
 	if err != nil {
 		all = append(all, fmt.Sprintf("eventMetadata.inferenceTime: must be a time as 2026-01-31T12:00:00Z, not %q", file.Clip(r.Event.Time)))

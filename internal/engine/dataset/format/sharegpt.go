@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"errors"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
@@ -30,18 +31,18 @@ func shareGPT() source.Format {
 		Detect: func(h *source.Head) bool {
 			return h.HasAny("conversations") && source.HasAny(h.First("conversations"), "value")
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				var r struct {
 					Conversations *[]shareMessage `json:"conversations"`
 				}
 				if err := decodeAny(record.Data, &r); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				if r.Conversations == nil {
-					return nil, []string{"conversations is missing"}
+					return source.Row{}, errors.New("conversations is missing")
 				}
-				return []source.Row{shareRow(o, pairs(*r.Conversations))}, nil
+				return shareRow(o, pairs(*r.Conversations)), nil
 			}
 		},
 	}

@@ -20,22 +20,22 @@ func singleTurn() source.Format {
 			return !h.Folder && !h.Table() && h.HasAny("text", "texts", "image", "images", "audio", "audios", "video", "videos") &&
 				!h.HasAny("turns", "messages") && (h.HasAny("text", "texts") || !hasPrompt(h))
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			d := &rowReader{newObject(table), newAttacher(o.Open)}
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				r, t, all := d.read(record.Data)
 				if r.delay != nil && r.session == "" {
 					all = append(all, "delay: needs a session_id, since a record of its own has no previous answer to wait after")
 				}
 				if len(all) > 0 {
-					return nil, all
+					return source.Row{}, all
 				}
 				out := wholeRequest(t)
 				out.Session = r.session
 				if r.hasFiles(&t) {
 					out.Finish = func(turns []bench.Turn) error { return d.media.finish(&turns[0], &r.media) }
 				}
-				return []source.Row{out}, nil
+				return out, nil
 			}
 		},
 	}

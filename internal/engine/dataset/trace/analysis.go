@@ -135,11 +135,12 @@ func (a *analyzer) scan(ctx context.Context, in file.File, blockSize int, each f
 			continue
 		}
 		request, problems := p.decode(record.Data)
-		if len(problems) == 0 {
-			_, problems = p.joined(&request)
-			problems = append(problems, p.sized(&request)...)
+		err = problems.OrNil()
+		if err == nil {
+			_, err = p.joined(&request)
+			err = errors.Join(err, p.sized(&request))
 		}
-		if len(problems) > 0 {
+		if err != nil {
 			a.report.Skipped++
 			continue
 		}

@@ -25,13 +25,13 @@ func bailian() format {
 		},
 		decoder: func() decoder {
 			roots := newRecent[int64, int64]()
-			return func(data []byte) (Request, []string) { return decodeBailian(data, &roots) }
+			return func(data []byte) (Request, source.Problems) { return decodeBailian(data, &roots) }
 		},
 	}
 }
 
 // decodeBailian decodes a record. roots has the first chat of the conversation of each.
-func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problems []string) {
+func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problems source.Problems) {
 	var m struct {
 		Chat      json.RawMessage `json:"chat_id"`
 		Parent    json.RawMessage `json:"parent_chat_id"`

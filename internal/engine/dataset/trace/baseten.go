@@ -26,7 +26,7 @@ func baseten() format {
 
 		decoder: func() decoder {
 			begun, zero := false, time.Duration(0)
-			return func(data []byte) (Request, []string) {
+			return func(data []byte) (Request, source.Problems) {
 				r, problems := decodeBaseten(data)
 				if !begun && len(problems) == 0 {
 					begun, zero = true, r.At
@@ -38,7 +38,7 @@ func baseten() format {
 	}
 }
 
-func decodeBaseten(data []byte) (r Request, problems []string) {
+func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Start    json.RawMessage `json:"timestamp_start_unix_ms"`
 		Prompt   json.RawMessage `json:"prompt"`

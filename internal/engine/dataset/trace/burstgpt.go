@@ -23,7 +23,7 @@ func burstGPT() format {
 	}
 }
 
-func decodeBurstGPT(data []byte) (r Request, problems []string) {
+func decodeBurstGPT(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Timestamp json.RawMessage `json:"Timestamp"`
 		Input     json.RawMessage `json:"Request tokens"`

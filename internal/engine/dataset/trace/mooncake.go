@@ -29,7 +29,7 @@ func mooncake() format {
 	}
 }
 
-func decodeMooncake(data []byte) (r Request, problems []string) {
+func decodeMooncake(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Input     json.RawMessage `json:"input_length"`
 		IDs       json.RawMessage `json:"hash_ids"`

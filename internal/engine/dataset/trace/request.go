@@ -58,7 +58,7 @@ func (k kind) String() string {
 func (k kind) literal() kind { return max(k, text) }
 
 // fields decodes the members of a record and collects their problems.
-type fields struct{ problems []string }
+type fields struct{ problems source.Problems }
 
 func (f *fields) fail(name, format string, a ...any) {
 	f.problems = append(f.problems, name+": "+fmt.Sprintf(format, a...))
