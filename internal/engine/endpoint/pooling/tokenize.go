@@ -90,14 +90,10 @@ func Detokenize() codec.Kind {
 // encodeDetokenize writes a body for POST /detokenize (vLLM, "Tokenizer API"), with
 // the ids that the run's tokenizer gives to the turn's text.
 func encodeDetokenize(dst []byte, r *codec.Request) ([]byte, error) {
-	tokens := []byte{'['}
-	for i, id := range r.TokenIDs {
-		if i > 0 {
-			tokens = append(tokens, ',')
-		}
-		tokens = strconv.AppendInt(tokens, int64(id), 10)
-	}
-	dst, err := codec.Object(dst, r, codec.ModelField(r), codec.RawField("tokens", append(tokens, ']')))
+	tokens := codec.AppendList(nil, r.TokenIDs, func(dst []byte, id *int) []byte {
+		return strconv.AppendInt(dst, int64(*id), 10)
+	})
+	dst, err := codec.Object(dst, r, codec.ModelField(r), codec.RawField("tokens", tokens))
 	if err == nil && len(r.TokenIDs) == 0 && !codec.Given(r, "tokens") {
 		return dst, errors.New("endpoint type detokenize needs the tokens of a text: give the turn a text, or extra.tokens")
 	}

@@ -127,12 +127,8 @@ func (p *runpodPoller) Next(t *polling.Tracker, v *fastjson.Value) polling.Step 
 	if !isBare {
 		state = runpodState(v.Get("status"))
 	}
-	if t.ID == "" {
-		id, ok := polling.JobID(v)
-		if !ok && !state.Over() {
-			return polling.Step{State: state}
-		}
-		t.ID = id
+	if !t.Identify(v, state) {
+		return polling.Step{State: state}
 	}
 	status := &polling.Call{Method: http.MethodGet, Path: "../status/" + url.PathEscape(t.ID)}
 	if t.Settings.Mode != ModeStream {
