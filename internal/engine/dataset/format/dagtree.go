@@ -347,12 +347,7 @@ func (d *dag) turn(c *dagConversation, i int) bench.Turn {
 	if d.o.DelayCap != nil {
 		t.Delay = min(t.Delay, *d.o.DelayCap)
 	}
-	if t.MaxTokens == 0 && d.o.OSL.Given() {
-		t.MaxTokens = bench.Tokens(d.o.OSL.DrawInt(d.o.Seed.Index(bench.StreamMaxTokens, c.first+i)))
-	}
-	if d.o.Tokenizer != nil {
-		t.InputTokens = source.Count(d.o.Tokenizer, &t)
-	}
+	d.o.Complete(&t, c.first+i)
 	for _, f := range from.forks {
 		t.Forks = append(t.Forks, bench.Fork{Child: d.tree(d.byID[f.child]), Background: f.background})
 	}

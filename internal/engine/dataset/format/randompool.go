@@ -124,15 +124,10 @@ func (p *pools) draw(i int) (*bench.Conversation, error) {
 	if err := p.media.finish(&t, &all.media); err != nil {
 		return nil, err
 	}
-	if t.MaxTokens == 0 && p.o.OSL.Given() {
-		t.MaxTokens = bench.Tokens(p.o.OSL.DrawInt(p.o.Seed.Index(bench.StreamMaxTokens, i)))
-	}
-	if p.o.Tokenizer != nil {
-		t.InputTokens = source.Count(p.o.Tokenizer, &t)
-	}
-	return &bench.Conversation{
-		ID: fmt.Sprintf("session_%06d", i), System: p.o.System, Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t},
-	}, nil
+	p.o.Complete(&t, i)
+	c := wholeRequest(t).Conversation
+	c.ID, c.System = fmt.Sprintf("session_%06d", i), p.o.System
+	return &c, nil
 }
 
 // label returns the name that texts without one have: that of their pool, if it is a part

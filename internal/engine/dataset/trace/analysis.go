@@ -119,9 +119,8 @@ func (a *analyzer) scan(ctx context.Context, in file.File, blockSize int, each f
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	t := &trace{format: &f, blockSize: cmp.Or(blockSize, f.BlockSize, defaultBlockSize)}
-	p := &pass{
-		trace: t, tokenizer: true, decode: f.decoder(), sizes: newRecent[int64, int32](), kinds: newRecent[string, kind](),
-	}
+	p := t.begin()
+	p.tokenizer = true
 	a.report.BlockSize, a.report.Skipped = t.blockSize, 0
 	for {
 		record, err := r.Next()

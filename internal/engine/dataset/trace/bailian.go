@@ -24,14 +24,14 @@ func bailian() format {
 			Detect:    func(h *source.Head) bool { return !h.Folder && h.HasAny("chat_id") && h.HasAny("input_length") },
 		},
 		decoder: func() decoder {
-			roots := newRecent[int64, int64]()
+			roots := source.NewRecent[int64, int64](manyRecent)
 			return func(data []byte) (Request, source.Problems) { return decodeBailian(data, &roots) }
 		},
 	}
 }
 
 // decodeBailian decodes a record. roots has the first chat of the conversation of each.
-func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problems source.Problems) {
+func decodeBailian(data []byte, roots *source.Recent[int64, int64]) (r Request, problems source.Problems) {
 	var m struct {
 		Chat      json.RawMessage `json:"chat_id"`
 		Parent    json.RawMessage `json:"parent_chat_id"`
@@ -58,12 +58,12 @@ func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problem
 	root := chat
 	if parent >= 0 {
 		var ok bool
-		if root, ok = roots.get(parent); !ok {
+		if root, ok = roots.Get(parent); !ok {
 			f.problems = append(f.problems, fmt.Sprintf("parent_chat_id: no record with the chat_id %d is among the last %d before this one", parent, manyRecent))
 		}
 	}
 	if len(f.problems) == 0 {
-		roots.set(chat, root)
+		roots.Set(chat, root)
 	}
 	r.Session, r.mode = strconv.FormatInt(root, 10), bench.MessageArrayWithResponses
 	return r, f.problems

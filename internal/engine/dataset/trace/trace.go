@@ -116,12 +116,16 @@ func (t *trace) check(o *source.Options) error {
 
 // pass returns the function that decodes the records of one pass.
 func (t *trace) pass(o *source.Options) source.Decoder {
-	p := &pass{trace: t, tokenizer: o.Tokenizer != nil, seed: o.Seed, decode: t.format.decoder(), sizes: newRecent[int64, int32](), kinds: newRecent[string, kind]()}
+	p := t.begin()
+	p.tokenizer, p.seed = o.Tokenizer != nil, o.Seed
 	if t.shared != nil {
 		p.synthesis = &synthesizer{Synthesis: t.spec.Synthesis, shared: t.shared, blockSize: t.blockSize, seed: o.Seed}
 	}
 	return p.decodeRow
 }
+
+// manyRecent is how many sessions, ids and chats a pass remembers at least.
+const manyRecent = 1 << 15
 
 // pass is what is known of the records of one pass so far.
 type pass struct {
@@ -130,9 +134,17 @@ type pass struct {
 	tokenizer bool
 	seed      bench.Seed
 	decode    decoder
-	sizes     recent[int64, int32] // tokens of the blocks
-	kinds     recent[string, kind] // of the sessions
+	sizes     source.Recent[int64, int32] // tokens of the blocks
+	kinds     source.Recent[string, kind] // of the sessions
 	requests  int
+}
+
+// begin returns a pass over the records.
+func (t *trace) begin() *pass {
+	return &pass{
+		trace: t, decode: t.format.decoder(),
+		sizes: source.NewRecent[int64, int32](manyRecent), kinds: source.NewRecent[string, kind](manyRecent),
+	}
 }
 
 // decodeRow returns the conversation, or the part of one, that a record describes. A record
@@ -166,12 +178,12 @@ func (p *pass) joined(r *Request) (known bool, err error) {
 	if r.Session == "" {
 		return false, nil
 	}
-	k, known := p.kinds.get(r.Session)
+	k, known := p.kinds.Get(r.Session)
 	if known && k.literal() != r.kind.literal() {
 		return known, fmt.Errorf("session %q has %s, but its records before have %s; a session has one kind",
 			file.Clip(r.Session), r.kind, k)
 	}
-	p.kinds.set(r.Session, r.kind)
+	p.kinds.Set(r.Session, r.kind)
 	return known, nil
 }
 
@@ -189,11 +201,11 @@ func (p *pass) sized(r *Request) error {
 			return fmt.Errorf("hash_ids: %d blocks of %d tokens are more than an input_length of %d; "+
 				"the trace may have another block size (--isl-block-size)", len(r.IDs), p.blockSize, r.Input)
 		}
-		if before, ok := p.sizes.get(id); ok && before != int32(size) {
+		if before, ok := p.sizes.Get(id); ok && before != int32(size) {
 			return fmt.Errorf("hash_ids: %d is a block of %d tokens here and one of %d tokens before; "+
 				"the trace may have another block size (--isl-block-size)", id, size, before)
 		}
-		p.sizes.set(id, int32(size))
+		p.sizes.Set(id, int32(size))
 	}
 	return nil
 }
