@@ -60,18 +60,6 @@ func Object(dst []byte, r *Request, fields ...Field) ([]byte, error) {
 // ModelField is the member with the model's name.
 func ModelField(r *Request) Field { return TextField("model", ModelOf(r)) }
 
-// AppendList appends the JSON list of what write appends for each item.
-func AppendList[T any](dst []byte, items []T, write func(dst []byte, item *T) []byte) []byte {
-	dst = append(dst, '[')
-	for i := range items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = write(dst, &items[i])
-	}
-	return append(dst, ']')
-}
-
 // StringList writes texts as a JSON list.
 func StringList(texts []string) json.RawMessage {
 	return AppendList(nil, texts, func(dst []byte, s *string) []byte { return AppendString(dst, *s) })
