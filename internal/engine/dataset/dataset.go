@@ -8,8 +8,6 @@ package dataset
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"aiperfd/internal/engine/dataset/format"
 	"aiperfd/internal/engine/dataset/source"
@@ -17,7 +15,7 @@ import (
 	"aiperfd/internal/engine/dataset/trace"
 )
 
-// Options configure [Open]. Every kind reads the common part and its own.
+// Options configure [Kind.Open]. Every kind reads the common part and its own.
 type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
@@ -88,16 +86,4 @@ func Formats() (out []source.Format) {
 		}
 	}
 	return out
-}
-
-// Open opens a dataset of the named kind. The error names the kinds that exist.
-func Open(ctx context.Context, kind string, o Options) (source.Source, error) {
-	var names []string
-	for _, k := range Kinds() {
-		if k.Name == kind {
-			return k.Open(ctx, o)
-		}
-		names = append(names, k.Name)
-	}
-	return nil, fmt.Errorf("unknown dataset kind %q; accepted: %s", kind, strings.Join(names, ", "))
 }
