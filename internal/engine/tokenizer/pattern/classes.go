@@ -66,8 +66,8 @@ func (r *classReader) signed() int {
 type Table struct {
 	ascii  [utf8.RuneSelf]uint32
 	blocks [0x110000 >> 8]uint16
-	kinds  []uint32 // the property sets that occur
-	data   []uint8  // 256 indexes into kinds a block
+	kinds  [256]uint32 // the property sets that occur
+	data   []uint8     // 256 indexes into kinds a block
 	lower  map[rune]rune
 }
 
@@ -76,8 +76,8 @@ type Table struct {
 var Reference = sync.OnceValue(func() *Table {
 	t := &Table{lower: make(map[rune]rune, 1500)}
 	r := classReader(classData)
-	for range r.next() {
-		t.kinds = append(t.kinds, uint32(r.next()))
+	for i := range r.next() {
+		t.kinds[i] = uint32(r.next())
 	}
 	seen := make(map[[256]uint8]uint16)
 	var block [256]uint8
