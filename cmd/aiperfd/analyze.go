@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aiperfd/internal/engine/dataset/analysis"
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/trace"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/view"
 )
@@ -43,7 +43,7 @@ func newAnalyzeCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			report, err := analysis.Analyze(ctx, file.File{Path: args[0]}, format, blockSize)
+			report, err := trace.Analyze(ctx, file.File{Path: args[0]}, format, blockSize)
 			switch {
 			case ctx.Err() != nil:
 				return exitError{exitCancelled, errors.New("cancelled")}
@@ -66,7 +66,7 @@ func newAnalyzeCommand() *cobra.Command {
 	return cmd
 }
 
-func writeAnalysis(name string, report *analysis.Report) error {
+func writeAnalysis(name string, report *trace.Report) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func writeAnalysis(name string, report *analysis.Report) error {
 }
 
 // printAnalysis prints an analysis for people.
-func printAnalysis(out io.Writer, r *analysis.Report) error {
+func printAnalysis(out io.Writer, r *trace.Report) error {
 	fmt.Fprintf(out, "%s of %s, %s",
 		view.Plural(r.Requests, "request"), r.Format, view.Plural(r.Sessions.Count, "session"))
 	fmt.Fprintf(out, " of %.2f requests on average and %d at most\n", r.Sessions.MeanTurns, r.Sessions.MaxTurns)
@@ -114,14 +114,14 @@ func printAnalysis(out io.Writer, r *analysis.Report) error {
 }
 
 // distributions returns the table of the distributions in an analysis.
-func distributions(r *analysis.Report) *view.Table {
+func distributions(r *trace.Report) *view.Table {
 	t := &view.Table{Columns: []view.Column{{Number: true}}}
 	for _, name := range []string{"mean", "sd", "min", "p25", "p50", "p75", "max"} {
 		t.Columns = append(t.Columns, view.Column{Title: name, Number: true})
 	}
 	for _, row := range []struct {
 		name  string
-		stats *analysis.Stats
+		stats *trace.Stats
 		unit  float64
 	}{
 		{"input tokens", r.ISL, 1}, {"output tokens", r.OSL, 1},

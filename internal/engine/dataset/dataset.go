@@ -8,22 +8,19 @@ package dataset
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"aiperfd/internal/engine/dataset/format"
-	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/dataset/trace"
 )
 
-// Options configure [Open]. Every kind reads the common part and its own.
+// Options configure [Kind.Open]. Every kind reads the common part and its own.
 type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
 	Trace     trace.Spec     // traces
-	Public    public.Request // kind public
+	Public    PublicRequest  // kind public
 }
 
 // Kind is one row of the table of datasets.
@@ -32,8 +29,6 @@ type Kind struct {
 	File   bool           // reads [source.Options.File]
 	Trace  bool           // reads [Options.Trace]; generates prompts
 	Adds   []string       // members of the body that it adds
-	Doc    string         // a sentence or two for the documentation
-	Fields []source.Field // members of a record or options, for the documentation
 	Format *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.Error].
@@ -44,16 +39,13 @@ type Kind struct {
 func Kinds() []Kind {
 	kinds := []Kind{{
 		Name: "synthetic",
-		Doc: "Generated conversations. Each text has exactly the drawn number of tokens, as counted by the " +
-			"tokenizer of the run.",
-		Fields: synthetic.Fields(),
 		Open: func(ctx context.Context, o Options) (source.Source, error) {
 			return synthetic.Open(ctx, o.Options, o.Synthetic)
 		},
 	}}
 	for _, f := range format.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
+			Name: f.Name, File: true, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return source.OpenFile(ctx, &f, o.Options)
 			},
@@ -61,7 +53,7 @@ func Kinds() []Kind {
 	}
 	for _, f := range trace.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Trace: true, Adds: f.Adds, Doc: f.Doc, Fields: f.Fields, Format: &f,
+			Name: f.Name, File: true, Trace: true, Adds: f.Adds, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},
@@ -69,14 +61,8 @@ func Kinds() []Kind {
 	}
 	return append(kinds, Kind{
 		Name: "public",
-		Doc: "Public datasets by name (`--public-dataset`, `dataset`), or any dataset of the Hugging Face hub with files of the " +
-			"containers above as `hf:ORG/NAME`, whose columns are found as in the format `columns`. They are read from the " +
-			"Hugging Face cache; nothing is downloaded without `--allow-download`. With a path (`--input-file`), a local copy " +
-			"is read instead. Rows without a prompt are skipped, and only the first image of a row is used. Audio keeps its encoding; " +
-			"WAV and FLAC of more than 30 s are skipped. The result records the commit of the dataset.",
-		Fields: public.Docs(),
 		Open: func(ctx context.Context, o Options) (source.Source, error) {
-			return public.Open(ctx, o.Options, o.Public)
+			return openPublic(ctx, o.Options, o.Public)
 		},
 	})
 }
@@ -100,16 +86,4 @@ func Formats() (out []source.Format) {
 		}
 	}
 	return out
-}
-
-// Open opens a dataset of the named kind. The error names the kinds that exist.
-func Open(ctx context.Context, kind string, o Options) (source.Source, error) {
-	var names []string
-	for _, k := range Kinds() {
-		if k.Name == kind {
-			return k.Open(ctx, o)
-		}
-		names = append(names, k.Name)
-	}
-	return nil, fmt.Errorf("unknown dataset kind %q; accepted: %s", kind, strings.Join(names, ", "))
 }

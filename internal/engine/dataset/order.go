@@ -22,7 +22,6 @@ type order interface {
 // Sampling is one row of the table of sampling strategies.
 type Sampling struct {
 	Name string // as documents write it
-	Doc  string // one sentence for the documentation
 	// open returns the order of a source. Its randomness comes from streams
 	// dataset.sampler.random and .shuffle of the seed.
 	open func(s source.Source, seed bench.Seed) order
@@ -32,10 +31,9 @@ type Sampling struct {
 // the default.
 func Samplings() []Sampling {
 	return []Sampling{
-		{"sequential", "In the order of the dataset; wraps around at its end.", openSequential},
-		{"random", "Every draw is independent and uniform, with replacement. Files larger than 4 MiB are shuffled instead.", openRandom},
-		{"shuffle", "A random permutation, a new one for each pass over the dataset. Of files larger than 4 MiB, each conversation is " +
-			"drawn from a window of the next 65,536, or of 4 MiB of them.", openShuffle},
+		{"sequential", openSequential},
+		{"random", openRandom},
+		{"shuffle", openShuffle},
 	}
 }
 

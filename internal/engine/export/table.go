@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/dataset/columnar"
+	datafile "aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/redact"
@@ -101,7 +101,7 @@ func WriteLines(w io.Writer, file io.ReaderAt, size int64) (err error) {
 		return fmt.Errorf("read records: %w", err)
 	}
 	for group := range in.RowGroups() {
-		if err := columnar.Verify(in, group); err != nil {
+		if err := datafile.VerifyParquet(in, group); err != nil {
 			return fmt.Errorf("read records: %w", err)
 		}
 	}

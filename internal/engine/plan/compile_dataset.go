@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
-	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
@@ -131,14 +130,14 @@ func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
 // public compiles the request for a public dataset and reports whether it needs a
 // tokenizer.
 func (c *datasetCompiler) public(d *config.Dataset, o *dataset.Options) (counts bool) {
-	set, err := public.Find(d.Dataset)
+	set, err := dataset.FindPublic(d.Dataset)
 	if err != nil {
 		c.problem("datasets/0/dataset", "unsupported", "%v", err)
 	}
 	if d.HFRevision != "" && !hub.IsRevision(d.HFRevision) {
 		c.problem("datasets/0/hfRevision", "out-of-range", "%q is not the name of a branch, a tag or a commit", d.HFRevision)
 	}
-	o.Public = public.Request{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+	o.Public = dataset.PublicRequest{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
 	return set.Read.Counts
 }
 

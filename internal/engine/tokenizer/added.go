@@ -4,7 +4,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"aiperfd/internal/engine/tokenizer/classes"
 	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
@@ -24,7 +23,7 @@ type addedToken struct {
 type addedSet struct {
 	tokens  []addedToken
 	trie    *trie // to indexes of tokens
-	classes *classes.Table
+	classes *pattern.Table
 }
 
 // newAddedSet returns a set that searches for texts[i] to find tokens[i], or
@@ -37,7 +36,7 @@ func newAddedSet(tokens []addedToken, texts []string) *addedSet {
 	for i := range index {
 		index[i] = uint32(i)
 	}
-	return &addedSet{tokens: tokens, trie: newTrie(texts, index), classes: classes.Reference()}
+	return &addedSet{tokens: tokens, trie: newTrie(texts, index), classes: pattern.Reference()}
 }
 
 // found is an added token in a text, with the blanks that it swallows.
@@ -73,7 +72,7 @@ func (a *addedSet) find(dst []found, s string) []found {
 			start = max(a.spaceBefore(s, start), done)
 		}
 		if t.RStrip {
-			stop = a.classes.Run(s, stop, classes.PropSpace)
+			stop = a.classes.Run(s, stop, pattern.PropSpace)
 		}
 		dst = append(dst, found{pattern.Span{Start: max(start, done), End: stop}, t.ID})
 		done = stop
@@ -83,14 +82,14 @@ func (a *addedSet) find(dst []found, s string) []found {
 
 func (a *addedSet) wordBefore(s string, i int) bool {
 	r, w := utf8.DecodeLastRuneInString(s[:i])
-	return w > 0 && a.classes.Of(r)&classes.PropWord != 0
+	return w > 0 && a.classes.Of(r)&pattern.PropWord != 0
 }
 
 func (a *addedSet) wordAfter(s string, i int) bool {
 	p, _ := a.classes.At(s, i)
-	return p&classes.PropWord != 0
+	return p&pattern.PropWord != 0
 }
 
 func (a *addedSet) spaceBefore(s string, i int) int {
-	return len(strings.TrimRightFunc(s[:i], func(r rune) bool { return a.classes.Of(r)&classes.PropSpace != 0 }))
+	return len(strings.TrimRightFunc(s[:i], func(r rune) bool { return a.classes.Of(r)&pattern.PropSpace != 0 }))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"aiperfd/internal/engine/tokenizer/classes"
 	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
@@ -73,7 +72,7 @@ func (p *parser) normalizer(data json.RawMessage) (normalizer, error) {
 			Right bool `json:"strip_right"`
 		}
 		err := fields(data, kind, &j)
-		return stripper{classes.Reference(), j.Left, j.Right}, err
+		return stripper{pattern.Reference(), j.Left, j.Right}, err
 	case "Prepend":
 		var j struct {
 			Prepend string `json:"prepend"`
@@ -107,7 +106,7 @@ func (p *parser) normalizer(data json.RawMessage) (normalizer, error) {
 
 // plainNormalizer returns the normalizer of a kind without members, else nil.
 func (p *parser) plainNormalizer(kind string) normalizer {
-	c := classes.Reference()
+	c := pattern.Reference()
 	switch kind {
 	case "NFC":
 		return unicodeForm{nfc, c}
@@ -120,7 +119,7 @@ func (p *parser) plainNormalizer(kind string) normalizer {
 	case "Lowercase":
 		return lowercaser{c}
 	case "StripAccents":
-		return dropper(c, classes.PropAccent)
+		return dropper(c, pattern.PropAccent)
 	case "Nmt":
 		return perRune(nmt)
 	case "ByteLevel":
@@ -244,7 +243,7 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 		if j.Individual {
 			b = behaviorIsolated
 		}
-		return splitter{matcher: pattern.NewEach(classes.PropNumeric), behavior: b}, err
+		return splitter{matcher: pattern.NewEach(pattern.PropNumeric), behavior: b}, err
 	case "Punctuation":
 		j := struct {
 			Behavior string `json:"behavior"`
@@ -253,7 +252,7 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 			return nil, err
 		}
 		b, err := behaviorOf(j.Behavior)
-		return splitter{matcher: pattern.NewEach(classes.PropPunct), behavior: b}, err
+		return splitter{matcher: pattern.NewEach(pattern.PropPunct), behavior: b}, err
 	case "CharDelimiterSplit":
 		var j struct {
 			Delimiter string `json:"delimiter"`
@@ -280,27 +279,27 @@ func plainPreTokenizer(kind string) preTokenizer {
 	switch kind {
 	case "BertPreTokenizer":
 		return sequencePre{
-			splitter{matcher: pattern.NewEach(classes.PropSpace), behavior: behaviorRemoved},
-			splitter{matcher: pattern.NewEach(classes.PropPunct), behavior: behaviorIsolated},
+			splitter{matcher: pattern.NewEach(pattern.PropSpace), behavior: behaviorRemoved},
+			splitter{matcher: pattern.NewEach(pattern.PropPunct), behavior: behaviorIsolated},
 		}
 	case "Whitespace":
 		return splitter{matcher: pattern.NewScanner(scanWhitespace), behavior: behaviorRemoved, invert: true}
 	case "WhitespaceSplit":
-		return splitter{matcher: pattern.NewEach(classes.PropSpace), behavior: behaviorRemoved}
+		return splitter{matcher: pattern.NewEach(pattern.PropSpace), behavior: behaviorRemoved}
 	}
 	return nil
 }
 
 // scanWhitespace matches \w+|[^\w\s]+, the pieces of the Whitespace pre-tokenizer.
-func scanWhitespace(c *classes.Table, s string, i int) int {
+func scanWhitespace(c *pattern.Table, s string, i int) int {
 	p, _ := c.At(s, i)
 	switch {
-	case p&classes.PropWord != 0:
-		return c.Run(s, i, classes.PropWord)
-	case p&classes.PropSpace != 0:
+	case p&pattern.PropWord != 0:
+		return c.Run(s, i, pattern.PropWord)
+	case p&pattern.PropSpace != 0:
 		return i
 	}
-	return c.RunNot(s, i, classes.PropWord|classes.PropSpace)
+	return c.RunNot(s, i, pattern.PropWord|pattern.PropSpace)
 }
 
 func (p *parser) splitStep(data json.RawMessage) (preTokenizer, error) {

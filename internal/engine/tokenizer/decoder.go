@@ -46,7 +46,7 @@ func (d byteLevelDec) decode(tokens []string) []string {
 	for _, t := range tokens {
 		b.WriteString(d.bytes(t))
 	}
-	return []string{validUTF8(b.String())}
+	return []string{ValidUTF8(b.String())}
 }
 
 // byteFallbackDec turns runs of <0xNN> tokens into text; a run that is not
@@ -185,10 +185,10 @@ func (d replaceDec) decode(tokens []string) []string {
 	return tokens
 }
 
-// validUTF8 returns s with every maximal invalid part replaced by U+FFFD, as
+// ValidUTF8 returns s with every maximal invalid part replaced by U+FFFD, as
 // the Unicode Standard recommends (section 3.9, "U+FFFD Substitution of
 // Maximal Subparts") and Python and Rust do.
-func validUTF8(s string) string {
+func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"aiperfd/internal/engine/tokenizer/classes"
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 func TestEncodings(t *testing.T) {
@@ -159,8 +159,8 @@ func TestInvalidUTF8(t *testing.T) {
 		"\xed\xa0\x80":      "\uFFFD\uFFFD\uFFFD",
 		"\xc3\xc3\xa9\xc0é": "\uFFFDé\uFFFDé",
 	} {
-		if got := validUTF8(in); got != want {
-			t.Errorf("validUTF8(%q) = %q, want %q", in, got, want)
+		if got := ValidUTF8(in); got != want {
+			t.Errorf("ValidUTF8(%q) = %q, want %q", in, got, want)
 		}
 		tok := Builtin()
 		if got := tok.Decode(tok.Encode(in)); got != want {
@@ -182,7 +182,7 @@ func TestDecodeSpecialAndUnknownIDs(t *testing.T) {
 // takes; precomposed text must not depend on how many follow.
 func TestNormalizationLongMarks(t *testing.T) {
 	marks := strings.Repeat("\u0301\u0323", 40)
-	got, _ := unicodeForm{nfc, classes.Reference()}.normalize("xa" + marks)
+	got, _ := unicodeForm{nfc, pattern.Reference()}.normalize("xa" + marks)
 	want := "x\u1ea1" + "\u0323" // a and the first dot below compose; the rest is sorted
 	want = strings.TrimSuffix(want, "\u0323") + strings.Repeat("\u0323", 39) + strings.Repeat("\u0301", 40)
 	if got != want {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"aiperfd/internal/engine/tokenizer/classes"
 	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
@@ -57,7 +56,7 @@ func (n perRune) normalize(s string) (string, bool) {
 }
 
 // lowercaser lowers characters one by one, so a final sigma is an ordinary one.
-type lowercaser struct{ classes *classes.Table }
+type lowercaser struct{ classes *pattern.Table }
 
 func (n lowercaser) normalize(s string) (string, bool) {
 	if strings.Contains(s, "\u0130") { // the one mapping to two characters
@@ -81,12 +80,12 @@ func (n lowercaser) lower(r rune) (rune, bool) {
 
 // stripper trims white space.
 type stripper struct {
-	classes     *classes.Table
+	classes     *pattern.Table
 	left, right bool
 }
 
 func (n stripper) normalize(s string) (string, bool) {
-	isSpace := func(r rune) bool { return n.classes.Of(r)&classes.PropSpace != 0 }
+	isSpace := func(r rune) bool { return n.classes.Of(r)&pattern.PropSpace != 0 }
 	out := s
 	if n.right {
 		out = strings.TrimRightFunc(out, isSpace)
@@ -99,7 +98,7 @@ func (n stripper) normalize(s string) (string, bool) {
 }
 
 // dropper removes the characters that have a property.
-func dropper(c *classes.Table, mask uint32) perRune {
+func dropper(c *pattern.Table, mask uint32) perRune {
 	return func(r rune) (rune, bool) { return r, c.Of(r)&mask != 0 }
 }
 
@@ -158,15 +157,15 @@ func nmt(r rune) (rune, bool) {
 
 // bertNorm is BERT's basic clean-up, in its fixed order.
 func bertNorm(clean, cjk, stripAccents, lower bool) sequenceNorm {
-	c := classes.Reference()
+	c := pattern.Reference()
 	var n sequenceNorm
 	if clean {
 		n = append(n, perRune(func(r rune) (rune, bool) {
 			p := c.Of(r)
-			if p&classes.PropControl != 0 {
+			if p&pattern.PropControl != 0 {
 				return r, true
 			}
-			if p&classes.PropSpace != 0 {
+			if p&pattern.PropSpace != 0 {
 				return ' ', false
 			}
 			return r, false
@@ -176,7 +175,7 @@ func bertNorm(clean, cjk, stripAccents, lower bool) sequenceNorm {
 		n = append(n, cjkPadder{})
 	}
 	if stripAccents {
-		n = append(n, unicodeForm{nfd, c}, dropper(c, classes.PropBertAccent))
+		n = append(n, unicodeForm{nfd, c}, dropper(c, pattern.PropBertAccent))
 	}
 	if lower {
 		n = append(n, lowercaser{c})

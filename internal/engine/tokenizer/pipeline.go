@@ -103,7 +103,7 @@ func (t *pipeline) release(sc *scratch) {
 }
 
 func (t *pipeline) encode(sc *scratch, dst []uint32, text string) []uint32 {
-	text = validUTF8(text)
+	text = ValidUTF8(text)
 	if t.added == nil {
 		return t.encodeRaw(sc, dst, text, true)
 	}
@@ -214,7 +214,7 @@ func (t *pipeline) decodeDirect(ids []int) string {
 		}
 		b.WriteString(byteLevelDec{t.alphabet}.bytes(s))
 	}
-	return validUTF8(b.String())
+	return ValidUTF8(b.String())
 }
 
 // token returns the string of id as decoders expect it.

@@ -36,7 +36,7 @@ const (
 // their names. The ring is empty if the corpus has no words.
 func NewRing(t Tokenizer, corpus string) *Ring {
 	r := &Ring{tok: t}
-	corpus = strings.ReplaceAll(validUTF8(corpus), "\uFFFD", "")
+	corpus = strings.ReplaceAll(ValidUTF8(corpus), "\uFFFD", "")
 	chunks := chunksOf(corpus)
 	parts := make([][]int, len(chunks))
 	var next atomic.Int64

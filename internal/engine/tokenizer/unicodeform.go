@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"aiperfd/internal/engine/tokenizer/classes"
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // The four normalization forms.
@@ -22,7 +22,7 @@ const (
 // than its tables do not change, and do not block compositions.
 type unicodeForm struct {
 	form    norm.Form
-	classes *classes.Table
+	classes *pattern.Table
 }
 
 func (n unicodeForm) normalize(s string) (string, bool) {
@@ -33,7 +33,7 @@ func (n unicodeForm) normalize(s string) (string, bool) {
 	b.Grow(len(s))
 	at := 0
 	for i, r := range s {
-		if r >= utf8.RuneSelf && n.classes.Of(r)&classes.PropNewer != 0 {
+		if r >= utf8.RuneSelf && n.classes.Of(r)&pattern.PropNewer != 0 {
 			n.write(&b, s[at:i])
 			b.WriteRune(r)
 			at = i + utf8.RuneLen(r)
@@ -45,7 +45,7 @@ func (n unicodeForm) normalize(s string) (string, bool) {
 
 func (n unicodeForm) hasNewer(s string) bool {
 	for _, r := range s {
-		if r >= utf8.RuneSelf && n.classes.Of(r)&classes.PropNewer != 0 {
+		if r >= utf8.RuneSelf && n.classes.Of(r)&pattern.PropNewer != 0 {
 			return true
 		}
 	}

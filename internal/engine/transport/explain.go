@@ -15,7 +15,7 @@ func (o *Options) explain(f *bench.Failure, target *url.URL) *bench.Failure {
 	if f == nil || f.Status != 0 {
 		return f
 	}
-	at, hint := addressOf(target), ""
+	at, hint := hostPort(target), ""
 	switch f.Class {
 	case bench.ConnectError, bench.TimeoutConnect:
 		hint = o.mistake(f, target)

@@ -1,10 +1,8 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -164,8 +162,7 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 		return m.std.attempt(ctx, a)
 	}
 	if err != nil {
-		f := classify(limited, err, bench.StepConnect)
-		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
+		return m.std.failed(classify(limited, err, bench.StepConnect)), false
 	}
 	defer o.release(c)
 	hr, st, err := c.roundTrip(traced, a)
@@ -177,8 +174,7 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 		if c.conn.Err() != nil && t.stale() && !a.fresh && limited.Err() == nil {
 			return nil, true
 		}
-		f := classify(limited, err, t.step())
-		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
+		return m.std.failed(classify(limited, err, t.step())), false
 	}
 	return m.std.read(limited, hr, a, limits, t), false
 }
@@ -200,13 +196,8 @@ func (c *shareable) roundTrip(ctx context.Context, a *attempt) (*http.Response, 
 		<-c.opening
 	})
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: opened})
-	req := &http.Request{
-		Method: a.method(), URL: a.target, Host: a.host(), Header: a.header, Body: http.NoBody,
-		Proto: "HTTP/2.0", ProtoMajor: 2,
-	}
-	if len(a.Body) > 0 {
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
-	}
+	req := a.stdRequest()
+	req.Proto, req.ProtoMajor = "HTTP/2.0", 2
 	hr, err := c.conn.RoundTrip(req.WithContext(ctx))
 	opened()
 	return hr, st, err

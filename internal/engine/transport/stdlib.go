@@ -113,22 +113,30 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	ctx, limits := startTimeouts(ctx, s.opts, a.Cancel)
 	defer limits.stop()
 	t.wrote = limits.requestWritten
-	req := &http.Request{
-		Method: a.method(), URL: a.target, Host: a.host(), Header: a.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
-	}
-	if len(a.Body) > 0 {
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
-	}
+	req := a.stdRequest()
+	req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
 	hr, err := s.transportFor(a).RoundTrip(req.WithContext(t.attach(ctx)))
 	if err != nil {
 		if t.stale() && ctx.Err() == nil && isReset(err) {
 			return nil, true
 		}
-		f := classify(ctx, err, t.step())
-		return &bench.Response{Failure: f, End: endOf(f), EndAt: s.opts.Clock.Now()}, false
+		return s.failed(classify(ctx, err, t.step())), false
 	}
 	return s.read(ctx, hr, a, limits, t), false
+}
+
+// stdRequest returns the request for net/http, without its protocol.
+func (a *attempt) stdRequest() *http.Request {
+	req := &http.Request{Method: a.method(), URL: a.target, Host: a.host(), Header: a.header, Body: http.NoBody}
+	if len(a.Body) > 0 {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
+	}
+	return req
+}
+
+// failed returns the response of an attempt that has none.
+func (s *stdlib) failed(f *bench.Failure) *bench.Response {
+	return &bench.Response{Failure: f, End: endOf(f), EndAt: s.opts.Clock.Now()}
 }
 
 // read reads the response from the end of its head to the end of its body.

@@ -20,18 +20,6 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// addressOf returns the host and port of a URL.
-func addressOf(target *url.URL) string {
-	if target.Port() != "" {
-		return target.Host
-	}
-	port := "80"
-	if target.Scheme == "https" {
-		port = "443"
-	}
-	return net.JoinHostPort(target.Hostname(), port)
-}
-
 // originOf returns the scheme and the host of a URL.
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 

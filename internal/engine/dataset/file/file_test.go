@@ -151,7 +151,7 @@ func TestContainers(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	for name, want := range map[string]string{"views.arrow": "arrow", "views.parquet": "parquet"} {
-		got, container, err := list(t, File{Path: filepath.Join("..", "columnar", "testdata", name)})
+		got, container, err := list(t, File{Path: filepath.Join("testdata", name)})
 		if err != nil || container != want {
 			t.Fatalf("%s: container %s, error %v", name, container, err)
 		}
@@ -162,7 +162,7 @@ func TestTables(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	parquet, err := os.ReadFile(filepath.Join("..", "columnar", "testdata", "views.parquet"))
+	parquet, err := os.ReadFile(filepath.Join("testdata", "views.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}

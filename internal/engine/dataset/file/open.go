@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-
-	"aiperfd/internal/engine/dataset/columnar"
 )
 
 // openFile opens a file, a pipe only until ctx ends.
@@ -127,8 +125,8 @@ func (r *Reader) detect(f fs.File) (container, error) {
 	switch {
 	case begins(b, parquetMagic):
 		return nil, errors.New("a Parquet file must not be packed: unpack it first")
-	case begins(b, columnar.ArrowMagic), begins(b, columnar.ArrowStreamMagic):
-		rows, err := columnar.OpenArrow(b)
+	case begins(b, arrowMagic), begins(b, arrowStreamMagic):
+		rows, err := newArrow(b)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +216,7 @@ func (r *Reader) openParquet(f fs.File) (container, error) {
 	if !ok || !info.Mode().IsRegular() {
 		return nil, errors.New("a Parquet file cannot be read from a pipe: write it to a file first")
 	}
-	rows, err := columnar.OpenParquet(at, info.Size())
+	rows, err := newParquet(at, info.Size())
 	if err != nil {
 		return nil, err
 	}

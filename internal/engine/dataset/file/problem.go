@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"aiperfd/internal/engine/suggest"
 )
@@ -64,4 +65,17 @@ func Nearest(name string, accepted []string) string {
 		return meant
 	}
 	return suggest.Nearest(name, accepted, len(name)/3+1)
+}
+
+// Clip shortens a text of a file for a message.
+func Clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
 }

@@ -30,67 +30,15 @@ type attachment struct {
 	list   []reference
 }
 
-// decodeReferences accepts a string, a {name, contents} object, or a list of
-// either.
-func decodeReferences(v json.RawMessage) ([]reference, error) {
-	if v[0] != '[' {
-		return decodeReference(v)
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(v, &items); err != nil {
-		return nil, err
-	}
-	if len(items) == 0 {
-		return nil, errors.New("the list is empty")
-	}
-	var all []reference
-	for i, item := range items {
-		list, err := decodeReference(item)
-		if err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, err)
+// decodeReferences accepts what [decodeTexts] does.
+func decodeReferences(v json.RawMessage, to *[]reference) error {
+	all, err := decodeTexts(v)
+	for _, l := range all {
+		for _, text := range l.texts {
+			*to = append(*to, reference{name: l.name, text: text})
 		}
-		all = append(all, list...)
 	}
-	return all, nil
-}
-
-// decodeReference accepts one string or one {name, contents} object.
-func decodeReference(v json.RawMessage) ([]reference, error) {
-	if v[0] == '"' {
-		one := make([]reference, 1)
-		return one, decodeString(v, &one[0].text)
-	}
-	if v[0] != '{' {
-		return nil, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
-	}
-	var label string
-	var contents []string
-	var errs []error
-	err := eachMember(v, func(name string, v json.RawMessage) {
-		switch name {
-		case "name":
-			if json.Unmarshal(v, &label) != nil {
-				errs = append(errs, fmt.Errorf("name: must be a string, not %s", clip(string(v))))
-			}
-		case "contents":
-			var err error
-			contents, err = decodeContents(v)
-			errs = append(errs, err)
-		default:
-			errs = append(errs, fmt.Errorf("unknown member %q; accepted: name, contents", clip(name)))
-		}
-	})
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
-	}
-	if contents == nil {
-		return nil, errors.New("contents is missing")
-	}
-	list := make([]reference, len(contents))
-	for i, text := range contents {
-		list[i] = reference{name: label, text: text}
-	}
-	return list, nil
+	return err
 }
 
 // isFile reports whether m, which r was resolved to, has to be read from a file.
@@ -136,10 +84,10 @@ func (a *attacher) whole(c media.Class, list []reference, attached []bench.Media
 		}
 		data, err := file.ReadAll(a.open, list[i].text)
 		if err != nil {
-			return nil, fmt.Errorf("file %q: %w", clip(list[i].text), pathless(err))
+			return nil, fmt.Errorf("file %q: %w", file.Clip(list[i].text), pathless(err))
 		}
 		if kind, ok := c.Detect(data); !ok {
-			return nil, wrongClass(fmt.Sprintf("file %q", clip(list[i].text)), c, kind)
+			return nil, wrongClass(fmt.Sprintf("file %q", file.Clip(list[i].text)), c, kind)
 		}
 		out[i].Data = data
 	}
@@ -151,7 +99,7 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	switch strings.ToLower(scheme) {
 	case "http", "https":
 		if u, err := url.Parse(text); err != nil || u.Host == "" {
-			return bench.Media{}, fmt.Errorf("%s is not a URL that a server can fetch", clip(text))
+			return bench.Media{}, fmt.Errorf("%s is not a URL that a server can fetch", file.Clip(text))
 		}
 		return bench.Media{URL: text}, nil
 	case "data":
@@ -222,7 +170,7 @@ func isFormat(s string) bool {
 func decodeBase64(body string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(body)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not base64: %w", clip(body), err)
+		return nil, fmt.Errorf("%s is not base64: %w", file.Clip(body), err)
 	}
 	if len(data) == 0 {
 		return nil, errors.New("must not be empty")
@@ -232,7 +180,7 @@ func decodeBase64(body string) ([]byte, error) {
 
 // file detects the type of a local file.
 func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
-	shown := clip(name)
+	shown := file.Clip(name)
 	if a.open == nil {
 		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64-encoded %s, and reading files is not allowed here", shown, c)
 	}

@@ -14,35 +14,18 @@ import (
 // chatMessages reads chat requests that leave to the run what they lack.
 func chatMessages() source.Format {
 	return source.Format{
-		Name: "chat_messages",
-		Doc: "One chat request per line: `{\"messages\": […]}`, with any other members of the request body. Members are sent " +
-			"unchanged; if a record lacks model, stream or maximum output length, those of the run are added (`--model`, `--streaming`, `--osl`), " +
-			"and `--extra-inputs` are merged. Answers of the server are not added. It needs an endpoint type that takes chat messages " +
-			"(chat, responses, messages). If the first record has a model, the detected format is [raw_payload](#raw_payload), " +
-			"which sends bodies unchanged.",
-		Fields: []source.Field{
-			{Name: "messages", Type: "list of objects", Doc: "The chat messages, each with a `role`; required."},
-			{Name: "tools", Type: "list of objects", Doc: "Tools as in the chat API."},
-			{Name: "model", Type: "string", Doc: "Model of the request; default that of the run."},
-			{Name: "stream", Type: "boolean", Doc: "Default that of the run, `--streaming`. A warning counts records that have another value."},
-			{Name: "max_tokens", Type: "integer", Doc: "Maximum output tokens; default `--osl`."},
-			{Name: "max_completion_tokens", Type: "integer", Doc: "The newer name of `max_tokens`."},
-			{Name: "…", Type: "any", Doc: "Other members of the request body."},
-		},
+		Name:  "chat_messages",
 		Needs: "a list of messages without a model",
 		Detect: func(h *source.Head) bool {
 			return h.Chat && !h.Folder && hasMessages(h) && !h.HasAny("model")
 		},
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				if err := file.CheckObject(record.Data); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				t, err := messagesTurn(record.Data)
-				if err != nil {
-					return nil, []string{err.Error()}
-				}
-				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+				return wholeRequest(t), err
 			}
 		},
 	}

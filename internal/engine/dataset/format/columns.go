@@ -30,30 +30,15 @@ func usualColumns() source.Columns {
 
 // columns reads tables and records whose columns the user names.
 func columns() source.Format {
-	usual := usualColumns()
-	doc := func(name, kind, doc, flag string, usual []string) source.Field {
-		return source.Field{Name: name, Type: kind, Doc: doc + " Named by `columns." + name + "` (`" + flag + "`); otherwise the first of these: " + strings.Join(usual, ", ") + "."}
-	}
 	return source.Format{
-		Name: "columns",
-		Doc: "Plain prompts: `{\"prompt\": \"…\"}` per line (JSONL) or in a JSON array, CSV and TSV with a " +
-			"header, Parquet, Arrow, and text files (`.txt`) with one prompt per line (blank lines are skipped). " +
-			"One conversation per row. Columns, or members of objects, are found by the usual names below or by the names that you pass. " +
-			"Others are ignored. Objects whose only prompt is a member `text` have the format " +
-			"[single_turn](#single_turn), which has more members.",
-		Fields: []source.Field{
-			doc("prompt", "string, list of strings, or list of messages", "The prompt. In a list of texts, each is a turn; in a list of chat messages (`role` and `content`, or `from` and `value`), each message of the user is a turn.", "--prompt-column", usual.Prompt),
-			doc("system", "string", "System message.", "--system-column", usual.System),
-			doc("outputTokens", "integer", "Maximum output tokens, at least 1; empty = no maximum.", "--output-tokens-column", usual.OutputTokens),
-			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
-		},
+		Name:    "columns",
 		Columns: true,
 		Needs:   "a prompt, or a table",
 		Detect: func(h *source.Head) bool {
 			return !h.HasAny("Request tokens", "timestamp_start_unix_ms") && // traces
 				(h.Table() || hasPrompt(h) && !h.HasAny("messages", "turns", "input_length", "text_input", "payload", "chat_id"))
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			return Table{Columns: o.Columns}.decoder(o)
 		},
 	}
@@ -86,7 +71,7 @@ func (t Table) Format(name string) source.Format {
 }
 
 // decoder returns the function that decodes the rows of one pass.
-func (t Table) decoder(o *source.Options) func(file.Record) ([]source.Row, []string) {
+func (t Table) decoder(o *source.Options) source.Decoder {
 	d := &tableDecoder{Table: t, usual: usualColumns(), attacher: newAttacher(o.Open)}
 	return d.decode
 }
@@ -105,53 +90,48 @@ type skipped string
 // Error implements error.
 func (s skipped) Error() string { return string(s) }
 
-// leaveOut returns the row that is left out because of an error of type skipped.
-func leaveOut(err error) []source.Row {
-	if why, ok := errors.AsType[skipped](err); ok {
-		return []source.Row{{Skip: string(why)}}
-	}
-	return nil
+// leftOut returns the row that is left out because of an error of type skipped.
+func leftOut(err error) (row source.Row, ok bool) {
+	why, ok := errors.AsType[skipped](err)
+	return source.Row{Skip: string(why)}, ok
 }
 
-func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
+func (d *tableDecoder) decode(record file.Record) (source.Row, error) {
 	d.row = nil
 	if !utf8.Valid(record.Data) {
-		return nil, []string{"the record is not valid UTF-8"}
+		return source.Row{}, errors.New("the record is not valid UTF-8")
 	}
 	if err := json.Unmarshal(record.Data, &d.row); err != nil || d.row == nil {
-		return nil, []string{notObject(record.Data, err).Error()}
+		return source.Row{}, notObject(record.Data, err)
+	}
+	var problems source.Problems
+	check := func(err error) {
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
 	}
 	turns, err := d.turns()
-	if out := leaveOut(err); out != nil {
-		return out, nil
+	if row, ok := leftOut(err); ok {
+		return row, nil
 	}
-	problems := appendProblem(nil, err)
+	check(err)
 	if len(turns) == 0 {
 		turns = make([]bench.Turn, 1) // to find the other problems
 	}
 	c := bench.Conversation{Turns: turns}
 	c.System, err = d.text("system", d.Columns.System, d.usual.System)
-	problems = appendProblem(problems, err)
+	check(err)
 	n, err := d.outputTokens()
-	problems = appendProblem(problems, err)
+	check(err)
 	for i := range turns {
 		turns[i].MaxTokens = n
 	}
 	finish, err := d.media(&turns[0])
-	if out := leaveOut(err); out != nil {
-		return out, nil
+	if row, ok := leftOut(err); ok {
+		return row, nil
 	}
-	if problems = appendProblem(problems, err); len(problems) > 0 {
-		return nil, problems
-	}
-	return []source.Row{{Conversation: c, Finish: finish}}, nil
-}
-
-func appendProblem(problems []string, err error) []string {
-	if err == nil {
-		return problems
-	}
-	return append(problems, err.Error())
+	check(err)
+	return source.Row{Conversation: c, Finish: finish}, problems.OrNil()
 }
 
 // find returns the value of a column: of the first of the given names, or else of the
@@ -183,7 +163,7 @@ func (d *tableDecoder) columnNames() string {
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return clip(strings.Join(names, ", "))
+	return file.Clip(strings.Join(names, ", "))
 }
 
 // text returns the text of a column; empty = there is none.
@@ -193,7 +173,7 @@ func (d *tableDecoder) text(what string, given, usual []string) (text string, er
 		return "", err
 	}
 	if json.Unmarshal(v, &text) != nil {
-		return "", fmt.Errorf("column %s: must be text, not %s", name, clip(string(v)))
+		return "", fmt.Errorf("column %s: must be text, not %s", name, file.Clip(string(v)))
 	}
 	return text, nil
 }
@@ -265,7 +245,7 @@ func prompt(v json.RawMessage) ([]string, error) {
 			}
 		}
 	default:
-		return nil, fmt.Errorf("must be text, a list of texts, or a list of chat messages, not %s", clip(string(v)))
+		return nil, fmt.Errorf("must be text, a list of texts, or a list of chat messages, not %s", file.Clip(string(v)))
 	}
 	return slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), nil
 }
@@ -284,7 +264,7 @@ func message(v json.RawMessage) (text string, user bool, err error) {
 		Role, From, Content, Value *string
 	}
 	if json.Unmarshal(v, &m) != nil {
-		return "", false, fmt.Errorf("must be text or a chat message with text, not %s", clip(string(v)))
+		return "", false, fmt.Errorf("must be text or a chat message with text, not %s", file.Clip(string(v)))
 	}
 	for _, role := range []*string{m.Role, m.From} {
 		if role != nil && *role != "user" && *role != "human" {
@@ -297,7 +277,7 @@ func message(v json.RawMessage) (text string, user bool, err error) {
 			return strings.TrimSpace(strings.ReplaceAll(*s, "<image>", "")), true, nil
 		}
 	}
-	return "", false, fmt.Errorf("a chat message needs role and content, or from and value, not %s", clip(string(v)))
+	return "", false, fmt.Errorf("a chat message needs role and content, or from and value, not %s", file.Clip(string(v)))
 }
 
 // fill fills the template.
@@ -329,7 +309,7 @@ func (d *tableDecoder) outputTokens() (bench.Tokens, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || n < 1 || n > maxOutputTokens || n != float64(int64(n)) {
-		return 0, fmt.Errorf("column %s: must be an integer from 1 to %d, not %s", name, maxOutputTokens, clip(string(v)))
+		return 0, fmt.Errorf("column %s: must be an integer from 1 to %d, not %s", name, maxOutputTokens, file.Clip(string(v)))
 	}
 	return bench.Tokens(n), nil
 }
@@ -395,7 +375,7 @@ func (d *tableDecoder) attachment(what string, given, usual []string) (attachmen
 			continue
 		case json.Unmarshal(item, &text) == nil:
 		case json.Unmarshal(item, &stored) != nil:
-			return attachment{}, fmt.Errorf("column %s: must be text or {bytes, path}, not %s", name, clip(string(item)))
+			return attachment{}, fmt.Errorf("column %s: must be text or {bytes, path}, not %s", name, file.Clip(string(item)))
 		case stored.Bytes != nil:
 			text = "data:application/octet-stream;base64," + *stored.Bytes // its type is detected
 		case stored.Path != nil:

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
 
@@ -74,22 +74,16 @@ type dagTables struct {
 func newDagTables() *dagTables {
 	t := &dagTables{}
 	t.fork = []member[dagFork]{
-		{source.Field{Name: "child"}, func(f *dagFork, v json.RawMessage) error { return decodeString(v, &f.child) }},
-		{source.Field{Name: "background"}, func(f *dagFork, v json.RawMessage) error { return decodeBool(v, &f.background) }},
+		field("child", decodeString, func(f *dagFork) *string { return &f.child }),
+		field("background", decodeBool, func(f *dagFork) *bool { return &f.background }),
 	}
 	t.spawn = []member[dagSpawn]{
-		{source.Field{Name: "children"}, func(s *dagSpawn, v json.RawMessage) (err error) {
-			s.children, err = decodeStrings(v)
-			return err
-		}},
-		{source.Field{Name: "join_at"}, func(s *dagSpawn, v json.RawMessage) error { return decodeCount(v, &s.joinAt) }},
+		field("children", decodeStrings, func(s *dagSpawn) *[]string { return &s.children }),
+		field("join_at", decodeCount, func(s *dagSpawn) **int { return &s.joinAt }),
 	}
 	t.round = []member[dagRound]{
-		{source.Field{Name: "spawns"}, func(r *dagRound, v json.RawMessage) (err error) {
-			r.spawns, err = decodeStrings(v)
-			return err
-		}},
-		{source.Field{Name: "think_time_ms"}, func(r *dagRound, v json.RawMessage) error { return decodeMilliseconds(v, &r.think) }},
+		field("spawns", decodeStrings, func(r *dagRound) *[]string { return &r.spawns }),
+		field("think_time_ms", decodeMilliseconds, func(r *dagRound) **float64 { return &r.think }),
 	}
 	t.turn = t.turnMembers()
 	t.conversation = t.conversationMembers()
@@ -99,71 +93,43 @@ func newDagTables() *dagTables {
 func (t *dagTables) conversationMembers() []member[dagConversation] {
 	type c = dagConversation
 	return []member[c]{
-		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation, unique in the file; required."}, func(c *c, v json.RawMessage) error {
-			return decodeString(v, &c.id)
-		}},
-		{source.Field{Name: "turns", Type: "list of objects", Doc: "The turns, with the members below; required unless the conversation is an orchestrator."}, func(c *c, v json.RawMessage) (err error) {
+		field("session_id", decodeString, func(c *c) *string { return &c.id }),
+		{"turns", func(c *c, v json.RawMessage) (err error) {
 			c.turns, err = decodeObjects(v, "turns", t.turn)
 			return err
 		}},
-		{contextModeField("deltas_without_responses"), func(c *c, v json.RawMessage) (err error) {
-			c.mode, err = decodeMode(v)
-			return err
-		}},
-		{source.Field{Name: "pre_session_spawns", Type: "list of strings", Doc: "Ids of children that start before the first turn. Nothing waits for them."}, func(c *c, v json.RawMessage) (err error) {
-			c.pre, err = decodeStrings(v)
-			return err
-		}},
-		{source.Field{Name: "orchestrator", Type: "boolean", Doc: "The conversation has no turns: it sends nothing and starts children in rounds."}, func(c *c, v json.RawMessage) error {
-			return decodeBool(v, &c.orchestrator)
-		}},
-		{source.Field{Name: "spawns", Type: "list of strings", Doc: "Orchestrator: ids of the children of each round."}, func(c *c, v json.RawMessage) (err error) {
-			c.spawns, err = decodeStrings(v)
-			return err
-		}},
-		{source.Field{Name: "rounds", Type: "integer, or list of {spawns, think_time_ms}", Doc: "Orchestrator: number of rounds, default 1, or the children of each round. A round begins when all children of the one before have ended."}, t.decodeRounds},
-		{source.Field{Name: "think_time_ms", Type: "number", Doc: "Orchestrator: time before each round, in milliseconds."}, func(c *c, v json.RawMessage) error {
-			return decodeMilliseconds(v, &c.think.median)
-		}},
-		{source.Field{Name: "think_time_sigma", Type: "number", Doc: "Orchestrator: the time is log-normal with the median think_time_ms and this standard deviation of the logarithm, above 0 and at most 10."}, func(c *c, v json.RawMessage) error {
+		field("context_mode", decodeMode, func(c *c) *bench.ContextMode { return &c.mode }),
+		field("pre_session_spawns", decodeStrings, func(c *c) *[]string { return &c.pre }),
+		field("orchestrator", decodeBool, func(c *c) *bool { return &c.orchestrator }),
+		field("spawns", decodeStrings, func(c *c) *[]string { return &c.spawns }),
+		{"rounds", t.decodeRounds},
+		field("think_time_ms", decodeMilliseconds, func(c *c) **float64 { return &c.think.median }),
+		{"think_time_sigma", func(c *c, v json.RawMessage) error {
 			if err := json.Unmarshal(v, &c.think.sigma); err != nil || c.think.sigma <= 0 || c.think.sigma > 10 {
-				return fmt.Errorf("must be a number above 0 and at most 10, not %s", clip(string(v)))
+				return fmt.Errorf("must be a number above 0 and at most 10, not %s", file.Clip(string(v)))
 			}
 			return nil
 		}},
-		{source.Field{Name: "think_time_min_ms", Type: "number", Doc: "Orchestrator: least time that is drawn."}, func(c *c, v json.RawMessage) error {
-			return decodeMilliseconds(v, &c.think.smallest)
-		}},
-		{source.Field{Name: "think_time_max_ms", Type: "number", Doc: "Orchestrator: greatest time that is drawn."}, func(c *c, v json.RawMessage) error {
-			return decodeMilliseconds(v, &c.think.greatest)
-		}},
-		{source.Field{Name: "type", Type: "string", Doc: "Name of the format, dag_jsonl."}, decodeName[c]("dag_jsonl")},
+		field("think_time_min_ms", decodeMilliseconds, func(c *c) **float64 { return &c.think.smallest }),
+		field("think_time_max_ms", decodeMilliseconds, func(c *c) **float64 { return &c.think.greatest }),
+		typeMember[c]("dag_jsonl"),
 	}
 }
 
 func (t *dagTables) turnMembers() []member[dagTurn] {
 	return []member[dagTurn]{
-		{source.Field{Name: "turns[].messages", Type: "list of objects", Doc: "Chat messages that are added to the history; required. A message of the system can be only the first of a conversation that nothing forks."}, func(d *dagTurn, v json.RawMessage) error {
-			return d.setMessages(v)
-		}},
-		{source.Field{Name: "turns[].model", Type: "string", Doc: "Model of the request."}, func(d *dagTurn, v json.RawMessage) error {
-			return decodeString(v, &d.turn.Model)
-		}},
-		{source.Field{Name: "turns[].max_tokens", Type: "integer", Doc: "Maximum output tokens, at least 1."}, func(d *dagTurn, v json.RawMessage) (err error) {
-			d.turn.MaxTokens, err = decodeTokens(v)
-			return err
-		}},
-		{source.Field{Name: "turns[].tools", Type: "list of objects", Doc: "Tools as in the chat API."}, func(d *dagTurn, v json.RawMessage) (err error) {
-			if _, err = decodeList(v); err == nil {
-				d.turn.Tools, err = compact(v)
+		{"messages", (*dagTurn).setMessages},
+		field("model", decodeString, func(d *dagTurn) *string { return &d.turn.Model }),
+		field("max_tokens", decodeTokens, func(d *dagTurn) *bench.Tokens { return &d.turn.MaxTokens }),
+		{"tools", func(d *dagTurn, v json.RawMessage) error {
+			var items []json.RawMessage
+			if err := decodeList(v, &items); err != nil {
+				return err
 			}
-			return err
+			return compact(v, &d.turn.Tools)
 		}},
-		{source.Field{Name: "turns[].extra", Type: "object", Doc: "Merged into the request body."}, func(d *dagTurn, v json.RawMessage) (err error) {
-			d.turn.ExtraBody, err = decodeObject(v)
-			return err
-		}},
-		{source.Field{Name: "turns[].delay", Type: "number", Doc: "Milliseconds to wait before the turn."}, func(d *dagTurn, v json.RawMessage) error {
+		field("extra", decodeObject, func(d *dagTurn) *json.RawMessage { return &d.turn.ExtraBody }),
+		{"delay", func(d *dagTurn, v json.RawMessage) error {
 			var ms *float64
 			err := decodeMilliseconds(v, &ms)
 			if err == nil {
@@ -171,30 +137,21 @@ func (t *dagTables) turnMembers() []member[dagTurn] {
 			}
 			return err
 		}},
-		{source.Field{Name: "turns[].forks", Type: "list of ids or {child, background}", Doc: "Children that continue the conversation with its history, answer to this turn included. Without background the conversation ends with its forks, so that only the last turn can have them."}, func(d *dagTurn, v json.RawMessage) (err error) {
+		{"forks", func(d *dagTurn, v json.RawMessage) (err error) {
 			d.forks, err = decodeEither(v, "forks", t.fork, func(id string) dagFork { return dagFork{child: id} })
 			return err
 		}},
-		{source.Field{Name: "turns[].spawns", Type: "list of ids or {children, join_at}", Doc: "Children with a history of their own. The turn with the index join_at, default the next one, waits until all have ended; nothing waits for those of the last turn."}, func(d *dagTurn, v json.RawMessage) (err error) {
-			d.spawns, err = decodeEither(v, "spawns", t.spawn, func(id string) dagSpawn { return dagSpawn{children: []string{id}} })
+		{"spawns", func(d *dagTurn, v json.RawMessage) (err error) {
+			spawn := func(id string) dagSpawn { return dagSpawn{children: []string{id}} }
+			d.spawns, err = decodeEither(v, "spawns", t.spawn, spawn)
 			return err
 		}},
 	}
 }
 
-// inner returns a table with the names as they are in the object.
-func inner[T any](table []member[T]) []member[T] {
-	out := make([]member[T], len(table))
-	for i, m := range table {
-		m.Name = m.Name[strings.LastIndexByte(m.Name, '.')+1:]
-		out[i] = m
-	}
-	return out
-}
-
 func (d *dagTurn) setMessages(v json.RawMessage) error {
-	items, err := decodeList(v)
-	if err != nil {
+	var items []json.RawMessage
+	if err := decodeList(v, &items); err != nil {
 		return err
 	}
 	d.system = -1
@@ -203,14 +160,13 @@ func (d *dagTurn) setMessages(v json.RawMessage) error {
 			Role string `json:"role"`
 		}
 		if err := decodeAny(item, &m); err != nil || m.Role == "" {
-			return fmt.Errorf("item %d: must be an object with a role, not %s", i, clip(string(item)))
+			return fmt.Errorf("item %d: must be an object with a role, not %s", i, file.Clip(string(item)))
 		}
 		if m.Role == "system" {
 			d.system = i
 		}
 	}
-	d.turn.Messages, err = compact(v)
-	return err
+	return compact(v, &d.turn.Messages)
 }
 
 func (t *dagTables) decodeRounds(c *dagConversation, v json.RawMessage) (err error) {
@@ -220,7 +176,7 @@ func (t *dagTables) decodeRounds(c *dagConversation, v json.RawMessage) (err err
 	}
 	var n *int
 	if err := decodeCount(v, &n); err != nil || *n < 1 || *n > maxTree {
-		return fmt.Errorf("must be a list of rounds or their number, from 1 to %d, not %s", maxTree, clip(string(v)))
+		return fmt.Errorf("must be a list of rounds or their number, from 1 to %d, not %s", maxTree, file.Clip(string(v)))
 	}
 	c.count = *n
 	return nil
@@ -228,46 +184,36 @@ func (t *dagTables) decodeRounds(c *dagConversation, v json.RawMessage) (err err
 
 // decodeObjects accepts a list of objects.
 func decodeObjects[T any](v json.RawMessage, name string, table []member[T]) ([]T, error) {
-	items, err := decodeList(v)
-	if err != nil {
-		return nil, err
-	}
-	decoder := newObject(inner(table))
-	out := make([]T, len(items))
-	var all problems
-	for i, item := range items {
-		all = append(all, decoder.decode(&out[i], item).below(fmt.Sprintf("%s[%d]", name, i))...)
-	}
-	return out, all.all()
+	return decodeEither(v, name, table, nil)
 }
 
-// decodeEither accepts a list of ids or objects.
+// decodeEither accepts a list of ids or objects; with of = nil, of objects alone.
 func decodeEither[T any](v json.RawMessage, name string, table []member[T], of func(id string) T) ([]T, error) {
-	items, err := decodeList(v)
-	if err != nil {
+	var items []json.RawMessage
+	if err := decodeList(v, &items); err != nil {
 		return nil, err
 	}
 	decoder := newObject(table)
 	out := make([]T, len(items))
-	var all problems
+	var all source.Problems
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", name, i)
-		if item[0] == '{' {
-			all = append(all, decoder.decode(&out[i], item).below(at)...)
+		if item[0] == '{' || of == nil {
+			all = append(all, decoder.decode(&out[i], item).Below(at)...)
 			continue
 		}
 		var id string
 		if err := decodeString(item, &id); err != nil {
-			all = append(all, at+": must be an id or an object, not "+clip(string(item)))
+			all = append(all, at+": must be an id or an object, not "+file.Clip(string(item)))
 		}
 		out[i] = of(id)
 	}
-	return out, all.all()
+	return out, all.OrNil()
 }
 
 func decodeBool(v json.RawMessage, to *bool) error {
 	if json.Unmarshal(v, to) != nil {
-		return fmt.Errorf("must be true or false, not %s", clip(string(v)))
+		return fmt.Errorf("must be true or false, not %s", file.Clip(string(v)))
 	}
 	return nil
 }
@@ -275,7 +221,7 @@ func decodeBool(v json.RawMessage, to *bool) error {
 func decodeCount(v json.RawMessage, to **int) error {
 	var n int
 	if json.Unmarshal(v, &n) != nil || n < 0 {
-		return errors.New("must be a whole number, not negative, not " + clip(string(v)))
+		return errors.New("must be a whole number, not negative, not " + file.Clip(string(v)))
 	}
 	*to = &n
 	return nil

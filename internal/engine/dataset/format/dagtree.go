@@ -25,10 +25,7 @@ const (
 func dagJSONL() source.Format {
 	tables := newDagTables()
 	return source.Format{
-		Name: "dag_jsonl",
-		Doc: "Trees of conversations, for example of agents: one conversation per line, which starts others by their ids. A conversation that no other " +
-			"starts is a root. Sessions draw roots; children run within the session of their root. The file has at most 32 MiB, a tree at most 10,000 conversations and a depth of 1,000.",
-		Fields:   append(docs(tables.conversation), docs(tables.turn)...),
+		Name:     "dag_jsonl",
 		Sampling: "random",
 		Needs:    "turns with messages, forks or spawns, or orchestrator",
 		Detect: func(h *source.Head) bool {
@@ -52,7 +49,7 @@ func openDAG(ctx context.Context, o source.Options, tables *dagTables) (source.S
 	d.about.Path = o.File.Path
 	decoder := newObject(tables.conversation)
 	size, turns := 0, 0
-	err := source.EachRecord(ctx, o.File, o.SkipBad, &d.about, func(record file.Record) ([]string, error) {
+	err := source.EachRecord(ctx, o.File, o.SkipBad, &d.about, func(record file.Record) (problem, err error) {
 		if size += len(record.Data); size > maxDAG {
 			return nil, fmt.Errorf("the file has more than %d MiB: split it", maxDAG>>20)
 		}
@@ -90,7 +87,7 @@ func openDAG(ctx context.Context, o source.Options, tables *dagTables) (source.S
 }
 
 // check checks a conversation by itself.
-func (c *dagConversation) check() (all problems) {
+func (c *dagConversation) check() (all source.Problems) {
 	if c.id == "" {
 		all = append(all, "session_id is missing")
 	}
@@ -105,13 +102,13 @@ func (c *dagConversation) check() (all problems) {
 	}
 	for i := range c.turns {
 		at := fmt.Sprintf("turns[%d]", i)
-		all = append(all, c.checkTurn(i).below(at)...)
+		all = append(all, c.checkTurn(i).Below(at)...)
 	}
 	return append(all, repeated("pre_session_spawns", c.pre)...)
 }
 
 // checkTurn checks a turn and sets the default of joins.
-func (c *dagConversation) checkTurn(i int) (all problems) {
+func (c *dagConversation) checkTurn(i int) (all source.Problems) {
 	t := &c.turns[i]
 	if t.turn.Messages == nil {
 		all = append(all, "messages is missing")
@@ -136,7 +133,7 @@ func (c *dagConversation) checkTurn(i int) (all problems) {
 	return append(all, repeated("forks and spawns", children)...)
 }
 
-func (c *dagConversation) checkOrchestrator() (all problems) {
+func (c *dagConversation) checkOrchestrator() (all source.Problems) {
 	if len(c.turns) > 0 {
 		all = append(all, "turns: an orchestrator has none")
 	}
@@ -169,7 +166,7 @@ func (c *dagConversation) checkOrchestrator() (all problems) {
 }
 
 // repeated returns the problems of children that are given twice.
-func repeated(where string, children []string) (all problems) {
+func repeated(where string, children []string) (all source.Problems) {
 	for i, id := range children {
 		if id != "" && slices.Contains(children[:i], id) {
 			all = append(all, fmt.Sprintf("%s: child %q is given twice", where, id))
@@ -350,12 +347,7 @@ func (d *dag) turn(c *dagConversation, i int) bench.Turn {
 	if d.o.DelayCap != nil {
 		t.Delay = min(t.Delay, *d.o.DelayCap)
 	}
-	if t.MaxTokens == 0 && d.o.OSL.Given() {
-		t.MaxTokens = bench.Tokens(d.o.OSL.DrawInt(d.o.Seed.Index(bench.StreamMaxTokens, c.first+i)))
-	}
-	if d.o.Tokenizer != nil {
-		t.InputTokens = source.Count(d.o.Tokenizer, &t)
-	}
+	d.o.Complete(&t, c.first+i)
 	for _, f := range from.forks {
 		t.Forks = append(t.Forks, bench.Fork{Child: d.tree(d.byID[f.child]), Background: f.background})
 	}

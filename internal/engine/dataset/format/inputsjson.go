@@ -20,34 +20,20 @@ type inputsSession struct {
 
 // inputsJSON reads the file inputs.json of a run.
 func inputsJSON() source.Format {
-	const otherwise = bench.MessageArrayWithResponses
 	table := []member[inputsSession]{
-		{source.Field{Name: "session_id", Type: "string", Doc: "Id of the conversation."}, func(s *inputsSession, v json.RawMessage) error {
-			return decodeString(v, &s.id)
-		}},
-		{source.Field{Name: "payloads", Type: "list of objects", Doc: "The request bodies of the turns."}, func(s *inputsSession, v json.RawMessage) (err error) {
-			s.payloads, err = decodeList(v)
-			return err
-		}},
-		{contextModeField(otherwise.String()), func(s *inputsSession, v json.RawMessage) (err error) {
-			s.mode, err = decodeMode(v)
-			return err
-		}},
+		field("session_id", decodeString, func(s *inputsSession) *string { return &s.id }),
+		field("payloads", decodeList, func(s *inputsSession) *[]json.RawMessage { return &s.payloads }),
+		field("context_mode", decodeMode, func(s *inputsSession) *bench.ContextMode { return &s.mode }),
 	}
 	return source.Format{
-		Name: "inputs_json",
-		Doc: "The file inputs.json of a run, of aiperfd or AIPerf: a JSON document `{\"data\": […]}` with one object per conversation. " +
-			"Bodies are sent byte for byte, like those of [raw_payload](#raw_payload), except those of conversations with a " +
-			"`context_mode` in which they do not contain the history: of these, messages, tools and other members are sent " +
-			"with the history, and model and stream are those of the run.",
-		Fields: docs(table),
+		Name:   "inputs_json",
 		Key:    "data",
 		Needs:  "an object with data, a list of objects with payloads",
 		Detect: func(h *source.Head) bool { return h.First("payloads") != nil },
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
 			d := newObject(table)
-			return func(record file.Record) ([]source.Row, []string) {
-				s := inputsSession{mode: otherwise}
+			return func(record file.Record) (source.Row, error) {
+				s := inputsSession{mode: bench.MessageArrayWithResponses}
 				all := d.decode(&s, record.Data)
 				if len(all) == 0 && s.payloads == nil {
 					all = append(all, "payloads is missing")
@@ -56,27 +42,22 @@ func inputsJSON() source.Format {
 					all = s.compact()
 				}
 				if len(all) > 0 {
-					return nil, all
+					return source.Row{}, all
 				}
 				r, err := s.row()
-				if err != nil {
-					return nil, []string{err.Error()}
-				}
 				r.Session = s.id
-				return []source.Row{r}, nil
+				return r, err
 			}
 		},
 	}
 }
 
 // compact removes the white space with which inputs.json is indented.
-func (s *inputsSession) compact() (all problems) {
+func (s *inputsSession) compact() (all source.Problems) {
 	for i, body := range s.payloads {
-		short, err := decodeObject(body)
-		if err != nil {
+		if err := decodeObject(body, &s.payloads[i]); err != nil {
 			all = append(all, fmt.Sprintf("payloads[%d]: %v", i, err))
 		}
-		s.payloads[i] = short
 	}
 	return all
 }
@@ -116,7 +97,7 @@ func chatTurn(body json.RawMessage, without ...string) (t bench.Turn, messages [
 	t.Messages, t.Tools = members["messages"], members["tools"]
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
 		if v, ok := members[name]; ok && string(v) != "null" {
-			if t.MaxTokens, err = decodeTokens(v); err != nil {
+			if err = decodeTokens(v, &t.MaxTokens); err != nil {
 				return t, nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -1,8 +1,6 @@
 package format
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"aiperfd/internal/engine/bench"
@@ -29,13 +27,4 @@ func (r *row) setTexts(all []labelled) {
 			r.texts = append(r.texts, l.texts...)
 		}
 	}
-}
-
-// decodeLabel accepts the name of a text, which may be empty.
-func decodeLabel(v json.RawMessage) (string, error) {
-	var label string
-	if err := json.Unmarshal(v, &label); err != nil {
-		return "", fmt.Errorf("name: must be a string, not %s", clip(string(v)))
-	}
-	return label, nil
 }

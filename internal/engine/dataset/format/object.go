@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,8 +19,13 @@ import (
 
 // member is one row of the table of members that a JSON object may have.
 type member[T any] struct {
-	source.Field
-	set func(*T, json.RawMessage) error // nil = known to AIPerf, refused by name here
+	name string
+	set  func(*T, json.RawMessage) error
+}
+
+// field returns the member that decode reads into a field of T.
+func field[T, V any](name string, decode func(json.RawMessage, *V) error, of func(*T) *V) member[T] {
+	return member[T]{name, func(to *T, v json.RawMessage) error { return decode(v, of(to)) }}
 }
 
 // object decodes JSON objects whose members are those of a table. It is safe for
@@ -31,36 +35,23 @@ type object[T any] struct {
 	names   []string
 }
 
-// newObject returns the decoder of a table without some of its members.
-func newObject[T any](table []member[T], without ...string) *object[T] {
+// newObject returns the decoder of a table.
+func newObject[T any](table []member[T]) *object[T] {
 	o := &object[T]{members: map[string]member[T]{}}
 	for _, m := range table {
-		if !slices.Contains(without, m.Name) {
-			o.members[m.Name] = m
-			o.names = append(o.names, m.Name)
-		}
+		o.members[m.name] = m
+		o.names = append(o.names, m.name)
 	}
 	return o
 }
 
-// docs returns a table for the documentation.
-func docs[T any](table []member[T], without ...string) []source.Field {
-	var out []source.Field
-	for _, m := range table {
-		if !slices.Contains(without, m.Name) {
-			out = append(out, m.Field)
-		}
-	}
-	return out
-}
-
 // decode reads an object and returns all its problems. What it sets does not refer to
 // raw.
-func (o *object[T]) decode(to *T, raw []byte) problems {
+func (o *object[T]) decode(to *T, raw []byte) source.Problems {
 	if !utf8.Valid(raw) {
-		return problems{"the record is not valid UTF-8"}
+		return source.Problems{"the record is not valid UTF-8"}
 	}
-	var all problems
+	var all source.Problems
 	seen := map[string]bool{}
 	err := eachMember(raw, func(name string, v json.RawMessage) {
 		if seen[name] {
@@ -77,58 +68,26 @@ func (o *object[T]) decode(to *T, raw []byte) problems {
 }
 
 // apply sets one member and returns its problems.
-func (o *object[T]) apply(to *T, name string, v json.RawMessage) problems {
+func (o *object[T]) apply(to *T, name string, v json.RawMessage) source.Problems {
 	m, known := o.members[name]
 	switch {
 	case !known:
-		text := fmt.Sprintf("unknown member %q", clip(name))
+		text := fmt.Sprintf("unknown member %q", file.Clip(name))
 		if guess := file.Nearest(name, o.names); guess != "" {
-			return problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
+			return source.Problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
 		}
-		return problems{text + "; accepted: " + strings.Join(o.accepted(), ", ")}
+		return source.Problems{text + "; accepted: " + strings.Join(o.names, ", ")}
 	case string(v) == "null":
 		return nil
-	case m.set == nil:
-		return problems{name + ": not supported yet"}
 	}
 	err := m.set(to, v)
-	if below, ok := errors.AsType[problems](err); ok {
+	if below, ok := errors.AsType[source.Problems](err); ok {
 		return below
 	}
 	if err != nil {
-		return problems{name + ": " + err.Error()}
+		return source.Problems{name + ": " + err.Error()}
 	}
 	return nil
-}
-
-func (o *object[T]) accepted() []string {
-	return slices.DeleteFunc(slices.Clone(o.names), func(n string) bool { return o.members[n].set == nil })
-}
-
-// problems are the problems of the members of an object, each with its path.
-type problems []string
-
-// Error returns all of them in one line.
-func (p problems) Error() string { return strings.Join(p, "; ") }
-
-// below returns the problems of an object that is at a path.
-func (p problems) below(path string) problems {
-	out := make(problems, len(p))
-	for i, problem := range p {
-		out[i] = path + ": " + problem
-		if name, _, ok := strings.Cut(problem, ":"); ok && !strings.ContainsAny(name, " \"") {
-			out[i] = path + "." + problem
-		}
-	}
-	return out
-}
-
-// all returns the problems as an error; nil = there are none.
-func (p problems) all() error {
-	if len(p) == 0 {
-		return nil
-	}
-	return p
 }
 
 // eachMember calls do for the members of a JSON object in their order.
@@ -170,7 +129,7 @@ func notObject(raw []byte, err error) error {
 // decodeString accepts a string that is not empty.
 func decodeString(v json.RawMessage, to *string) error {
 	if err := json.Unmarshal(v, to); err != nil {
-		return fmt.Errorf("must be a string, not %s", clip(string(v)))
+		return fmt.Errorf("must be a string, not %s", file.Clip(string(v)))
 	}
 	if *to == "" {
 		return errors.New("must not be empty")
@@ -178,9 +137,9 @@ func decodeString(v json.RawMessage, to *string) error {
 	return nil
 }
 
-// decodeName returns a function that accepts the name of the format.
-func decodeName[T any](format string) func(*T, json.RawMessage) error {
-	return func(_ *T, v json.RawMessage) error {
+// typeMember returns the member type, which accepts the name of the format.
+func typeMember[T any](format string) member[T] {
+	return member[T]{"type", func(_ *T, v json.RawMessage) error {
 		var name string
 		if err := decodeString(v, &name); err != nil {
 			return err
@@ -189,65 +148,52 @@ func decodeName[T any](format string) func(*T, json.RawMessage) error {
 			return fmt.Errorf("%q: this file is read as %s", name, format)
 		}
 		return nil
-	}
+	}}
 }
 
 // decodeList accepts a list of at least one element.
-func decodeList(v json.RawMessage) (items []json.RawMessage, err error) {
-	if json.Unmarshal(v, &items) != nil {
-		return nil, fmt.Errorf("must be a list, not %s", clip(string(v)))
+func decodeList(v json.RawMessage, to *[]json.RawMessage) error {
+	if json.Unmarshal(v, to) != nil {
+		return fmt.Errorf("must be a list, not %s", file.Clip(string(v)))
 	}
-	if len(items) == 0 {
-		return nil, errors.New("the list is empty")
+	if len(*to) == 0 {
+		return errors.New("the list is empty")
 	}
-	return items, nil
+	return nil
 }
 
 // decodeMilliseconds accepts a number of milliseconds that is not negative.
 func decodeMilliseconds(v json.RawMessage, to **float64) error {
 	var ms float64
 	if err := json.Unmarshal(v, &ms); err != nil || ms < 0 {
-		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", clip(string(v)))
+		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", file.Clip(string(v)))
 	}
 	*to = &ms
 	return nil
 }
 
 // decodeTokens accepts a number of tokens of at least 1.
-func decodeTokens(v json.RawMessage) (bench.Tokens, error) {
+func decodeTokens(v json.RawMessage, to *bench.Tokens) error {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < 1 || n > random.MaxValue {
-		return 0, fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, clip(string(v)))
+		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, file.Clip(string(v)))
 	}
-	return bench.Tokens(n), nil
+	*to = bench.Tokens(n)
+	return nil
 }
 
-// decodeObject accepts an object and returns it without white space.
-func decodeObject(v json.RawMessage) (json.RawMessage, error) {
+// decodeObject accepts an object, of which it keeps no white space.
+func decodeObject(v json.RawMessage, to *json.RawMessage) error {
 	if v[0] != '{' {
-		return nil, fmt.Errorf("must be an object, not %s", clip(string(v)))
+		return fmt.Errorf("must be an object, not %s", file.Clip(string(v)))
 	}
-	return compact(v)
+	return compact(v, to)
 }
 
-// compact returns JSON without white space.
-func compact(v json.RawMessage) (json.RawMessage, error) {
+// compact keeps JSON without white space.
+func compact(v json.RawMessage, to *json.RawMessage) error {
 	var b bytes.Buffer
-	if err := json.Compact(&b, v); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// clip shortens a text from a file for a message.
-func clip(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	err := json.Compact(&b, v)
+	*to = b.Bytes()
+	return err
 }

@@ -18,50 +18,35 @@ type batchLine struct {
 
 // openAIBatch reads the input of OpenAI's batch API ("Batch API", guide and reference).
 func openAIBatch() source.Format {
-	text := func(name, doc string, to func(*batchLine) *string) member[batchLine] {
-		return member[batchLine]{source.Field{Name: name, Type: "string", Doc: doc}, func(l *batchLine, v json.RawMessage) error {
-			return decodeString(v, to(l))
-		}}
-	}
 	table := []member[batchLine]{
-		text("custom_id", "Id of the request; required. It is not sent.", func(l *batchLine) *string { return &l.id }),
-		text("method", "POST.", func(l *batchLine) *string { return &l.method }),
-		text("url", "Path of the API, as /v1/chat/completions; it must be that of the endpoint type.", func(l *batchLine) *string { return &l.url }),
-		{source.Field{Name: "body", Type: "object", Doc: "The request body; required."}, func(l *batchLine, v json.RawMessage) (err error) {
-			l.body, err = decodeObject(v)
-			return err
-		}},
+		field("custom_id", decodeString, func(l *batchLine) *string { return &l.id }),
+		field("method", decodeString, func(l *batchLine) *string { return &l.method }),
+		field("url", decodeString, func(l *batchLine) *string { return &l.url }),
+		field("body", decodeObject, func(l *batchLine) *json.RawMessage { return &l.body }),
 	}
 	return source.Format{
-		Name: "openai_batch",
-		Doc: "Input files of OpenAI's batch API, as vLLM's `run-batch` reads them: one request per line, of which the `body` is sent. Bodies of " +
-			"/v1/chat/completions are completed as in [chat_messages](#chat_messages), so that `--streaming` measures first tokens; others are " +
-			"sent as they are.",
-		Fields: docs(table),
+		Name:   "openai_batch",
 		Needs:  "custom_id and body",
 		Detect: func(h *source.Head) bool { return !h.Folder && h.HasAny("custom_id") && h.HasAny("body") },
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			d := newObject(table)
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				var l batchLine
 				all := d.decode(&l, record.Data)
 				t, wrong := l.turn(o)
-				if all = append(all, wrong...); len(all) > 0 {
-					return nil, all
-				}
-				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+				return wholeRequest(t), append(all, wrong...).OrNil()
 			}
 		},
 	}
 }
 
 // turn returns the request of a line, and what is wrong with the line as a whole.
-func (l *batchLine) turn(o *source.Options) (t bench.Turn, all problems) {
+func (l *batchLine) turn(o *source.Options) (t bench.Turn, all source.Problems) {
 	if l.id == "" {
 		all = append(all, "custom_id is missing")
 	}
 	if l.method != "" && l.method != http.MethodPost {
-		all = append(all, fmt.Sprintf("method: must be POST, not %q", clip(l.method)))
+		all = append(all, fmt.Sprintf("method: must be POST, not %q", file.Clip(l.method)))
 	}
 	if o.Path != nil && l.url != "" {
 		if err := o.Path(l.url); err != nil {

@@ -2,7 +2,6 @@ package format
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,15 +23,8 @@ const defaultDraws = 100
 
 // randomPool makes requests of records that are drawn from pools.
 func randomPool() source.Format {
-	table := poolMembers()
 	return source.Format{
-		Name: "random_pool",
-		Doc: "Pools of records: a file is one pool, in a folder each file is one, and inline records can be an object with one member " +
-			"per pool. Each of `entries` requests (default 100) consists of one record of every pool, drawn with replacement. " +
-			"With several pools, a text without a name has the name of its pool. If a number of texts, images, audio clips or videos " +
-			"per request other than 1 is given (`--batch-size-text` and so on), they are drawn one by one from all records instead. " +
-			"All pools together have at most 32 MiB.",
-		Fields:   docs(table),
+		Name:     "random_pool",
 		Folder:   true,
 		Needs:    "a folder of files with text, image, audio or video",
 		Sampling: "shuffle",
@@ -46,14 +38,10 @@ func randomPool() source.Format {
 
 func poolMembers() []member[row] {
 	table := append(rowMembers(),
-		member[row]{source.Field{Name: "pool", Type: "string", Doc: "Name of the pool; default that of the file."}, func(r *row, v json.RawMessage) error {
-			return decodeString(v, &r.pool)
-		}},
-		member[row]{source.Field{Name: "type", Type: "string", Doc: "Name of the format, random_pool."}, decodeName[row]("random_pool")},
+		field("pool", decodeString, func(r *row) *string { return &r.pool }),
+		typeMember[row]("random_pool"),
 	)
-	return slices.DeleteFunc(table, func(m member[row]) bool {
-		return slices.Contains([]string{"timestamp", "delay"}, m.Name)
-	})
+	return slices.DeleteFunc(table, func(m member[row]) bool { return m.name == "timestamp" || m.name == "delay" })
 }
 
 // pools are the pools of a dataset.
@@ -95,7 +83,7 @@ func (p *pools) read(ctx context.Context) error {
 	f.Folder = true
 	decoder := &rowReader{newObject(poolMembers()), p.media}
 	size := 0
-	return source.EachRecord(ctx, f, p.o.SkipBad, &p.about, func(record file.Record) ([]string, error) {
+	return source.EachRecord(ctx, f, p.o.SkipBad, &p.about, func(record file.Record) (problem, err error) {
 		if size += len(record.Data); size > maxPool {
 			return nil, fmt.Errorf("the pools have more than %d MiB; read a file of this size as single_turn in the order shuffle", maxPool>>20)
 		}
@@ -136,15 +124,10 @@ func (p *pools) draw(i int) (*bench.Conversation, error) {
 	if err := p.media.finish(&t, &all.media); err != nil {
 		return nil, err
 	}
-	if t.MaxTokens == 0 && p.o.OSL.Given() {
-		t.MaxTokens = bench.Tokens(p.o.OSL.DrawInt(p.o.Seed.Index(bench.StreamMaxTokens, i)))
-	}
-	if p.o.Tokenizer != nil {
-		t.InputTokens = source.Count(p.o.Tokenizer, &t)
-	}
-	return &bench.Conversation{
-		ID: fmt.Sprintf("session_%06d", i), System: p.o.System, Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t},
-	}, nil
+	p.o.Complete(&t, i)
+	c := wholeRequest(t).Conversation
+	c.ID, c.System = fmt.Sprintf("session_%06d", i), p.o.System
+	return &c, nil
 }
 
 // label returns the name that texts without one have: that of their pool, if it is a part

@@ -12,11 +12,7 @@ import (
 // rawPayload reads request bodies, each sent as it is.
 func rawPayload() source.Format {
 	return source.Format{
-		Name: "raw_payload",
-		Doc: "One request body per line (JSONL of objects), sent byte for byte: `model`, `stream` and extra inputs are " +
-			"not added. It works with every endpoint type, which then determines how responses are read; the type " +
-			"`raw` requires it. The objects have no members of their own. Of a folder, each file is a conversation and " +
-			"its lines are the turns.",
+		Name:   "raw_payload",
 		Folder: true,
 		Needs:  "a model with messages, prompt or input",
 		Detect: func(h *source.Head) bool {
@@ -25,17 +21,17 @@ func rawPayload() source.Format {
 			}
 			return h.HasAny("model") && h.HasAny("prompt", "input")
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
 			folder := o.File.IsFolder()
-			return func(record file.Record) ([]source.Row, []string) {
+			return func(record file.Record) (source.Row, error) {
 				if err := file.CheckObject(record.Data); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				r := payloads(bytes.Clone(record.Data))
 				if folder {
 					r.Session = record.Place.File
 				}
-				return []source.Row{r}, nil
+				return r, nil
 			}
 		},
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/media"
 )
@@ -28,7 +30,7 @@ type row struct {
 
 // hasMedia reports whether the record has images, audio or videos.
 func (r *row) hasMedia() bool {
-	return r.media[media.ClassImage].list != nil || r.media[media.ClassAudio].list != nil || r.media[media.ClassVideo].list != nil
+	return slices.ContainsFunc(r.media[:], func(a attachment) bool { return a.list != nil })
 }
 
 // hasText reports whether the record has texts.
@@ -44,47 +46,31 @@ func rowMembers() []member[row] {
 		r.setTexts(texts)
 		return err
 	}
-	attached := func(name string, class media.Class, doc string) member[row] {
-		return member[row]{source.Field{Name: name, Type: "string, list of strings, or {name, contents}", Doc: doc}, func(r *row, v json.RawMessage) (err error) {
-			if before := r.media[class].member; before != "" {
-				return fmt.Errorf("%s and %s are both given; use one of them", before, name)
+	attached := func(name string, class media.Class) member[row] {
+		return member[row]{name, func(r *row, v json.RawMessage) error {
+			to := &r.media[class]
+			if to.member != "" {
+				return fmt.Errorf("%s and %s are both given; use one of them", to.member, name)
 			}
-			r.media[class].member = name
-			r.media[class].list, err = decodeReferences(v)
-			return err
+			to.member = name
+			return decodeReferences(v, &to.list)
 		}}
 	}
-	const forms = "each a URL, a data URI, base64, or the path of a file, relative to the working directory or to the folder of the input file."
 	return []member[row]{
-		{source.Field{Name: "text", Type: "string, list of strings, or {name, contents}", Doc: "The prompt, or several for a batch."}, text},
-		{source.Field{Name: "texts", Type: "as text, or a list of {name, contents}", Doc: "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
-		{source.Field{Name: "role", Type: "string", Doc: "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
-			return decodeString(v, &r.role)
-		}},
-		{source.Field{Name: "timestamp", Type: "number", Doc: "When the turn is sent in a phase of type fixed_schedule, in milliseconds of the dataset's own time. It excludes delay."}, func(r *row, v json.RawMessage) error {
-			return decodeMilliseconds(v, &r.at)
-		}},
-		{source.Field{Name: "delay", Type: "number", Doc: "Milliseconds to wait after the response to the previous turn."}, func(r *row, v json.RawMessage) error {
-			return decodeMilliseconds(v, &r.delay)
-		}},
-		{source.Field{Name: "output_length", Type: "integer", Doc: "Maximum output tokens, at least 1."}, func(r *row, v json.RawMessage) (err error) {
-			r.output, err = decodeTokens(v)
-			return err
-		}},
-		{source.Field{Name: "extra", Type: "object", Doc: "Merged into the request body."}, func(r *row, v json.RawMessage) (err error) {
-			r.extra, err = decodeObject(v)
-			return err
-		}},
-		attached("image", media.ClassImage, "Images (PNG, JPEG, GIF or WebP), "+forms),
-		attached("images", media.ClassImage, "Alias of `image`."),
-		attached("audio", media.ClassAudio, "Audio (WAV, MP3 and others), "+forms+" `wav,BASE64` is accepted too."),
-		attached("audios", media.ClassAudio, "Alias of `audio`."),
-		attached("video", media.ClassVideo, "Videos (MP4, WebM and others), "+forms),
-		attached("videos", media.ClassVideo, "Alias of `video`."),
-		{source.Field{Name: "image_uuids", Type: "list of strings", Doc: "Keys of the images in the server's cache, one for each image: `uuid` in vLLM's content parts. Without images, the keys alone are sent. Only for endpoint type chat."}, func(r *row, v json.RawMessage) (err error) {
-			r.uuids, err = decodeStrings(v)
-			return err
-		}},
+		{"text", text},
+		{"texts", text},
+		field("role", decodeString, func(r *row) *string { return &r.role }),
+		field("timestamp", decodeMilliseconds, func(r *row) **float64 { return &r.at }),
+		field("delay", decodeMilliseconds, func(r *row) **float64 { return &r.delay }),
+		field("output_length", decodeTokens, func(r *row) *bench.Tokens { return &r.output }),
+		field("extra", decodeObject, func(r *row) *json.RawMessage { return &r.extra }),
+		attached("image", media.ClassImage),
+		attached("images", media.ClassImage),
+		attached("audio", media.ClassAudio),
+		attached("audios", media.ClassAudio),
+		attached("video", media.ClassVideo),
+		attached("videos", media.ClassVideo),
+		field("image_uuids", decodeStrings, func(r *row) *[]string { return &r.uuids }),
 	}
 }
 
@@ -95,7 +81,7 @@ type rowReader struct {
 }
 
 // read decodes a turn and returns its problems.
-func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all problems) {
+func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all source.Problems) {
 	if all = d.object.decode(&r, raw); len(all) > 0 {
 		return r, t, all
 	}
@@ -186,7 +172,7 @@ func decodeText(v json.RawMessage) (labelled, error) {
 		return one, decodeString(v, &one.texts[0])
 	}
 	if v[0] != '{' {
-		return labelled{}, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
+		return labelled{}, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", file.Clip(string(v)))
 	}
 	var out labelled
 	var errs []error
@@ -194,11 +180,15 @@ func decodeText(v json.RawMessage) (labelled, error) {
 		var err error
 		switch name {
 		case "name":
-			out.name, err = decodeLabel(v)
+			if json.Unmarshal(v, &out.name) != nil {
+				err = fmt.Errorf("name: must be a string, not %s", file.Clip(string(v)))
+			}
 		case "contents":
-			out.texts, err = decodeContents(v)
+			if err = decodeStrings(v, &out.texts); err != nil {
+				err = fmt.Errorf("contents: %w", err)
+			}
 		default:
-			err = fmt.Errorf("unknown member %q; accepted: name, contents", clip(name))
+			err = fmt.Errorf("unknown member %q; accepted: name, contents", file.Clip(name))
 		}
 		errs = append(errs, err)
 	})
@@ -211,27 +201,19 @@ func decodeText(v json.RawMessage) (labelled, error) {
 	return out, nil
 }
 
-func decodeContents(v json.RawMessage) ([]string, error) {
-	texts, err := decodeStrings(v)
-	if err != nil {
-		return nil, fmt.Errorf("contents: %w", err)
-	}
-	return texts, nil
-}
-
 // decodeStrings accepts a list of strings. Neither it nor a string may be empty.
-func decodeStrings(v json.RawMessage) ([]string, error) {
+func decodeStrings(v json.RawMessage, to *[]string) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
-		return nil, fmt.Errorf("must be a list of strings, not %s", clip(string(v)))
+		return fmt.Errorf("must be a list of strings, not %s", file.Clip(string(v)))
 	}
-	texts := make([]string, len(items))
+	*to = make([]string, len(items))
 	for i, item := range items {
-		if err := decodeString(item, &texts[i]); err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, err)
+		if err := decodeString(item, &(*to)[i]); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
 		}
 	}
-	return texts, nil
+	return nil
 }
 
 // setUUIDs gives the images their keys and returns a problem, empty = none.

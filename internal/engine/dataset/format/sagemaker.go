@@ -31,42 +31,31 @@ type capturedBody struct {
 // sageMaker reads the requests that an endpoint of SageMaker has recorded.
 func sageMaker() source.Format {
 	return source.Format{
-		Name: "sagemaker_data_capture",
-		Doc: "Records of Amazon SageMaker's data capture, one per line, or a folder tree of such files. Each record is a conversation with " +
-			"one turn: the messages and tools of the recorded chat request. Times are relative to the first record. " +
-			"Other members are ignored.",
-		Fields: []source.Field{
-			{Name: "captureData.endpointInput", Type: "object", Doc: "The request: data is a chat request body with messages, as text (encoding JSON) or base64 (encoding BASE64). Its max_tokens or max_completion_tokens is the maximum output."},
-			{Name: "captureData.endpointOutput", Type: "object", Doc: "The response: usage.prompt_tokens is the length of the input."},
-			{Name: "eventMetadata.inferenceTime", Type: "string", Doc: "Time of the request (ISO 8601)."},
-		},
+		Name:   "sagemaker_data_capture",
 		Folder: true,
 		Trace:  true,
 		Timed:  func(*source.Head) bool { return true },
 		Clock:  true,
 		Needs:  "captureData and eventMetadata",
 		Detect: func(h *source.Head) bool { return h.HasAny("captureData") && h.HasAny("eventMetadata") },
-		New: func(*source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(*source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				var r captured
 				if err := decodeAny(record.Data, &r); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				t, all := r.turn()
-				if len(all) > 0 {
-					return nil, all
-				}
-				return []source.Row{{Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}}}}, nil
+				return wholeRequest(t), all.OrNil()
 			}
 		},
 	}
 }
 
 // turn returns the request of a record and its problems.
-func (r *captured) turn() (t bench.Turn, all []string) {
+func (r *captured) turn() (t bench.Turn, all source.Problems) {
 	at, err := time.Parse(time.RFC3339Nano, r.Event.Time)
 	if err != nil {
-		all = append(all, fmt.Sprintf("eventMetadata.inferenceTime: must be a time as 2026-01-31T12:00:00Z, not %q", clip(r.Event.Time)))
+		all = append(all, fmt.Sprintf("eventMetadata.inferenceTime: must be a time as 2026-01-31T12:00:00Z, not %q", file.Clip(r.Event.Time)))
 	}
 	if r.Data.Input == nil || r.Data.Input.Data == nil {
 		return t, append(all, "captureData.endpointInput.data is missing")
@@ -111,5 +100,5 @@ func (b *capturedBody) decode() ([]byte, error) {
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf("encoding: must be JSON or BASE64, not %q", clip(b.Encoding))
+	return nil, fmt.Errorf("encoding: must be JSON or BASE64, not %q", file.Clip(b.Encoding))
 }

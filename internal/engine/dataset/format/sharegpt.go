@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"errors"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
@@ -24,31 +25,24 @@ type shareMessage struct {
 // shareGPT reads conversations between people and an assistant.
 func shareGPT() source.Format {
 	return source.Format{
-		Name: "sharegpt",
-		Doc: "Conversations as in ShareGPT_V3_unfiltered_cleaned_split.json (a JSON array) or one per line. Every message from human with an answer " +
-			"from gpt is a turn; its output is limited to the length of that answer. A conversation is skipped if a prompt has fewer than 4 or " +
-			"more than 1024 tokens, an answer fewer than 4 (unless an output length is configured), or both together more than " +
-			"2048. Other members are ignored. It needs a tokenizer.",
-		Fields: []source.Field{
-			{Name: "conversations", Type: "list of objects", Doc: "The messages: objects with from (human or gpt) and value, the text. If none is from human or gpt, the first two are prompt and answer."},
-		},
+		Name:   "sharegpt",
 		Counts: true,
 		Needs:  "conversations, a list of messages",
 		Detect: func(h *source.Head) bool {
 			return h.HasAny("conversations") && source.HasAny(h.First("conversations"), "value")
 		},
-		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
-			return func(record file.Record) ([]source.Row, []string) {
+		New: func(o *source.Options) source.Decoder {
+			return func(record file.Record) (source.Row, error) {
 				var r struct {
 					Conversations *[]shareMessage `json:"conversations"`
 				}
 				if err := decodeAny(record.Data, &r); err != nil {
-					return nil, []string{err.Error()}
+					return source.Row{}, err
 				}
 				if r.Conversations == nil {
-					return nil, []string{"conversations is missing"}
+					return source.Row{}, errors.New("conversations is missing")
 				}
-				return []source.Row{shareRow(o, pairs(*r.Conversations))}, nil
+				return shareRow(o, pairs(*r.Conversations)), nil
 			}
 		},
 	}

@@ -1,3 +1,5 @@
+// Package random provides the distributions from which lengths, counts and times are
+// drawn.
 package random
 
 import (

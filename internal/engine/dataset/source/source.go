@@ -84,6 +84,15 @@ type Options struct {
 	Columns Columns // of tables whose columns the user names
 }
 
+// Columns names columns of a table; of several names, the first one that a row has is
+// used. None = those that are usual.
+type Columns struct {
+	Prompt       []string
+	System       []string
+	OutputTokens []string
+	Image        []string
+}
+
 // within reports whether a conversation begins within the bounds.
 func (o *Options) within(p *pending) bool {
 	t := &p.conversation.Turns[0]
@@ -92,13 +101,6 @@ func (o *Options) within(p *pending) bool {
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.
 const MaxEntries = 10_000_000
-
-// Field documents one member of a record, or one option.
-type Field struct {
-	Name string
-	Type string
-	Doc  string
-}
 
 // Milliseconds converts a think time to a duration of at most limit (nil = the largest
 // duration).

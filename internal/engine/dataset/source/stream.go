@@ -33,9 +33,7 @@ const longDelay = time.Minute
 
 // Format is one row of the table of file formats.
 type Format struct {
-	Name   string
-	Doc    string  // a sentence or two for the documentation
-	Fields []Field // members of a record, for the documentation
+	Name string
 	// Folder, Key and Numbers are those of [file.File].
 	Folder  bool
 	Key     string
@@ -70,13 +68,17 @@ type Format struct {
 	Open func(ctx context.Context, o Options) (Source, error)
 	// Adds names the members that the format adds to bodies.
 	Adds []string
-	// New returns the function that decodes the records of one pass. It returns the rows
-	// of a record, usually one, or its problems. Rows do not refer to the record.
-	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
+	// New returns the decoder of the records of one pass.
+	New func(o *Options) Decoder
 	// Note adds to the description what the rows have found when they were finished; nil =
 	// nothing.
 	Note func(*Description)
 }
+
+// Decoder decodes a record. The row does not refer to the record; without turns and a
+// reason to skip it, it is not counted. An error is the problem of the record, or all of
+// them ([Problems]).
+type Decoder func(record file.Record) (Row, error)
 
 // Row is a conversation, or a part of one, as a record holds it.
 type Row struct {
@@ -144,7 +146,7 @@ type stream struct {
 	once   bool // the file cannot be read again
 
 	reader  *file.Reader // of this pass
-	decode  func(file.Record) ([]Row, []string)
+	decode  Decoder
 	ended   bool // the file
 	window  window
 	used    sessions // ids of conversations that have been returned
@@ -257,28 +259,24 @@ func (s *stream) read() (wrong file.Error, err error) {
 		s.ended = true
 		return wrong, nil
 	}
-	var rows []Row
-	var problems []string
+	var row Row
+	var problem error
 	if broken, ok := errors.AsType[*file.RecordError](err); ok {
-		record.Place, problems = broken.Place, []string{broken.Err.Error()}
+		record.Place, problem = broken.Place, broken.Err
 	} else if err != nil {
 		return wrong, err
-	} else if rows, problems = s.decode(record); len(problems) == 0 {
-		problems = s.misplaced(rows)
+	} else if row, problem = s.decode(record); problem == nil {
+		problem = s.misplaced(&row)
 	}
-	if len(problems) > 0 {
-		if s.skip(record.Place, problems) {
-			return wrong, nil
+	switch {
+	case problem != nil:
+		if all := problemsOf(problem); !s.skip(record.Place, all) {
+			wrong.Add(record.Place.String(), all...)
 		}
-		wrong.Add(record.Place.String(), problems...)
-		return wrong, nil
-	}
-	for i := range rows {
-		if reason := rows[i].Skip; reason != "" {
-			s.leave(reason)
-			continue
-		}
-		s.add(&rows[i], len(record.Data)/len(rows))
+	case row.Skip != "":
+		s.leave(row.Skip)
+	case len(row.Conversation.Turns) > 0:
+		s.add(&row, len(record.Data))
 	}
 	return wrong, nil
 }
@@ -294,23 +292,21 @@ func (s *stream) leave(reason string) {
 	}
 }
 
-// misplaced returns the problem of rows that do not fit to earlier rows of their
-// conversations.
-func (s *stream) misplaced(rows []Row) []string {
-	for i := range rows {
-		id := rows[i].Session
-		if id == "" {
-			continue
-		}
-		earlier := s.window.sessions[id]
-		switch {
-		case earlier == nil && s.used.has(id):
-			return []string{fmt.Sprintf("session_id %q: its other records are more than %d MiB before this one; "+
-				"in a file of this size, the records of a session must be close together", id, windowBytes>>20)}
-		case earlier != nil && earlier.conversation.Mode != rows[i].Conversation.Mode:
-			return []string{fmt.Sprintf("session_id %q: its earlier records have the context mode %v, this one has %v",
-				id, earlier.conversation.Mode, rows[i].Conversation.Mode)}
-		}
+// misplaced returns the problem of a row that does not fit to earlier rows of its
+// conversation.
+func (s *stream) misplaced(row *Row) error {
+	id := row.Session
+	if id == "" {
+		return nil
+	}
+	earlier := s.window.sessions[id]
+	switch {
+	case earlier == nil && s.used.has(id):
+		return fmt.Errorf("session_id %q: its other records are more than %d MiB before this one; "+
+			"in a file of this size, the records of a session must be close together", id, windowBytes>>20)
+	case earlier != nil && earlier.conversation.Mode != row.Conversation.Mode:
+		return fmt.Errorf("session_id %q: its earlier records have the context mode %v, this one has %v",
+			id, earlier.conversation.Mode, row.Conversation.Mode)
 	}
 	return nil
 }

@@ -27,27 +27,27 @@ import (
 func lineFormat() *Format {
 	return &Format{
 		Name: "lines",
-		New: func(*Options) func(file.Record) ([]Row, []string) {
-			return func(record file.Record) ([]Row, []string) {
+		New: func(*Options) Decoder {
+			return func(record file.Record) (Row, error) {
 				var r struct {
 					S, T, Skip string
 					At         *int
 					Mode       bench.ContextMode
 				}
 				if err := json.Unmarshal(record.Data, &r); err != nil {
-					return nil, []string{err.Error()}
+					return Row{}, err
 				}
 				if r.Skip != "" {
-					return []Row{{Skip: r.Skip}}, nil
+					return Row{Skip: r.Skip}, nil
 				}
 				if r.T == "bad" {
-					return nil, []string{"t: must not be bad"}
+					return Row{}, Problems{"t: must not be bad"}
 				}
 				turn := bench.Turn{Texts: []string{r.T}}
 				if r.At != nil {
 					turn.At, turn.Timed = time.Duration(*r.At)*time.Millisecond, true
 				}
-				return []Row{{Session: r.S, Conversation: bench.Conversation{Mode: r.Mode, Turns: []bench.Turn{turn}}}}, nil
+				return Row{Session: r.S, Conversation: bench.Conversation{Mode: r.Mode, Turns: []bench.Turn{turn}}}, nil
 			}
 		},
 	}

@@ -104,7 +104,7 @@ func (p *pending) finish(tok tokenizer.Tokenizer, hoist bool) (*bench.Conversati
 	}
 	for i := range c.Turns {
 		if t := &c.Turns[i]; tok != nil && t.InputTokens == 0 {
-			t.InputTokens = Count(tok, t)
+			t.InputTokens = count(tok, t)
 		}
 	}
 	return &c, nil
@@ -126,8 +126,19 @@ func hoistSystem(c *bench.Conversation) {
 	c.Turns = c.Turns[1:]
 }
 
-// Count counts the tokens of the texts and messages of a turn, or of those in its body.
-func Count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
+// Complete adds to turn number n of a dataset what its record lacks: the maximum output,
+// and the counted input.
+func (o *Options) Complete(t *bench.Turn, n int) {
+	if t.MaxTokens == 0 && o.OSL.Given() {
+		t.MaxTokens = bench.Tokens(o.OSL.DrawInt(o.Seed.Index(bench.StreamMaxTokens, n)))
+	}
+	if o.Tokenizer != nil {
+		t.InputTokens = count(o.Tokenizer, t)
+	}
+}
+
+// count counts the tokens of the texts and messages of a turn, or of those in its body.
+func count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
 	if t.Payload != nil {
 		return countBody(tok, t.Payload)
 	}
@@ -194,30 +205,50 @@ func tokensIn(tok tokenizer.Tokenizer, v any) int {
 	return n
 }
 
-// sessions is a set of ids that remembers the last of them, at least [manySessions].
+// sessions is a set of ids that remembers the last of them.
 type sessions struct {
-	seed     maphash.Seed
-	new, old map[uint64]struct{}
+	seed   maphash.Seed
+	recent Recent[uint64, struct{}]
 }
-
-const manySessions = 1 << 17
 
 func newSessions() sessions {
-	return sessions{seed: maphash.MakeSeed(), new: map[uint64]struct{}{}}
+	return sessions{seed: maphash.MakeSeed(), recent: NewRecent[uint64, struct{}](1 << 17)}
 }
 
-func (s *sessions) add(id string) {
-	if len(s.new) == manySessions {
-		s.new, s.old = map[uint64]struct{}{}, s.new
-	}
-	s.new[maphash.String(s.seed, id)] = struct{}{}
-}
+func (s *sessions) add(id string) { s.recent.Set(maphash.String(s.seed, id), struct{}{}) }
 
 func (s *sessions) has(id string) bool {
-	key := maphash.String(s.seed, id)
-	_, ok := s.new[key]
-	if !ok {
-		_, ok = s.old[key]
-	}
+	_, ok := s.recent.Get(maphash.String(s.seed, id))
 	return ok
+}
+
+// Recent is a map that remembers the last keys that were set: at least so many, at most
+// twice as many.
+type Recent[K comparable, V any] struct {
+	least    int
+	new, old map[K]V
+}
+
+// NewRecent returns a map that remembers at least the last keys, so many.
+func NewRecent[K comparable, V any](least int) Recent[K, V] {
+	return Recent[K, V]{least: least, new: map[K]V{}}
+}
+
+// Get returns the value of a key; false = it was not set, or is forgotten.
+func (r *Recent[K, V]) Get(key K) (V, bool) {
+	v, ok := r.new[key]
+	if !ok {
+		v, ok = r.old[key]
+	}
+	return v, ok
+}
+
+// Set sets the value of a key.
+func (r *Recent[K, V]) Set(key K, v V) {
+	if len(r.new) == r.least {
+		if _, ok := r.new[key]; !ok {
+			r.new, r.old = make(map[K]V, r.least/8), r.new
+		}
+	}
+	r.new[key] = v
 }

@@ -52,57 +52,6 @@ type Spec struct {
 	Rankings Rankings // given = a query and passages instead of texts
 }
 
-// Fields documents the options under the names of the document.
-func Fields() []source.Field {
-	return []source.Field{
-		{Name: "entries", Type: "integer", Doc: "Distinct conversations. Default: as many as all phases need together, so that a run does not repeat them: the number of sessions or requests, else the rate times the duration, with room for chance; 100,000 if a phase has a duration without a rate; 100 if a phase has none of these. With `prompts.randomRangeRatio`, the corpus `random` or a sampling other than sequential, which depend on the number, AIPerf's default: the number of sessions or requests of the profiling phase, else 100. Conversations are generated when they are needed, and their content does not depend on the number."},
-		{Name: "prompts.isl", Type: "distribution", Doc: "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
-		{Name: "prompts.osl", Type: "distribution", Doc: "Maximum output tokens of each turn; not sent if absent."},
-		{Name: "prompts.sequenceDistribution", Type: "list", Doc: "Pairs of both lengths with probabilities in percent, instead of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},
-		{Name: "prompts.randomRangeRatio", Type: "number or object", Doc: "Uniform lengths in a range around the means of `isl` and `osl`, drawn in the order of the tool `randomCorpusStyle` with `randomSeed` as its seed: the lengths of the first turns are those that the tool draws for `entries` requests. All lengths are drawn once before the first request, which takes about 10 ns per entry."},
-		{Name: "prompts.randomCorpusStyle", Type: "string", Doc: "vllm: range from mean·(1 − r) to mean·(1 + r), PCG64 of NumPy, no special tokens, texts corrected to their length. sglang: range from mean·r to mean, MT19937, all tokens of the vocabulary, texts as they are decoded (their counted length is used)."},
-		{Name: "prompts.batchSize", Type: "integer", Doc: "Texts per turn."},
-		{Name: "prompts.corpus", Type: "string", Doc: "Source of the texts, see below."},
-		{Name: "prompts.cacheBust.target", Type: "string", Doc: "Position of a marker in prompts that prevents prefix-cache hits, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
-		{Name: "turns", Type: "distribution", Doc: "Turns per conversation."},
-		{Name: "turnDelay", Type: "distribution", Doc: "Think time before each turn except the first, in milliseconds."},
-		{Name: "turnDelayRatio", Type: "number", Doc: "Factor applied to think times."},
-		{Name: "interTurnDelayCapSeconds", Type: "number", Doc: "Maximum think time, in seconds."},
-		{Name: "systemPrompt", Type: "string", Doc: "Literal system message, placed before a generated one."},
-		{Name: "prefixPrompts.sharedSystemLength", Type: "integer", Doc: "Tokens of a generated system message that all conversations share."},
-		{Name: "prefixPrompts.userContextLength", Type: "integer", Doc: "Tokens of a generated message before the first turn, different for each conversation."},
-		{Name: "prefixPrompts.poolSize", Type: "integer", Doc: "Number of generated prefixes; the first text of each conversation starts with one of them."},
-		{Name: "prefixPrompts.length", Type: "integer", Doc: "Tokens of each prefix."},
-		{Name: "images.batchSize", Type: "integer", Doc: "Images per turn; 0 = none. Default 1 if any other image option is set."},
-		{Name: "images.width, images.height", Type: "distribution", Doc: "Pixels; default 512."},
-		{Name: "images.format", Type: "string", Doc: "jpeg (quality 85, 4:2:0), png, or random: one of the two for each image. AIPerf writes JPEG with 4:4:4: noise of 512 × 512 has 415 KB there and 199 KB here; use png for images of the same size in bytes."},
-		{Name: "images.source", Type: "string", Doc: "noise: independent pixels, which do not compress (a PNG of 1024 × 1024 is 3 MiB); noise-smooth or assets: " +
-			"noise of low frequency, with about the size of a photograph; otherwise a directory of PNG, JPEG, GIF or WebP files, which are scaled to the drawn width and height."},
-		{Name: "images.sourceSampling", Type: "string", Doc: "Order in which the files of a directory are used: random-with-replacement, shuffle-cycle or sequential-cycle."},
-		{Name: "audio.batchSize", Type: "integer", Doc: "Audio clips per turn; 0 = none. Default 1 if any other audio option is set."},
-		{Name: "audio.length", Type: "distribution", Doc: "Seconds per clip of noise, at least 0.01; default 10."},
-		{Name: "audio.format", Type: "string", Doc: "wav."},
-		{Name: "audio.depths", Type: "list of integers", Doc: "Bits per sample (8, 16, 24 or 32); one is drawn for each clip."},
-		{Name: "audio.sampleRates", Type: "list of numbers", Doc: "Sample rates in kHz, or in Hz if above 96; one is drawn for each clip."},
-		{Name: "audio.channels", Type: "integer", Doc: "1 or 2."},
-		{Name: "video.batchSize", Type: "integer", Doc: "Videos per turn; 0 = none. Default 1 if any other video option is set. " +
-			"Videos are encoded before the load starts by `ffmpeg`, which must be in PATH. At most 64 different videos, or 64 MiB, are generated; they differ in where the movement starts."},
-		{Name: "video.width, video.height", Type: "integer", Doc: "Pixels; both are required."},
-		{Name: "video.duration", Type: "number", Doc: "Seconds; default 1. A video has duration × fps frames, rounded down."},
-		{Name: "video.fps", Type: "integer", Doc: "Frames per second; default 4."},
-		{Name: "video.synthType", Type: "string", Doc: "moving_shapes (three shapes on black), grid_clock (a grid, a clock with two hands and the number of the frame), or noise, which does not compress."},
-		{Name: "video.format", Type: "string", Doc: "webm or mp4, with the index at the start."},
-		{Name: "video.codec", Type: "string", Doc: "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 writes MP4 files that all servers read; it needs an even width and height."},
-		{Name: "video.audio.channels", Type: "integer", Doc: "Channels of the audio track, which is noise: 1 or 2; 0 (default) = no track."},
-		{Name: "video.audio.codec", Type: "string", Doc: "ffmpeg's name of the audio encoder: aac, libvorbis (default for webm) or libopus (default for mp4; always 48 kHz)."},
-		{Name: "video.audio.sampleRate", Type: "number", Doc: "Sample rate of the audio track in kHz, or in Hz if above 96; default 44.1."},
-		{Name: "video.audio.depth", Type: "integer", Doc: "Bits per sample of the noise before encoding: 8, 16, 24 or 32."},
-		{Name: "rankings.passages", Type: "distribution", Doc: "Passages per request. Endpoint types that rank receive a query and passages instead of prompts."},
-		{Name: "rankings.passageTokens", Type: "distribution", Doc: "Tokens of each passage."},
-		{Name: "rankings.queryTokens", Type: "distribution", Doc: "Tokens of each query."},
-	}
-}
-
 // check returns all problems of the options.
 func (b *builder) check() error {
 	var errs []error

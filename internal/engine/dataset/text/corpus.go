@@ -1,3 +1,5 @@
+// Package text generates texts of an exact number of tokens. They are cut out of
+// corpora, which are generated with a fixed seed and encoded once per tokenizer.
 package text
 
 import (
@@ -14,7 +16,6 @@ import (
 // Corpus is one row of the table of texts that prompts are cut from.
 type Corpus struct {
 	Name string // as documents write it
-	Doc  string // one sentence for the documentation
 	text func(tokenizer.Tokenizer) string
 	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
@@ -29,6 +30,15 @@ type Corpus struct {
 //
 //go:embed data/prose.ring
 var proseRing []byte
+
+// The grammars of the prose, and of functions in several languages with texts around
+// code, such as logs and messages.
+var (
+	//go:embed data/prose.grammar
+	proseGrammar string
+	//go:embed data/code.grammar
+	codeGrammar string
+)
 
 // Open returns the corpus as tokens of the tokenizer.
 func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
@@ -47,14 +57,10 @@ func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 // every platform.
 func Corpora() []Corpus {
 	return []Corpus{
-		{Name: "sonnet", Doc: "English prose.", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
-		{Name: "coding", Doc: "Source code in several languages, JSON, logs, shell sessions, diffs and stack traces.",
-			text: func(tokenizer.Tokenizer) string { return codeText() }},
-		{Name: "random", Doc: "Tokens whose ids follow one another, from a random one on: the prompts of the random datasets of vLLM " +
-			"or SGLang (`prompts.randomCorpusStyle`), byte for byte, for the same seed, lengths and tokenizer. Traces use ordinary tokens in random order.", text: randomText, Runs: true},
-		{Name: "unique", Doc: "English prose after a line of 12 hexadecimal digits that no other entry has, so that no two entries share a prefix. " +
-			"A repeated entry is the same text, so use at least as many entries as requests. A text shorter than the line (about 9 tokens) is the beginning of the line.",
-			text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
+		{Name: "sonnet", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
+		{Name: "coding", text: func(tokenizer.Tokenizer) string { return codeText() }},
+		{Name: "random", text: randomText, Runs: true},
+		{Name: "unique", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
 	}
 }
 
@@ -79,7 +85,7 @@ const (
 
 // proseText returns the English corpus.
 func proseText() string {
-	g := &grammar{rand: corpusSeed.Rand("corpus.prose"), lists: proseWords(), templates: proseSentences()}
+	g := newGrammar(proseGrammar, "corpus.prose")
 	b := make([]byte, 0, corpusBytes+4096)
 	for len(b) < corpusBytes {
 		for range 3 + bench.Below(g.rand, 5) {
@@ -92,10 +98,10 @@ func proseText() string {
 
 // codeText returns the corpus of code-like texts.
 func codeText() string {
-	g := &grammar{rand: corpusSeed.Rand("corpus.code"), lists: codeWords(), templates: codeSnippets()}
+	g := newGrammar(codeGrammar, "corpus.code")
 	b := make([]byte, 0, corpusBytes+4096)
 	for len(b) < corpusBytes {
-		b = append(g.expand(b), '\n')
+		b = append(g.expand(b), "\n\n"...)
 	}
 	return string(b)
 }

@@ -25,6 +25,19 @@ type grammar struct {
 	templates []string
 }
 
+// newGrammar reads templates, each with a line of %% after it, and word lists, one on
+// each line: a name, and words between bars.
+func newGrammar(text, stream string) *grammar {
+	parts := strings.Split(text, "\n%%\n")
+	last := len(parts) - 1
+	g := &grammar{rand: corpusSeed.Rand(stream), lists: map[string][]string{}, templates: parts[:last]}
+	for line := range strings.Lines(parts[last]) {
+		name, words, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		g.lists[name] = strings.Split(words, " | ")
+	}
+	return g
+}
+
 // expand appends one randomly chosen template.
 func (g *grammar) expand(dst []byte) []byte {
 	return g.fill(dst, g.templates[bench.Below(g.rand, len(g.templates))])

@@ -16,35 +16,22 @@ import (
 func bailian() format {
 	return format{
 		Format: source.Format{
-			Name: "bailian_trace",
-			Doc: "A usage trace of Alibaba Cloud Bailian, with one request per line (JSONL). `parent_chat_id` joins requests " +
-				"into conversations, in the order of the file; a parent precedes its children. " +
-				"Each request has a complete prompt, so no history is added. AIPerf 0.13 adds the history.",
+			Name:      "bailian_trace",
 			BlockSize: 16,
 			Trace:     true,
 			Timed:     func(*source.Head) bool { return true },
 			Needs:     "chat_id and input_length",
 			Detect:    func(h *source.Head) bool { return !h.Folder && h.HasAny("chat_id") && h.HasAny("input_length") },
-			Fields: []source.Field{
-				{Name: "chat_id", Type: "integer", Doc: "Id of the request; required."},
-				{Name: "parent_chat_id", Type: "integer", Doc: "Id of the request before it in the conversation; -1 = none."},
-				{Name: "timestamp", Type: "number", Doc: "Seconds; when the request was sent; required."},
-				{Name: "input_length", Type: "integer", Doc: "Tokens of the prompt; required."},
-				{Name: "output_length", Type: "integer", Doc: "Maximum output tokens; required; 0 becomes 1."},
-				{Name: "turn", Type: "integer", Doc: "Number of the turn; not used, since the order of the file counts."},
-				{Name: "type", Type: "string", Doc: "Type of the request; not used."},
-				{Name: "hash_ids", Type: "list of integers", Doc: "Ids of the blocks of the prompt, each of `blockSize` tokens (default 16)."},
-			},
 		},
 		decoder: func() decoder {
-			roots := newRecent[int64, int64]()
-			return func(data []byte) (Request, []string) { return decodeBailian(data, &roots) }
+			roots := source.NewRecent[int64, int64](manyRecent)
+			return func(data []byte) (Request, source.Problems) { return decodeBailian(data, &roots) }
 		},
 	}
 }
 
 // decodeBailian decodes a record. roots has the first chat of the conversation of each.
-func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problems []string) {
+func decodeBailian(data []byte, roots *source.Recent[int64, int64]) (r Request, problems source.Problems) {
 	var m struct {
 		Chat      json.RawMessage `json:"chat_id"`
 		Parent    json.RawMessage `json:"parent_chat_id"`
@@ -71,12 +58,12 @@ func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problem
 	root := chat
 	if parent >= 0 {
 		var ok bool
-		if root, ok = roots.get(parent); !ok {
+		if root, ok = roots.Get(parent); !ok {
 			f.problems = append(f.problems, fmt.Sprintf("parent_chat_id: no record with the chat_id %d is among the last %d before this one", parent, manyRecent))
 		}
 	}
 	if len(f.problems) == 0 {
-		roots.set(chat, root)
+		roots.Set(chat, root)
 	}
 	r.Session, r.mode = strconv.FormatInt(root, 10), bench.MessageArrayWithResponses
 	return r, f.problems

@@ -14,21 +14,7 @@ import (
 func baseten() format {
 	return format{
 		Format: source.Format{
-			Name: "baseten_trace",
-			Doc: "A trace of completions as Baseten exports it: Parquet, Arrow, or one object per line (JSONL). Recorded prompts are " +
-				"sent as they are; later requests of a session are sent at their times, but not before the response to the one before. " +
-				"`min_tokens` is the recorded length, `hash_ids` and `block_size` are hints for the server. Multipliers of prefixes and prompts " +
-				"are refused. Of AIPerf's variants of the replay, this one is supported.",
-			Fields: []source.Field{
-				{Name: "timestamp_start_unix_ms", Type: "integer", Doc: "Milliseconds; when the request was sent, counted from the first record; required."},
-				{Name: "prompt", Type: "string", Doc: "The prompt; required."},
-				{Name: "input_tokens", Type: "integer", Doc: "Recorded tokens of the prompt, which `synthesis.maxIsl` is compared with; required."},
-				{Name: "output_tokens", Type: "integer", Doc: "Maximum and minimum output tokens; 0 becomes 1; required."},
-				{Name: "provided_session_id", Type: "string or integer", Doc: "Records with the same id are the turns of one conversation, in the order of the file."},
-				{Name: "poor_man_session_id", Type: "integer", Doc: "Used if there is no `provided_session_id`."},
-				{Name: "total_hashes", Type: "list of integers", Doc: "Sent as `hash_ids`."},
-				{Name: "block_size", Type: "integer", Doc: "Sent as it is."},
-			},
+			Name:   "baseten_trace",
 			Trace:  true,
 			Timed:  func(*source.Head) bool { return true },
 			Needs:  "timestamp_start_unix_ms and prompt",
@@ -40,7 +26,7 @@ func baseten() format {
 
 		decoder: func() decoder {
 			begun, zero := false, time.Duration(0)
-			return func(data []byte) (Request, []string) {
+			return func(data []byte) (Request, source.Problems) {
 				r, problems := decodeBaseten(data)
 				if !begun && len(problems) == 0 {
 					begun, zero = true, r.At
@@ -52,7 +38,7 @@ func baseten() format {
 	}
 }
 
-func decodeBaseten(data []byte) (r Request, problems []string) {
+func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Start    json.RawMessage `json:"timestamp_start_unix_ms"`
 		Prompt   json.RawMessage `json:"prompt"`

@@ -11,14 +11,7 @@ import (
 func burstGPT() format {
 	return format{
 		Format: source.Format{
-			Name: "burst_gpt_trace",
-			Doc: "A trace of BurstGPT: CSV with a header. Each row is a conversation of its own, whose prompt is generated " +
-				"and shares nothing with others. Other columns are ignored. AIPerf 0.13 leaves out rows that it cannot read; here they are problems.",
-			Fields: []source.Field{
-				{Name: "Timestamp", Type: "number", Doc: "Seconds; when the request was sent."},
-				{Name: "Request tokens", Type: "integer", Doc: "Tokens of the prompt; 0 becomes 1."},
-				{Name: "Response tokens", Type: "integer", Doc: "Maximum output tokens; 0, which BurstGPT has for requests that failed, becomes 1."},
-			},
+			Name:   "burst_gpt_trace",
 			Trace:  true,
 			Timed:  func(*source.Head) bool { return true },
 			Needs:  "the columns Timestamp, Request tokens and Response tokens",
@@ -30,7 +23,7 @@ func burstGPT() format {
 	}
 }
 
-func decodeBurstGPT(data []byte) (r Request, problems []string) {
+func decodeBurstGPT(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Timestamp json.RawMessage `json:"Timestamp"`
 		Input     json.RawMessage `json:"Request tokens"`

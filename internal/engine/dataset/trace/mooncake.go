@@ -7,18 +7,15 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
 
 // mooncake is the format of the traces of Mooncake, as AIPerf 0.13 extends it.
 func mooncake() format {
-	const one = "Exactly one of `input_length`, `text_input`, `messages` and `payload` is given."
 	return format{
 		Format: source.Format{
-			Name: "mooncake_trace",
-			Doc: "A trace with one request per line (JSONL). " + one + " Records with the same `session_id` form one " +
-				"conversation, whose records are all `messages`, all `payload`, or none of them; prompts are then sent with the history " +
-				"of the conversation, messages and payloads as they are. Unknown members are ignored.",
+			Name:      "mooncake_trace",
 			BlockSize: defaultBlockSize,
 			Trace:     true,
 			Timed:     func(h *source.Head) bool { return h.HasAny("timestamp") },
@@ -27,27 +24,12 @@ func mooncake() format {
 				return !h.Folder && !h.Table() && !h.HasAny("chat_id") && (h.HasAny("input_length", "text_input", "payload") ||
 					h.HasAny("messages") && h.HasAny("timestamp", "delay", "session_id", "output_length"))
 			},
-			Fields: []source.Field{
-				{Name: "input_length", Type: "integer", Doc: "Tokens of a prompt that is generated."},
-				{Name: "hash_ids", Type: "list of integers", Doc: "Ids of the blocks of the prompt, each of `blockSize` tokens (default 512): " +
-					"the same ids are the same text. The last block may be shorter; tokens after the last block are different in each request."},
-				{Name: "text_input", Type: "string", Doc: "The prompt."},
-				{Name: "messages", Type: "list of objects", Doc: "Complete chat messages, each with a `role`; answers of the server are not added."},
-				{Name: "tools", Type: "list of objects", Doc: "Tools that are sent with `messages`."},
-				{Name: "payload", Type: "object", Doc: "A complete request body, sent as it is."},
-				{Name: "output_length", Type: "integer", Doc: "Maximum output tokens; 0 becomes 1. Not applied to a `payload`."},
-				{Name: "timestamp", Type: "number", Doc: "Milliseconds; when the request was sent."},
-				{Name: "delay", Type: "number", Doc: "Milliseconds to wait after the response to the previous record of the session."},
-				{Name: "session_id", Type: "string", Doc: "Records with the same id are the turns of one conversation, in the order of the file."},
-				{Name: "extra", Type: "object", Doc: "Merged into the request body; not possible with `payload`."},
-				{Name: "type", Type: "string", Doc: "Name of the format, mooncake_trace."},
-			},
 		},
 		decoder: func() decoder { return decodeMooncake },
 	}
 }
 
-func decodeMooncake(data []byte) (r Request, problems []string) {
+func decodeMooncake(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Input     json.RawMessage `json:"input_length"`
 		IDs       json.RawMessage `json:"hash_ids"`
@@ -67,7 +49,7 @@ func decodeMooncake(data []byte) (r Request, problems []string) {
 		return r, f.problems
 	}
 	if given(m.Type) && string(m.Type) != `"mooncake_trace"` {
-		f.fail("type", "%s: this file is read as mooncake_trace", clip(string(m.Type)))
+		f.fail("type", "%s: this file is read as mooncake_trace", file.Clip(string(m.Type)))
 	}
 	if given(m.Output) {
 		r.Output = f.output("output_length", m.Output)

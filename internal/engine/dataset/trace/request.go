@@ -58,7 +58,7 @@ func (k kind) String() string {
 func (k kind) literal() kind { return max(k, text) }
 
 // fields decodes the members of a record and collects their problems.
-type fields struct{ problems []string }
+type fields struct{ problems source.Problems }
 
 func (f *fields) fail(name, format string, a ...any) {
 	f.problems = append(f.problems, name+": "+fmt.Sprintf(format, a...))
@@ -88,7 +88,7 @@ func (f *fields) whole(name string, v json.RawMessage, least, most int64) int64 
 		n, err = int64(real), nil // 12.0, as data frames write integers
 	}
 	if err != nil || n < least || n > most {
-		f.fail(name, "must be an integer from %d to %d, not %s", least, most, clip(string(v)))
+		f.fail(name, "must be an integer from %d to %d, not %s", least, most, file.Clip(string(v)))
 		return least
 	}
 	return n
@@ -112,7 +112,7 @@ func (f *fields) output(name string, v json.RawMessage) int {
 func (f *fields) time(name string, v json.RawMessage, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || !(n >= 0) || math.IsInf(n, 0) {
-		f.fail(name, "must be a number of %s, not negative, not %s", map[time.Duration]string{time.Second: "seconds", time.Millisecond: "milliseconds"}[unit], clip(string(v)))
+		f.fail(name, "must be a number of %s, not negative, not %s", map[time.Duration]string{time.Second: "seconds", time.Millisecond: "milliseconds"}[unit], file.Clip(string(v)))
 		return 0
 	}
 	return source.Milliseconds(math.Round(n*float64(unit))/float64(time.Millisecond), nil)
@@ -121,7 +121,7 @@ func (f *fields) time(name string, v json.RawMessage, unit time.Duration) time.D
 // text decodes a string that is not empty.
 func (f *fields) text(name string, v json.RawMessage) (s string) {
 	if err := json.Unmarshal(v, &s); err != nil {
-		f.fail(name, "must be a string, not %s", clip(string(v)))
+		f.fail(name, "must be a string, not %s", file.Clip(string(v)))
 	} else if s == "" {
 		f.fail(name, "must not be empty")
 	}
@@ -135,7 +135,7 @@ func (f *fields) ids(name string, v json.RawMessage) (ids []int64) {
 	}
 	var hashes []uint64
 	if err := json.Unmarshal(v, &hashes); err != nil {
-		f.fail(name, "must be a list of integers of 64 bits, not %s", clip(string(v)))
+		f.fail(name, "must be a list of integers of 64 bits, not %s", file.Clip(string(v)))
 	}
 	ids = make([]int64, len(hashes))
 	for i, hash := range hashes {
@@ -148,7 +148,7 @@ func (f *fields) ids(name string, v json.RawMessage) (ids []int64) {
 func (f *fields) list(name string, v json.RawMessage, member string) json.RawMessage {
 	var items []map[string]json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
-		f.fail(name, "must be a list of objects, not empty, not %s", clip(string(v)))
+		f.fail(name, "must be a list of objects, not empty, not %s", file.Clip(string(v)))
 		return nil
 	}
 	for i, item := range items {
@@ -165,21 +165,8 @@ func (f *fields) list(name string, v json.RawMessage, member string) json.RawMes
 func (f *fields) merge(name string, v json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(v, &members); err != nil || len(members) == 0 {
-		f.fail(name, "must be an object, not empty, not %s", clip(string(v)))
+		f.fail(name, "must be an object, not empty, not %s", file.Clip(string(v)))
 		return nil
 	}
 	return compact(v)
-}
-
-// clip shortens a text of a file for a message.
-func clip(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

@@ -26,7 +26,7 @@ type Spec struct {
 
 // decoder decodes the records of one pass, in their order. A record has a request or
 // problems.
-type decoder func(data []byte) (Request, []string)
+type decoder func(data []byte) (Request, source.Problems)
 
 // format is one row of the table of formats of traces.
 type format struct {
@@ -115,13 +115,17 @@ func (t *trace) check(o *source.Options) error {
 }
 
 // pass returns the function that decodes the records of one pass.
-func (t *trace) pass(o *source.Options) func(file.Record) ([]source.Row, []string) {
-	p := &pass{trace: t, tokenizer: o.Tokenizer != nil, seed: o.Seed, decode: t.format.decoder(), sizes: newRecent[int64, int32](), kinds: newRecent[string, kind]()}
+func (t *trace) pass(o *source.Options) source.Decoder {
+	p := t.begin()
+	p.tokenizer, p.seed = o.Tokenizer != nil, o.Seed
 	if t.shared != nil {
 		p.synthesis = &synthesizer{Synthesis: t.spec.Synthesis, shared: t.shared, blockSize: t.blockSize, seed: o.Seed}
 	}
-	return p.rows
+	return p.decodeRow
 }
+
+// manyRecent is how many sessions, ids and chats a pass remembers at least.
+const manyRecent = 1 << 15
 
 // pass is what is known of the records of one pass so far.
 type pass struct {
@@ -130,68 +134,78 @@ type pass struct {
 	tokenizer bool
 	seed      bench.Seed
 	decode    decoder
-	sizes     recent[int64, int32] // tokens of the blocks
-	kinds     recent[string, kind] // of the sessions
+	sizes     source.Recent[int64, int32] // tokens of the blocks
+	kinds     source.Recent[string, kind] // of the sessions
 	requests  int
 }
 
-// rows returns the conversation, or the part of one, that a record describes. A record
-// that is filtered out has no row and no problem.
-func (p *pass) rows(record file.Record) ([]source.Row, []string) {
+// begin returns a pass over the records.
+func (t *trace) begin() *pass {
+	return &pass{
+		trace: t, decode: t.format.decoder(),
+		sizes: source.NewRecent[int64, int32](manyRecent), kinds: source.NewRecent[string, kind](manyRecent),
+	}
+}
+
+// decodeRow returns the conversation, or the part of one, that a record describes. A record
+// that is filtered out has no turn and no problem.
+func (p *pass) decodeRow(record file.Record) (source.Row, error) {
 	r, problems := p.decode(record.Data)
 	if len(problems) > 0 {
-		return nil, problems
+		return source.Row{}, problems
 	}
 	r.number = p.requests
 	p.requests++
 	if most := p.spec.Synthesis.MaxISL; most > 0 && r.Input > most {
-		return nil, nil
+		return source.Row{}, nil
 	}
-	known, problems := p.joined(&r)
-	if len(problems) > 0 {
-		return nil, problems
+	known, err := p.joined(&r)
+	if err == nil {
+		err = p.sized(&r)
 	}
-	if problems := p.sized(&r); len(problems) > 0 {
-		return nil, problems
+	if err != nil {
+		return source.Row{}, err
 	}
 	if p.synthesis != nil && r.kind == generated {
 		p.synthesis.reshape(&r)
 	}
-	return []source.Row{p.row(&r, known)}, nil
+	return p.row(&r, known), nil
 }
 
 // joined reports whether the conversation of a request has earlier turns, which have to be
 // of the same kind.
-func (p *pass) joined(r *Request) (known bool, problems []string) {
+func (p *pass) joined(r *Request) (known bool, err error) {
 	if r.Session == "" {
 		return false, nil
 	}
-	k, known := p.kinds.get(r.Session)
+	k, known := p.kinds.Get(r.Session)
 	if known && k.literal() != r.kind.literal() {
-		return known, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", clip(r.Session), r.kind, k)}
+		return known, fmt.Errorf("session %q has %s, but its records before have %s; a session has one kind",
+			file.Clip(r.Session), r.kind, k)
 	}
-	p.kinds.set(r.Session, r.kind)
+	p.kinds.Set(r.Session, r.kind)
 	return known, nil
 }
 
 // sized checks that the ids fit the length, and that no id has two sizes.
-func (p *pass) sized(r *Request) []string {
+func (p *pass) sized(r *Request) error {
 	if r.kind != generated {
 		return nil
 	}
 	if !p.tokenizer {
-		return []string{"input_length: a tokenizer is needed to generate prompts"}
+		return errors.New("input_length: a tokenizer is needed to generate prompts")
 	}
 	for i, id := range r.IDs {
 		size := min(p.blockSize, r.Input-i*p.blockSize)
 		if size <= 0 {
-			return []string{fmt.Sprintf("hash_ids: %d blocks of %d tokens are more than an input_length of %d; the trace may have another block size (--isl-block-size)",
-				len(r.IDs), p.blockSize, r.Input)}
+			return fmt.Errorf("hash_ids: %d blocks of %d tokens are more than an input_length of %d; "+
+				"the trace may have another block size (--isl-block-size)", len(r.IDs), p.blockSize, r.Input)
 		}
-		if before, ok := p.sizes.get(id); ok && before != int32(size) {
-			return []string{fmt.Sprintf("hash_ids: %d is a block of %d tokens here and one of %d tokens before; the trace may have another block size (--isl-block-size)", id, size, before)}
+		if before, ok := p.sizes.Get(id); ok && before != int32(size) {
+			return fmt.Errorf("hash_ids: %d is a block of %d tokens here and one of %d tokens before; "+
+				"the trace may have another block size (--isl-block-size)", id, size, before)
 		}
-		p.sizes.set(id, int32(size))
+		p.sizes.Set(id, int32(size))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/tokenizer"
 )
 
 // bigDocument is the length in bytes from which a document is checked by the
@@ -168,50 +170,8 @@ func escapedUnit(data []byte) (unit rune, ok bool) {
 	return unit, true
 }
 
-// ToValidUTF8 replaces every maximal part of an ill-formed sequence by one
-// U+FFFD (Unicode 16, section 3.9, "U+FFFD Substitution of Maximal Subparts").
-func ToValidUTF8(data []byte) []byte {
-	out := make([]byte, 0, len(data)+8)
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		if r == utf8.RuneError && size == 1 {
-			size = subpart(data)
-			out = append(out, "\ufffd"...)
-		} else {
-			out = append(out, data[:size]...)
-		}
-		data = data[size:]
-	}
-	return out
-}
-
-// subpart returns the length of the ill-formed sequence at the start of data.
-func subpart(data []byte) int {
-	need, low, high := 0, byte(0x80), byte(0xbf)
-	switch c := data[0]; {
-	case c >= 0xc2 && c <= 0xdf:
-		need = 1
-	case c >= 0xe0 && c <= 0xef:
-		need = 2
-	case c >= 0xf0 && c <= 0xf4:
-		need = 3
-	}
-	switch data[0] {
-	case 0xe0:
-		low = 0xa0
-	case 0xed:
-		high = 0x9f
-	case 0xf0:
-		low = 0x90
-	case 0xf4:
-		high = 0x8f
-	}
-	n := 1
-	for ; n <= need && n < len(data) && data[n] >= low && data[n] <= high; n++ {
-		low, high = 0x80, 0xbf
-	}
-	return n
-}
+// ToValidUTF8 replaces every maximal part of an ill-formed sequence by one U+FFFD.
+func ToValidUTF8(data []byte) []byte { return []byte(tokenizer.ValidUTF8(string(data))) }
 
 // Str returns the string that v is, and nil when it is none. The bytes are valid
 // until the next parse.

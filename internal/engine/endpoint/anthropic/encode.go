@@ -95,19 +95,14 @@ func inputTools(tools json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := json.RawMessage{'['}
-	for i, function := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		for k := range function {
-			if function[k].Name == "parameters" {
-				function[k].Name = "input_schema"
+	return codec.AppendList(nil, list, func(dst []byte, function *[]codec.Field) []byte {
+		for k := range *function {
+			if f := &(*function)[k]; f.Name == "parameters" {
+				f.Name = "input_schema"
 			}
 		}
-		out = codec.AppendObject(out, function)
-	}
-	return append(out, ']'), nil
+		return codec.AppendObject(dst, *function)
+	}), nil
 }
 
 // renameStop gives the user's stop strings the name that they have here.
@@ -163,23 +158,13 @@ func dialogue(r *codec.Request) (system string, list []anthropicMessage, err err
 		}
 		return err
 	}
-	for i := range r.History {
-		if i >= taken {
-			if err := turn(&r.History[i].Turn); err != nil {
-				return "", nil, err
-			}
+	err = codec.EachTurn(r, taken, turn, func(c *bench.Choice) {
+		if calls = nil; c != nil {
+			add("assistant", answerBlocks(c)...)
+			calls = c.ToolCalls
 		}
-		previous := &r.History[i].Answer
-		if calls = nil; r.History[i].Unanswered {
-			continue
-		}
-		add("assistant", answerBlocks(previous)...)
-		calls = previous.ToolCalls
-	}
-	if err := turn(&r.Turn); err != nil {
-		return "", nil, err
-	}
-	return system, list, nil
+	})
+	return system, list, err
 }
 
 // blocksOf returns a turn as a message. The turn of a tool is what was returned
@@ -224,11 +209,7 @@ func answerBlocks(c *bench.Choice) []messageBlock {
 
 // appendDialogue appends messages; one text alone is a bare string.
 func appendDialogue(dst []byte, list []anthropicMessage) []byte {
-	dst = append(dst, '[')
-	for i, m := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	return codec.AppendList(dst, list, func(dst []byte, m *anthropicMessage) []byte {
 		dst = append(dst, `{"role":"`...)
 		dst = append(dst, m.role...)
 		dst = append(dst, `","content":`...)
@@ -239,18 +220,10 @@ func appendDialogue(dst []byte, list []anthropicMessage) []byte {
 		case len(blocks) == 1 && blocks[0].isPlain():
 			dst = codec.AppendString(dst, blocks[0].text)
 		default:
-			dst = append(dst, '[')
-			for j := range blocks {
-				if j > 0 {
-					dst = append(dst, ',')
-				}
-				dst = blocks[j].append(dst)
-			}
-			dst = append(dst, ']')
+			dst = codec.AppendList(dst, blocks, func(dst []byte, b *messageBlock) []byte { return b.append(dst) })
 		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
+		return append(dst, '}')
+	})
 }
 
 // isPlain reports whether a block is text and nothing else.

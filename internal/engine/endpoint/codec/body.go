@@ -181,3 +181,15 @@ func AppendMax(n bench.Tokens) json.RawMessage {
 
 // AppendString is [plainjson.AppendString].
 func AppendString(dst []byte, s string) []byte { return plainjson.AppendString(dst, s) }
+
+// AppendList appends the JSON list of what write appends for each item.
+func AppendList[T any](dst []byte, items []T, write func(dst []byte, item *T) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = write(dst, &items[i])
+	}
+	return append(dst, ']')
+}

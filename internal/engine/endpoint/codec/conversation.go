@@ -200,19 +200,13 @@ func (m *messages) answer(c *bench.Choice) {
 	} else {
 		m.dst = AppendString(m.dst, c.Text)
 	}
-	m.dst = append(m.dst, `,"tool_calls":[`...)
-	for i, call := range c.ToolCalls {
-		if i > 0 {
-			m.dst = append(m.dst, ',')
-		}
-		m.dst = append(m.dst, `{"id":`...)
-		m.dst = AppendString(m.dst, call.ID)
-		m.dst = append(m.dst, `,"type":"function","function":{"name":`...)
-		m.dst = AppendString(m.dst, call.Name)
-		m.dst = append(m.dst, `,"arguments":`...)
-		m.dst = append(AppendString(m.dst, call.Arguments), '}', '}')
-	}
-	m.dst = append(m.dst, ']', '}')
+	m.dst = append(m.dst, `,"tool_calls":`...)
+	m.dst = AppendList(m.dst, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
+		dst = AppendString(append(dst, `{"id":`...), call.ID)
+		dst = AppendString(append(dst, `,"type":"function","function":{"name":`...), call.Name)
+		return append(AppendString(append(dst, `,"arguments":`...), call.Arguments), '}', '}')
+	})
+	m.dst = append(m.dst, '}')
 }
 
 // JoinPrompt joins the texts of a conversation with spaces, for APIs without roles.
@@ -241,6 +235,26 @@ func OnePrompt(r *Request, kind string) (string, error) {
 		return "", fmt.Errorf("endpoint type %s takes conversations of one turn; this is turn %d of its conversation", kind, n+1)
 	}
 	return JoinPrompt(r), nil
+}
+
+// EachTurn calls turn with the turns of a conversation but the first ones, whose number is
+// taken, and answered after each earlier one. The answer is nil where the server's is not
+// part of the conversation.
+func EachTurn(r *Request, taken int, turn func(*bench.Turn) error, answered func(*bench.Choice)) error {
+	for i := range r.History {
+		e := &r.History[i]
+		if i >= taken {
+			if err := turn(&e.Turn); err != nil {
+				return err
+			}
+		}
+		answer := &e.Answer
+		if e.Unanswered {
+			answer = nil
+		}
+		answered(answer)
+	}
+	return turn(&r.Turn)
 }
 
 // ModelOf returns the model that a request names.

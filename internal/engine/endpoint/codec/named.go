@@ -62,14 +62,7 @@ func ModelField(r *Request) Field { return TextField("model", ModelOf(r)) }
 
 // StringList writes texts as a JSON list.
 func StringList(texts []string) json.RawMessage {
-	dst := []byte{'['}
-	for i, s := range texts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendString(dst, s)
-	}
-	return append(dst, ']')
+	return AppendList(nil, texts, func(dst []byte, s *string) []byte { return AppendString(dst, *s) })
 }
 
 // OneOrList writes one text as a string, any other number of them as a list.

@@ -30,22 +30,25 @@ func (n *Wrapped) Finish(dst []byte, r *Request) ([]byte, error) {
 	return AppendObject(dst, append(n.Outer, Field{n.Object, object})), nil
 }
 
-// eachExtra hands the user's members to merge: those of the run, then the turn's.
-func eachExtra(r *Request, merge func(Field)) error {
-	for _, f := range r.Settings.Extra {
-		merge(f)
-	}
+// Extra returns the user's members of a body: those of the run, then the turn's.
+func Extra(r *Request) ([]Field, error) {
 	if len(r.Turn.ExtraBody) == 0 {
-		return nil
+		return r.Settings.Extra, nil
 	}
-	extra, err := Fields(r.Turn.ExtraBody)
+	own, err := Fields(r.Turn.ExtraBody)
 	if err != nil {
-		return fmt.Errorf("merge the turn's extra body: %w", err)
+		return nil, fmt.Errorf("merge the turn's extra body: %w", err)
 	}
-	for _, f := range extra {
+	return slices.Concat(r.Settings.Extra, own), nil
+}
+
+// eachExtra hands the user's members to merge.
+func eachExtra(r *Request, merge func(Field)) error {
+	fields, err := Extra(r)
+	for _, f := range fields {
 		merge(f)
 	}
-	return nil
+	return err
 }
 
 // AppendMerged appends the body with these members and the user's, which replace

@@ -71,16 +71,12 @@ func encodeOllamaChat(dst []byte, r *codec.Request) ([]byte, error) {
 	if r.Context != "" {
 		m.text("user", r.Context)
 	}
-	for i := range r.History {
-		e := &r.History[i]
-		if err := m.turn(&e.Turn); err != nil {
-			return dst, err
+	err := codec.EachTurn(r, 0, m.turn, func(c *bench.Choice) {
+		if c != nil {
+			m.answer(c)
 		}
-		if !e.Unanswered {
-			m.answer(&e.Answer)
-		}
-	}
-	if err := m.turn(&r.Turn); err != nil {
+	})
+	if err != nil {
 		return dst, err
 	}
 	return ollamaBody([]codec.Field{
@@ -110,17 +106,14 @@ func encodeOllamaGenerate(dst []byte, r *codec.Request) ([]byte, error) {
 
 // appendImages appends images as Ollama takes them: a list of bare base64.
 func appendImages(dst []byte, images []bench.Media) ([]byte, error) {
-	dst = append(dst, '[')
 	for i := range images {
 		if images[i].URL != "" {
 			return dst, fmt.Errorf("image %d is a URL, and Ollama takes only the bytes of images", i+1)
 		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(codec.AppendBase64(append(dst, '"'), &images[i]), '"')
 	}
-	return append(dst, ']'), nil
+	return codec.AppendList(dst, images, func(dst []byte, m *bench.Media) []byte {
+		return append(codec.AppendBase64(append(dst, '"'), m), '"')
+	}), nil
 }
 
 // ollamaMessages appends messages, separated by commas. Content is always text;
@@ -163,21 +156,16 @@ func (m *ollamaMessages) turn(t *bench.Turn) (err error) {
 func (m *ollamaMessages) answer(c *bench.Choice) {
 	m.open("assistant", c.Text)
 	if len(c.ToolCalls) > 0 {
-		m.dst = append(m.dst, `,"tool_calls":[`...)
-		for i, call := range c.ToolCalls {
-			if i > 0 {
-				m.dst = append(m.dst, ',')
-			}
-			m.dst = codec.AppendString(append(m.dst, `{"function":{"name":`...), call.Name)
-			m.dst = append(m.dst, `,"arguments":`...)
+		m.dst = codec.AppendList(append(m.dst, `,"tool_calls":`...), c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
+			dst = codec.AppendString(append(dst, `{"function":{"name":`...), call.Name)
+			dst = append(dst, `,"arguments":`...)
 			if json.Valid([]byte(call.Arguments)) {
-				m.dst = append(m.dst, call.Arguments...)
+				dst = append(dst, call.Arguments...)
 			} else {
-				m.dst = codec.AppendString(m.dst, call.Arguments)
+				dst = codec.AppendString(dst, call.Arguments)
 			}
-			m.dst = append(m.dst, '}', '}')
-		}
-		m.dst = append(m.dst, ']')
+			return append(dst, '}', '}')
+		})
 	}
 	m.dst = append(m.dst, '}')
 }

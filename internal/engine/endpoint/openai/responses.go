@@ -61,14 +61,9 @@ func responseTools(tools json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := json.RawMessage{'['}
-	for i, function := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = codec.AppendObject(out, append([]codec.Field{codec.TextField("type", "function")}, function...))
-	}
-	return append(out, ']'), nil
+	return codec.AppendList(nil, list, func(dst []byte, function *[]codec.Field) []byte {
+		return codec.AppendObject(dst, append([]codec.Field{codec.TextField("type", "function")}, *function...))
+	}), nil
 }
 
 // inputItems appends the items of a conversation, separated by commas.
@@ -87,21 +82,13 @@ func (m *inputItems) conversation(r *codec.Request) (system string, err error) {
 	if r.Context != "" {
 		m.message("user", r.Context)
 	}
-	for i := range r.History {
-		if i >= taken {
-			if err := m.turn(&r.History[i].Turn); err != nil {
-				return "", err
-			}
+	err = codec.EachTurn(r, taken, m.turn, func(c *bench.Choice) {
+		if m.calls = nil; c != nil {
+			m.answer(c)
 		}
-		if m.calls = nil; !r.History[i].Unanswered {
-			m.answer(&r.History[i].Answer)
-		}
-	}
-	if err := m.turn(&r.Turn); err != nil {
-		return "", err
-	}
+	})
 	m.dst = append(m.dst, ']')
-	return system, nil
+	return system, err
 }
 
 // open starts an item with its first member.

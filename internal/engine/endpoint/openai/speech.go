@@ -7,7 +7,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/codec"
-	"aiperfd/internal/engine/endpoint/wav"
 )
 
 // AudioSpeech is OpenAI's API that speaks a text. The answer is the bytes of an audio
@@ -78,11 +77,11 @@ func (d *speechDialect) piece(data []byte) {
 		d.start = append(d.start, decoded...)
 	}
 	d.size += int64(size)
-	if size == 0 || d.size <= int64(wav.HeaderSize(d.start)) {
+	if size == 0 || d.size <= int64(codec.AudioHeaderSize(d.start)) {
 		return
 	}
 	d.Item(bench.Audio, size)
-	if w, ok := wav.Read(d.start); ok {
+	if w, ok := codec.ReadWAV(d.start); ok {
 		d.Answer.AudioLength = w.Length(d.size)
 	}
 }
@@ -90,7 +89,7 @@ func (d *speechDialect) piece(data []byte) {
 // Binary reads an answer that is an audio clip itself. If a stream was requested,
 // each read is a chunk, except those that end within the header.
 func (d *speechDialect) Binary(resp *bench.Response) {
-	header, total := int64(wav.HeaderSize(resp.Start)), int64(0)
+	header, total := int64(codec.AudioHeaderSize(resp.Start)), int64(0)
 	d.Answer.Streamed = d.Asked
 	if d.Asked && len(resp.Pieces) > 0 {
 		d.Answer.FirstEvent = resp.Pieces[0].At
@@ -106,12 +105,12 @@ func (d *speechDialect) Binary(resp *bench.Response) {
 		d.At = resp.BodyAt
 		d.Item(bench.Audio, int(total))
 	}
-	if w, ok := wav.Read(resp.Start); ok {
+	if w, ok := codec.ReadWAV(resp.Start); ok {
 		d.Answer.AudioLength = w.Length(total)
 		if w.Size < unknownSize && int64(w.Data)+int64(w.Size) > total {
 			d.Warn(warnShortAudio)
 		}
-	} else if rate := wav.PCMRate(resp.Header.Get("Content-Type")); rate > 0 {
-		d.Answer.AudioLength = wav.Playing(total, rate)
+	} else if rate := codec.PCMRate(resp.Header.Get("Content-Type")); rate > 0 {
+		d.Answer.AudioLength = codec.Playing(total, rate)
 	}
 }

@@ -55,12 +55,8 @@ func videoState(v *fastjson.Value) polling.State {
 // nextVideo returns the next step after an answer.
 func nextVideo(t *polling.Tracker, v *fastjson.Value) polling.Step {
 	s := polling.Step{State: videoState(v.Get("status"))}
-	if t.ID == "" {
-		id, ok := polling.JobID(v)
-		if !ok && !s.State.Over() {
-			return s
-		}
-		t.ID = id
+	if !t.Identify(v, s.State) {
+		return s
 	}
 	if progress := v.Get("progress"); progress != nil {
 		s.News = string(progress.MarshalTo(nil))

@@ -127,13 +127,6 @@ const (
 	maxJobBytes = 256 << 20 // of all answers that are kept
 )
 
-// JobID returns the id of submitted work as a part of a path; ok = false if it
-// cannot be one.
-func JobID(v *fastjson.Value) (id string, ok bool) {
-	id = string(answer.Str(v.Get("id")))
-	return id, id != "" && id != "." && id != ".." && len(id) <= maxJobID
-}
-
 // Tracker follows one job: it reads the answers, returns the next call, and makes
 // one response of them all. It does no I/O and belongs to one goroutine.
 type Tracker struct {
@@ -155,6 +148,21 @@ func (j *Job) Track(s *Settings) *Tracker {
 	t := &Tracker{job: j, Settings: s, Limit: maxJobBytes, poller: j.Poller()}
 	t.resp.Framing = bench.FramingNDJSON
 	return t
+}
+
+// Identify keeps the id of the job that an answer in a state names; false = it names none,
+// and the job is not over.
+func (t *Tracker) Identify(v *fastjson.Value, state State) bool {
+	if t.ID != "" {
+		return true
+	}
+	id := string(answer.Str(v.Get("id")))
+	isPart := id != "" && id != "." && id != ".." && len(id) <= maxJobID // of a path
+	if !isPart && !state.Over() {
+		return false
+	}
+	t.ID = id
+	return true
 }
 
 // Take reads the answer to the submission, then to each call in turn, and returns

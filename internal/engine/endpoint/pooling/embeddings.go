@@ -1,6 +1,7 @@
 package pooling
 
 import (
+	"encoding/json"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -8,24 +9,15 @@ import (
 	"aiperfd/internal/engine/endpoint/codec"
 )
 
-// Embeddings is OpenAI's API for vectors of texts.
+// Embeddings is OpenAI's API for vectors of texts (API reference, "Create embeddings"): the
+// input is always a list, with an entry for each text of the turn.
 func Embeddings() codec.Kind {
 	return codec.Kind{
 		Name: "embeddings", Aliases: []string{"openai-embeddings"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
 		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true},
-		Encode: encodeEmbeddings, Items: codec.CountTexts, Decode: answer.Decode(Vectors()),
+		Encode: encodeTexts("embeddings", "input", codec.StringList), Items: codec.CountTexts, Decode: answer.Decode(Vectors()),
 	}
-}
-
-// encodeEmbeddings writes a body for POST /v1/embeddings (OpenAI API reference,
-// "Create embeddings"): always a list, with an entry for each text of the turn.
-func encodeEmbeddings(dst []byte, r *codec.Request) ([]byte, error) {
-	texts, err := codec.SomeTexts("embeddings", &r.Turn)
-	if err != nil {
-		return dst, err
-	}
-	return codec.Object(dst, r, codec.ModelField(r), codec.RawField("input", codec.StringList(texts)))
 }
 
 // ChatEmbeddings is vLLM's form of the same API for models that read a chat, with
@@ -39,53 +31,57 @@ func ChatEmbeddings() codec.Kind {
 	}
 }
 
+// encoder is the type of [codec.Kind.Encode].
+type encoder = func(dst []byte, r *codec.Request) ([]byte, error)
+
+// encodeTexts returns the encoder of a body with the model and the texts of the turn, which
+// list writes.
+func encodeTexts(kind, member string, list func(texts []string) json.RawMessage) encoder {
+	return func(dst []byte, r *codec.Request) ([]byte, error) {
+		texts, err := codec.SomeTexts(kind, &r.Turn)
+		if err != nil {
+			return dst, err
+		}
+		return codec.Object(dst, r, codec.ModelField(r), codec.RawField(member, list(texts)))
+	}
+}
+
+// orChat returns the encoder of an API that takes messages too, for turns that need them.
+func orChat(texts encoder) encoder {
+	return func(dst []byte, r *codec.Request) ([]byte, error) {
+		if codec.IsChat(r) {
+			return encodeChatEmbeddings(dst, r)
+		}
+		return texts(dst, r)
+	}
+}
+
 func encodeChatEmbeddings(dst []byte, r *codec.Request) ([]byte, error) {
 	return codec.Object(dst, r, codec.ModelField(r), codec.Message(r))
 }
 
 // Pooling is vLLM's API for the output of a pooling model for a text, in nested
-// lists.
+// lists ("Pooling API"): the input of embeddings, or messages for a turn that needs them.
 func Pooling() codec.Kind {
 	return codec.Kind{
 		Name: "pooling", Aliases: []string{"vllm-pooling"},
 		Path: "/pooling", RootPath: true, Title: "Embeddings Metrics",
 		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, System: true, Images: true, Audio: true, Video: true},
-		Encode: encodePooling, Items: codec.CountTexts, Decode: answer.Decode(Vectors()),
+		Encode: orChat(encodeTexts("pooling", "input", codec.StringList)), Items: codec.CountTexts,
+		Decode: answer.Decode(Vectors()),
 	}
 }
 
-// encodePooling writes a body for POST /pooling (vLLM, "Pooling API"): the input of
-// embeddings, or messages for a turn that needs them.
-func encodePooling(dst []byte, r *codec.Request) ([]byte, error) {
-	if codec.IsChat(r) {
-		return encodeChatEmbeddings(dst, r)
-	}
-	texts, err := codec.SomeTexts("pooling", &r.Turn)
-	if err != nil {
-		return dst, err
-	}
-	return codec.Object(dst, r, codec.ModelField(r), codec.RawField("input", codec.StringList(texts)))
-}
-
-// OllamaEmbed is Ollama's API for vectors. It answers its old route
-// /api/embeddings too.
+// OllamaEmbed is Ollama's API for vectors ("Generate Embeddings"). It answers its old
+// route /api/embeddings too.
 func OllamaEmbed() codec.Kind {
 	return codec.Kind{
 		Name: "ollama_embed",
 		Path: "/api/embed", RootPath: true, Title: "Embeddings Metrics",
 		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true},
-		Encode: encodeOllamaEmbed, Items: codec.CountTexts, Decode: answer.Decode(vectorGrammar(newOllamaVectors)),
+		Encode: encodeTexts("ollama_embed", "input", codec.OneOrList), Items: codec.CountTexts,
+		Decode: answer.Decode(vectorGrammar(newOllamaVectors)),
 	}
-}
-
-// encodeOllamaEmbed writes a body for POST /api/embed (Ollama API, "Generate
-// Embeddings").
-func encodeOllamaEmbed(dst []byte, r *codec.Request) ([]byte, error) {
-	texts, err := codec.SomeTexts("ollama_embed", &r.Turn)
-	if err != nil {
-		return dst, err
-	}
-	return codec.Object(dst, r, codec.ModelField(r), codec.RawField("input", codec.OneOrList(texts)))
 }
 
 // ollamaVectors reads vectors, and the times that Ollama reports.

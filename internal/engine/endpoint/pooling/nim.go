@@ -67,13 +67,8 @@ func encodeImageRetrieval(dst []byte, r *codec.Request) ([]byte, error) {
 	if len(images) == 0 {
 		return dst, errors.New("endpoint type image_retrieval needs an image, but the turn has none")
 	}
-	input := []byte{'['}
-	for i := range images {
-		if i > 0 {
-			input = append(input, ',')
-		}
-		input = append(input, `{"type":"image_url","url":`...)
-		input = append(codec.AppendMediaURL(input, &images[i]), '}')
-	}
-	return codec.Object(dst, r, codec.RawField("input", append(input, ']')))
+	input := codec.AppendList(nil, images, func(dst []byte, m *bench.Media) []byte {
+		return append(codec.AppendMediaURL(append(dst, `{"type":"image_url","url":`...), m), '}')
+	})
+	return codec.Object(dst, r, codec.RawField("input", input))
 }

@@ -54,25 +54,14 @@ func countPairs(r *codec.Request) int {
 	return len(right)
 }
 
-// Classify is vLLM's API for the class of a text; SGLang has it too.
+// Classify is vLLM's API for the class of a text ("Classification API"); SGLang has it too.
+// A single text is a list, too: all servers take one, and Infinity takes nothing else.
 func Classify() codec.Kind {
 	return codec.Kind{
 		Name: "classify",
 		Path: "/classify", RootPath: true, Title: "Classification Metrics",
 		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, System: true, Images: true, Audio: true, Video: true},
-		Encode: encodeClassify, Items: codec.CountTexts, Decode: answer.Decode(ranks(classItem)),
+		Encode: orChat(encodeTexts("classify", "input", codec.StringList)), Items: codec.CountTexts,
+		Decode: answer.Decode(ranks(classItem)),
 	}
-}
-
-// encodeClassify writes a body for POST /classify (vLLM, "Classification API").
-// A single text is a list, too: all servers take one, and Infinity takes nothing else.
-func encodeClassify(dst []byte, r *codec.Request) ([]byte, error) {
-	if codec.IsChat(r) {
-		return encodeChatEmbeddings(dst, r)
-	}
-	texts, err := codec.SomeTexts("classify", &r.Turn)
-	if err != nil {
-		return dst, err
-	}
-	return codec.Object(dst, r, codec.ModelField(r), codec.RawField("input", codec.StringList(texts)))
 }

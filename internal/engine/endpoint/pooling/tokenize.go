@@ -12,27 +12,15 @@ import (
 	"aiperfd/internal/engine/endpoint/codec"
 )
 
-// Tokenize is vLLM's API for the tokens of a text; SGLang has it too.
+// Tokenize is vLLM's API for the tokens of a text ("Tokenizer API"); SGLang has it too. The
+// body has a prompt, or messages for a turn that needs them. Only SGLang takes several texts.
 func Tokenize() codec.Kind {
 	return codec.Kind{
 		Name: "tokenize",
 		Path: "/tokenize", RootPath: true, Title: "Tokenizer Metrics",
 		Caps:   bench.Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true},
-		Encode: encodeTokenize, Decode: answer.Decode(tokenLists()),
+		Encode: orChat(encodeTexts("tokenize", "prompt", codec.OneOrList)), Decode: answer.Decode(tokenLists()),
 	}
-}
-
-// encodeTokenize writes a body for POST /tokenize (vLLM, "Tokenizer API"): a
-// prompt, or messages for a turn that needs them. Only SGLang takes several texts.
-func encodeTokenize(dst []byte, r *codec.Request) ([]byte, error) {
-	if codec.IsChat(r) {
-		return codec.Object(dst, r, codec.ModelField(r), codec.Message(r))
-	}
-	texts, err := codec.SomeTexts("tokenize", &r.Turn)
-	if err != nil {
-		return dst, err
-	}
-	return codec.Object(dst, r, codec.ModelField(r), codec.RawField("prompt", codec.OneOrList(texts)))
 }
 
 // tokenLists is the grammar of tokens, by the fields that are there: those of vLLM,
@@ -102,14 +90,10 @@ func Detokenize() codec.Kind {
 // encodeDetokenize writes a body for POST /detokenize (vLLM, "Tokenizer API"), with
 // the ids that the run's tokenizer gives to the turn's text.
 func encodeDetokenize(dst []byte, r *codec.Request) ([]byte, error) {
-	tokens := []byte{'['}
-	for i, id := range r.TokenIDs {
-		if i > 0 {
-			tokens = append(tokens, ',')
-		}
-		tokens = strconv.AppendInt(tokens, int64(id), 10)
-	}
-	dst, err := codec.Object(dst, r, codec.ModelField(r), codec.RawField("tokens", append(tokens, ']')))
+	tokens := codec.AppendList(nil, r.TokenIDs, func(dst []byte, id *int) []byte {
+		return strconv.AppendInt(dst, int64(*id), 10)
+	})
+	dst, err := codec.Object(dst, r, codec.ModelField(r), codec.RawField("tokens", tokens))
 	if err == nil && len(r.TokenIDs) == 0 && !codec.Given(r, "tokens") {
 		return dst, errors.New("endpoint type detokenize needs the tokens of a text: give the turn a text, or extra.tokens")
 	}

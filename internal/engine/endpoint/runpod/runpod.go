@@ -127,12 +127,8 @@ func (p *runpodPoller) Next(t *polling.Tracker, v *fastjson.Value) polling.Step 
 	if !isBare {
 		state = runpodState(v.Get("status"))
 	}
-	if t.ID == "" {
-		id, ok := polling.JobID(v)
-		if !ok && !state.Over() {
-			return polling.Step{State: state}
-		}
-		t.ID = id
+	if !t.Identify(v, state) {
+		return polling.Step{State: state}
 	}
 	status := &polling.Call{Method: http.MethodGet, Path: "../status/" + url.PathEscape(t.ID)}
 	if t.Settings.Mode != ModeStream {
@@ -252,13 +248,9 @@ type runpodExtra struct {
 // sampling parameter, or belongs to the body inside. The objects input and
 // sampling_params are merged key by key.
 func splitRunpodExtra(r *codec.Request) (e runpodExtra, err error) {
-	fields := r.Settings.Extra
-	if len(r.Turn.ExtraBody) > 0 {
-		own, err := codec.Fields(r.Turn.ExtraBody)
-		if err != nil {
-			return e, fmt.Errorf("merge the turn's extra body: %w", err)
-		}
-		fields = slices.Concat(fields, own)
+	fields, err := codec.Extra(r)
+	if err != nil {
+		return e, err
 	}
 	for _, f := range fields {
 		if f.Name == "input" {

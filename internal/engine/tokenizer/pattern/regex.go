@@ -9,12 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
-
-	"aiperfd/internal/engine/tokenizer/classes"
 )
 
 // generic is a matcher for patterns without a hand-written scanner. Its class
-// escapes are expanded from package classes; the rest is left to regexp2.
+// escapes are expanded from the table of [Reference]; the rest is left to regexp2.
 type generic struct{ re *regexp2.Regexp }
 
 // Find implements [Matcher].
@@ -47,12 +45,12 @@ func (m Literal) Find(dst []Span, s string) []Span {
 // Each is a matcher for single characters that have a property. Make one with
 // [NewEach].
 type Each struct {
-	classes *classes.Table
+	classes *Table
 	mask    uint32
 }
 
 // NewEach returns a matcher for characters that have any property of mask.
-func NewEach(mask uint32) Each { return Each{classes.Reference(), mask} }
+func NewEach(mask uint32) Each { return Each{Reference(), mask} }
 
 // Find implements [Matcher].
 func (m Each) Find(dst []Span, s string) []Span {
@@ -72,7 +70,7 @@ func (m Each) Find(dst []Span, s string) []Span {
 func Compile(pattern string) (m Matcher, isGeneric bool, err error) {
 	for _, k := range knownPatterns {
 		if k.pattern == pattern {
-			return Scanner{classes.Reference(), k.scan}, false, nil
+			return Scanner{Reference(), k.scan}, false, nil
 		}
 	}
 	for _, foreign := range []string{"&&", "[:", "-[", `\h`, `\H`, `\b`, `\B`, `\R`, `\X`, `\K`, `\G`, `\y`, `\Y`, `\O`, `\Z`, `\g`, `\p{^`, "(?~", "(?#", "?+", "*+", "++"} {
@@ -96,14 +94,14 @@ var classMasks = []struct {
 	mask   uint32
 	want   bool
 }{
-	{`\p{Lu}`, classes.PropLu, true}, {`\p{Ll}`, classes.PropLl, true}, {`\p{Lt}`, classes.PropLt, true},
-	{`\p{Lm}`, classes.PropLm, true}, {`\p{Lo}`, classes.PropLo, true}, {`\p{L}`, classes.PropL, true},
-	{`\p{M}`, classes.PropM, true}, {`\p{N}`, classes.PropN, true}, {`\p{P}`, classes.PropP, true}, {`\p{S}`, classes.PropS, true},
-	{`\P{L}`, classes.PropL, false}, {`\P{M}`, classes.PropM, false}, {`\P{N}`, classes.PropN, false},
-	{`\P{P}`, classes.PropP, false}, {`\P{S}`, classes.PropS, false},
-	{`\s`, classes.PropSpace, true}, {`\S`, classes.PropSpace, false},
-	{`\w`, classes.PropRegexWord, true}, {`\W`, classes.PropRegexWord, false},
-	{`\d`, classes.PropRegexDigit, true}, {`\D`, classes.PropRegexDigit, false},
+	{`\p{Lu}`, PropLu, true}, {`\p{Ll}`, PropLl, true}, {`\p{Lt}`, PropLt, true},
+	{`\p{Lm}`, PropLm, true}, {`\p{Lo}`, PropLo, true}, {`\p{L}`, PropL, true},
+	{`\p{M}`, PropM, true}, {`\p{N}`, PropN, true}, {`\p{P}`, PropP, true}, {`\p{S}`, PropS, true},
+	{`\P{L}`, PropL, false}, {`\P{M}`, PropM, false}, {`\P{N}`, PropN, false},
+	{`\P{P}`, PropP, false}, {`\P{S}`, PropS, false},
+	{`\s`, PropSpace, true}, {`\S`, PropSpace, false},
+	{`\w`, PropRegexWord, true}, {`\W`, PropRegexWord, false},
+	{`\d`, PropRegexDigit, true}, {`\D`, PropRegexDigit, false},
 }
 
 // expandClasses writes the class escapes of a pattern as explicit ranges, so
@@ -145,7 +143,7 @@ func writeEscape(b *strings.Builder, s string, inClass bool) int {
 		if !inClass {
 			b.WriteByte('[')
 		}
-		classes.Reference().Ranges(k.mask, k.want, func(first, last rune) {
+		Reference().Ranges(k.mask, k.want, func(first, last rune) {
 			if inClass && k.escape == `\w` {
 				writeWords(b, first, last)
 				return

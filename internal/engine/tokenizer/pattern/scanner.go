@@ -2,8 +2,6 @@ package pattern
 
 import (
 	"strings"
-
-	"aiperfd/internal/engine/tokenizer/classes"
 )
 
 // Span is a match inside a piece, in bytes.
@@ -16,18 +14,18 @@ type Matcher interface {
 }
 
 // Func returns the end of the match that begins at s[i], or i if none begins there.
-type Func func(c *classes.Table, s string, i int) int
+type Func func(c *Table, s string, i int) int
 
 // Scanner is a hand-written matcher for one well-known pattern. Make one with
 // [NewScanner].
 type Scanner struct {
-	Classes *classes.Table
+	Classes *Table
 	Scan    Func
 }
 
 // NewScanner returns the matcher of a function, with the reference implementation's
 // classes.
-func NewScanner(f Func) Scanner { return Scanner{classes.Reference(), f} }
+func NewScanner(f Func) Scanner { return Scanner{Reference(), f} }
 
 // Find implements [Matcher].
 func (m Scanner) Find(dst []Span, s string) []Span {
@@ -52,11 +50,11 @@ var knownPatterns = []struct {
 }{
 	{gpt2Pattern, ScanGPT2},
 	// cl100k in tokenizer.json form: Llama 3, GLM 4, converted GPT-4.
-	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{classes.PropL, 3}.scan},
+	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{PropL, 3}.scan},
 	// Qwen 2 and 3: single digits.
-	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{classes.PropL, 1}.scan},
+	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{PropL, 1}.scan},
 	// Qwen 3.5: marks count as letters.
-	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{classes.PropL | classes.PropM, 1}.scan},
+	{`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, words{PropL | PropM, 1}.scan},
 	// o200k: GPT-4o, gpt-oss, Llama 4.
 	{`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`, casedWords{3, true}.scan},
 	// Mistral's tekken: o200k with single digits and without contractions.
@@ -105,10 +103,10 @@ func contraction(s string, i int, fold bool) int {
 }
 
 // digits returns the end of a run of at most limit numbers at s[i].
-func digits(c *classes.Table, s string, i, limit int) int {
+func digits(c *Table, s string, i, limit int) int {
 	for range limit {
 		p, w := c.At(s, i)
-		if p&classes.PropN == 0 {
+		if p&PropN == 0 {
 			break
 		}
 		i += w
@@ -125,11 +123,11 @@ func newlines(s string, i int) int {
 
 // trailingSpace matches \s+(?!\S)|\s+ at s[i]: a run of white space leaves its
 // last character to the word that follows, if it has more than one.
-func trailingSpace(c *classes.Table, s string, i int) int {
+func trailingSpace(c *Table, s string, i int) int {
 	last, end := i, i
 	for end < len(s) {
 		p, w := c.At(s, end)
-		if p&classes.PropSpace == 0 {
+		if p&PropSpace == 0 {
 			break
 		}
 		last = end
@@ -142,11 +140,11 @@ func trailingSpace(c *classes.Table, s string, i int) int {
 }
 
 // space matches \s*[\r\n]+|\s+(?!\S)|\s+ at s[i].
-func space(c *classes.Table, s string, i int) int {
+func space(c *Table, s string, i int) int {
 	newline := i
 	for end := i; end < len(s); {
 		p, w := c.At(s, end)
-		if p&classes.PropSpace == 0 {
+		if p&PropSpace == 0 {
 			break
 		}
 		if s[end] == '\r' || s[end] == '\n' {
@@ -161,13 +159,13 @@ func space(c *classes.Table, s string, i int) int {
 }
 
 // ScanCL100k is the [Func] of cl100k_base.
-func ScanCL100k(c *classes.Table, s string, i int) int { return words{classes.PropL, 3}.scan(c, s, i) }
+func ScanCL100k(c *Table, s string, i int) int { return words{PropL, 3}.scan(c, s, i) }
 
 // ScanO200k is the [Func] of o200k_base.
-func ScanO200k(c *classes.Table, s string, i int) int { return casedWords{3, true}.scan(c, s, i) }
+func ScanO200k(c *Table, s string, i int) int { return casedWords{3, true}.scan(c, s, i) }
 
 // ScanGPT2 is the [Func] of GPT-2, r50k_base and p50k_base.
-func ScanGPT2(c *classes.Table, s string, i int) int {
+func ScanGPT2(c *Table, s string, i int) int {
 	if n := contraction(s, i, false); n > 0 {
 		return i + n
 	}
@@ -177,14 +175,14 @@ func ScanGPT2(c *classes.Table, s string, i int) int {
 	}
 	p, _ := c.At(s, start)
 	switch {
-	case p&classes.PropSpace != 0:
+	case p&PropSpace != 0:
 		return trailingSpace(c, s, i)
-	case p&classes.PropL != 0:
-		return c.Run(s, start, classes.PropL)
-	case p&classes.PropN != 0:
-		return c.Run(s, start, classes.PropN)
+	case p&PropL != 0:
+		return c.Run(s, start, PropL)
+	case p&PropN != 0:
+		return c.Run(s, start, PropN)
 	}
-	return c.RunNot(s, start, classes.PropSpace|classes.PropL|classes.PropN)
+	return c.RunNot(s, start, PropSpace|PropL|PropN)
 }
 
 // words is the cl100k family: (?i:contraction) | [^\r\n L N]? letters+ |
@@ -194,7 +192,7 @@ type words struct {
 	digits  int
 }
 
-func (k words) scan(c *classes.Table, s string, i int) int {
+func (k words) scan(c *Table, s string, i int) int {
 	if n := contraction(s, i, true); n > 0 {
 		return i + n
 	}
@@ -202,14 +200,14 @@ func (k words) scan(c *classes.Table, s string, i int) int {
 	if p&k.letters != 0 {
 		return c.Run(s, i+w, k.letters)
 	}
-	if p&classes.PropN != 0 {
+	if p&PropN != 0 {
 		return digits(c, s, i, k.digits)
 	}
 	after, _ := c.At(s, i+w)
 	if after&k.letters != 0 && s[i] != '\r' && s[i] != '\n' {
 		return c.Run(s, i+w, k.letters)
 	}
-	other := classes.PropSpace | k.letters | classes.PropN
+	other := PropSpace | k.letters | PropN
 	if p&other == 0 {
 		return newlines(s, c.RunNot(s, i+w, other))
 	}
@@ -226,7 +224,7 @@ type casedWords struct {
 	contraction bool
 }
 
-func (k casedWords) scan(c *classes.Table, s string, i int) int {
+func (k casedWords) scan(c *Table, s string, i int) int {
 	if end := k.word(c, s, i); end > i {
 		if k.contraction {
 			end += contraction(s, end, true)
@@ -234,10 +232,10 @@ func (k casedWords) scan(c *classes.Table, s string, i int) int {
 		return end
 	}
 	p, w := c.At(s, i)
-	if p&classes.PropN != 0 {
+	if p&PropN != 0 {
 		return digits(c, s, i, k.digits)
 	}
-	other := classes.PropSpace | classes.PropL | classes.PropN
+	other := PropSpace | PropL | PropN
 	start := i
 	if s[i] == ' ' {
 		start, w = i+1, 0
@@ -255,31 +253,31 @@ func (k casedWords) scan(c *classes.Table, s string, i int) int {
 
 // word matches [^\r\n L N]?U*l+ | [^\r\n L N]?U+l*, where U is [Lu Lt Lm Lo M]
 // and l is [Ll Lm Lo M], and returns i if neither matches.
-func (k casedWords) word(c *classes.Table, s string, i int) int {
+func (k casedWords) word(c *Table, s string, i int) int {
 	p, w := c.At(s, i)
 	start := i
-	if p&(classes.PropL|classes.PropN) == 0 && s[i] != '\r' && s[i] != '\n' {
+	if p&(PropL|PropN) == 0 && s[i] != '\r' && s[i] != '\n' {
 		start += w
 	}
 	// both is the end of the last character of the U run that l may also have.
 	end, both := start, -1
 	for end < len(s) {
 		p, w := c.At(s, end)
-		if p&classes.PropUpper == 0 {
+		if p&PropUpper == 0 {
 			break
 		}
 		end += w
-		if p&classes.PropLower != 0 {
+		if p&PropLower != 0 {
 			both = end
 		}
 	}
-	if lower := c.Run(s, end, classes.PropLower); lower > end {
+	if lower := c.Run(s, end, PropLower); lower > end {
 		return lower
 	}
 	if both >= 0 {
 		return both // U* gives back what l+ needs
 	}
-	if start > i && p&classes.PropM != 0 {
+	if start > i && p&PropM != 0 {
 		return start // the optional first character gives itself back to l+
 	}
 	return end0(start, end, i)
@@ -293,10 +291,10 @@ func end0(start, end, none int) int {
 	return none
 }
 
-func scanDigits3(c *classes.Table, s string, i int) int { return digits(c, s, i, 3) }
+func scanDigits3(c *Table, s string, i int) int { return digits(c, s, i, 3) }
 
 // scanHanKana matches [一-龥぀-ゟ゠-ヿ]+: U+4E00-9FA5 and U+3040-30FF.
-func scanHanKana(_ *classes.Table, s string, i int) int {
+func scanHanKana(_ *Table, s string, i int) int {
 	for j, r := range s[i:] {
 		if (r < 0x4E00 || r > 0x9FA5) && (r < 0x3040 || r > 0x30FF) {
 			return i + j
@@ -307,8 +305,8 @@ func scanHanKana(_ *classes.Table, s string, i int) int {
 
 func asciiLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-func scanDeepSeek(c *classes.Table, s string, i int) int {
-	const letters, symbols = classes.PropL | classes.PropM, classes.PropP | classes.PropS
+func scanDeepSeek(c *Table, s string, i int) int {
+	const letters, symbols = PropL | PropM, PropP | PropS
 	p, w := c.At(s, i)
 	if s[i] < 0x80 && p&symbols != 0 && i+1 < len(s) && asciiLetter(s[i+1]) {
 		end := i + 1
@@ -330,7 +328,7 @@ func scanDeepSeek(c *classes.Table, s string, i int) int {
 	if s[i] == ' ' && after&symbols != 0 {
 		return newlines(s, c.Run(s, i+1, symbols))
 	}
-	if p&classes.PropSpace != 0 {
+	if p&PropSpace != 0 {
 		return space(c, s, i)
 	}
 	return i

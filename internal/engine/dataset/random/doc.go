@@ -1,3 +1,0 @@
-// Package random provides the distributions from which lengths, counts and times are
-// drawn.
-package random
