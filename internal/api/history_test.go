@@ -16,15 +16,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/runlog"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 )
 
-var _ history.Source = (*fakeEngine)(nil)
+var _ results.Recorded = (*fakeEngine)(nil)
 
 // Series returns two points.
 func (f *fakeEngine) Series(_ context.Context, id string, q series.Query) (*series.Result, error) {

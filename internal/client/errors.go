@@ -67,9 +67,23 @@ func (p *Problem) Error() string {
 		fmt.Fprintf(&out, " (line %d, column %d)", p.Line, p.Column)
 	}
 	for _, e := range p.Errors {
-		out.WriteString("\n  " + e.String())
+		out.WriteString("\n  " + faultText(&e))
 	}
 	return out.String()
+}
+
+// faultText returns the place of a fault, then the detail. The detail may begin with the
+// name of the field, which the place has already named.
+func faultText(f *wire.Fault) string {
+	if f.Flag != "" || f.Pointer == "#" {
+		return f.Detail
+	}
+	text := strings.TrimPrefix(f.Pointer, "#/") + ": " +
+		strings.TrimPrefix(f.Detail, f.Pointer[strings.LastIndexByte(f.Pointer, '/')+1:]+": ")
+	if f.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", f.Line, text)
+	}
+	return text
 }
 
 const (

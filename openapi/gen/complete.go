@@ -13,8 +13,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
-	"aiperfd/internal/api/amend"
-	"aiperfd/internal/api/records"
+	"aiperfd/internal/api/results"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config/schema"
@@ -27,9 +27,9 @@ import (
 func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
-		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, api.Validation{}, wire.Version{},
+		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
-		records.Body{}, wire.Errors{},
+		results.RecordBody{}, wire.Errors{},
 		runlog.Line{},
 	}
 }
@@ -119,8 +119,12 @@ func schemaName(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[metric.SLOResult]():
 		return "slo.Result"
-	case reflect.TypeFor[api.Validation]():
-		return "wire.Validation"
+	case reflect.TypeFor[wire.Fault]():
+		return "problem.Problem"
+	case reflect.TypeFor[wire.Default]():
+		return "config.Default"
+	case reflect.TypeFor[results.RecordBody]():
+		return "records.Body"
 	}
 	return t.String()
 }
@@ -278,7 +282,7 @@ func addExample(op *openapi3.Operation, folder string) error {
 		return nil
 	}
 	example, err := readExample(filepath.Join(folder, op.OperationID+".request.json"))
-	for _, name := range []string{"application/json", amend.MediaType} {
+	for _, name := range []string{"application/json", runs.PatchType} {
 		if media := op.RequestBody.Value.Content[name]; err == nil && example != nil && media != nil {
 			media.Example = example
 		}
