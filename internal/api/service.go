@@ -39,7 +39,6 @@ func (s *service) getQueue(w http.ResponseWriter, _ *http.Request) error {
 //	@Description	It has the OpenAI API and plausible latencies, listens on a loopback port of the machine of the daemon, and serves until the daemon ends. Further requests return the same server.
 //	@Tags			service
 //	@Success		200	{object}	wire.Simulator
-//	@Failure		403	{object}	wire.Problem
 //	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/simulator [post]
@@ -82,7 +81,6 @@ func (s *service) getVersion(w http.ResponseWriter, r *http.Request) error {
 //	@Param			force	query		boolean	false	"Daemon: cancel active runs first"
 //	@Success		200		{object}	wire.ShuttingDown
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		403		{object}	wire.Problem
 //	@Failure		409		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/shutdown [post]
@@ -228,7 +226,6 @@ func (s *service) setPaused(w http.ResponseWriter, r *http.Request, paused bool)
 //	@Tags			service
 //	@Success		204	"The session has begun"
 //	@Failure		400	{object}	wire.Problem
-//	@Failure		403	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/session [post]
 func (s *service) beginSession(w http.ResponseWriter, r *http.Request) error {

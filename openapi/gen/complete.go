@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -55,7 +56,7 @@ func complete(doc *openapi3.T, examples string) error {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
-			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
+			ofRun(doc, method, path, op)
 			if err := refined(op, seen); err != nil {
 				return err
 			}
@@ -219,13 +220,22 @@ func arrayOf(t reflect.Type) int {
 	return 0
 }
 
-// misplaced reports whether a parameter belongs to another address of the same
-// handler: a handler that serves the selected run and a run by id has both.
-func misplaced(path string, p *openapi3.Parameter) bool {
-	if p.In == "path" {
-		return !strings.Contains(path, "{"+p.Name+"}")
+// ofRun adds what the routes of a run have in common: the run is that of the path or, for
+// AIPerf's routes that have a twin for any run, that of the parameter run, and may be missing.
+func ofRun(doc *openapi3.T, method, path string, op *openapi3.Operation) {
+	p := openapi3.NewPathParameter("id")
+	if !strings.HasPrefix(path, "/api/runs/{id}") {
+		twin := doc.Paths.Value("/api/runs/{id}" + strings.TrimPrefix(path, "/api"))
+		if twin == nil || method != http.MethodGet || !slices.Contains(op.Tags, "aiperf") {
+			return
+		}
+		p = openapi3.NewQueryParameter("run")
 	}
-	return p.In == "query" && p.Name == "run" && strings.Contains(path, "{id}")
+	if op.Parameters.GetByInAndName(p.In, p.Name) == nil {
+		p = p.WithDescription("Run id, current or latest").WithSchema(openapi3.NewStringSchema())
+		op.Parameters = slices.Insert(op.Parameters, 0, &openapi3.ParameterRef{Value: p})
+	}
+	op.Responses.Set("404", problemResponse("Not Found"))
 }
 
 // problems gives the answers that are problems their media type.

@@ -16,7 +16,6 @@ import (
 //	@Description	WebSocket with one JSON object per text frame. Send {"type":"subscribe","message_types":["*"]} first; run, snapshot and since_seq are optional. docs/api.md lists the messages.
 //	@Tags			aiperf
 //	@Success		101
-//	@Failure		403	{object}	wire.Problem
 //	@Failure		426	{object}	wire.Problem
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		json
@@ -63,7 +62,6 @@ func (h *Handler) Connect(w http.ResponseWriter, r *http.Request) error {
 //	@Success		200				{string}	string
 //	@Success		204				"The run has ended"
 //	@Failure		400				{object}	wire.Problem
-//	@Failure		404				{object}	wire.Problem
 //	@Failure		503				{object}	wire.Problem
 //	@Produce		event-stream
 //	@Router			/api/runs/{id}/events [get]

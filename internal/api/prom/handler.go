@@ -97,9 +97,7 @@ func (h *Handler) native(runs ...Run) (prometheus.Gatherer, error) {
 //
 //	@Summary	Get Prometheus metrics of a run
 //	@Tags		runs
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{string}	string
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	plain,application/openmetrics-text,application/vnd.google.protobuf
 //	@Router		/api/runs/{id}/metrics.prom [get]
 func (h *Handler) ScrapeRun(w http.ResponseWriter, r *http.Request) error {

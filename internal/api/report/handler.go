@@ -30,12 +30,10 @@ type Handler struct {
 //	@Summary		Get the report of a run or a sweep
 //	@Description	HTML is one page with the charts of the dashboard, its script and its data, which requests nothing; Markdown is a summary for pull requests. It is made on demand, also of active runs. At most four reports are made at a time.
 //	@Tags			runs
-//	@Param			id	path	string	true	"Run id, current or latest"
 //	@Success		200	{string}	string
 //	@Header			200	{string}	ETag	"Changes with the report"
 //	@Success		304
 //	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		html,text/markdown
 //	@Router			/api/runs/{id}/report.html [get]

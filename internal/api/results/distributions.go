@@ -20,7 +20,6 @@ func DistributionParameters() []string { return []string{"metric", "from", "to",
 //	@Summary		Get the distributions of latencies of a run
 //	@Description	Histogram, quantiles and heat map over time of each latency, for active runs too. Percentiles are computed from merged sketches, with an error of 0.27 % at most.
 //	@Tags			runs
-//	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			metric	query		[]string	false	"Names of metrics, separated by commas; without it, all"	collectionFormat(csv)	Enums(time_to_first_token,inter_token_latency,inter_chunk_latency,request_latency,schedule_lag)
 //	@Param			from	query		number	false	"Seconds since the start of the run, rounded down to a multiple of step_sec"	minimum(0)	maximum(2147483648)
 //	@Param			to		query		number	false	"Seconds since the start of the run, rounded up to a multiple of step_sec"		minimum(0)	maximum(2147483648)
@@ -28,7 +27,6 @@ func DistributionParameters() []string { return []string{"metric", "from", "to",
 //	@Param			phase	query		string	false	"Name of a phase, or warmup or profiling for all of a kind; without it, the profiling phases"
 //	@Success		200		{object}	wire.Distributions
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs/{id}/distributions [get]
 func (h *Handler) Distributions(w http.ResponseWriter, r *http.Request) error {
@@ -70,9 +68,7 @@ func distributionQuery(values url.Values) (q series.DistributionQuery, problems 
 //	@Summary		Get single requests of a run
 //	@Description	The 20 slowest requests by latency and by time to first token, each with its timeline, and a uniform sample of at most 2000 requests that succeeded. Requests of warm-up phases are left out. No prompts or answers.
 //	@Tags			runs
-//	@Param			id	path		string	true	"Run id, current or latest"
 //	@Success		200	{object}	wire.Samples
-//	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs/{id}/samples [get]
 func (h *Handler) Samples(w http.ResponseWriter, r *http.Request) error {

@@ -126,10 +126,7 @@ func (h *Files) Artifacts(id string) wire.Artifacts {
 //	@Summary		List the files of a run
 //	@Description	Empty until every file is complete. Names contain slashes for files in folders.
 //	@Tags			aiperf
-//	@Param			run	query		string	false	"Run id, current or latest"
-//	@Param			id	path		string	true	"Run id, current or latest"
 //	@Success		200	{object}	wire.ResultFiles
-//	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/results/list [get]
 //	@Router			/api/runs/{id}/results/list [get]
@@ -203,13 +200,10 @@ func (h *Files) saveSums(f *folder) {
 //	@Summary		Get a file of a run
 //	@Description	Supports Range, If-Range and If-None-Match. The ETag is the SHA-256 of the file.
 //	@Tags			aiperf
-//	@Param			run		query	string	false	"Run id, current or latest"
-//	@Param			id		path	string	true	"Run id, current or latest"
 //	@Param			path	path	string	true	"Name of the file, with slashes for folders"
 //	@Success		200		{file}	binary
 //	@Success		206		{file}	binary
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Failure		416		{object}	wire.Problem
 //	@Produce		application/octet-stream,json,application/x-ndjson,text/csv,plain,html
 //	@Router			/api/results/files/{path} [get]
@@ -270,12 +264,10 @@ const maxArchives = 4
 //	@Summary		Get all files of a run as one archive
 //	@Description	The files that results/list names, with the same names and contents. At most four archives are sent at a time.
 //	@Tags			runs
-//	@Param			id	path	string	true	"Run id, current or latest"
 //	@Success		200	{file}	binary
 //	@Header			200	{string}	ETag	"Changes with the files"
 //	@Success		304
 //	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		application/zip,application/gzip
 //	@Router			/api/runs/{id}/artifacts.zip [get]

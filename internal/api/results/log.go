@@ -35,13 +35,11 @@ func LogParameters() []string { return []string{"follow", "level", "after"} }
 //	@Summary		Get the log of a run
 //	@Description	One JSON object per line: seq, time, level, message and fields. The newest lines up to 1 MiB are kept. With follow=true the response ends with the run, after an hour at most; an empty line every 15 s keeps the connection open. To continue after a disconnect, pass the seq of the last line as after.
 //	@Tags			runs
-//	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			follow	query		boolean	false	"Send further lines until the run ends"
 //	@Param			level	query		string	false	"The least level"	Enums(debug, info, warn, error)
 //	@Param			after	query		integer	false	"Send only lines with a greater seq"	minimum(0)
 //	@Success		200		{object}	runlog.Line
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
 //	@Produce		application/x-ndjson
 //	@Router			/api/runs/{id}/logs [get]

@@ -25,7 +25,6 @@ import (
 //	@Summary		Get the records of a run
 //	@Description	Lines of the record file, one for each request, in the order of their ends. A page has at most 8 MiB and can have fewer lines than limit, or none, although there are more. If the run is active, its last page has a cursor for the lines that follow.
 //	@Tags			runs
-//	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			limit	query		integer	false	"Maximum number of lines"	minimum(1)	maximum(1000)	default(100)
 //	@Param			cursor	query		string	false	"next_cursor of the previous page"
 //	@Param			outcome	query		string	false	"How the request ended"	Enums(success,error,cancelled)
@@ -33,7 +32,6 @@ import (
 //	@Success		200		{object}	RecordBody
 //	@Header			200		{string}	Link	"Next page"
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
 //	@Produce		json,application/x-ndjson
 //	@Router			/api/runs/{id}/records [get]

@@ -55,10 +55,7 @@ func (h *Handler) serve(
 //	@Summary		Get the configuration of a run
 //	@Description	The benchmark section with all defaults, in camelCase. Nulls are kept and secrets are replaced.
 //	@Tags			aiperf
-//	@Param			run	query		string	false	"Run id, current or latest"
-//	@Param			id	path		string	true	"Run id, current or latest"
 //	@Success		200	{object}	object
-//	@Failure		404	{object}	wire.Problem
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/config [get]
@@ -78,10 +75,7 @@ func (h *Handler) Config(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Get the identity of a run
 //	@Tags		aiperf
-//	@Param		run	query		string	false	"Run id, current or latest"
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.RunInfo
-//	@Failure	404	{object}	wire.Problem
 //	@Failure	503	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/run [get]
@@ -96,10 +90,7 @@ func (h *Handler) RunInfo(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Get the metrics of a run
 //	@Tags		aiperf
-//	@Param		run	query		string	false	"Run id, current or latest"
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.Metrics
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/metrics [get]
 //	@Router		/api/runs/{id}/metrics [get]
@@ -113,10 +104,7 @@ func (h *Handler) Metrics(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Get the progress of a run
 //	@Tags		aiperf
-//	@Param		run	query		string	false	"Run id, current or latest"
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.Progress
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/progress [get]
 //	@Router		/api/runs/{id}/progress [get]
@@ -130,10 +118,7 @@ func (h *Handler) Progress(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Get the state of the load generator of a run
 //	@Tags		aiperf
-//	@Param		run	query		string	false	"Run id, current or latest"
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.Workers
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/workers [get]
 //	@Router		/api/runs/{id}/workers [get]
@@ -152,10 +137,7 @@ func (h *Handler) Workers(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	Get the metrics of the server under test
 //	@Tags		aiperf
-//	@Param		run	query		string	false	"Run id, current or latest"
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.ServerMetrics
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/server-metrics [get]
 //	@Router		/api/runs/{id}/server-metrics [get]
@@ -174,10 +156,7 @@ func (h *Handler) ServerMetrics(w http.ResponseWriter, r *http.Request) error {
 //	@Summary		Get the results of a run
 //	@Description	The status is running until all files of the run are complete.
 //	@Tags			aiperf
-//	@Param			run	query		string	false	"Run id, current or latest"
-//	@Param			id	path		string	true	"Run id, current or latest"
 //	@Success		200	{object}	wire.Results
-//	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/results [get]
 //	@Router			/api/runs/{id}/results [get]
@@ -192,11 +171,9 @@ func (h *Handler) Results(w http.ResponseWriter, r *http.Request) error {
 //	@Summary		Get the errors of a run
 //	@Description	The errors of the profiling phases in groups of messages that differ only in numbers and identifiers, while the run goes on and afterwards.
 //	@Tags			runs
-//	@Param			id	path		string	true	"Run id, current or latest"
 //	@Success		200	{object}	wire.Errors
 //	@Success		304
 //	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs/{id}/errors [get]
 func (h *Handler) Errors(w http.ResponseWriter, r *http.Request) error {

@@ -41,14 +41,12 @@ func SeriesParameters() []string { return []string{"metric", "step", "from", "to
 //	@Summary		Get the time series of a run
 //	@Description	Rates, levels, errors and latencies over time, for active runs too. A request counts when it ends. To follow a run, give the step and pass next_sec as from in the next request, until the state is terminal.
 //	@Tags			runs
-//	@Param			id		path		string	true	"Run id, current or latest"
 //	@Param			metric	query		[]string	false	"Names of metrics, separated by commas; without it, all"	collectionFormat(csv)	Enums(time_to_first_token,inter_token_latency,inter_chunk_latency,request_latency,schedule_lag,requests_offered,requests_sent,requests_completed,requests_failed,requests_cancelled,input_tokens,output_tokens,in_flight,concurrency_limit,backlog,client_cpu,errors)
 //	@Param			step	query		string	false	"Length of a point in whole seconds, such as 1s or 5m. Without it, the shortest of a few with at most 2000 points; one with more points is multiplied. See step_sec"
 //	@Param			from	query		number	false	"Seconds since the start of the run, rounded down to a multiple of the step"	minimum(0)	maximum(2147483648)
 //	@Param			to		query		number	false	"Seconds since the start of the run, rounded up to a multiple of the step"		minimum(0)	maximum(2147483648)
 //	@Success		200		{object}	wire.Timeseries
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs/{id}/timeseries [get]
 func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {

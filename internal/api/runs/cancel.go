@@ -31,8 +31,6 @@ import (
 //	@Success		200		{object}	wire.Run	"The run is terminal, or was stopping already"
 //	@Success		202		{object}	wire.Run	"The run is stopping"
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		403		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
 //	@Failure		409		{object}	wire.Problem
 //	@Failure		412		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem

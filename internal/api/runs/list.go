@@ -61,7 +61,6 @@ func (h *Handler) List(w http.ResponseWriter, r *http.Request) error {
 //
 //	@Summary	List the cells of a study
 //	@Tags		runs
-//	@Param		id		path		string	true	"Run id, current or latest"
 //	@Param		limit	query		integer	false	"Maximum number of runs per page"	minimum(1)	maximum(500)
 //	@Param		cursor	query		string	false	"next_cursor of the previous page"
 //	@Success	200		{object}	wire.RunList
@@ -69,7 +68,6 @@ func (h *Handler) List(w http.ResponseWriter, r *http.Request) error {
 //	@Header		200		{string}	ETag	"Changes with the list"
 //	@Success	304
 //	@Failure	400	{object}	wire.Problem
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs/{id}/children [get]
 func (h *Handler) Children(w http.ResponseWriter, r *http.Request) error {

@@ -26,14 +26,11 @@ import (
 //	@Description	A JSON merge patch (RFC 7396): members that are absent stay, null removes. The change is stored before the response is sent. Runs of other tokens need the scope admin.
 //	@Tags			runs
 //	@Accept			application/merge-patch+json
-//	@Param			id			path		string		true	"Run id, current or latest"
 //	@Param			If-Match	header		string		false	"ETag that the run must have"
 //	@Param			patch		body		wire.Patch	true	"What changes"
 //	@Success		200			{object}	wire.Run
 //	@Header			200			{string}	ETag	"Revision of the run"
 //	@Failure		400			{object}	wire.Problem
-//	@Failure		403			{object}	wire.Problem
-//	@Failure		404			{object}	wire.Problem
 //	@Failure		409			{object}	wire.Problem
 //	@Failure		412			{object}	wire.Problem
 //	@Failure		413			{object}	wire.Problem

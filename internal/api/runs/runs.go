@@ -145,11 +145,9 @@ func revisionTag(run *run.Run) string { return `"r` + strconv.FormatInt(run.Revi
 //
 //	@Summary	Get a run
 //	@Tags		runs
-//	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.Run
 //	@Header		200	{string}	ETag	"Revision of the run"
 //	@Success	304
-//	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs/{id} [get]
 func (h *Handler) Get(w http.ResponseWriter, r *http.Request) error {
@@ -177,8 +175,6 @@ func (h *Handler) Get(w http.ResponseWriter, r *http.Request) error {
 //	@Success		202			"The run is being stopped and will be deleted"
 //	@Success		204			"The run is gone"
 //	@Failure		400			{object}	wire.Problem
-//	@Failure		403			{object}	wire.Problem
-//	@Failure		404			{object}	wire.Problem
 //	@Failure		409			{object}	wire.Problem
 //	@Failure		412			{object}	wire.Problem
 //	@Produce		json

@@ -96,7 +96,6 @@ func invalidity(e *problem.Invalid) error {
 //	@Header			201		{string}	Location	"Address of the run"
 //	@Header			201		{string}	ETag		"Revision of the run"
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		403		{object}	wire.Problem
 //	@Failure		409		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
@@ -192,7 +191,6 @@ func seconds(name, value string, limit time.Duration) (time.Duration, error) {
 //	@Param			config	body		object	true	"Configuration"
 //	@Success		200		{object}	wire.Validation
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		403		{object}	wire.Problem
 //	@Failure		413		{object}	wire.Problem
 //	@Failure		415		{object}	wire.Problem
 //	@Failure		503		{object}	wire.Problem
