@@ -192,27 +192,24 @@ func (c *Client) Metrics(ctx context.Context, id string) (*wire.Metrics, error) 
 	return decoded[wire.Metrics](c.get(ctx, runPath(id, "/metrics"), nil))
 }
 
-// Live reads what a run has measured so far. Both fields are required.
-type Live struct {
-	Client *Client
-	ID     string // of the run
+// Progress returns the phases of a run.
+func (c *Client) Progress(ctx context.Context, id string) (*wire.Progress, error) {
+	return decoded[wire.Progress](c.get(ctx, runPath(id, "/progress"), nil))
 }
 
-// Progress returns the phases of the run.
-func (l Live) Progress(ctx context.Context) (*wire.Progress, error) {
-	return decoded[wire.Progress](l.Client.get(ctx, runPath(l.ID, "/progress"), nil))
+// Errors returns the errors of a run.
+func (c *Client) Errors(ctx context.Context, id string) (*wire.Errors, error) {
+	return decoded[wire.Errors](c.get(ctx, runPath(id, "/errors"), nil))
 }
 
-// Errors returns the errors of the run.
-func (l Live) Errors(ctx context.Context) (*wire.Errors, error) {
-	return decoded[wire.Errors](l.Client.get(ctx, runPath(l.ID, "/errors"), nil))
-}
-
-// Timeseries returns time series of metrics between two seconds of the run, with points of
+// Timeseries returns time series of metrics between two seconds of a run, with points of
 // step seconds.
-func (l Live) Timeseries(ctx context.Context, metrics []string, step, from, to int64) (*wire.Timeseries, error) {
-	return decoded[wire.Timeseries](l.Client.get(ctx, runPath(l.ID, "/timeseries"), url.Values{
-		"metric": {strings.Join(metrics, ",")}, "step": {strconv.FormatInt(step, 10) + "s"}, "from": {strconv.FormatInt(from, 10)}, "to": {strconv.FormatInt(to, 10)},
+func (c *Client) Timeseries(
+	ctx context.Context, id string, metrics []string, step, from, to int64,
+) (*wire.Timeseries, error) {
+	return decoded[wire.Timeseries](c.get(ctx, runPath(id, "/timeseries"), url.Values{
+		"metric": {strings.Join(metrics, ",")}, "step": {strconv.FormatInt(step, 10) + "s"},
+		"from": {strconv.FormatInt(from, 10)}, "to": {strconv.FormatInt(to, 10)},
 	}))
 }
 
