@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"aiperfd/internal/api"
+	"aiperfd/internal/api/prom"
 	"aiperfd/internal/app"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
@@ -84,7 +84,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	f.targets.add(fs)
-	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	fs.StringVar(&f.names, "metrics-names", prom.NamesAll, "metric names on /metrics: compat, native or all")
 	f.limits.add(fs)
 	f.store.add(fs)
 	f.process.add(fs)
@@ -102,7 +102,7 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 	}
 	log, err := f.process.logger()
 	check(err)
-	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
+	if f.names != prom.NamesAll && f.names != prom.NamesCompat && f.names != prom.NamesNative {
 		check(fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names))
 	}
 	if f.port < 0 || f.port > 65535 {

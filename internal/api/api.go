@@ -6,7 +6,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,67 +18,33 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
-	"aiperfd/internal/api/history"
+	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/report"
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/run"
 )
 
-// Runs is what the API needs to manage runs. Every method is safe for
-// concurrent use. The errors are those of package run, wrapped or not.
+// Runs is what the API needs to manage runs. Every method is safe for concurrent use.
 type Runs interface {
-	// Submit queues a run of a document that was loaded without problems, which it owns from
-	// now on. The run is durable when the method returns.
-	Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error)
-	// Get returns a run with its configuration.
-	Get(ctx context.Context, id string) (*run.Run, error)
-	// List returns runs without their configurations.
-	List(ctx context.Context, q run.Query) (run.Page, error)
-	// Cancel stops a run and returns it. changed is false if the request had no
-	// effect.
-	Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error)
-	// Update applies a change of a user to a run and returns it. change is called once,
-	// with a copy whose maps it must not write to; its error ends the update. The change
-	// is durable when the method returns.
-	Update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error)
+	runs.Engine
 	// Pause makes the queue start no more runs, or start them again; durable when the
 	// method returns.
 	Pause(ctx context.Context, paused bool) error
-	// Delete deletes a run and its files. With force an active run is stopped
-	// first, which continues after the method has returned.
-	Delete(ctx context.Context, id string, force bool) error
 }
 
 // Live is what the API needs to show runs. Every method is safe for concurrent
 // use and never waits for a run.
 type Live interface {
-	// Selected returns the active run that started last, else the run that
-	// finished last.
-	Selected(ctx context.Context) (id string, ok bool)
-	// Snapshot returns the newest snapshot of a run, live or stored. A queued
-	// run has an empty one.
-	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
-	// Queue returns the current queue.
-	Queue() run.Queue
+	respond.Live
 	// Artifacts opens the folder of a run; the caller closes it.
 	Artifacts(id string) (*os.Root, error)
 	// Health returns the state of the service. It performs no I/O.
 	Health() run.Health
 }
-
-// LoadFunc reads a document from the network. Its errors are *problem.Invalid,
-// *config.Malformed and that of ctx.
-type LoadFunc func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error)
-
-// The names of metrics that /metrics serves.
-const (
-	NamesCompat = "compat" // AIPerf's
-	NamesNative = "native" // base units and real types
-	NamesAll    = "all"
-)
 
 // DefaultMetricsLinger is the default of Options.MetricsLinger.
 const DefaultMetricsLinger = 10 * time.Minute
@@ -89,9 +54,9 @@ const DefaultMetricsLinger = 10 * time.Minute
 type Options struct {
 	Runs    Runs
 	Live    Live
-	History history.Source
+	History results.Recorded
 	Hub     *feed.Hub
-	Load    LoadFunc
+	Load    runs.LoadFunc
 	Compat  func(*config.Document) any // the resolved document as clients see it, redacted
 	// Shutdown makes the program end; it does not wait for that.
 	Shutdown func()
@@ -105,7 +70,7 @@ type Options struct {
 	Bind          string                 // host that the listener is bound to; empty = loopback
 	AllowedHosts  []string               // more values for the Host header, without a port
 	OneShot       bool                   // the process exists for one run
-	MetricNames   string                 // of /metrics unless a scrape selects others; empty = NamesAll
+	MetricNames   string                 // of /metrics unless a scrape selects others; empty = prom.NamesAll
 	MetricsLinger time.Duration          // how long a finished run is scraped; 0 = DefaultMetricsLinger
 	Collectors    []prometheus.Collector // more metrics of this process
 	Limits        Limits
@@ -114,42 +79,33 @@ type Options struct {
 	Access *access.Guard
 }
 
-// base is what the handlers of this package share.
-type base struct {
-	*respond.Base
-	runs    Runs
-	live    Live
-	version string
-}
-
 // Server serves the API. It is made by [New] and safe for concurrent use.
 type Server struct {
 	Options
-	*base
-	router *chi.Mux
-	gets   map[string]handler // of GET requests, by pattern
-	self   *selfMetrics
-	rate   *submitRate
+	out     *respond.Responder
+	find    *respond.Finder
+	router  *chi.Mux
+	reports *report.Maker
+
+	registry *prometheus.Registry // of the metrics of this process
+	requests *prometheus.CounterVec
 }
 
 // New returns a server. Its error names the option that is missing.
 func New(o Options) (*Server, error) {
-	switch {
-	case o.Runs == nil:
-		return nil, errors.New("make API server: Runs is missing")
-	case o.Live == nil:
-		return nil, errors.New("make API server: Live is missing")
-	case o.History == nil:
-		return nil, errors.New("make API server: History is missing")
-	case o.Hub == nil:
-		return nil, errors.New("make API server: Hub is missing")
-	case o.Load == nil || o.Compat == nil:
-		return nil, errors.New("make API server: Load or Compat is missing")
-	case o.Shutdown == nil:
-		return nil, errors.New("make API server: Shutdown is missing")
+	for _, required := range []struct {
+		given bool
+		name  string
+	}{
+		{o.Runs != nil, "Runs"}, {o.Live != nil, "Live"}, {o.History != nil, "History"}, {o.Hub != nil, "Hub"},
+		{o.Load != nil && o.Compat != nil, "Load or Compat"}, {o.Shutdown != nil, "Shutdown"},
+	} {
+		if !required.given {
+			return nil, fmt.Errorf("make API server: %s is missing", required.name)
+		}
 	}
 	if o.MetricNames == "" {
-		o.MetricNames = NamesAll
+		o.MetricNames = prom.NamesAll
 	}
 	if o.MetricsLinger == 0 {
 		o.MetricsLinger = DefaultMetricsLinger
@@ -164,14 +120,13 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("make API server: %w", err)
 		}
 	}
+	collectors := slices.Clip(o.Collectors)
+	collectors = append(collectors, &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)
 	s := &Server{
-		Options: o, router: chi.NewRouter(), rate: &submitRate{perMinute: o.Limits.SubmitRate, anonymous: o.Limits.AnonymousRate},
-		self: newSelfMetrics(o.Version, append(slices.Clip(o.Collectors), &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)...),
-		base: &base{
-			Base: &respond.Base{Responder: respond.Responder{Log: o.Log}, Runs: o.Runs, Live: o.Live},
-			runs: o.Runs, live: o.Live, version: o.Version,
-		},
+		Options: o, out: &respond.Responder{Log: o.Log}, find: &respond.Finder{Runs: o.Runs, Live: o.Live},
+		router: chi.NewRouter(),
 	}
+	s.measureSelf(collectors)
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
@@ -181,7 +136,7 @@ func New(o Options) (*Server, error) {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.router }
 
-// Report makes a report of runs without a listener; see [report.Make].
+// Report makes a report of runs without a listener; see [report.Maker].
 func (s *Server) Report(ctx context.Context, ids []string, format report.Format) ([]byte, error) {
-	return report.Make(ctx, &ownAnswers{s}, s.version, ids, format)
+	return s.reports.Make(ctx, ids, format)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/results"
 	"archive/zip"
 	"bytes"
 	"encoding/json"
@@ -22,7 +23,7 @@ import (
 func TestBundleIsList(t *testing.T) {
 	ts := newTestServer(t, nil)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{
-		markerReady: `{"ready":true}`, "a b.json": "{}", ".x": "", "sub/ü.csv": "1", "sub/.y": "", "logs/aiperf.log": strings.Repeat("line\n", 1000),
+		results.MarkerReady: `{"ready":true}`, "a b.json": "{}", ".x": "", "sub/ü.csv": "1", "sub/.y": "", "logs/aiperf.log": strings.Repeat("line\n", 1000),
 	})
 	var list wire.ResultFiles
 	if err := json.Unmarshal(ts.do("GET", "/api/runs/"+idDone+"/artifacts", "").Body.Bytes(), &list); err != nil {
@@ -73,11 +74,11 @@ func (s stuck) Write([]byte) (int, error) {
 func TestBundlesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := newTestServer(t, nil)
-		ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}"})
+		ts.fake.writeArtifacts(t, idDone, map[string]string{results.MarkerReady: `{"ready":true}`, "a.json": "{}"})
 		path := "/api/runs/" + idDone + "/artifacts.tar.gz"
 		gone := make(chan struct{})
 		var clients sync.WaitGroup
-		for range maxBundles {
+		for range 4 {
 			clients.Go(func() {
 				defer func() {
 					if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {

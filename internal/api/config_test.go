@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/wire"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,11 +118,11 @@ func TestValidateDefaults(t *testing.T) {
 	ts := newTestServer(t, realConfig)
 	body := `{"models":["m"],"endpoint":{"apiKey":"k-c4n4ry"},"phases":[{"rate":2,"duration":5}],"tokenizer":{"name":"builtin"}}`
 	w := ts.do("POST", "/api/validate", body, "Content-Type: application/json")
-	var got Validation
+	var got wire.Validation
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Valid {
 		t.Fatalf("validate = %d %s, %v", w.Code, w.Body, err)
 	}
-	want := []config.Default{
+	want := []wire.Default{
 		{Pointer: "#/benchmark/datasets/0/type", Value: "synthetic", Reason: "no dataset is given"},
 		{Pointer: "#/benchmark/phases/0/name", Value: "profiling", Reason: "the kind of the phase"},
 		{Pointer: "#/benchmark/datasets/0/entries", Value: 23.0, Reason: "the rate times the duration, with room for chance"},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/results"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -70,7 +71,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := newTestServer(t, nil)
-	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}", "profile_export.jsonl": "{}\n{}\n"})
+	ts.fake.writeArtifacts(t, idDone, map[string]string{results.MarkerReady: `{"ready":true}`, "a.json": "{}", "profile_export.jsonl": "{}\n{}\n"})
 	const yaml = "Content-Type: application/yaml"
 	requests := []struct {
 		method, target, body string

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/results"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -16,7 +17,7 @@ func TestFiles(t *testing.T) {
 	const content = `{"time_to_first_token":{"avg":41.2}}`
 	big := strings.Repeat("line of text\n", 500)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{
-		markerReady: `{"ready":true}`, "profile_export_aiperf.json": content, "logs/aiperf.log": big,
+		results.MarkerReady: `{"ready":true}`, "profile_export_aiperf.json": content, "logs/aiperf.log": big,
 		".hidden": "x", ".git/config": "x", "übung.csv": "a\n", "raw records/1.jsonl": "{}\n",
 	})
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -26,7 +27,7 @@ func TestFiles(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(ts.fake.dir, idDone, "link.json")); err != nil {
 		t.Fatal(err)
 	}
-	ts.fake.writeArtifacts(t, idFailed, map[string]string{markerProcessing: "{}", "profile_export_aiperf.json": "{}"})
+	ts.fake.writeArtifacts(t, idFailed, map[string]string{results.MarkerProcessing: "{}", "profile_export_aiperf.json": "{}"})
 	sum := sha256.Sum256([]byte(content))
 	tag := `"` + hex.EncodeToString(sum[:]) + `"`
 
@@ -72,8 +73,8 @@ func TestFiles(t *testing.T) {
 		{"encoded absolute", "%2fetc/passwd", nil, 400, nil, invalid("/etc/passwd")},
 		{"drive", "C:%5Cx", nil, 400, nil, invalid(`C:\\x`)},
 		{"NUL", "a%00b", nil, 400, nil, `path traversal`},
-		{"marker", markerReady, nil, 400, nil, invalid(markerReady)},
-		{"processing marker", markerProcessing, nil, 400, nil, invalid(markerProcessing)},
+		{"marker", results.MarkerReady, nil, 400, nil, invalid(results.MarkerReady)},
+		{"processing marker", results.MarkerProcessing, nil, 400, nil, invalid(results.MarkerProcessing)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestFiles(t *testing.T) {
 			}
 		})
 	}
-	wantNotReady := "Results not ready for " + idFailed + "; export still processing; marker file " + markerReady + " not present — retry after completion"
+	wantNotReady := "Results not ready for " + idFailed + "; export still processing; marker file " + results.MarkerReady + " not present — retry after completion"
 	if w := ts.do("GET", "/api/runs/"+idFailed+"/results/files/profile_export_aiperf.json", ""); w.Code != 404 || !strings.Contains(w.Body.String(), wantNotReady) {
 		t.Errorf("not ready = %d %s", w.Code, w.Body)
 	}
@@ -113,7 +114,7 @@ func TestFiles(t *testing.T) {
 func TestListedIsDownloadable(t *testing.T) {
 	ts := newTestServer(t, nil)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{
-		markerReady: `{"ready":true,"partial":true,"failed_exporters":["csv"]}`, "a b.json": "{}", ".x": "", "sub/ü.csv": "1", "sub/.y": "",
+		results.MarkerReady: `{"ready":true,"partial":true,"failed_exporters":["csv"]}`, "a b.json": "{}", ".x": "", "sub/ü.csv": "1", "sub/.y": "",
 	})
 	list := ts.do("GET", "/api/runs/"+idDone+"/results/list", "").Body.String()
 	for _, href := range []string{"a%20b.json", "sub/%C3%BC.csv"} {

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/results"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // so would a device.
 func TestFilesOfOtherKinds(t *testing.T) {
 	ts := newTestServer(t, nil)
-	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "logs/a.log": "line\n"})
+	ts.fake.writeArtifacts(t, idDone, map[string]string{results.MarkerReady: `{"ready":true}`, "logs/a.log": "line\n"})
 	dir := filepath.Join(ts.fake.dir, idDone)
 	for _, err := range []error{
 		syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600),
@@ -37,10 +38,10 @@ func TestFilesOfOtherKinds(t *testing.T) {
 		t.Errorf("list: %d %s, want logs/a.log only", w.Code, w.Body)
 	}
 	// A FIFO in place of the marker: the files are not ready.
-	if err := os.Remove(filepath.Join(dir, markerReady)); err != nil {
+	if err := os.Remove(filepath.Join(dir, results.MarkerReady)); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, markerReady), 0o600); err != nil {
+	if err := syscall.Mkfifo(filepath.Join(dir, results.MarkerReady), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if w := ts.do("GET", path+"list", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"ready":false`) {

@@ -16,15 +16,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/api/history"
 	"aiperfd/internal/api/respond"
+	apiresults "aiperfd/internal/api/results"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
 )
 
-var _ history.Source = (*fakeEngine)(nil)
+var _ apiresults.Recorded = (*fakeEngine)(nil)
 
 // Series returns two points.
 func (f *fakeEngine) Series(_ context.Context, id string, q series.Query) (*series.Result, error) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/runs"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"aiperfd/internal/api/pages"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/run"
@@ -34,7 +34,7 @@ func TestConventions(t *testing.T) {
 		{"HEAD of a probe", "HEAD", "/healthz", nil, 200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, ""},
 		{"HEAD of metrics", "HEAD", "/metrics", nil, 200, map[string]string{"Content-Type": prom.TextFormat}, ""},
 		{"OPTIONS", "OPTIONS", "/api/progress", nil, 204, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, ""},
-		{"OPTIONS of a collection", "OPTIONS", "/api/runs", nil, 204, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS", "Accept-Post": acceptPost}, ""},
+		{"OPTIONS of a collection", "OPTIONS", "/api/runs", nil, 204, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS", "Accept-Post": runs.AcceptPost}, ""},
 		{"wrong method", "PUT", "/api/run", nil, 405, map[string]string{"Allow": "GET, HEAD, POST, OPTIONS"}, `"detail":"Method Not Allowed"`},
 		{"unknown method", "BREW", "/api/queue", nil, 405, map[string]string{"Allow": "GET, HEAD, OPTIONS"}, `"status":405`},
 		{"preflight of a foreign page", "OPTIONS", "/api/runs", []string{"Origin: https://evil.example", "Access-Control-Request-Method: POST"}, 403, nil, "forbidden-origin"},
@@ -72,9 +72,9 @@ func TestConventions(t *testing.T) {
 		{"foreign page writes", "POST", "/api/shutdown", []string{"Sec-Fetch-Site: cross-site"}, 403, nil, "forbidden-origin"},
 		{"own origin writes", "POST", "/api/validate", []string{"Origin: http://localhost", "Host: localhost"}, 415, nil, ""},
 		{"no WebSocket", "GET", "/ws", nil, 426, map[string]string{"Upgrade": "websocket"}, "upgrade-required"},
-		{"page", "GET", "/", nil, 200, map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pages.Policy}, "<title>aiperfd"},
+		{"page", "GET", "/", nil, 200, map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy}, "<title>aiperfd"},
 		{"dashboard", "GET", "/dashboard", nil, 200, nil, "<title>aiperfd"},
-		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pages.Policy}, "assets/docs-"},
+		{"docs", "GET", "/docs", nil, 200, map[string]string{"Content-Security-Policy": pagePolicy}, "assets/docs-"},
 		{"script", "GET", script(t), nil, 200, map[string]string{"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable"}, "api/runs"},
 		{"no such file", "GET", "/assets/nope.js", nil, 404, nil, "not-found"},
 		{"document", "GET", "/openapi.json", nil, 200, map[string]string{"Content-Type": "application/json"}, `"openapi": "3.0.3"`},

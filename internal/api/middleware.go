@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		id := r.Header.Get(respond.HeaderRequestID)
-		if !visible(id, maxRequestID) {
+		if !respond.Visible(id, maxRequestID) {
 			id = strings.ToLower(rand.Text())
 		}
 		h := w.Header()
@@ -117,7 +118,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			if route == "" || recorded.status == http.StatusNotFound && strings.HasSuffix(route, "/*") {
 				route = "unmatched"
 			}
-			s.self.requested(route, recorded.status)
+			s.requests.WithLabelValues(route, strconv.Itoa(recorded.status)).Inc()
 			line := s.Log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
 				Dur("took", time.Since(start)).Str("remote", r.RemoteAddr).Str("request_id", id)
 			if of := h.Get(respond.HeaderRunID); of != "" {
@@ -127,20 +128,6 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(recorded, r)
 	})
-}
-
-// visible reports whether a text has 1 to most characters, all of them visible ASCII, so
-// that it may be copied to headers and logs.
-func visible(text string, most int) bool {
-	if text == "" || len(text) > most {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // recover turns a panic of a handler into an internal problem.
@@ -159,7 +146,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if recorded, ok := w.(*response); ok && recorded.status != 0 {
 				panic(http.ErrAbortHandler) // too late to respond: close the connection
 			}
-			s.WriteProblem(w, r, respond.ErrInternal)
+			s.out.WriteProblem(w, r, respond.ErrInternal)
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -176,7 +163,7 @@ func (s *Server) keepRoom(next http.Handler) http.Handler {
 		case listen.Spare(r.Context()):
 			w.Header().Set("Connection", "close")
 			if !probe(r) {
-				s.WriteProblem(w, r, respond.ErrTooManyConnections)
+				s.out.WriteProblem(w, r, respond.ErrTooManyConnections)
 				return
 			}
 		case r.ContentLength != 0: // with HTTP/2, requests without a body are not those with NoBody
@@ -199,7 +186,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !probe(r) && !s.named(r) {
-			s.WriteProblem(w, r, respond.ErrHost)
+			s.out.WriteProblem(w, r, respond.ErrHost)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -238,7 +225,7 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.Access.CrossOrigin(w.Header(), r, csrf.Check) {
-			s.WriteProblem(w, r, respond.ErrOrigin)
+			s.out.WriteProblem(w, r, respond.ErrOrigin)
 			return
 		}
 		if access.Preflight(r) {

@@ -1,25 +1,26 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/api/amend"
 	"aiperfd/internal/api/feed"
-	"aiperfd/internal/api/history"
-	"aiperfd/internal/api/intake"
-	"aiperfd/internal/api/pages"
+	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/report"
 	"aiperfd/internal/api/respond"
-	"aiperfd/openapi"
+	"aiperfd/internal/api/results"
+	"aiperfd/internal/api/runs"
+	"aiperfd/internal/api/wire"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -39,114 +40,163 @@ type route struct {
 
 const feedPath = "/ws"
 
+// one is the pattern of a run.
+const one = "/api/runs/{id}"
+
 // none returns the query of a route without parameters.
 func none() []string { return []string{} }
 
 // routes returns the route table. To add a route, write its handler as a method of
 // the type of its resource and add a row.
 func (s *Server) routes() []route {
-	files := &fileHandler{base: s.base, bundles: semaphore.NewWeighted(maxBundles)}
-	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, limits: s.Limits, rate: s.rate, keys: new(inProgress), gate: intake.New(s.Limits.Body), orders: intake.New(s.Limits.Body), files: files}
-	data := &dataHandler{base: s.base, hub: s.Hub}
-	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
-	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown, simulate: s.Simulator, access: s.Access, named: s.named}
-	live := &feedHandler{base: s.base, hub: s.Hub, access: s.Access}
-	session := &sessionHandler{base: s.base, access: s.Access}
-	get, post, del, patch := http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch
-	return append(slices.Concat(resultRoutes(files), queueRoutes(service), s.courseRoutes(), s.pageRoutes(), s.reportRoutes()), []route{
-		{method: get, pattern: "/api/config", scope: access.Read, handle: data.getConfig},
-		{method: get, pattern: "/api/run", scope: access.Read, handle: data.getRunInfo},
-		{method: get, pattern: "/api/metrics", scope: access.Read, handle: data.getMetrics},
-		{method: get, pattern: "/api/progress", scope: access.Read, handle: data.getProgress},
-		{method: get, pattern: "/api/workers", scope: access.Read, handle: data.getWorkers},
-		{method: get, pattern: "/api/server-metrics", scope: access.Read, handle: data.getServerMetrics},
-		{method: get, pattern: "/api/results", scope: access.Read, handle: data.getResults},
-		{method: get, pattern: "/api/results/list", scope: access.Read, handle: files.listFiles},
-		{method: get, pattern: "/api/results/files/*", scope: access.Read, handle: files.getFile},
-		{method: get, pattern: "/metrics", scope: s.Access.MetricsScope(), handle: metrics.scrape},
-		{method: get, pattern: "/healthz", scope: access.Open, handle: service.healthz},
-		{method: get, pattern: "/readyz", scope: access.Open, handle: service.readyz},
-		{method: post, pattern: "/api/shutdown", scope: access.Admin, handle: service.shutdown, query: []string{"force"}, action: "shutdown"},
-		{method: get, pattern: feedPath, scope: access.Read, handle: live.connect},
-
-		{method: post, pattern: "/api/runs", scope: access.Submit, handle: runs.submit, query: none(), action: "submit"},
-		{method: post, pattern: "/api/run", scope: access.Submit, handle: runs.submit, query: none(), action: "submit"},
-		{method: post, pattern: "/api/validate", scope: access.Submit, handle: runs.validate, query: none()},
-		{method: get, pattern: "/api/runs", scope: access.Read, handle: runs.listRuns, query: listParameters()},
-		{method: get, pattern: "/api/runs/{id}", scope: access.Read, handle: runs.getRun, query: none()},
-		{method: patch, pattern: "/api/runs/{id}", scope: access.Submit, handle: updateHandler{runs}.update, query: none(), action: "update"},
-		{method: del, pattern: "/api/runs/{id}", scope: access.Submit, handle: runs.deleteRun, query: []string{"force"}, action: "delete"},
-		{method: post, pattern: "/api/runs/{id}/cancel", scope: access.Submit, handle: runs.cancel, query: []string{"wait"}, action: "cancel"},
-		{method: get, pattern: "/api/runs/{id}/children", scope: access.Read, handle: runs.listChildren, query: []string{"limit", "cursor"}},
-		{method: get, pattern: "/api/runs/{id}/config", scope: access.Read, handle: data.getConfig, query: none()},
-		{method: get, pattern: "/api/runs/{id}/run", scope: access.Read, handle: data.getRunInfo, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics", scope: access.Read, handle: data.getMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/progress", scope: access.Read, handle: data.getProgress, query: none()},
-		{method: get, pattern: "/api/runs/{id}/workers", scope: access.Read, handle: data.getWorkers, query: none()},
-		{method: get, pattern: "/api/runs/{id}/server-metrics", scope: access.Read, handle: data.getServerMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results", scope: access.Read, handle: data.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/list", scope: access.Read, handle: files.listFiles, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/files/*", scope: access.Read, handle: files.getFile, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics.prom", scope: access.Read, handle: metrics.scrapeRun, query: none()},
-		{method: get, pattern: "/api/version", scope: access.Open, handle: service.getVersion, query: none()},
-		{method: post, pattern: "/api/session", scope: access.Read, handle: session.begin, query: none(), action: "begin-session"},
-		{method: del, pattern: "/api/session", scope: access.Open, handle: session.end, query: none(), action: "end-session"},
-	}...)
+	return slices.Concat(s.runRoutes(), s.metricRoutes(), s.serviceRoutes())
 }
 
-// pageRoutes are those of the embedded pages and documents.
-func (s *Server) pageRoutes() []route {
-	p := &pages.Handler{Responder: &s.Responder, YAML: sync.OnceValues(openapi.YAML)}
-	get := http.MethodGet
-	return []route{
-		{method: get, pattern: "/api/config/schema", scope: access.Open, handle: p.DocumentSchema, query: none()},
-		{method: get, pattern: "/openapi.json", scope: access.Open, handle: p.Document},
-		{method: get, pattern: "/openapi.yaml", scope: access.Open, handle: p.DocumentYAML, query: none()},
-		{method: get, pattern: "/", scope: access.Open, handle: p.Page("index.html"), hidden: true},
-		{method: get, pattern: "/dashboard", scope: access.Open, handle: p.Page("index.html"), hidden: true},
-		{method: get, pattern: "/docs", scope: access.Open, handle: p.Page("docs.html"), hidden: true},
-		{method: get, pattern: "/redoc", scope: access.Open, handle: redirect("/docs"), hidden: true},
-		{method: get, pattern: "/assets/{file}", scope: access.Open, handle: p.Asset, hidden: true},
+// get returns the row of a route that callers with the scope read may use. A nil query has
+// the meaning of route.query.
+func get(pattern string, handle handler, query []string) route {
+	return route{method: http.MethodGet, pattern: pattern, scope: access.Read, handle: handle, query: query}
+}
+
+// change returns the row of a route that changes something.
+func change(action, method, pattern string, scope access.Scope, handle handler, query ...string) route {
+	return route{
+		method: method, pattern: pattern, scope: scope, handle: handle, query: append(none(), query...), action: action,
 	}
 }
 
-// queueRoutes are those of the queue, and of the simulated server.
-func queueRoutes(service *serviceHandler) []route {
-	return []route{
-		{method: http.MethodGet, pattern: "/api/queue", scope: access.Read, handle: service.getQueue, query: none()},
-		{method: http.MethodPost, pattern: "/api/queue/pause", scope: access.Admin, handle: service.pause, query: none(), action: "pause-queue"},
-		{method: http.MethodPost, pattern: "/api/simulator", scope: access.Submit, handle: service.startSimulator, query: none(), action: "start-simulator"},
-		{method: http.MethodPost, pattern: "/api/queue/resume", scope: access.Admin, handle: service.resume, query: none(), action: "resume-queue"},
+// runRoutes returns the routes of runs and of what they have left behind.
+func (s *Server) runRoutes() []route {
+	files := results.NewFiles(s.out, s.find, func(id string) (*os.Root, error) { return s.Live.Artifacts(id) })
+	data := &results.Handler{
+		Out: s.out, Find: s.find, Recorded: s.History, Version: s.Version,
+		Recent: func(id string, now time.Time) wire.Recent { return s.Hub.Recent(id, now) },
 	}
+	all := runs.New(runs.Options{
+		Out: s.out, Find: s.find, Engine: s.Runs, Files: files, Load: s.Load, Compat: s.Compat,
+		Await:   func(ctx context.Context, id string, ended func() bool) error { return s.Hub.Await(ctx, id, ended) },
+		MaxBody: s.Limits.Body, BodyTimeout: s.Limits.BodyTimeout,
+		SubmitRate: s.Limits.SubmitRate, AnonymousRate: s.Limits.AnonymousRate,
+	})
+	s.reports = &report.Maker{Find: s.find, Runs: all, Results: data}
+	reports := &report.Handler{Out: s.out, Maker: s.reports, Room: semaphore.NewWeighted(report.MaxAtOnce)}
+	return slices.Concat(handlerRoutes(all), dataRoutes(data, files), reportRoutes(reports))
 }
 
-// courseRoutes returns the routes of what happens in runs, and of what was recorded of it.
-func (s *Server) courseRoutes() []route {
-	past := &history.Handler{Base: s.Base, Source: s.History}
-	events := &feed.EventHandler{
-		Base: s.Base, Hub: s.Hub, Source: feedSource{s.base}, Version: s.version, Most: s.Limits.Streams, Access: s.Access,
-	}
+// handlerRoutes returns the routes of the collection of runs.
+func handlerRoutes(all *runs.Handler) []route {
+	const collection = "/api/runs"
 	return []route{
-		{method: http.MethodGet, pattern: "/api/runs/{id}/timeseries", scope: access.Read, handle: past.Timeseries, query: history.Parameters()},
-		{method: http.MethodGet, pattern: "/api/runs/{id}/distributions", scope: access.Read, handle: past.Distributions, query: history.DistributionParameters()},
-		{method: http.MethodGet, pattern: "/api/runs/{id}/samples", scope: access.Read, handle: past.Samples, query: none()},
-		{method: http.MethodGet, pattern: "/api/runs/{id}/logs", scope: access.Read, handle: past.Log, query: history.LogParameters()},
-		{method: http.MethodGet, pattern: "/api/runs/{id}/events", scope: access.Read, handle: events.OfRun, query: []string{"types", "since_seq"}},
-		{method: http.MethodGet, pattern: "/api/events", scope: access.Read, handle: events.OfAll, query: []string{"since_seq"}},
+		change("submit", http.MethodPost, collection, access.Submit, all.Submit),
+		change("submit", http.MethodPost, "/api/run", access.Submit, all.Submit),
+		change("", http.MethodPost, "/api/validate", access.Submit, all.Validate),
+		change("update", http.MethodPatch, one, access.Submit, all.Update),
+		change("delete", http.MethodDelete, one, access.Submit, all.Delete, "force"),
+		change("cancel", http.MethodPost, one+"/cancel", access.Submit, all.Cancel, "wait"),
+		get(collection, all.List, runs.ListParameters()),
+		get(one, all.Get, none()),
+		get(one+"/children", all.Children, []string{"limit", "cursor"}),
 	}
 }
 
 // reportRoutes returns the routes of reports.
-func (s *Server) reportRoutes() []route {
-	reports := &report.Handler{
-		Base: s.Base, Source: &ownAnswers{s}, Version: s.version, Room: semaphore.NewWeighted(report.MaxAtOnce),
-	}
-	get, several := http.MethodGet, []string{"ids", "baseline"}
+func reportRoutes(reports *report.Handler) []route {
 	return []route{
-		{method: get, pattern: "/api/runs/{id}/report.html", scope: access.Read, handle: reports.OfRun(report.HTML), query: none()},
-		{method: get, pattern: "/api/runs/{id}/report.md", scope: access.Read, handle: reports.OfRun(report.Markdown), query: none()},
-		{method: get, pattern: "/api/compare/report.html", scope: access.Read, handle: reports.Compared(report.HTML), query: several},
-		{method: get, pattern: "/api/compare/report.md", scope: access.Read, handle: reports.Compared(report.Markdown), query: several},
+		get(one+"/report.html", reports.OfRun(report.HTML), none()),
+		get(one+"/report.md", reports.OfRun(report.Markdown), none()),
+		get("/api/compare/report.html", reports.Compared(report.HTML), []string{"ids", "baseline"}),
+		get("/api/compare/report.md", reports.Compared(report.Markdown), []string{"ids", "baseline"}),
+	}
+}
+
+// dataRoutes returns the routes of what runs have left behind.
+func dataRoutes(data *results.Handler, files *results.Files) []route {
+	return []route{
+		get("/api/config", data.Config, nil),
+		get("/api/run", data.RunInfo, nil),
+		get("/api/metrics", data.Metrics, nil),
+		get("/api/progress", data.Progress, nil),
+		get("/api/workers", data.Workers, nil),
+		get("/api/server-metrics", data.ServerMetrics, nil),
+		get("/api/results", data.Results, nil),
+		get("/api/results/list", files.List, nil),
+		get("/api/results/files/*", files.Get, nil),
+
+		get(one+"/config", data.Config, none()),
+		get(one+"/run", data.RunInfo, none()),
+		get(one+"/metrics", data.Metrics, none()),
+		get(one+"/progress", data.Progress, none()),
+		get(one+"/workers", data.Workers, none()),
+		get(one+"/server-metrics", data.ServerMetrics, none()),
+		get(one+"/results", data.Results, none()),
+		get(one+"/errors", data.Errors, none()),
+		get(one+"/timeseries", data.Timeseries, results.SeriesParameters()),
+		get(one+"/distributions", data.Distributions, results.DistributionParameters()),
+		get(one+"/samples", data.Samples, none()),
+		get(one+"/logs", data.Log, results.LogParameters()),
+		get("/api/compare", data.Compare, []string{"ids", "baseline"}),
+
+		get(one+"/results/list", files.List, none()),
+		get(one+"/results/files/*", files.Get, none()),
+		get(one+"/artifacts", files.List, none()),
+		get(one+"/artifacts/*", files.Get, none()),
+		get(one+"/artifacts.zip", files.Archive(results.Zip), none()),
+		get(one+"/artifacts.tar.gz", files.Archive(results.TarGz), none()),
+		get(one+"/records", files.Records, []string{"cursor", "limit", "outcome", "phase"}),
+	}
+}
+
+// metricRoutes returns the routes of what changes while runs go on.
+func (s *Server) metricRoutes() []route {
+	live := &feed.Handler{
+		Out: s.out, Find: s.find, Hub: s.Hub, State: func() string { return s.Live.Health().State },
+		Version: s.Version, Most: s.Limits.Streams, Access: s.Access,
+	}
+	metrics := &prom.Handler{
+		Out: s.out, Find: s.find, Self: s.registry, Names: s.MetricNames, Linger: s.MetricsLinger, Version: s.Version,
+	}
+	scrape := get("/metrics", metrics.Scrape, nil)
+	scrape.scope = s.Access.MetricsScope()
+	return []route{
+		scrape,
+		get("/api/runs/{id}/metrics.prom", metrics.ScrapeRun, none()),
+		get("/api/runs/{id}/events", live.OfRun, []string{"types", "since_seq"}),
+		get("/api/events", live.OfAll, []string{"since_seq"}),
+		get(feedPath, live.Connect, nil),
+	}
+}
+
+// serviceRoutes returns the routes of the service itself, and of the embedded pages and
+// documents.
+func (s *Server) serviceRoutes() []route {
+	own, files := &service{Options: s.Options, out: s.out, find: s.find, named: s.named}, pages{s.out}
+	open := func(pattern string, handle handler, query []string) route {
+		row := get(pattern, handle, query)
+		row.scope = access.Open
+		return row
+	}
+	page := func(pattern string, handle handler) route {
+		return route{method: http.MethodGet, pattern: pattern, scope: access.Open, handle: handle, hidden: true}
+	}
+	return []route{
+		open("/healthz", own.healthz, nil),
+		open("/readyz", own.readyz, nil),
+		open("/api/version", own.getVersion, none()),
+		change("shutdown", http.MethodPost, "/api/shutdown", access.Admin, own.shutdown, "force"),
+		get("/api/queue", own.getQueue, none()),
+		change("pause-queue", http.MethodPost, "/api/queue/pause", access.Admin, own.pause),
+		change("resume-queue", http.MethodPost, "/api/queue/resume", access.Admin, own.resume),
+		change("start-simulator", http.MethodPost, "/api/simulator", access.Submit, own.startSimulator),
+		change("begin-session", http.MethodPost, "/api/session", access.Read, own.beginSession),
+		change("end-session", http.MethodDelete, "/api/session", access.Open, own.endSession),
+		open("/api/config/schema", files.getSchema, none()),
+		open("/openapi.json", files.getDocument, nil),
+		open("/openapi.yaml", files.documentYAML(), none()),
+		page("/", files.page("index.html")),
+		page("/dashboard", files.page("index.html")),
+		page("/docs", files.page("docs.html")),
+		page("/redoc", redirect("/docs")),
+		page("/assets/{file}", files.getAsset),
 	}
 }
 
@@ -157,12 +207,10 @@ func (s *Server) mount() error {
 		return fmt.Errorf("make API server: %w", err)
 	}
 	s.router.Use(layers...)
-	s.gets = map[string]handler{}
 	for _, rt := range s.routes() {
 		h := s.adapt(rt)
 		s.router.Method(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
-			s.gets[rt.pattern] = rt.handle
 			s.router.Method(http.MethodHead, rt.pattern, h)
 		}
 	}
@@ -185,15 +233,10 @@ func (s *Server) adapt(rt route) http.Handler {
 			s.audit(w, r, rt.action, err)
 		}
 		if err != nil {
-			s.WriteProblem(w, r, err)
+			s.out.WriteProblem(w, r, err)
 		}
 	})
 }
-
-// afterChange is an error of the answer to a request that was carried out.
-type afterChange struct{ error }
-
-func (e afterChange) Unwrap() error { return e.error }
 
 // audit records an action and its result. Requests without a valid token are counted by
 // the metrics only, so that they cannot push others out of the audit log.
@@ -205,7 +248,7 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, er
 		Caller: access.Caller(r.Context()), Remote: r.RemoteAddr, RequestID: w.Header().Get(respond.HeaderRequestID),
 		Action: action, RunID: w.Header().Get(respond.HeaderRunID), Result: "ok",
 	}
-	if _, made := errors.AsType[afterChange](err); err != nil && !made {
+	if _, made := errors.AsType[respond.AfterChange](err); err != nil && !made {
 		e.Result = respond.ProblemOf(err).Name
 	}
 	s.Access.Audit(e)
@@ -214,7 +257,7 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request, action string, er
 // Scopes returns the scope that each route needs, by method and pattern such as
 // "GET /api/runs". /metrics needs none if the daemon says so.
 func Scopes() map[string]access.Scope {
-	s := &Server{base: &base{Base: new(respond.Base)}, Options: Options{Access: new(access.Guard)}}
+	s := &Server{Options: Options{Access: new(access.Guard)}}
 	out := map[string]access.Scope{}
 	for _, rt := range s.routes() {
 		out[rt.method+" "+rt.pattern] = rt.scope
@@ -241,7 +284,7 @@ func (s *Server) allowed(path string) []string {
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect { // it has no path
 		w.Header().Set("Allow", "GET, HEAD, POST, PATCH, DELETE, OPTIONS")
-		s.WriteProblem(w, r, respond.ErrMethod)
+		s.out.WriteProblem(w, r, respond.ErrMethod)
 		return
 	}
 	path := r.URL.EscapedPath()
@@ -250,7 +293,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 		other = path + "/"
 	}
 	if other == "" || strings.HasPrefix(other, "//") || len(s.allowed(other)) == 0 {
-		s.WriteProblem(w, r, respond.ErrNotFound)
+		s.out.WriteProblem(w, r, respond.ErrNotFound)
 		return
 	}
 	if r.URL.RawQuery != "" {
@@ -269,14 +312,14 @@ func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if r.Method != http.MethodOptions {
-		s.WriteProblem(w, r, respond.ErrMethod)
+		s.out.WriteProblem(w, r, respond.ErrMethod)
 		return
 	}
 	if slices.Contains(allowed, http.MethodPost) {
-		w.Header().Set("Accept-Post", acceptPost)
+		w.Header().Set("Accept-Post", runs.AcceptPost)
 	}
 	if slices.Contains(allowed, http.MethodPatch) {
-		w.Header().Set("Accept-Patch", amend.MediaType)
+		w.Header().Set("Accept-Patch", runs.PatchType)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

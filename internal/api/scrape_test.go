@@ -111,7 +111,7 @@ func TestScrapeNative(t *testing.T) {
 // A scrape that names a run has no other, whatever the names are.
 func TestScrapeOneRun(t *testing.T) {
 	ts := newTestServer(t, nil)
-	for _, names := range []string{NamesCompat, NamesNative, NamesAll} {
+	for _, names := range []string{prom.NamesCompat, prom.NamesNative, prom.NamesAll} {
 		for _, id := range []string{idDone, idRunning} {
 			w := ts.do("GET", "/metrics?names="+names+"&run="+id, "")
 			for _, other := range []string{idDone, idRunning} {
@@ -129,28 +129,29 @@ func TestScrapeOneRun(t *testing.T) {
 // A scrape sees active runs; without one, the last that finished, for a while.
 func TestScrapedRuns(t *testing.T) {
 	ts := newTestServer(t, nil)
-	ended := epoch.Add(44 * time.Second)
 	tests := []struct {
 		name    string
 		running []string
-		now     time.Time
+		ago     time.Duration // since the run has finished
 		want    []string
 	}{
-		{"active", []string{idRunning}, ended, []string{idRunning}},
-		{"deleted in between", []string{idMissing}, ended, []string{idDone}},
-		{"just finished", nil, ended.Add(10 * time.Minute), []string{idDone}},
-		{"long ago", nil, ended.Add(10*time.Minute + 1), nil},
+		{"active", []string{idRunning}, 0, []string{idRunning}},
+		{"deleted in between", []string{idMissing}, 0, []string{idDone}},
+		{"just finished", nil, DefaultMetricsLinger - time.Minute, []string{idDone}},
+		{"long ago", nil, DefaultMetricsLinger + time.Minute, nil},
 	}
 	for _, tt := range tests {
 		ts.fake.queue.Running = tt.running
-		h := &metricsHandler{base: ts.base, linger: DefaultMetricsLinger}
-		runs, err := h.scraped(t.Context(), tt.now, nil)
+		ts.fake.get(idDone).EndedAt = new(time.Now().Add(-tt.ago))
+		w := ts.do("GET", "/metrics?names=native", "")
 		var got []string
-		for _, r := range runs {
-			got = append(got, r.Run.ID)
+		for _, id := range []string{idDone, idFailed, idQueued, idRunning} {
+			if strings.Contains(w.Body.String(), `run_id="`+id+`"`) {
+				got = append(got, id)
+			}
 		}
-		if err != nil || !slices.Equal(got, tt.want) {
-			t.Errorf("%s: scraped %v, %v, want %v", tt.name, got, err, tt.want)
+		if w.Code != 200 || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: scraped %v, %d, want %v", tt.name, got, w.Code, tt.want)
 		}
 	}
 }
@@ -162,7 +163,7 @@ func TestSelfMetrics(t *testing.T) {
 	ts.do("GET", "/api/runs/"+idMissing, "")
 	ts.do("GET", "/nope", "")
 	ts.Hub.Publish(run.Event{Type: run.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
-	families, err := prometheus.Gatherers{ts.self.registry}.Gather()
+	families, err := prometheus.Gatherers{ts.registry}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

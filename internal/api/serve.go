@@ -83,7 +83,7 @@ func (s *Server) closeCode(ctx context.Context) (int, string) {
 	if s.OneShot {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if run, err := s.Find(ctx, ""); err == nil && run != nil && run.State.Terminal() {
+		if run, err := s.find.Find(ctx, ""); err == nil && run != nil && run.State.Terminal() {
 			return websocket.CloseNormalClosure, "run finished"
 		}
 	}

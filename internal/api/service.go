@@ -14,15 +14,12 @@ import (
 	"aiperfd/internal/run"
 )
 
-// serviceHandler handles the routes of the service itself.
-type serviceHandler struct {
-	*base
-	features []string
-	oneShot  bool
-	stop     func() // see Options.Shutdown
-	simulate func() (wire.Simulator, error)
-	access   *access.Guard
-	named    func(r *http.Request) bool // the Host header is a name of this server
+// service handles the routes of the service itself.
+type service struct {
+	Options
+	out   *respond.Responder
+	find  *respond.Finder
+	named func(r *http.Request) bool // the Host header is a name of this server
 }
 
 // getQueue serves the queue.
@@ -32,8 +29,8 @@ type serviceHandler struct {
 //	@Success	200	{object}	wire.Queue
 //	@Produce	json
 //	@Router		/api/queue [get]
-func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error {
-	return h.WriteJSON(w, http.StatusOK, wire.NewQueue(h.live.Queue()))
+func (s *service) getQueue(w http.ResponseWriter, _ *http.Request) error {
+	return s.out.WriteJSON(w, http.StatusOK, wire.NewQueue(s.Live.Queue()))
 }
 
 // startSimulator starts the simulated server.
@@ -42,22 +39,21 @@ func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error 
 //	@Description	It has the OpenAI API and plausible latencies, listens on a loopback port of the machine of the daemon, and serves until the daemon ends. Further requests return the same server.
 //	@Tags			service
 //	@Success		200	{object}	wire.Simulator
-//	@Failure		403	{object}	wire.Problem
 //	@Failure		404	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/simulator [post]
-func (h *serviceHandler) startSimulator(w http.ResponseWriter, _ *http.Request) error {
-	if h.simulate == nil {
+func (s *service) startSimulator(w http.ResponseWriter, _ *http.Request) error {
+	if s.Simulator == nil {
 		return respond.Fail(respond.ErrNotFound, "This process has no simulated server; run aiperfd mock")
 	}
-	server, err := h.simulate()
+	server, err := s.Simulator()
 	if denied, ok := errors.AsType[*allow.Denied](err); ok {
 		return respond.Fail(respond.ErrTarget, "%v; run aiperfd mock on a server that is allowed", denied)
 	}
 	if err != nil {
 		return err
 	}
-	return h.WriteJSON(w, http.StatusOK, server)
+	return s.out.WriteJSON(w, http.StatusOK, server)
 }
 
 // getVersion serves the version of this program.
@@ -68,13 +64,13 @@ func (h *serviceHandler) startSimulator(w http.ResponseWriter, _ *http.Request) 
 //	@Success		200	{object}	wire.Version
 //	@Produce		json
 //	@Router			/api/version [get]
-func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) error {
-	out := wire.Version{Name: "aiperfd", Version: h.version}
+func (s *service) getVersion(w http.ResponseWriter, r *http.Request) error {
+	out := wire.Version{Name: "aiperfd", Version: s.Version}
 	if access.Of(r.Context()).Admit(access.Read) == nil {
 		out.APILevel, out.Compat, out.Go = 1, "aiperf-0.13", runtime.Version()
-		out.Features = append([]string{}, h.features...)
+		out.Features = append([]string{}, s.Features...)
 	}
-	return h.WriteJSON(w, http.StatusOK, out)
+	return s.out.WriteJSON(w, http.StatusOK, out)
 }
 
 // shutdown ends the program.
@@ -85,35 +81,34 @@ func (h *serviceHandler) getVersion(w http.ResponseWriter, r *http.Request) erro
 //	@Param			force	query		boolean	false	"Daemon: cancel active runs first"
 //	@Success		200		{object}	wire.ShuttingDown
 //	@Failure		400		{object}	wire.Problem
-//	@Failure		403		{object}	wire.Problem
 //	@Failure		409		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/shutdown [post]
-func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error {
+func (s *service) shutdown(w http.ResponseWriter, r *http.Request) error {
 	force, err := respond.BoolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
-	studies, err := h.runs.List(r.Context(), run.Query{Kind: run.KindSweep, States: respond.ActiveStates(), Limit: 1})
+	studies, err := s.Runs.List(r.Context(), run.Query{Kind: run.KindSweep, States: respond.ActiveStates(), Limit: 1})
 	if err != nil {
 		return err
 	}
-	if studies.Total > 0 && (h.oneShot || !force) {
+	if studies.Total > 0 && (s.OneShot || !force) {
 		return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 	}
-	if h.oneShot {
-		only, err := h.Find(r.Context(), "")
+	if s.OneShot {
+		only, err := s.find.Find(r.Context(), "")
 		if err != nil {
 			return err
 		}
 		if only == nil || !only.State.Terminal() {
 			return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 		}
-	} else if len(h.live.Queue().Running) > 0 && !force {
+	} else if len(s.Live.Queue().Running) > 0 && !force {
 		return respond.Fail(run.ErrActive, respond.DetailStillRunning)
 	}
-	err = h.WriteJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
-	h.stop()
+	err = s.out.WriteJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
+	s.Shutdown()
 	return err
 }
 
@@ -126,9 +121,9 @@ func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error 
 //	@Failure	503		{object}	wire.Health	"unhealthy"
 //	@Produce	plain,json
 //	@Router		/healthz [get]
-func (h *serviceHandler) healthz(w http.ResponseWriter, r *http.Request) error {
-	health := h.live.Health()
-	return h.probe(w, r, health, health.State != run.HealthFailed, "unhealthy")
+func (s *service) healthz(w http.ResponseWriter, r *http.Request) error {
+	health := s.Live.Health()
+	return s.probe(w, r, health, health.State != run.HealthFailed, "unhealthy")
 }
 
 // readyz is the readiness probe.
@@ -140,22 +135,22 @@ func (h *serviceHandler) healthz(w http.ResponseWriter, r *http.Request) error {
 //	@Failure	503		{object}	wire.Health	"not ready"
 //	@Produce	plain,json
 //	@Router		/readyz [get]
-func (h *serviceHandler) readyz(w http.ResponseWriter, r *http.Request) error {
-	health := h.live.Health()
-	return h.probe(w, r, health, health.State == run.HealthRunning, "not ready")
+func (s *service) readyz(w http.ResponseWriter, r *http.Request) error {
+	health := s.Live.Health()
+	return s.probe(w, r, health, health.State == run.HealthRunning, "not ready")
 }
 
 // probe answers with the state of the service.
-func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health run.Health, good bool, bad string) error {
+func (s *service) probe(w http.ResponseWriter, r *http.Request, health run.Health, good bool, bad string) error {
 	status, text := http.StatusOK, "ok"
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad
 	}
-	if r.URL.Query().Has("verbose") && h.mayInspect(r) {
-		q := h.live.Queue()
+	if r.URL.Query().Has("verbose") && s.mayInspect(r) {
+		q := s.Live.Queue()
 		out := wire.Health{
 			State: health.State, Since: health.Since.UTC(), Checks: health.Checks,
-			ActiveRuns: len(q.Running), QueueDepth: len(q.IDs), Version: h.version,
+			ActiveRuns: len(q.Running), QueueDepth: len(q.IDs), Version: s.Version,
 		}
 		if out.Checks == nil {
 			out.Checks = map[string]string{}
@@ -164,23 +159,23 @@ func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health ru
 			out.Checks = maps.Clone(out.Checks)
 			out.Checks["queue"] = "paused"
 		}
-		return h.WriteJSON(w, status, out)
+		return s.out.WriteJSON(w, status, out)
 	}
 	w.Header().Set("Cache-Control", respond.NoStore)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	h.Write(w, status, []byte(text))
+	s.out.Write(w, status, []byte(text))
 	return nil
 }
 
 // mayInspect reports whether a request may see the details of a probe: with tokens it
 // needs one, else it must come from this machine, not through a proxy, and name this
 // server, which pages of other sites cannot do.
-func (h *serviceHandler) mayInspect(r *http.Request) bool {
-	if h.access.Tokens() {
+func (s *service) mayInspect(r *http.Request) bool {
+	if s.Access.Tokens() {
 		return access.Of(r.Context()).Admit(access.Read) == nil
 	}
 	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
-	return !proxied && local(r) && h.named(r)
+	return !proxied && local(r) && s.named(r)
 }
 
 // local reports whether a request comes from this machine.
@@ -190,4 +185,75 @@ func local(r *http.Request) bool {
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && access.Loopback(host)
+}
+
+// pause stops the queue.
+//
+//	@Summary		Pause the queue
+//	@Description	No run starts until the queue is resumed, also after a restart of the service. Active runs continue, and runs can still be submitted.
+//	@Tags			service
+//	@Success		200	{object}	wire.Queue
+//	@Failure		503	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/queue/pause [post]
+func (s *service) pause(w http.ResponseWriter, r *http.Request) error {
+	return s.setPaused(w, r, true)
+}
+
+// resume starts the queue again.
+//
+//	@Summary	Resume the queue
+//	@Tags		service
+//	@Success	200	{object}	wire.Queue
+//	@Failure	503	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/queue/resume [post]
+func (s *service) resume(w http.ResponseWriter, r *http.Request) error {
+	return s.setPaused(w, r, false)
+}
+
+func (s *service) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
+	if err := s.Runs.Pause(r.Context(), paused); err != nil {
+		return err
+	}
+	return s.getQueue(w, r)
+}
+
+// beginSession begins a session.
+//
+//	@Summary		Begin a session
+//	@Description	For browsers: the bearer token of this request becomes the cookie aiperfd_session, which is valid for 12 hours. Without a token file, nobody needs a session and no cookie is set.
+//	@Tags			service
+//	@Success		204	"The session has begun"
+//	@Failure		400	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/session [post]
+func (s *service) beginSession(w http.ResponseWriter, r *http.Request) error {
+	cookie, err := s.Access.Login(r)
+	if err != nil {
+		return err
+	}
+	if cookie != nil {
+		http.SetCookie(w, cookie)
+	}
+	w.Header().Set("Cache-Control", respond.NoStore)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// endSession ends a session.
+//
+//	@Summary		End a session
+//	@Description	Ends the session of the cookie, and the feeds that were opened with it.
+//	@Tags			service
+//	@Success		204	"The session has ended, or there was none"
+//	@Failure		400	{object}	wire.Problem
+//	@Failure		403	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/session [delete]
+func (s *service) endSession(w http.ResponseWriter, r *http.Request) error {
+	http.SetCookie(w, s.Access.Logout(r))
+	w.Header().Set("Cache-Control", respond.NoStore)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

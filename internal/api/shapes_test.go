@@ -1,6 +1,7 @@
 package api
 
 import (
+	"aiperfd/internal/api/results"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -52,7 +53,7 @@ func indented(t *testing.T, body []byte) []byte {
 func TestShapes(t *testing.T) {
 	ts := newTestServer(t, nil)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{
-		markerReady: `{"ready":true,"was_cancelled":false,"partial":false}`, "profile_export_aiperf.json": `{"a":1}`, "logs/run.log": "x\n",
+		results.MarkerReady: `{"ready":true,"was_cancelled":false,"partial":false}`, "profile_export_aiperf.json": `{"a":1}`, "logs/run.log": "x\n",
 	})
 	tests := []struct{ name, target string }{
 		{"config.json", "/api/config?run=" + idDone},

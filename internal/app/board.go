@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/api/history"
+	"aiperfd/internal/api/results"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/app/dashboard"
 	"aiperfd/internal/app/terminal"
@@ -149,5 +149,5 @@ func (b *board) Timeseries(
 	if err != nil {
 		return nil, err
 	}
-	return history.NewTimeseries(r, metrics, s), nil
+	return results.NewTimeseries(r, metrics, s), nil
 }

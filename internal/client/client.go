@@ -134,7 +134,7 @@ func (c *Client) call(ctx context.Context, r request) (*answer, error) {
 	for attempt := 0; ; attempt++ {
 		out, err := c.once(ctx, r)
 		pause, again := pauseAfter(err, attempt)
-		if !again || !r.repeat || sleep(ctx, pause) != nil {
+		if !again || !r.repeat || Sleep(ctx, pause) != nil {
 			return out, err
 		}
 	}
@@ -200,8 +200,8 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (json.R
 	return out.body, nil
 }
 
-// sleep waits; it returns early with the error of the context.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits; it returns early with the error of the context.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

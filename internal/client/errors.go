@@ -3,15 +3,19 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"aiperfd/internal/api/wire"
@@ -67,9 +71,23 @@ func (p *Problem) Error() string {
 		fmt.Fprintf(&out, " (line %d, column %d)", p.Line, p.Column)
 	}
 	for _, e := range p.Errors {
-		out.WriteString("\n  " + e.String())
+		out.WriteString("\n  " + faultText(&e))
 	}
 	return out.String()
+}
+
+// faultText returns the place of a fault, then the detail. The detail may begin with the
+// name of the field, which the place has already named.
+func faultText(f *wire.Fault) string {
+	if f.Flag != "" || f.Pointer == "#" {
+		return f.Detail
+	}
+	text := strings.TrimPrefix(f.Pointer, "#/") + ": " +
+		strings.TrimPrefix(f.Detail, f.Pointer[strings.LastIndexByte(f.Pointer, '/')+1:]+": ")
+	if f.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", f.Line, text)
+	}
+	return text
 }
 
 const (
@@ -137,4 +155,38 @@ func pauseAfter(err error, attempt int) (time.Duration, bool) {
 	}
 	// A random part keeps clients apart that failed together.
 	return pause + rand.N(pause/4), pause <= longestWait
+}
+
+// Refused reports whether nobody listens at the address of the server.
+func Refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// UnknownHost reports whether the name of the server does not exist.
+func UnknownHost(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}
+
+// UnknownAuthority reports whether no known authority has signed the certificate of the
+// server.
+func UnknownAuthority(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
+}
+
+// PlainServer reports whether the server does not use TLS, although its URL says https.
+func PlainServer(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) || err != nil && strings.Contains(err.Error(), http.ErrSchemeMismatch.Error())
+}
+
+// TLSServer reports whether the server needs https.
+func TLSServer(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Name == "" && p.Status == http.StatusBadRequest
+}
+
+// untrusted reports whether the certificate of the server is not accepted.
+func untrusted(err error) bool {
+	var invalid *tls.CertificateVerificationError
+	return errors.As(err, &invalid) || PlainServer(err)
 }

@@ -216,7 +216,7 @@ func (p *partial) complete(ctx context.Context) error {
 			failed = 0
 		}
 		pause, again := pauseAfter(err, failed)
-		if !again || sleep(ctx, pause) != nil {
+		if !again || Sleep(ctx, pause) != nil {
 			return err
 		}
 		failed++

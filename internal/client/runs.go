@@ -192,6 +192,27 @@ func (c *Client) Metrics(ctx context.Context, id string) (*wire.Metrics, error) 
 	return decoded[wire.Metrics](c.get(ctx, runPath(id, "/metrics"), nil))
 }
 
+// Progress returns the phases of a run.
+func (c *Client) Progress(ctx context.Context, id string) (*wire.Progress, error) {
+	return decoded[wire.Progress](c.get(ctx, runPath(id, "/progress"), nil))
+}
+
+// Errors returns the errors of a run.
+func (c *Client) Errors(ctx context.Context, id string) (*wire.Errors, error) {
+	return decoded[wire.Errors](c.get(ctx, runPath(id, "/errors"), nil))
+}
+
+// Timeseries returns time series of metrics between two seconds of a run, with points of
+// step seconds.
+func (c *Client) Timeseries(
+	ctx context.Context, id string, metrics []string, step, from, to int64,
+) (*wire.Timeseries, error) {
+	return decoded[wire.Timeseries](c.get(ctx, runPath(id, "/timeseries"), url.Values{
+		"metric": {strings.Join(metrics, ",")}, "step": {strconv.FormatInt(step, 10) + "s"},
+		"from": {strconv.FormatInt(from, 10)}, "to": {strconv.FormatInt(to, 10)},
+	}))
+}
+
 // Version returns the version of the daemon.
 func (c *Client) Version(ctx context.Context) (*wire.Version, error) {
 	return decoded[wire.Version](c.get(ctx, "/api/version", nil))

@@ -64,17 +64,9 @@ func (d daemonSource) Measured(ctx context.Context, r *wire.Run) (*terminal.Meas
 	if out.Metrics, err = d.Metrics(ctx, r.ID); err != nil {
 		return nil, err
 	}
-	now := client.Live{Client: d.Client, ID: r.ID}
-	if out.Progress, err = now.Progress(ctx); err != nil {
+	if out.Progress, err = d.Progress(ctx, r.ID); err != nil {
 		return nil, err
 	}
-	out.Errors, err = now.Errors(ctx)
+	out.Errors, err = d.Errors(ctx, r.ID)
 	return out, err
-}
-
-// Timeseries implements [terminal.Source].
-func (d daemonSource) Timeseries(
-	ctx context.Context, id string, names []string, step, from, to int64,
-) (*wire.Timeseries, error) {
-	return client.Live{Client: d.Client, ID: id}.Timeseries(ctx, names, step, from, to)
 }

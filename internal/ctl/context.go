@@ -116,28 +116,25 @@ func noTarget(cmd *cobra.Command) error {
 }
 
 func contextUseCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:               "use NAME",
-		Short:             "Make a context the current one",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeContexts,
-		RunE: g.offline(nil, func(cmd *cobra.Command, file *contextFile, args []string) error {
-			if err := noTarget(cmd); err != nil {
-				return err
-			}
-			if _, ok := file.Contexts[args[0]]; !ok {
-				return &ExitError{exitUsage, file.unknown(args[0])}
-			}
-			file.Current = args[0]
-			return file.save()
-		}),
-	}
+	return namedContextCommand(g, "use NAME", "Make a context the current one", func(file *contextFile, name string) {
+		file.Current = name
+	})
 }
 
 func contextRemoveCommand(g *globals) *cobra.Command {
+	return namedContextCommand(g, "remove NAME", "Remove a context", func(file *contextFile, name string) {
+		delete(file.Contexts, name)
+		if file.Current == name {
+			file.Current = ""
+		}
+	})
+}
+
+// namedContextCommand returns a command that changes the file of contexts by the name of one.
+func namedContextCommand(g *globals, use, short string, change func(file *contextFile, name string)) *cobra.Command {
 	return &cobra.Command{
-		Use:               "remove NAME",
-		Short:             "Remove a context",
+		Use:               use,
+		Short:             short,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContexts,
 		RunE: g.offline(nil, func(cmd *cobra.Command, file *contextFile, args []string) error {
@@ -147,10 +144,7 @@ func contextRemoveCommand(g *globals) *cobra.Command {
 			if _, ok := file.Contexts[args[0]]; !ok {
 				return &ExitError{exitUsage, file.unknown(args[0])}
 			}
-			delete(file.Contexts, args[0])
-			if file.Current == args[0] {
-				file.Current = ""
-			}
+			change(file, args[0])
 			return file.save()
 		}),
 	}

@@ -64,7 +64,7 @@ func followLog(ctx context.Context, s *session, id, level string, follow bool) e
 		case !follow || last == 0 || !client.Transient(err):
 			return err
 		}
-		if !rest(ctx, pause) {
+		if client.Sleep(ctx, pause) != nil {
 			return context.Cause(ctx)
 		}
 	}

@@ -111,7 +111,7 @@ func (w *watcher) follow(ctx context.Context, r *client.Run) error {
 				return w.end(r)
 			}
 		}
-		if !rest(ctx, pause) {
+		if client.Sleep(ctx, pause) != nil {
 			w.leaveBoard()
 			_ = w.screen.Show()
 			w.line(fmt.Sprintf("run %s is still running; stop it with aiperfd ctl cancel", id))
@@ -128,18 +128,6 @@ func (w *watcher) follow(ctx context.Context, r *client.Run) error {
 		}
 		r, pause = nil, min(pause*2, reconnect)
 		w.lose(ctx, err)
-	}
-}
-
-// rest waits; it returns false if the context ends.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/api/records"
+	records "aiperfd/internal/api/results"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
@@ -273,8 +273,8 @@ func pageOf(t *testing.T, dir, prefix string) (any, error) {
 	}
 	defer root.Close()
 	r := &run.Run{ID: "r", State: bench.StateCompleted, Config: fmt.Appendf(nil, `{"artifacts":{"prefix":%q}}`, prefix)}
-	q := &records.Query{Run: "r", Limit: 30, Outcome: records.Success, Phase: "profiling"}
-	page, err := records.Open(t.Context(), root, r, q)
+	q := &records.RecordQuery{Run: "r", Limit: 30, Outcome: records.Success, Phase: "profiling"}
+	page, err := records.OpenRecords(t.Context(), root, r, q)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,8 +14,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
-	"aiperfd/internal/api/amend"
-	"aiperfd/internal/api/records"
+	apiresults "aiperfd/internal/api/results"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config/schema"
@@ -27,10 +28,9 @@ import (
 func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
-		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, api.Validation{}, wire.Version{},
+		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
-		records.Body{}, wire.Errors{},
-		results.LogLine{},
+		apiresults.RecordBody{}, wire.Errors{}, results.LogLine{},
 	}
 }
 
@@ -55,7 +55,7 @@ func complete(doc *openapi3.T, examples string) error {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
-			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
+			ofRun(doc, method, path, op)
 			if err := refined(op, seen); err != nil {
 				return err
 			}
@@ -121,8 +121,12 @@ func schemaName(t reflect.Type) string {
 		return "slo.Result"
 	case reflect.TypeFor[results.LogLine]():
 		return "runlog.Line"
-	case reflect.TypeFor[api.Validation]():
-		return "wire.Validation"
+	case reflect.TypeFor[wire.Fault]():
+		return "problem.Problem"
+	case reflect.TypeFor[wire.Default]():
+		return "config.Default"
+	case reflect.TypeFor[apiresults.RecordBody]():
+		return "records.Body"
 	}
 	return t.String()
 }
@@ -217,13 +221,22 @@ func arrayOf(t reflect.Type) int {
 	return 0
 }
 
-// misplaced reports whether a parameter belongs to another address of the same
-// handler: a handler that serves the selected run and a run by id has both.
-func misplaced(path string, p *openapi3.Parameter) bool {
-	if p.In == "path" {
-		return !strings.Contains(path, "{"+p.Name+"}")
+// ofRun adds what the routes of a run have in common: the run is that of the path or, for
+// AIPerf's routes that have a twin for any run, that of the parameter run, and may be missing.
+func ofRun(doc *openapi3.T, method, path string, op *openapi3.Operation) {
+	p := openapi3.NewPathParameter("id")
+	if !strings.HasPrefix(path, "/api/runs/{id}") {
+		twin := doc.Paths.Value("/api/runs/{id}" + strings.TrimPrefix(path, "/api"))
+		if twin == nil || method != http.MethodGet || !slices.Contains(op.Tags, "aiperf") {
+			return
+		}
+		p = openapi3.NewQueryParameter("run")
 	}
-	return p.In == "query" && p.Name == "run" && strings.Contains(path, "{id}")
+	if op.Parameters.GetByInAndName(p.In, p.Name) == nil {
+		p = p.WithDescription("Run id, current or latest").WithSchema(openapi3.NewStringSchema())
+		op.Parameters = slices.Insert(op.Parameters, 0, &openapi3.ParameterRef{Value: p})
+	}
+	op.Responses.Set("404", problemResponse("Not Found"))
 }
 
 // problems gives the answers that are problems their media type.
@@ -280,7 +293,7 @@ func addExample(op *openapi3.Operation, folder string) error {
 		return nil
 	}
 	example, err := readExample(filepath.Join(folder, op.OperationID+".request.json"))
-	for _, name := range []string{"application/json", amend.MediaType} {
+	for _, name := range []string{"application/json", runs.PatchType} {
 		if media := op.RequestBody.Value.Content[name]; err == nil && example != nil && media != nil {
 			media.Example = example
 		}

@@ -64,7 +64,9 @@ func annotations(ctx context.Context) (*openapi2.T, error) {
 	defer os.RemoveAll(out)
 	cmd := exec.CommandContext(ctx, "go", "tool", "swag", "init", "--quiet", "--outputTypes", "json", "--output", out,
 		"--parseInternal", "--generalInfo", "document.go", "--exclude", "../internal/engine/metric/catalogue",
-		"--dir", "../internal/api,../internal/api/feed,../internal/api/history,../internal/api/wire,../internal/api/bundle,../internal/compare,../internal/api/records,../internal/run,../internal/engine/bench,../internal/results,../internal/engine/metric,../internal/engine/verdict,../internal/engine/config")
+		"--dir", "../internal/api,../internal/api/feed,../internal/api/prom,../internal/api/report,../internal/api/results,../internal/api/runs,"+
+			"../internal/api/wire,../internal/compare,../internal/run,../internal/engine/bench,../internal/results,"+
+			"../internal/engine/metric,../internal/engine/verdict")
 	cmd.Dir = "tools"
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -37,13 +37,17 @@ func protect(op *openapi3.Operation, scope access.Scope) error {
 	}
 	op.Security = &openapi3.SecurityRequirements{{}, {bearerScheme: {}}, {sessionScheme: {}}}
 	op.Extensions = map[string]any{"x-required-scope": scope.String()}
-	problem := openapi3.NewResponse().
-		WithContent(openapi3.NewContentWithJSONSchemaRef(openapi3.NewSchemaRef("#/components/schemas/wire.Problem", nil)))
 	for status, text := range map[int]string{
 		http.StatusUnauthorized: "No valid token", http.StatusForbidden: "The token lacks a scope, or the origin of the page is not allowed",
 	} {
-		answer := *problem
-		op.Responses.Set(strconv.Itoa(status), &openapi3.ResponseRef{Value: answer.WithDescription(text)})
+		op.Responses.Set(strconv.Itoa(status), problemResponse(text))
 	}
 	return nil
+}
+
+// problemResponse is an answer that is a problem.
+func problemResponse(text string) *openapi3.ResponseRef {
+	schema := openapi3.NewSchemaRef("#/components/schemas/wire.Problem", nil)
+	out := openapi3.NewResponse().WithContent(openapi3.NewContentWithJSONSchemaRef(schema)).WithDescription(text)
+	return &openapi3.ResponseRef{Value: out}
 }

@@ -63,7 +63,7 @@ func soak(parent context.Context, bin string, lasts time.Duration, clients int, 
 		return err
 	}
 	defer func() { _ = daemon.Stop() }() // the samples have judged it
-	defer stop(nil) // before the daemon stops, or its end looks like a fault
+	defer stop(nil)                      // before the daemon stops, or its end looks like a fault
 	if err := daemon.Until(ctx, "/readyz"); err != nil {
 		return err
 	}

@@ -19,43 +19,27 @@ const (
 	heartbeatEvery = 5 * time.Second
 	writeLimit     = 10 * time.Second
 	closeLimit     = time.Second // for the client's close frame
-	maxFrame       = 64 << 10    // bytes of a message from a client
+	handshakeLimit = 30 * time.Second
+	maxFrame       = 64 << 10 // bytes of a message from a client
 )
 
-// Source gives access to all runs, including those without events since the hub
-// was made. Its methods are called from the goroutines of connections and may
-// block.
-type Source interface {
-	// Selected returns the active run, else the one that finished last.
-	Selected(ctx context.Context) (id string, ok bool)
-	// Get returns a run.
-	Get(ctx context.Context, id string) (*run.Run, error)
-	// Snapshot returns a run's newest snapshot.
-	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
-	// Health returns the state of the service.
-	Health() run.Health
-}
-
 // connection is the WebSocket of one client. Its reader is the goroutine of
-// [Hub.Serve]; its writer sends what the subscription has queued.
+// [Handler.Connect]; its writer sends what the subscription has queued.
 type connection struct {
+	handler *Handler
 	conn    *websocket.Conn
-	source  Source
-	version string
 	sub     *subscription
 	stop    chan struct{} // closed by the reader when it ends
 }
 
-// Serve serves one client until either side closes the connection, and releases
-// the slot that [Hub.Reserve] took. version is the version of this program, for
-// snapshots. The end of ctx closes the connection: the client has lost access.
-func (h *Hub) Serve(ctx context.Context, conn *websocket.Conn, source Source, version string) {
-	defer h.Release()
+// serveWebSocket serves one client until either side closes the connection, and releases
+// the slot that [Hub.Reserve] took. The end of ctx closes the connection: the client has
+// lost access.
+func (h *Handler) serveWebSocket(ctx context.Context, conn *websocket.Conn) {
+	defer h.Hub.Release()
 	defer conn.Close()
-	c := &connection{
-		conn: conn, source: source, version: version, sub: newSubscription(h), stop: make(chan struct{}),
-	}
-	defer h.remove(c.sub)
+	c := &connection{handler: h, conn: conn, sub: newSubscription(h.Hub), stop: make(chan struct{})}
+	defer h.Hub.remove(c.sub)
 	defer context.AfterFunc(ctx, func() { c.sub.close(closePolicyViolation, "access has ended") })()
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -166,7 +150,7 @@ func (c *connection) send(data []byte) error {
 func (c *connection) heartbeat() {
 	d := draft{
 		kind: kindHeartbeat, service: fromSystem,
-		payload: heartbeatPayload{State: c.source.Health().State, Service: fromSystem},
+		payload: heartbeatPayload{State: c.handler.State(), Service: fromSystem},
 	}
 	d.encode()
 	m := message{kind: d.kind, key: d.key(""), data: d.finish(run.Event{At: time.Now()}, 0)}

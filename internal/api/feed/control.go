@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/run"
 )
 
 // request is a message from a client.
@@ -143,45 +141,26 @@ func (c *connection) resolve(ctx context.Context, follow string) (id string, ok 
 	case follow == currentRun && current != "":
 		return current, true
 	case follow == currentRun:
-		id, _ = c.source.Selected(ctx)
+		id, _ = c.handler.Find.Live.Selected(ctx)
 		return id, true
 	case known:
 		return follow, true
 	}
-	_, err := c.source.Get(ctx, follow)
+	_, err := c.handler.run(ctx, follow)
 	return follow, err == nil
 }
 
 // fullSnapshot returns the message of type snapshot without its number, or nil if
-// the client does not want it. The data comes from the source, because the hub
+// the client does not want it. The data comes from the engine, because the hub
 // does not know runs without events.
 func (c *connection) fullSnapshot(ctx context.Context, q request, id string) *draft {
 	wanted := c.sub.subscribed(kindSnapshot) || slices.Contains(q.kinds, kindSnapshot) || slices.Contains(q.kinds, everyRun)
 	if id == "" || !wanted || !q.Snapshot && q.SinceSeq == nil {
 		return nil
 	}
-	d, _, err := newSnapshot(ctx, c.source, c.version, id)
+	d, _, err := c.handler.newSnapshot(ctx, id)
 	if err != nil {
 		return nil
 	}
 	return d
-}
-
-// newSnapshot returns the message of type snapshot of a run without its number, and the
-// run.
-func newSnapshot(ctx context.Context, source Source, version, id string) (*draft, *run.Run, error) {
-	r, err := source.Get(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := source.Snapshot(ctx, id)
-	if err != nil {
-		s = nil // nothing was measured, or it cannot be read
-	}
-	d := &draft{kind: kindSnapshot, service: fromSystem, payload: snapshotPayload{
-		Run:      briefRun(run.Event{RunID: id, Run: r, Snapshot: s}),
-		Progress: wire.NewProgress(r, s), Metrics: wire.NewMetrics(version, r, s),
-	}}
-	d.encode()
-	return d, r, nil
 }

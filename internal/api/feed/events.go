@@ -62,9 +62,9 @@ func eventsOfChanges() []eventRow {
 	}
 }
 
-// EventTypes lists the types of events of a run. Clients get snapshot and finished
+// eventTypes lists the types of events of a run. Clients get snapshot and finished
 // whatever they choose.
-func EventTypes() []string {
+func eventTypes() []string {
 	out := []string{eventSnapshot}
 	for _, row := range eventsOfRun() {
 		if !slices.Contains(out, row.event) {
@@ -74,29 +74,29 @@ func EventTypes() []string {
 	return append(out, eventFinished)
 }
 
-// EventID is the position of an event in its stream. The zero value is the position
+// eventID is the position of an event in its stream. The zero value is the position
 // before the first event.
-type EventID struct {
+type eventID struct {
 	seq   uint64
 	epoch string // of the stream; empty = of any
 }
 
-// ParseEventID parses the id of an event, or the number of a message of the WebSocket.
-func ParseEventID(text string) (EventID, error) {
+// parseEventID parses the id of an event, or the number of a message of the WebSocket.
+func parseEventID(text string) (eventID, error) {
 	number, epoch, marked := strings.Cut(text, "-")
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || marked && epoch == "" {
-		return EventID{}, fmt.Errorf("%q is not the id of an event", text)
+		return eventID{}, fmt.Errorf("%q is not the id of an event", text)
 	}
-	return EventID{seq, epoch}, nil
+	return eventID{seq, epoch}, nil
 }
 
-// Complete reports whether the id says of which stream it is: a number alone does not.
-func (id EventID) Complete() bool { return id.epoch != "" }
+// complete reports whether the id says of which stream it is: a number alone does not.
+func (id eventID) complete() bool { return id.epoch != "" }
 
 // append appends the id as clients see it. The number is first, so that programs that
 // read a number at the start of a text find it.
-func (id EventID) append(out []byte) []byte {
+func (id eventID) append(out []byte) []byte {
 	out = strconv.AppendUint(out, id.seq, 10)
 	if id.epoch != "" {
 		out = append(out, '-')
@@ -105,42 +105,40 @@ func (id EventID) append(out []byte) []byte {
 	return out
 }
 
-// EventRequest is what a client of server-sent events wants.
-type EventRequest struct {
-	Run     string            // id; empty = the changes of all runs
-	Types   []string          // of [EventTypes]; empty = all of them
-	Since   *EventID          // the last event that the client has; nil = none
-	Queue   func() wire.Queue // the snapshot of the changes of all runs
-	Source  Source
-	Version string // of this program, for snapshots
+// eventRequest is what a client of server-sent events wants.
+type eventRequest struct {
+	run   string   // id; empty = the changes of all runs
+	types []string // of [eventTypes]; empty = all of them
+	since *eventID // the last event that the client has; nil = none
 }
 
 // eventStream sends server-sent events to one client.
 type eventStream struct {
-	EventRequest
-	sub  *subscription
-	rows map[string]eventRow // by the kind of the message
-	last EventID             // of what was sent
-	w    http.ResponseWriter
-	buf  []byte
+	eventRequest
+	handler *Handler
+	sub     *subscription
+	rows    map[string]eventRow // by the kind of the message
+	last    eventID             // of what was sent
+	w       http.ResponseWriter
+	buf     []byte
 }
 
-// ServeEvents sends events until the run ends, the client disconnects or ctx ends. An
+// serveEvents sends events until the run ends, the client disconnects or ctx ends. An
 // error means that nothing was sent. The header must be set, its status not sent.
-func (h *Hub) ServeEvents(ctx context.Context, w http.ResponseWriter, q EventRequest) error {
-	e := &eventStream{EventRequest: q, w: w, rows: map[string]eventRow{}}
+func (h *Handler) serveEvents(ctx context.Context, w http.ResponseWriter, q eventRequest) error {
+	e := &eventStream{eventRequest: q, handler: h, w: w, rows: map[string]eventRow{}}
 	rows := eventsOfRun()
-	if q.Run == allChanges {
+	if q.run == allChanges {
 		rows = eventsOfChanges()
 	}
-	e.sub = &subscription{hub: h, events: true, run: q.Run, wake: make(chan struct{}, 1), kinds: map[string]bool{}}
+	e.sub = &subscription{hub: h.Hub, events: true, run: q.run, wake: make(chan struct{}, 1), kinds: map[string]bool{}}
 	for _, row := range rows {
-		if len(q.Types) == 0 || slices.Contains(q.Types, row.event) {
+		if len(q.types) == 0 || slices.Contains(q.types, row.event) {
 			e.rows[row.kind], e.sub.kinds[row.kind] = row, true
 		}
 	}
 	resumed := e.follow()
-	defer h.remove(e.sub)
+	defer h.Hub.remove(e.sub)
 	e.buf = append(e.buf, "retry: 2000\n\n"...)
 	if !resumed {
 		if err := e.snapshot(ctx); err != nil {
@@ -160,21 +158,21 @@ func (e *eventStream) follow() (resumed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.add(e.sub)
-	kept := h.kept(e.Run)
+	kept := h.kept(e.run)
 	if kept == nil {
 		return false
 	}
 	if kept.done {
-		e.sub.finish(e.Run, "run finished")
+		e.sub.finish(e.run, "run finished")
 	}
-	e.last = EventID{kept.seq, kept.epoch}
-	since := e.Since
+	e.last = eventID{kept.seq, kept.epoch}
+	since := e.since
 	if since == nil || since.epoch != "" && since.epoch != kept.epoch || since.seq > kept.seq {
 		return false
 	}
 	e.sub.mu.Lock()
 	defer e.sub.mu.Unlock()
-	if !e.sub.replayFrom(e.Run, since.seq) {
+	if !e.sub.replayFrom(e.run, since.seq) {
 		return false
 	}
 	e.last.seq = since.seq
@@ -183,21 +181,21 @@ func (e *eventStream) follow() (resumed bool) {
 
 // snapshot adds the event of the current state. Events that follow may be older than it.
 func (e *eventStream) snapshot(ctx context.Context) error {
-	if e.Run == allChanges {
-		data, err := plainjson.Marshal(e.Queue())
+	if e.run == allChanges {
+		data, err := plainjson.Marshal(wire.NewQueue(e.handler.Find.Live.Queue()))
 		if err != nil {
 			return err
 		}
 		e.add(eventSnapshot, data)
 		return nil
 	}
-	d, r, err := newSnapshot(ctx, e.Source, e.Version, e.Run)
+	d, r, err := e.handler.newSnapshot(ctx, e.run)
 	if err != nil {
 		return err
 	}
 	e.add(eventSnapshot, slices.Concat([]byte("{"), d.body, []byte("}")))
 	if r.State.Terminal() {
-		e.sub.finish(e.Run, "run finished")
+		e.sub.finish(e.run, "run finished")
 	}
 	return nil
 }
@@ -261,10 +259,10 @@ func (e *eventStream) message(m *message) {
 
 // end adds the last event or, if the client should connect again, a comment.
 func (e *eventStream) end(ctx context.Context, why *closing) {
-	if why.code == closeNormal && e.Run != allChanges {
-		if r, err := e.Source.Get(ctx, e.Run); err == nil && r.State.Terminal() {
+	if why.code == closeNormal && e.run != allChanges {
+		if r, err := e.handler.run(ctx, e.run); err == nil && r.State.Terminal() {
 			state := wire.NewRun(r, nil, 0, wire.Artifacts{}).RunState
-			data, err := plainjson.Marshal(finishedPayload{state.State, state.Verdict, "/api/runs/" + e.Run + "/results"})
+			data, err := plainjson.Marshal(finishedPayload{state.State, state.Verdict, "/api/runs/" + e.run + "/results"})
 			if err == nil {
 				e.add(eventFinished, data)
 			}

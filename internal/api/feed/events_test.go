@@ -27,7 +27,7 @@ func newStreams(h *Hub, n int, w http.ResponseWriter) []*eventStream {
 	streams := make([]*eventStream, n)
 	for i := range streams {
 		sub := &subscription{hub: h, events: true, run: "a", wake: make(chan struct{}, 1), kinds: kinds}
-		streams[i] = &eventStream{EventRequest: EventRequest{Run: "a"}, sub: sub, rows: rows, w: w}
+		streams[i] = &eventStream{eventRequest: eventRequest{run: "a"}, sub: sub, rows: rows, w: w}
 		h.mu.Lock()
 		h.add(sub)
 		h.mu.Unlock()

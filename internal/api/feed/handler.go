@@ -4,26 +4,50 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
-	"aiperfd/internal/api/access"
+	"github.com/gorilla/websocket"
+
 	"aiperfd/internal/api/respond"
-	"aiperfd/internal/api/wire"
 )
 
-// EventHandler handles the routes of server-sent events. All exported fields are
-// required. It must not be copied.
-type EventHandler struct {
-	*respond.Base
-	Hub    *Hub
-	Source Source
-	// Version is that of this program, for snapshots.
-	Version string
-	// Most is the number of streams that are open at a time.
-	Most   int
-	Access *access.Guard
-
-	open atomic.Int64 // streams
+// Connect is the WebSocket feed.
+//
+//	@Summary		Connect to the live feed
+//	@Description	WebSocket with one JSON object per text frame. Send {"type":"subscribe","message_types":["*"]} first; run, snapshot and since_seq are optional. docs/api.md lists the messages.
+//	@Tags			aiperf
+//	@Success		101
+//	@Failure		426	{object}	wire.Problem
+//	@Failure		503	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/ws [get]
+func (h *Handler) Connect(w http.ResponseWriter, r *http.Request) error {
+	if !websocket.IsWebSocketUpgrade(r) {
+		return &respond.Failure{
+			Err: respond.ErrUpgrade, Header: map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"},
+		}
+	}
+	if !h.Access.AdmitsHandshake(r) {
+		return respond.ErrOrigin
+	}
+	if !h.Hub.Reserve() {
+		return respond.ErrTooManyStreams
+	}
+	upgrader := websocket.Upgrader{
+		HandshakeTimeout: handshakeLimit,
+		CheckOrigin:      func(*http.Request) bool { return true }, // done above
+		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
+			h.Out.WriteProblem(w, r, respond.Fail(respond.ErrParameter, "%s", reason))
+		},
+	}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		h.Hub.Release()
+		return nil // the upgrader has responded
+	}
+	ctx, release := h.Access.Lease(r.Context())
+	defer release()
+	h.serveWebSocket(ctx, conn)
+	return nil
 }
 
 // OfRun streams the events of a run.
@@ -38,24 +62,23 @@ type EventHandler struct {
 //	@Success		200				{string}	string
 //	@Success		204				"The run has ended"
 //	@Failure		400				{object}	wire.Problem
-//	@Failure		404				{object}	wire.Problem
 //	@Failure		503				{object}	wire.Problem
 //	@Produce		event-stream
 //	@Router			/api/runs/{id}/events [get]
-func (h *EventHandler) OfRun(w http.ResponseWriter, r *http.Request) error {
-	var q EventRequest
+func (h *Handler) OfRun(w http.ResponseWriter, r *http.Request) error {
+	var q eventRequest
 	if types := r.URL.Query().Get("types"); types != "" {
-		q.Types = strings.Split(types, ",")
+		q.types = strings.Split(types, ",")
 	}
-	known := EventTypes()
-	if unknown := slices.DeleteFunc(slices.Clone(q.Types), func(t string) bool { return slices.Contains(known, t) }); len(unknown) > 0 {
+	known := eventTypes()
+	if unknown := slices.DeleteFunc(slices.Clone(q.types), func(t string) bool { return slices.Contains(known, t) }); len(unknown) > 0 {
 		return respond.Fail(respond.ErrParameter, "types has %q; accepted are %s", unknown, strings.Join(known, ", "))
 	}
-	found, err := h.Run(w, r)
+	found, err := h.Find.Run(w, r)
 	if err != nil {
 		return err
 	}
-	q.Run = found.ID
+	q.run = found.ID
 	if found.State.Terminal() {
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
@@ -76,24 +99,24 @@ func (h *EventHandler) OfRun(w http.ResponseWriter, r *http.Request) error {
 //	@Failure		503				{object}	wire.Problem
 //	@Produce		event-stream
 //	@Router			/api/events [get]
-func (h *EventHandler) OfAll(w http.ResponseWriter, r *http.Request) error {
-	return h.serve(w, r, EventRequest{Queue: func() wire.Queue { return wire.NewQueue(h.Live.Queue()) }})
+func (h *Handler) OfAll(w http.ResponseWriter, r *http.Request) error {
+	return h.serve(w, r, eventRequest{})
 }
 
 // serve sends events to a client for as long as it may read.
-func (h *EventHandler) serve(w http.ResponseWriter, r *http.Request, q EventRequest) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, q eventRequest) error {
 	if since := r.URL.Query().Get("since_seq"); since != "" {
-		id, err := ParseEventID(since)
+		id, err := parseEventID(since)
 		if err != nil {
 			return respond.Fail(respond.ErrParameter, "since_seq: %v; it must be a number or an id such as 413-k3v9q2xa", err)
 		}
-		q.Since = &id
+		q.since = &id
 	}
 	// A browser sends what it received last: an id that is not known gets a snapshot.
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		q.Since = nil
-		if id, err := ParseEventID(last); err == nil && id.Complete() {
-			q.Since = &id
+		q.since = nil
+		if id, err := parseEventID(last); err == nil && id.complete() {
+			q.since = &id
 		}
 	}
 	if h.open.Add(1) > int64(h.Most) {
@@ -110,6 +133,5 @@ func (h *EventHandler) serve(w http.ResponseWriter, r *http.Request, q EventRequ
 	}
 	ctx, release := h.Access.Lease(r.Context())
 	defer release()
-	q.Source, q.Version = h.Source, h.Version
-	return h.Hub.ServeEvents(ctx, w, q)
+	return h.serveEvents(ctx, w, q)
 }

@@ -97,7 +97,7 @@ type sample struct {
 type message struct {
 	kind string
 	run  string // empty: of no run
-	id   EventID
+	id   eventID
 	key  string // messages of one key replace each other; empty: each one counts
 	data []byte
 	body []byte // the members of data after the envelope, without the closing brace
@@ -174,7 +174,7 @@ func (h *Hub) activate(ev run.Event, s *stream) {
 // send numbers a message, keeps it, and offers it to every client.
 func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	s.seq++
-	m := message{kind: d.kind, run: ev.RunID, id: EventID{s.seq, s.epoch}, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
+	m := message{kind: d.kind, run: ev.RunID, id: eventID{s.seq, s.epoch}, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
 	m.body = m.data[len(m.data)-1-len(d.body) : len(m.data)-1]
 	s.keep(m)
 	current := h.current()
@@ -185,7 +185,7 @@ func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 		return
 	}
 	h.changes.seq++
-	m.id = EventID{h.changes.seq, h.changes.epoch}
+	m.id = eventID{h.changes.seq, h.changes.epoch}
 	h.changes.keep(m)
 	for c := range h.subscriptions {
 		h.dropped += c.offer(m, allChanges, false)
@@ -367,7 +367,7 @@ func (h *Hub) Counts() Counts {
 }
 
 // Reserve takes a slot for a client; false if there is none or the hub is shutting
-// down. The caller must pass the slot on to [Hub.Serve] or [Hub.Release].
+// down. The caller must pass the slot on to [Handler.Connect] or [Hub.Release].
 func (h *Hub) Reserve() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

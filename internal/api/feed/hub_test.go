@@ -68,12 +68,12 @@ func TestRingBounds(t *testing.T) {
 	s.latest = map[string]message{}
 	for i := range ringMessages + 10 {
 		s.seq++
-		s.keep(message{id: EventID{seq: s.seq}, data: []byte{byte(i)}})
+		s.keep(message{id: eventID{seq: s.seq}, data: []byte{byte(i)}})
 	}
 	if len(s.ring) != ringMessages || s.ring[0].id.seq != 11 || s.bytes != ringMessages {
 		t.Errorf("ring: %d messages from %d, %d bytes", len(s.ring), s.ring[0].id.seq, s.bytes)
 	}
-	s.keep(message{id: EventID{seq: s.seq + 1}, data: make([]byte, ringBytes)})
+	s.keep(message{id: eventID{seq: s.seq + 1}, data: make([]byte, ringBytes)})
 	if len(s.ring) != 1 || s.bytes != ringBytes {
 		t.Errorf("after a huge message: %d messages, %d bytes", len(s.ring), s.bytes)
 	}

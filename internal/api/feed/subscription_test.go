@@ -77,7 +77,7 @@ func TestReplayOverrun(t *testing.T) {
 	c.queue, c.bytes = nil, 0
 	c.replay = &replay{run: "a", next: 1}
 	s := h.streams["a"]
-	s.ring = []message{{id: EventID{seq: 5}}}
+	s.ring = []message{{id: eventID{seq: 5}}}
 	s.seq = 5
 	batch, _ := c.take()
 	if len(batch) != 1 || !strings.Contains(string(batch[0].data), "slow_consumer") || c.closing == nil {

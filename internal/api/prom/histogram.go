@@ -61,11 +61,11 @@ func (h bothHistograms) Write(out *dto.Metric) error {
 	return nil
 }
 
-// newHistograms returns the histograms.
-func newHistograms(labels []string) []histogram {
+// histograms returns the histograms of records.
+func (e *emitter) histograms() []histogram {
 	latency, token, length := decades(-3, 3, 0.63e3), decades(-4, 1, 10), powers(20)
 	row := func(tag, name, help string, bounds []float64) histogram {
-		return histogram{tag, family(name, help, labels...), bounds}
+		return histogram{tag, e.ofRecords(name, help), bounds}
 	}
 	return []histogram{
 		row("request_latency", "aiperf_request_duration_seconds",

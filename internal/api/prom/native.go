@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -42,72 +43,16 @@ func family(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// families are the descriptions of all families.
-type families struct {
-	info, state, start, end          *prometheus.Desc
-	sent, requests, errors, inFlight *prometheus.Desc
-	input, output, reasoning         *prometheus.Desc
-	slo, good, progress              *prometheus.Desc
-	bytesIn, bytesOut, elapsed       *prometheus.Desc
-	client                           clientFamilies
-	load                             saturationFamilies
-	histograms                       []histogram
-}
-
-// newFamilies returns the families; those of records have the labels more besides their
-// own.
-func newFamilies(more ...string) families {
-	ofPhase := slices.Clip(append([]string{"run_id", "phase"}, more...)) // each append makes a copy
-	return families{
-		histograms: newHistograms(ofPhase),
-		info: family("aiperf_run_info", "Constant 1, labelled with the identity of the run.",
-			"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version"),
-		state:     family("aiperf_run_state", "1 for the current state of the run, 0 for the others.", "run_id", "state"),
-		start:     family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id"),
-		end:       family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id"),
-		sent:      family("aiperf_requests_sent_total", "Requests sent.", "run_id", "phase"),
-		requests:  family("aiperf_requests_total", "Requests returned, by outcome.", append(ofPhase, "outcome")...),
-		errors:    family("aiperf_request_errors_total", "Failed requests, by error class.", append(ofPhase, "class")...),
-		inFlight:  family("aiperf_requests_in_flight", "Requests in flight.", "run_id", "phase"),
-		input:     family("aiperf_input_tokens_total", "Input tokens of successful requests.", ofPhase...),
-		output:    family("aiperf_output_tokens_total", "Output tokens of successful requests, including reasoning.", ofPhase...),
-		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.", ofPhase...),
-		slo:       family("aiperf_slo_requests_total", "Requests that met or missed an objective.", append([]string{"run_id", "slo", "result"}, more...)...),
-		good:      family("aiperf_good_requests_total", "Requests that met all objectives.", "run_id"),
-		progress:  family("aiperf_phase_progress_ratio", "Share of the phase that is over, by its requests, sessions or duration.", "run_id", "phase"),
-		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies received.",
-			"run_id"),
-		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"),
-		elapsed: family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.",
-			"run_id"),
-		client: newClientFamilies(), load: newSaturationFamilies(),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	f := newFamilies()
-	for _, d := range []*prometheus.Desc{
-		f.info, f.state, f.start, f.end, f.sent, f.requests, f.errors, f.inFlight, f.input, f.output,
-		f.reasoning, f.slo, f.good, f.progress, f.bytesIn, f.bytesOut, f.elapsed,
-	} {
-		out <- d
-	}
-	for _, d := range append(f.client.all(), f.load.all()...) {
-		out <- d
-	}
-	for _, h := range f.histograms {
-		out <- h.desc
-	}
-}
+// Describe implements prometheus.Collector. It sends nothing: Collect makes the descriptions.
+func (*Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	plain, byModel := emitter{newFamilies(), out}, emitter{newFamilies("model"), out}
 	for _, r := range c.runs {
-		e := &plain
-		if r.Snapshot != nil && slices.ContainsFunc(r.Snapshot.Phases, func(p run.Phase) bool { return p.Counters.Models != nil }) {
-			e = &byModel
+		e := &emitter{out: out}
+		byModel := func(p run.Phase) bool { return p.Counters.Models != nil }
+		if r.Snapshot != nil && slices.ContainsFunc(r.Snapshot.Phases, byModel) {
+			e.more = []string{"model"}
 		}
 		e.run(r.Run, c.version)
 		if r.Snapshot != nil {
@@ -116,10 +61,15 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// emitter sends the metrics of one collection.
+// emitter sends the metrics of one run.
 type emitter struct {
-	families
-	out chan<- prometheus.Metric
+	more []string // labels of the families of records, besides their own
+	out  chan<- prometheus.Metric
+}
+
+// ofRecords describes a family of records.
+func (e *emitter) ofRecords(name, help string, labels ...string) *prometheus.Desc {
+	return family(name, help, slices.Concat([]string{"run_id", "phase"}, e.more, labels)...)
 }
 
 func (e *emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
@@ -147,20 +97,25 @@ func (e *emitter) run(r *run.Run, version string) {
 	if r.Rate != nil {
 		rate = Float(*r.Rate)
 	}
-	e.gauge(e.info, 1, r.ID, r.Name, wire.ModelText(r), r.Endpoint, strconv.FormatBool(r.Streaming),
+	info := family("aiperf_run_info", "Constant 1, labelled with the identity of the run.",
+		"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version")
+	e.gauge(info, 1, r.ID, r.Name, wire.ModelText(r), r.Endpoint, strconv.FormatBool(r.Streaming),
 		concurrency, rate, version)
+	state := family("aiperf_run_state", "1 for the current state of the run, 0 for the others.", "run_id", "state")
 	for _, s := range states() {
 		value := 0.0
 		if s == r.State {
 			value = 1
 		}
-		e.gauge(e.state, value, r.ID, string(s))
+		e.gauge(state, value, r.ID, string(s))
 	}
 	if r.StartedAt != nil {
-		e.gauge(e.start, float64(r.StartedAt.UnixMilli())/1e3, r.ID)
+		start := family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id")
+		e.gauge(start, float64(r.StartedAt.UnixMilli())/1e3, r.ID)
 	}
 	if r.EndedAt != nil {
-		e.gauge(e.end, float64(r.EndedAt.UnixMilli())/1e3, r.ID)
+		end := family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id")
+		e.gauge(end, float64(r.EndedAt.UnixMilli())/1e3, r.ID)
 	}
 }
 
@@ -170,12 +125,14 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 		began = *r.StartedAt
 	}
 	var in, out int64
+	progress := family("aiperf_phase_progress_ratio",
+		"Share of the phase that is over, by its requests, sessions or duration.", "run_id", "phase")
 	slos := make(map[objective]*struct{ met, missed int64 })
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		e.phase(id, p)
 		if percent := wire.NewPhase(p, s.Wall).Percent; percent != nil {
-			e.gauge(e.progress, *percent/100, id, p.Stats.Name)
+			e.gauge(progress, *percent/100, id, p.Stats.Name)
 		}
 		in += p.Counters.BytesReceived
 		out += p.Counters.BytesSent
@@ -193,7 +150,8 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 			}
 		}
 	}
-	e.gauge(e.elapsed, s.Elapsed.Seconds(), id)
+	elapsed := family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.", "run_id")
+	e.gauge(elapsed, s.Elapsed.Seconds(), id)
 	if s.Client != nil {
 		e.judgement(id, s.Client)
 	}
@@ -202,13 +160,16 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	}
 	if m := s.Metrics.Find("good_request_count"); m != nil {
 		n, _ := m.Get(metric.Avg)
-		e.counter(e.good, began, int64(n), id)
+		good := family("aiperf_good_requests_total", "Requests that met all objectives.", "run_id")
+		e.counter(good, began, int64(n), id)
 	}
-	e.counter(e.bytesIn, began, in, id)
-	e.counter(e.bytesOut, began, out, id)
+	e.counter(family("aiperf_bytes_received_total", "Bytes of response bodies received.", "run_id"), began, in, id)
+	e.counter(family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"), began, out, id)
+	slo := family("aiperf_slo_requests_total", "Requests that met or missed an objective.",
+		append([]string{"run_id", "slo", "result"}, e.more...)...)
 	for of, n := range slos {
-		e.counter(e.slo, began, n.met, labels(of.model, id, of.slo, "met")...)
-		e.counter(e.slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
+		e.counter(slo, began, n.met, labels(of.model, id, of.slo, "met")...)
+		e.counter(slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
 	}
 }
 
@@ -235,8 +196,8 @@ func labels(model string, values ...string) []string {
 
 func (e *emitter) phase(id string, p *run.Phase) {
 	name, began := p.Stats.Name, p.Epoch.Add(p.Stats.Start)
-	e.counter(e.sent, began, p.Counters.Sent, id, name)
-	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
+	e.counter(family("aiperf_requests_sent_total", "Requests sent.", "run_id", "phase"), began, p.Counters.Sent, id, name)
+	e.gauge(family("aiperf_requests_in_flight", "Requests in flight.", "run_id", "phase"), float64(p.Stats.InFlight()), id, name)
 	for model, c := range models(&p.Counters) {
 		e.records(began, &c, labels(model, id, name))
 	}
@@ -256,17 +217,20 @@ func (e *emitter) records(began time.Time, c *run.Counters, labels []string) {
 		byClass[ErrorClass(class)] += n
 		failed += n
 	}
+	errors := e.ofRecords("aiperf_request_errors_total", "Failed requests, by error class.", "class")
 	for class, n := range byClass {
-		counter(e.errors, n, class)
+		counter(errors, n, class)
 	}
-	counter(e.requests, c.Success, "success")
-	counter(e.requests, failed, "error")
-	counter(e.requests, c.Cancelled, "cancelled")
-	counter(e.requests, c.CancelledByTest, "cancelled_by_test")
-	counter(e.input, c.InputTokens)
-	counter(e.output, c.OutputTokens)
-	counter(e.reasoning, c.ReasoningTokens)
-	for _, h := range e.histograms {
+	requests := e.ofRecords("aiperf_requests_total", "Requests returned, by outcome.", "outcome")
+	counter(requests, c.Success, "success")
+	counter(requests, failed, "error")
+	counter(requests, c.Cancelled, "cancelled")
+	counter(requests, c.CancelledByTest, "cancelled_by_test")
+	counter(e.ofRecords("aiperf_input_tokens_total", "Input tokens of successful requests."), c.InputTokens)
+	counter(e.ofRecords("aiperf_output_tokens_total",
+		"Output tokens of successful requests, including reasoning."), c.OutputTokens)
+	counter(e.ofRecords("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests."), c.ReasoningTokens)
+	for _, h := range e.histograms() {
 		if s := c.Histograms[h.tag]; s != nil {
 			e.out <- h.metric(s, began, labels...)
 		}
@@ -299,4 +263,80 @@ func ErrorClass(c bench.Class) string {
 		return "other"
 	}
 	return "other"
+}
+
+// judgement emits the verdict on the client and its evidence.
+func (e *emitter) judgement(id string, r *verdict.Report) {
+	level := family("aiperf_client_verdict",
+		"1 for the current verdict on the load generator, 0 for the others. Absent without a successful request.",
+		"run_id", "verdict")
+	for _, l := range verdict.Levels() {
+		value := 0.0
+		if l == r.Verdict {
+			value = 1
+		}
+		e.gauge(level, value, id, string(l))
+	}
+	ofClient := func(name, help string, labels ...string) *prometheus.Desc {
+		return family("aiperf_client_"+name, help, append([]string{"run_id"}, labels...)...)
+	}
+	if c := r.CPU; c != nil {
+		e.gauge(ofClient("cpu_cores", "Average number of CPU cores used by the load generator."), c.UsedCores, id)
+		e.gauge(ofClient("cpu_available_cores", "CPU cores available to the load generator."), c.AvailableCores, id)
+		e.gauge(ofClient("cpu_busy_ratio",
+			"Share of the window with more than 80 percent of the available CPU in use."), c.BusyShare, id)
+	}
+	if r.Rates != nil && r.Rates.Undelivered != nil {
+		e.gauge(ofClient("undelivered_ratio",
+			"Share of the requested load that the load generator failed to send."), *r.Rates.Undelivered, id)
+	}
+	const second = 1e3 // milliseconds
+	bias := ofClient("bias_seconds",
+		"Upper bound of the error caused by the load generator: at most half of the values are off by more than p50, "+
+			"at most one percent by more than p99.", "metric", "stat")
+	for _, b := range r.Bias {
+		e.gauge(bias, b.P50/second, id, b.Metric, "p50")
+		e.gauge(bias, b.P99/second, id, b.Metric, "p99")
+	}
+	for _, l := range []struct {
+		lag        *verdict.Lag
+		name, help string
+	}{
+		{r.TickLag, "tick_lag", "Delay of a periodic timer of the load generator."},
+		{r.Scheduler, "sched_latency", "Time that goroutines were runnable before they ran."},
+		{r.GCPause, "gc_pause", "Pauses of the garbage collector."},
+		{r.ScheduleLag, "schedule_lag", "Delay of request starts caused by the load generator."},
+		{r.SendLag, "send_lag", "Time from the start of a request until it was written, without handshakes."},
+		{r.StampLag, "rx_stamp_lag", "Time from the kernel receive timestamp until the bytes were processed."},
+	} {
+		if l.lag == nil {
+			continue
+		}
+		desc := ofClient(l.name+"_seconds", l.help, "stat")
+		e.gauge(desc, l.lag.P50/second, id, "p50")
+		e.gauge(desc, l.lag.P99/second, id, "p99")
+		e.gauge(desc, l.lag.Max/second, id, "max")
+	}
+}
+
+// saturation emits the metrics of an open loop: the offered and the achieved rate.
+func (e *emitter) saturation(id string, s *verdict.Saturation) {
+	gauge := func(name, help string, v float64) { e.gauge(family("aiperf_"+name, help, "run_id"), v, id) }
+	saturated := 0.0
+	if s.Saturated {
+		saturated = 1
+	}
+	gauge("saturated", "1 if requests come faster than they are served, 0 if not. Open loops only.", saturated)
+	gauge("asked_requests_per_second", "Request rate of the plan. Open loops only.", s.AskedRate)
+	if s.OfferedRate != nil {
+		gauge("offered_requests_per_second",
+			"Rate at which requests were due: random arrivals differ from their mean.", *s.OfferedRate)
+	}
+	if s.AchievedRate != nil {
+		gauge("achieved_requests_per_second", "Rate at which requests succeeded. Open loops only.", *s.AchievedRate)
+	}
+	gauge("backlog_requests_max",
+		"Most requests that were due and had not returned at the same time. Open loops only.", float64(s.BacklogMax))
+	gauge("cut_requests_ratio",
+		"Share of the requests that were cut off by the end of the phase. Open loops only.", s.CutShare)
 }

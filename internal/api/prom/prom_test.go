@@ -77,7 +77,7 @@ func TestErrorClass(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	var tags []string
-	for _, h := range newHistograms(nil) {
+	for _, h := range new(emitter).histograms() {
 		tags = append(tags, h.tag)
 		if !slices.IsSorted(h.bounds) || len(h.bounds) < 20 || len(h.bounds) > 30 {
 			t.Errorf("%s: %d bounds %v", h.tag, len(h.bounds), h.bounds)

@@ -20,10 +20,9 @@ const MaxAtOnce = 4
 
 // Handler handles the routes of reports. All fields are required.
 type Handler struct {
-	*respond.Base
-	Source  Source
-	Version string
-	Room    *semaphore.Weighted // of size MaxAtOnce
+	Out *respond.Responder
+	*Maker
+	Room *semaphore.Weighted // of size MaxAtOnce
 }
 
 // OfRun serves the report of a run.
@@ -31,19 +30,17 @@ type Handler struct {
 //	@Summary		Get the report of a run or a sweep
 //	@Description	HTML is one page with the charts of the dashboard, its script and its data, which requests nothing; Markdown is a summary for pull requests. It is made on demand, also of active runs. At most four reports are made at a time.
 //	@Tags			runs
-//	@Param			id	path	string	true	"Run id, current or latest"
 //	@Success		200	{string}	string
 //	@Header			200	{string}	ETag	"Changes with the report"
 //	@Success		304
 //	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		html,text/markdown
 //	@Router			/api/runs/{id}/report.html [get]
 //	@Router			/api/runs/{id}/report.md [get]
 func (h *Handler) OfRun(format Format) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		found, err := h.Run(w, r)
+		found, err := h.Find.Run(w, r)
 		if err != nil {
 			return err
 		}
@@ -105,7 +102,7 @@ func (h *Handler) ids(ctx context.Context, q url.Values) ([]string, error) {
 
 // id returns the id of a run by id or alias.
 func (h *Handler) id(ctx context.Context, name string) (string, error) {
-	found, err := h.Find(ctx, name)
+	found, err := h.Find.Find(ctx, name)
 	switch {
 	case errors.Is(err, run.ErrNotFound):
 		return "", respond.Fail(respond.ErrNotFound, "No such run: %s", name)
@@ -121,7 +118,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, ids []string, for
 		return respond.Fail(respond.ErrTooManyStreams, "%d reports are being made", MaxAtOnce)
 	}
 	defer h.Room.Release(1)
-	body, err := Make(r.Context(), h.Source, h.Version, ids, format)
+	body, err := h.Make(r.Context(), ids, format)
 	if err != nil {
 		return err
 	}
@@ -134,6 +131,6 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, ids []string, for
 		w.Header().Set("Referrer-Policy", "no-referrer")
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	h.SendTagged(w, r, format.MediaType(), body)
+	h.Out.SendTagged(w, r, format.MediaType(), body)
 	return nil
 }

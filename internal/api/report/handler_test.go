@@ -25,7 +25,7 @@ func (oneRun) Queue() run.Queue                                        { return 
 // While as many reports are being made as may be, another one is refused at once.
 func TestBusy(t *testing.T) {
 	busy := respond.ErrTooManyStreams
-	h := &Handler{Base: &respond.Base{Runs: oneRun{}, Live: oneRun{}}, Room: semaphore.NewWeighted(MaxAtOnce)}
+	h := &Handler{Maker: &Maker{Find: &respond.Finder{Runs: oneRun{}, Live: oneRun{}}}, Room: semaphore.NewWeighted(MaxAtOnce)}
 	if !h.Room.TryAcquire(MaxAtOnce) {
 		t.Fatal("the room is smaller than MaxAtOnce")
 	}

@@ -5,6 +5,7 @@ package report
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -12,23 +13,18 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
-
-// Source has the runs of reports. Its methods are safe for concurrent use and return
-// errors of the API.
-type Source interface {
-	// Get returns the answer of the API to a GET request of a path such as
-	// "api/runs/0199…/progress", which may have a query. Secrets are replaced in it.
-	Get(ctx context.Context, path string) ([]byte, error)
-	// Input returns a run with its newest snapshot.
-	Input(ctx context.Context, id string) (compare.Input, error)
-}
 
 // Format is a kind of report.
 type Format string
@@ -61,19 +57,25 @@ func (f Format) MediaType() string {
 	return "text/markdown; charset=utf-8; variant=GFM"
 }
 
+// Maker makes reports. All fields are required.
+type Maker struct {
+	Find    *respond.Finder
+	Runs    *runs.Handler
+	Results *results.Handler
+}
+
 // Make returns the report of one run or sweep, or that of 2 to [compare.MaxRuns] runs
 // compared with the first. The reports of runs that have ended do not change, unless
 // aiperfd does.
-func Make(ctx context.Context, source Source, version string, ids []string, format Format) ([]byte, error) {
-	c, err := collect(ctx, source, ids)
+func (m *Maker) Make(ctx context.Context, ids []string, format Format) ([]byte, error) {
+	c, err := m.collect(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	c.version = version
 	if format == Markdown {
 		return []byte(c.text().markdown()), nil
 	}
-	if err := c.answer(ctx, source); err != nil {
+	if err := m.answer(ctx, c); err != nil {
 		return nil, err
 	}
 	return c.html()
@@ -83,104 +85,163 @@ func Make(ctx context.Context, source Source, version string, ids []string, form
 type content struct {
 	version    string
 	asOf       time.Time // when runs that go on were read; zero = all have ended
+	inputs     []compare.Input
 	runs       []wire.Run
 	withheld   map[string]verdict.Withheld // per-token metrics of a single run whose percentiles mean nothing
 	comparison *compare.Comparison         // of one run, too: its metrics with their intervals
 	cells      wire.RunList                // of a sweep
 	errors     wire.Errors                 // of a single run
-	answers    map[string]json.RawMessage
+	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
+}
+
+// keep keeps the answer to a request of the page.
+func (c *content) keep(path string, v any) error {
+	body, err := plainjson.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	c.answers[path] = body
+	return nil
+}
+
+// input returns a run with its newest snapshot.
+func (m *Maker) input(ctx context.Context, id string) (compare.Input, error) {
+	found, err := m.Find.Find(ctx, id)
+	if err != nil {
+		return compare.Input{}, err
+	}
+	snap, err := m.Find.Snapshot(ctx, found)
+	return compare.Input{Run: found, Snapshot: snap}, err
 }
 
 // collect reads what both formats show.
-func collect(ctx context.Context, source Source, ids []string) (*content, error) {
-	c := &content{answers: map[string]json.RawMessage{}}
-	inputs := make([]compare.Input, 0, len(ids))
+func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
+	c := &content{version: m.Results.Version, answers: map[string]json.RawMessage{}}
 	for _, id := range ids {
-		var r wire.Run
-		if err := c.read(ctx, source, runPath(id), &r); err != nil {
+		input, err := m.input(ctx, id)
+		if err != nil {
 			return nil, err
 		}
-		input, err := source.Input(ctx, id)
+		r, err := m.Runs.Resource(ctx, input.Run)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.keep(runPath(id), r); err != nil {
 			return nil, err
 		}
 		if !r.State.Terminal() {
 			c.asOf = time.Now().UTC().Truncate(time.Second)
 		}
-		c.runs, inputs = append(c.runs, r), append(inputs, input)
+		c.runs, c.inputs = append(c.runs, r), append(c.inputs, input)
 	}
-	if inputs[0].Snapshot != nil && inputs[0].Snapshot.Stream != nil {
-		c.withheld = inputs[0].Snapshot.Stream.Withheld
+	if c.inputs[0].Snapshot != nil && c.inputs[0].Snapshot.Stream != nil {
+		c.withheld = c.inputs[0].Snapshot.Stream.Withheld
 	}
 	var err error
-	if c.comparison, err = compare.New(inputs, 0); err != nil {
+	if c.comparison, err = compare.New(c.inputs, 0); err != nil {
 		return nil, fmt.Errorf("compare runs: %w", err)
 	}
 	switch {
 	case len(ids) > 1:
 		return c, nil
 	case c.runs[0].Kind == run.KindSweep:
-		return c, c.read(ctx, source, runPath(ids[0])+"/children?limit=500", &c.cells)
+		c.cells, err = m.Runs.ListOf(ctx, run.Query{Parent: ids[0], Sort: run.SortCreated, Limit: 500})
+		if err != nil {
+			return nil, err
+		}
+		return c, c.keep(runPath(ids[0])+"/children?limit=500", &c.cells)
 	}
-	return c, c.read(ctx, source, runPath(ids[0])+"/errors", &c.errors)
+	c.errors = wire.NewErrors(c.inputs[0].Run, c.inputs[0].Snapshot)
+	return c, c.keep(runPath(ids[0])+"/errors", &c.errors)
 }
 
 func runPath(id string) string { return "api/runs/" + id }
-
-// read keeps the answer to a request for the page, and decodes it.
-func (c *content) read(ctx context.Context, source Source, path string, to any) error {
-	body, err := source.Get(ctx, path)
-	if err != nil {
-		return err
-	}
-	c.answers[path] = body
-	if err := json.Unmarshal(body, to); err != nil {
-		return fmt.Errorf("decode %s: %w", path, err)
-	}
-	return nil
-}
 
 // comparedPoints is the number of points of each series in a comparison, at most.
 const comparedPoints = 500
 
 // answer reads what the page asks for besides: see web/src/pages and web/src/state.
-func (c *content) answer(ctx context.Context, source Source) error {
-	first := runPath(c.runs[0].ID)
-	if len(c.runs) == 1 {
-		paths := []string{"/progress", "/metrics", "/config"}
-		if c.runs[0].Kind == run.KindSweep {
-			if err := c.intervals(ctx, source); err != nil {
-				return err
-			}
-		} else {
-			paths = append(paths, "/timeseries", "/samples")
-			for _, metric := range catalogue.Headlines(catalogue.OverTime) {
-				paths = append(paths, "/distributions?metric="+metric)
-			}
-		}
-		for _, of := range paths {
-			if err := c.get(ctx, source, first+of, first+of); err != nil {
-				return err
-			}
-		}
-		return nil
+func (m *Maker) answer(ctx context.Context, c *content) error {
+	if len(c.runs) > 1 {
+		return m.answerCompared(ctx, c)
 	}
+	found, snap := c.inputs[0].Run, c.inputs[0].Snapshot
+	path := runPath(found.ID)
+	if err := errors.Join(
+		c.keep(path+"/progress", wire.NewProgress(found, snap)),
+		c.keep(path+"/metrics", wire.NewMetrics(c.version, found, snap)),
+		c.keep(path+"/config", found.Config),
+	); err != nil {
+		return err
+	}
+	if c.runs[0].Kind == run.KindSweep {
+		return m.intervals(ctx, c)
+	}
+	if err := m.series(ctx, c, found, 0); err != nil {
+		return err
+	}
+	sampled, err := m.Results.SamplesOf(ctx, found, struct{}{})
+	if err != nil {
+		return err
+	}
+	if err := c.keep(path+"/samples", sampled); err != nil {
+		return err
+	}
+	for _, metric := range catalogue.Headlines(catalogue.OverTime) {
+		if err := m.distributions(ctx, c, found, "?metric="+metric, 0, metric); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerCompared reads what the page of several runs asks for.
+func (m *Maker) answerCompared(ctx context.Context, c *content) error {
 	ids := make([]string, len(c.runs))
 	for i := range c.runs {
-		r := &c.runs[i]
-		ids[i] = r.ID
-		path := runPath(r.ID) + "/timeseries"
-		query := fmt.Sprintf("?metric=output_tokens,requests_completed,time_to_first_token,request_latency&step=%ds", step(r))
-		if err := c.get(ctx, source, path, path+query); err != nil {
+		found := c.inputs[i].Run
+		ids[i] = found.ID
+		if err := m.series(ctx, c, found, step(&c.runs[i]),
+			"output_tokens", "requests_completed", "time_to_first_token", "request_latency"); err != nil {
 			return err
 		}
-		path = runPath(r.ID) + "/distributions?points=1&metric=time_to_first_token,inter_token_latency,request_latency"
-		if err := c.get(ctx, source, path, path); err != nil {
+		shown := []string{"time_to_first_token", "inter_token_latency", "request_latency"}
+		query := "?points=1&metric=" + strings.Join(shown, ",")
+		if err := m.distributions(ctx, c, found, query, 1, shown...); err != nil {
 			return err
 		}
 	}
-	path := "api/compare?ids=" + strings.Join(ids, ",")
-	return c.get(ctx, source, path, path)
+	return c.keep("api/compare?ids="+strings.Join(ids, ","), c.comparison)
+}
+
+// series keeps time series of a run, with points of step seconds; all without names, and a
+// step that fits for 0.
+func (m *Maker) series(ctx context.Context, c *content, found *run.Run, step int64, names ...string) error {
+	metrics, err := series.Select(names)
+	if err != nil {
+		return err
+	}
+	out, err := m.Results.TimeseriesOf(ctx, found, series.Query{Metrics: metrics, Step: step})
+	if err != nil {
+		return err
+	}
+	return c.keep(runPath(found.ID)+"/timeseries", out)
+}
+
+// distributions keeps distributions of metrics of a run, with heat maps of as many columns;
+// 0 = as many as usual.
+func (m *Maker) distributions(
+	ctx context.Context, c *content, found *run.Run, query string, columns int64, names ...string,
+) error {
+	metrics, err := series.DistributionMetrics(names)
+	if err != nil {
+		return err
+	}
+	out, err := m.Results.DistributionsOf(ctx, found, series.DistributionQuery{Metrics: metrics, Columns: columns})
+	if err != nil {
+		return err
+	}
+	return c.keep(runPath(found.ID)+"/distributions"+query, out)
 }
 
 // maxIntervals is the number of runs of a sweep whose intervals are shown, as on the
@@ -188,11 +249,11 @@ func (c *content) answer(ctx context.Context, source Source) error {
 const maxIntervals = 100
 
 // intervals keeps the confidence intervals of the runs of a sweep that its curves show.
-func (c *content) intervals(ctx context.Context, source Source) error {
+func (m *Maker) intervals(ctx context.Context, c *content) error {
 	var inputs []compare.Input
 	for i := range c.cells.Items {
 		if r := &c.cells.Items[i]; r.State == bench.StateCompleted && len(inputs) < maxIntervals {
-			input, err := source.Input(ctx, r.ID)
+			input, err := m.input(ctx, r.ID)
 			if err != nil {
 				return err
 			}
@@ -208,9 +269,9 @@ func (c *content) intervals(ctx context.Context, source Source) error {
 		}
 		shown.Runs = all.Runs
 		for _, tag := range []string{"time_to_first_token", "request_latency"} {
-			if m := find(all, tag); m != nil {
-				m.Statistics = slices.DeleteFunc(m.Statistics, func(s compare.Statistic) bool { return s.Name != "p50" && s.Name != "p99" })
-				shown.Metrics = append(shown.Metrics, *m)
+			if found := find(all, tag); found != nil {
+				found.Statistics = slices.DeleteFunc(found.Statistics, func(s compare.Statistic) bool { return s.Name != "p50" && s.Name != "p99" })
+				shown.Metrics = append(shown.Metrics, *found)
 			}
 		}
 	}
@@ -219,15 +280,8 @@ func (c *content) intervals(ctx context.Context, source Source) error {
 	return err
 }
 
-// get keeps the answer to a request under the path by which the page asks for it.
-func (c *content) get(ctx context.Context, source Source, path, request string) error {
-	body, err := source.Get(ctx, request)
-	c.answers[path] = body
-	return err
-}
-
 // step returns the length in seconds of a point of the series of a run in a comparison.
-func step(r *wire.Run) int {
+func step(r *wire.Run) int64 {
 	if r.StartedAt == nil {
 		return 1
 	}
@@ -235,5 +289,5 @@ func step(r *wire.Run) int {
 	if r.EndedAt != nil {
 		end = *r.EndedAt
 	}
-	return int(min(24*60*60, max(1, math.Ceil(end.Sub(*r.StartedAt).Seconds()/comparedPoints))))
+	return int64(min(24*60*60, max(1, math.Ceil(end.Sub(*r.StartedAt).Seconds()/comparedPoints))))
 }

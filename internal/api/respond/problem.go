@@ -3,16 +3,12 @@ package respond
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strconv"
 	"time"
 
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/api/intake"
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
@@ -38,6 +34,7 @@ var (
 	ErrTooManyStreams = errors.New("too many streams")
 	ErrUpgrade        = errors.New("upgrade required")
 	ErrRange          = errors.New("range not satisfiable")
+	ErrBusy           = errors.New("too many documents at the same time")
 	ErrInternal       = errors.New("internal error")
 
 	ErrKeyReused          = errors.New("idempotency key reused")
@@ -104,7 +101,7 @@ func Problems() []Row {
 		{ErrKeyInProgress, 409, "idempotency-in-progress", "Request in progress", "A request with this Idempotency-Key is in progress", true},
 		{ErrTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
 		{ErrTooManyConnections, 503, "too-many-connections", "Too many connections", "Too many connections are open; only the probes are answered", true},
-		{intake.ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
+		{ErrBusy, 503, "busy", "Busy", "Too many documents are being received or read", true},
 		{ErrUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
 		{ErrStarting, 503, "starting", "Starting", "The data directory is being opened", true},
 		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
@@ -118,9 +115,10 @@ type Failure struct {
 	Err      error // of the table
 	Detail   string
 	Header   map[string]string
-	Position config.Malformed // of ErrMalformed
-	Errors   []problem.Problem
-	Warnings []problem.Problem
+	Line     int // of ErrMalformed, 1-based
+	Column   int // likewise
+	Errors   []wire.Fault
+	Warnings []wire.Fault
 }
 
 // Error implements error.
@@ -128,6 +126,15 @@ func (f *Failure) Error() string { return fmt.Sprintf("%v: %s", f.Err, f.Detail)
 
 // Unwrap returns the error of the table.
 func (f *Failure) Unwrap() error { return f.Err }
+
+// AfterChange is an error of the answer to a request that was carried out.
+type AfterChange struct{ Err error }
+
+// Error implements error.
+func (e AfterChange) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e AfterChange) Unwrap() error { return e.Err }
 
 // Fail returns an error of the table with a specific detail.
 func Fail(err error, format string, args ...any) *Failure {
@@ -161,8 +168,8 @@ func (out *Responder) WriteProblem(w http.ResponseWriter, r *http.Request, err e
 		if f.Detail != "" {
 			p.Detail = f.Detail
 		}
-		p.Line, p.Column, p.Errors, p.Warnings = f.Position.Line, f.Position.Column, f.Errors, f.Warnings
-		for name, value := range maps.All(f.Header) {
+		p.Line, p.Column, p.Errors, p.Warnings = f.Line, f.Column, f.Errors, f.Warnings
+		for name, value := range f.Header {
 			h.Set(name, value)
 		}
 	}

@@ -6,14 +6,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/run"
 )
 
 // Header names.
@@ -83,6 +87,22 @@ func (out *Responder) WriteTagged(w http.ResponseWriter, r *http.Request, tag st
 	}
 }
 
+// WriteOf answers with data of a run. The data of a finished run never changes; if
+// the request has the run's id, the response may be cached.
+func (out *Responder) WriteOf(w http.ResponseWriter, r *http.Request, found *run.Run, v any) error {
+	body, err := plainjson.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if found == nil || chi.URLParam(r, "id") != found.ID || !found.State.Terminal() {
+		out.WriteBody(w, http.StatusOK, body)
+		return nil
+	}
+	w.Header().Set("Cache-Control", Immutable)
+	out.WriteTagged(w, r, BodyTag(body), body)
+	return nil
+}
+
 // SendTagged is like writeTagged for a body of any media type, whose tag it computes.
 func (out *Responder) SendTagged(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
 	if !unchanged(w, r, BodyTag(body)) {
@@ -120,4 +140,46 @@ func Tagged(fields []string, tag string) bool {
 		}
 	}
 	return false
+}
+
+// StrictQuery rejects unknown parameters, those without a value, and those that are given
+// more than once unless they are repeatable.
+func StrictQuery(q url.Values, known []string, repeatable ...string) error {
+	for name, values := range q {
+		if !slices.Contains(known, name) {
+			return Fail(ErrParameter, "Unknown parameter %q", name)
+		}
+		if len(values) > 1 && !slices.Contains(repeatable, name) {
+			return Fail(ErrParameter, "Parameter %q is given more than once", name)
+		}
+		if slices.Contains(values, "") {
+			return Fail(ErrParameter, "Parameter %q has no value", name)
+		}
+	}
+	return nil
+}
+
+// BoolParameter returns a parameter that is true, false or absent.
+func BoolParameter(q url.Values, name string) (bool, error) {
+	switch q.Get(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, Fail(ErrParameter, "Parameter %q must be true or false", name)
+}
+
+// Visible reports whether a text has 1 to most characters, all of them visible ASCII, so
+// that it may be copied to headers and logs.
+func Visible(text string, most int) bool {
+	if text == "" || len(text) > most {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -32,10 +31,8 @@ type Live interface {
 	Queue() run.Queue
 }
 
-// Base is what handlers share: access to runs, and the writing of responses. It is safe for
-// concurrent use.
-type Base struct {
-	Responder
+// Finder finds the runs of requests. It is safe for concurrent use.
+type Finder struct {
 	Runs Runs
 	Live Live
 }
@@ -58,14 +55,14 @@ func ActiveStates() []bench.State {
 // Run returns the run of a request: that of the id in the path, else of the
 // parameter run, else the selected run. It returns nil if the request names none
 // and there is no run. It sets the headers that identify the run.
-func (b *Base) Run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
+func (f *Finder) Run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
 	name := chi.URLParam(r, "id")
 	if query := r.URL.Query(); name == "" && query.Has("run") {
 		if name = query.Get("run"); name == "" { // of a script whose variable is empty
 			return nil, Fail(ErrParameter, "run is empty; give the id of a run, current or latest, or leave it out")
 		}
 	}
-	found, err := b.Find(r.Context(), name)
+	found, err := f.Find(r.Context(), name)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -79,44 +76,44 @@ func (b *Base) Run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
 }
 
 // Find returns a run by id or alias; without a name the selected run, or nil.
-func (b *Base) Find(ctx context.Context, name string) (*run.Run, error) {
+func (f *Finder) Find(ctx context.Context, name string) (*run.Run, error) {
 	switch {
 	case name == "":
-		id, ok := b.Live.Selected(ctx)
+		id, ok := f.Live.Selected(ctx)
 		if !ok {
 			return nil, nil
 		}
-		found, err := b.Runs.Get(ctx, id)
+		found, err := f.Runs.Get(ctx, id)
 		if errors.Is(err, run.ErrNotFound) { // deleted in between
 			return nil, nil
 		}
 		return found, err
 	case name == aliasCurrent:
-		running := b.Live.Queue().Running
+		running := f.Live.Queue().Running
 		if len(running) == 0 {
 			return nil, Fail(ErrNotFound, "No run is active")
 		}
-		return b.Runs.Get(ctx, running[len(running)-1])
+		return f.Runs.Get(ctx, running[len(running)-1])
 	case name == aliasLatest:
-		last, err := b.LastFinished(ctx, run.Query{TopLevel: true})
+		last, err := f.LastFinished(ctx, run.Query{TopLevel: true})
 		if err == nil && last == nil {
 			return nil, Fail(ErrNotFound, "No run has ended yet")
 		}
 		if err != nil {
 			return nil, err
 		}
-		return b.Runs.Get(ctx, last.ID)
+		return f.Runs.Get(ctx, last.ID)
 	case !IsID(name):
 		return nil, run.ErrNotFound
 	}
-	return b.Runs.Get(ctx, name)
+	return f.Runs.Get(ctx, name)
 }
 
 // LastFinished returns the newest run of a query that has ended, nil if there is none. It is
 // not chosen by its time, which is wrong if the system clock was set back.
-func (b *Base) LastFinished(ctx context.Context, q run.Query) (*run.Run, error) {
+func (f *Finder) LastFinished(ctx context.Context, q run.Query) (*run.Run, error) {
 	q.States, q.Limit = TerminalStates(), 1
-	page, err := b.Runs.List(ctx, q)
+	page, err := f.Runs.List(ctx, q)
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err
 	}
@@ -124,29 +121,13 @@ func (b *Base) LastFinished(ctx context.Context, q run.Query) (*run.Run, error) 
 }
 
 // Snapshot returns the newest snapshot of a run, or nil if there is none.
-func (b *Base) Snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error) {
+func (f *Finder) Snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error) {
 	if r == nil {
 		return nil, nil
 	}
-	snap, err := b.Live.Snapshot(ctx, r.ID)
+	snap, err := f.Live.Snapshot(ctx, r.ID)
 	if errors.Is(err, run.ErrNotFound) {
 		return nil, nil
 	}
 	return snap, err
-}
-
-// WriteOf answers with data of a run. The data of a finished run never changes; if
-// the request has the run's id, the response may be cached.
-func (b *Base) WriteOf(w http.ResponseWriter, r *http.Request, found *run.Run, v any) error {
-	body, err := plainjson.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if found == nil || chi.URLParam(r, "id") != found.ID || !found.State.Terminal() {
-		b.WriteBody(w, http.StatusOK, body)
-		return nil
-	}
-	w.Header().Set("Cache-Control", Immutable)
-	b.WriteTagged(w, r, BodyTag(body), body)
-	return nil
 }

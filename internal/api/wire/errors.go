@@ -28,17 +28,6 @@ type ErrorGroup struct {
 }
 
 // NewErrors returns the errors of a run, live or final; s may be nil.
-//
-//	@Summary		Get the errors of a run
-//	@Description	The errors of the profiling phases in groups of messages that differ only in numbers and identifiers, while the run goes on and afterwards.
-//	@Tags			runs
-//	@Param			id	path		string	true	"Run id, current or latest"
-//	@Success		200	{object}	Errors
-//	@Success		304
-//	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
-//	@Produce		json
-//	@Router			/api/runs/{id}/errors [get]
 func NewErrors(r *run.Run, s *run.Snapshot) Errors {
 	out := Errors{Items: []ErrorGroup{}, Final: r.State.Terminal()}
 	if s == nil {

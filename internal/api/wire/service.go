@@ -1,24 +1,47 @@
 package wire
 
-import (
-	"time"
-
-	"aiperfd/internal/engine/config/problem"
-)
+import "time"
 
 // Problem is an RFC 9457 problem with aiperfd's extension members.
 type Problem struct {
-	Type      string            `json:"type" example:"urn:aiperfd:problem:not-found"`
-	Title     string            `json:"title" example:"Not found"`
-	Status    int               `json:"status" example:"404"`
-	Detail    string            `json:"detail" example:"Not Found"`
-	Instance  string            `json:"instance" example:"/api/nope"`
-	RequestID string            `json:"request_id"`
-	Line      int               `json:"line,omitempty"`   // malformed-body: 1-based
-	Column    int               `json:"column,omitempty"` // malformed-body: 1-based
-	Errors    []problem.Problem `json:"errors,omitempty"`
-	Warnings  []problem.Problem `json:"warnings,omitempty"`
+	Type      string  `json:"type" example:"urn:aiperfd:problem:not-found"`
+	Title     string  `json:"title" example:"Not found"`
+	Status    int     `json:"status" example:"404"`
+	Detail    string  `json:"detail" example:"Not Found"`
+	Instance  string  `json:"instance" example:"/api/nope"`
+	RequestID string  `json:"request_id"`
+	Line      int     `json:"line,omitempty"`   // malformed-body: 1-based
+	Column    int     `json:"column,omitempty"` // malformed-body: 1-based
+	Errors    []Fault `json:"errors,omitempty"`
+	Warnings  []Fault `json:"warnings,omitempty"`
 }
+
+// Fault is one thing that is wrong with a document, or worth a warning.
+type Fault struct {
+	Pointer string `json:"pointer"`          // RFC 6901 in fragment form, in the user's spelling: #/benchmark/phases/0/rate
+	Flag    string `json:"flag,omitempty"`   // the flag or environment variable at fault, if it was one
+	Code    string `json:"code"`             // one of the Code constants
+	Detail  string `json:"detail"`           // a sentence: field, value, what is accepted
+	Value   any    `json:"value,omitempty"`  // the value; nil if it may be secret
+	Line    int    `json:"line,omitempty"`   // 1-based; 0 = not from a file
+	Column  int    `json:"column,omitempty"` // 1-based, in bytes
+} // @name problem.Problem
+
+// Validation is the body of POST /api/validate. Its lists are never null.
+type Validation struct {
+	Valid    bool      `json:"valid"`
+	Errors   []Fault   `json:"errors"`
+	Warnings []Fault   `json:"warnings"`
+	Defaults []Default `json:"defaults"`                              // values that follow from others; only if valid
+	Config   any       `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
+}
+
+// Default is a value of a document that follows from others.
+type Default struct {
+	Pointer string `json:"pointer"` // canonical: #/benchmark/phases/0/concurrency
+	Value   any    `json:"value"`
+	Reason  string `json:"reason"`
+} // @name config.Default
 
 // Cancel is the body of POST /api/runs/{id}/cancel.
 type Cancel struct {
