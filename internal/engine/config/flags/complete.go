@@ -5,7 +5,6 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/schema"
-	"aiperfd/internal/study/recipe"
 )
 
 // Complete returns the completions of the word that a user is typing: the
@@ -59,7 +58,7 @@ func choices(o option, known *config.Choices) []string {
 	case o.path == "profiling.type", o.path == "warmup.type": // not all types of phases
 		return schema.ChoiceNames(known.Arrivals)
 	case o.path == "recipe.name":
-		return recipe.Names()
+		return recipeNames()
 	case o.path == "sweep.type": // of lists on the command line
 		return []string{"grid", "zip"}
 	case o.kind == optBool:

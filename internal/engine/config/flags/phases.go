@@ -197,7 +197,7 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
 func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
-	if r, ok := presetOf(b.flags.get("--search-recipe")); ok && r.Rate && !b.file && kind == "profiling" && phase.Get("rate") == nil {
+	if r, ok := presetOf(b.flags.get("--search-recipe")); ok && r.rate && !b.file && kind == "profiling" && phase.Get("rate") == nil {
 		phase.Set("rate", numberNode("1")) // makes the phase an open loop; every variation has a rate of its own
 	}
 	hadRate := phase.Get("rate") != nil || phase.Get("sessionRate") != nil || phase.Get("rateSeries") != nil

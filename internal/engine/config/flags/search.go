@@ -11,7 +11,6 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
-	"aiperfd/internal/study/recipe"
 )
 
 // searchOptions lays the options about searches and recipes over a draft.
@@ -68,55 +67,50 @@ func (b searchOptions) preset(occ *occurrence) {
 	}
 	chosen, ok := presetOf(occ)
 	if !ok {
-		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipe.Names()))
+		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipeNames(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipeNames()))
 		return
 	}
 	streaming := b.find("endpoint.streaming")
-	e, problems := chosen.Expand(b.recipeOptions(chosen), streaming != nil && streaming.Scalar != "false")
-	for _, p := range problems {
+	e := chosen.expanded(b.recipeOptions(chosen), streaming != nil && streaming.Scalar != "false")
+	for _, p := range e.problems {
 		at := occ
-		if p.Option != "" {
-			at = b.flags.get("--" + p.Option)
+		if p.option != "" {
+			at = b.flags.get("--" + p.option)
 		}
-		b.fail(at, problem.CodeConflict, p.Text)
+		b.fail(at, problem.CodeConflict, p.text)
 	}
-	if len(problems) > 0 {
+	if len(e.problems) > 0 {
 		return
 	}
-	if e.SLOs != nil {
+	if e.slos != nil {
 		if goals := b.flags.get("--goodput"); goals != nil {
 			b.fail(goals, problem.CodeConflict, "conflicts with "+occ.spelling+", which sets the objectives itself")
 		} else {
-			b.set("slos", occ, nodeOf(e.SLOs))
+			b.set("slos", occ, nodeOf(e.slos))
 		}
 	}
-	b.sweep(occ, e.Sweep)
+	b.sweep(occ, e.sweep)
 }
 
 // presetOf returns the recipe that an option names; ok = false if it names none, or is nil.
-func presetOf(occ *occurrence) (r recipe.Recipe, ok bool) {
-	if occ == nil {
-		return r, false
+func presetOf(occ *occurrence) (chosen recipe, ok bool) {
+	for _, r := range recipes() {
+		if occ != nil && r.name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-") {
+			return r, true
+		}
 	}
-	all := recipe.Recipes()
-	i := slices.IndexFunc(all, func(r recipe.Recipe) bool {
-		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
-	})
-	if i < 0 {
-		return r, false
-	}
-	return all[i], true
+	return recipe{}, false
 }
 
 // recipeOptions returns the values of the options of recipes by their names without
 // dashes. A list of concurrencies becomes one of them if the recipe takes it.
-func (b searchOptions) recipeOptions(r recipe.Recipe) map[string]string {
+func (b searchOptions) recipeOptions(r recipe) map[string]string {
 	out := make(map[string]string)
 	for _, occ := range b.flags.typed {
 		name := strings.TrimPrefix(strings.Fields(occ.option.names)[0], "--")
 		isRecipe := strings.HasPrefix(occ.option.path, "recipe.") && name != "search-recipe" ||
 			slices.Contains([]string{"search-max-iterations", "search-initial-points", "search-random-seed", "search-sla"}, name)
-		if isRecipe || name == "concurrency" && slices.Contains(r.Uses, name) {
+		if isRecipe || name == "concurrency" && r.has(name) {
 			out[name] = strings.Join(occ.values, ",")
 			b.swept = slices.DeleteFunc(b.swept, func(s *occurrence) bool { return s == occ })
 		}
@@ -129,7 +123,7 @@ func (b searchOptions) space(occ *occurrence) {
 	block := map[string]any{"type": sweep.Adaptive}
 	var dimensions []any
 	for _, text := range occ.values {
-		d, err := recipe.ParseDimension(strings.TrimSpace(text))
+		d, err := parseDimension(strings.TrimSpace(text))
 		if err != nil {
 			b.fail(occ, problem.CodeWrongType, err.Error())
 			continue
@@ -181,7 +175,7 @@ func (b searchOptions) tiers(block map[string]any) {
 		}
 		var filters []any
 		for piece := range strings.SplitSeq(rest, ",") {
-			f, err := recipe.ParseFilter(strings.TrimSpace(piece))
+			f, err := parseFilter(strings.TrimSpace(piece))
 			if err != nil {
 				b.fail(occ, problem.CodeWrongType, err.Error())
 				return
@@ -200,7 +194,7 @@ func (b searchOptions) filters(occ *occurrence) []any {
 	}
 	var out []any
 	for _, piece := range commaList(occ.values) {
-		f, err := recipe.ParseFilter(piece)
+		f, err := parseFilter(piece)
 		if err != nil {
 			b.fail(occ, problem.CodeWrongType, err.Error())
 			continue
