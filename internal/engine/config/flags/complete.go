@@ -66,18 +66,3 @@ func choices(o option, known *config.Choices) []string {
 	}
 	return schema.ChoiceNames(known.Of(schema.FieldAt(fieldOf(o.path))))
 }
-
-// fieldOf returns the generic path of the field that an option's path names.
-func fieldOf(path string) string {
-	for _, root := range []struct{ option, field string }{
-		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
-	} {
-		if rest, ok := strings.CutPrefix(path, root.option); ok {
-			path = root.field + rest
-		}
-	}
-	if atRoot(path) {
-		return path
-	}
-	return "benchmark." + path
-}

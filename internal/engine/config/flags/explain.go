@@ -63,7 +63,7 @@ func (f *Flags) explained(p problem.Problem) problem.Problem {
 	}
 	for _, o := range options() {
 		if o.path == path && o.status == supported {
-			return named(p, o.spellings()[0])
+			return named(p, o.name)
 		}
 	}
 	p.Pointer = "#"
@@ -125,7 +125,7 @@ func flagsForFields(text string) string {
 			if flag != "" && !strings.Contains(o.names, flag) {
 				return word
 			}
-			flag = o.spellings()[0]
+			flag = o.name
 		}
 		return cmp.Or(flag, word)
 	})

@@ -28,11 +28,6 @@ func (b *overlay) resolve(path string) string {
 	return "benchmark.datasets.0." + rest
 }
 
-// atRoot reports whether an option's path is beside the benchmark section.
-func atRoot(path string) bool {
-	return path == "randomSeed" || path == "noSweepTable" || path == "ignoreUnsupported" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
-}
-
 // isFile reports whether the dataset is or becomes a file.
 func (b *overlay) isFile() bool {
 	if b.flags.Given("--input-file") || b.flags.Given("--public-dataset") {

@@ -22,7 +22,7 @@ func Settings(known *config.Choices) []Setting {
 	for _, o := range options() {
 		if o.status == supported && o.path != "" {
 			all = append(all, Setting{
-				Flag: o.spellings()[0], Path: o.path, Help: known.Expand(o.help), Default: o.def, Switch: o.kind == optBool,
+				Flag: o.name, Path: o.path, Help: known.Expand(o.help), Default: o.def, Switch: o.kind == optBool,
 				Field: strings.TrimSuffix(strings.TrimSuffix(fieldOf(o.path), ".mean"), ".stddev"),
 			})
 		}

@@ -119,7 +119,7 @@ type Description struct {
 
 // Descriptions returns the supported flags, the groups that most users need first.
 func Descriptions(known *config.Choices) []Description {
-	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
+	rows := slices.DeleteFunc(slices.Clone(options()), func(o option) bool { return o.status != supported })
 	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
 	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
 	out := make([]Description, 0, len(rows))
