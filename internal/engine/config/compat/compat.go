@@ -19,49 +19,11 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// The keys of AIPerf's resolved document, in its order.
+// The members of datasets that are not synthetic, and those that only some phases have.
 const (
-	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
-		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
-		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn   = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + connectionOwn
-	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv ipVersion sourceAddresses"
-
-	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
-		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
 	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
-	datasetOwn  = "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
-
-	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
-	prefixOrder = "poolSize length sharedSystemLength userContextLength"
-
-	imageOrder   = "batchSize width height format source sourceSampling"
-	audioOrder   = "batchSize length format depths sampleRates channels"
-	videoOrder   = "batchSize duration fps width height format codec synthType audio"
-	rankingOrder = "passages passageTokens queryTokens"
-
-	synthesisOrder = "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier maxIsl maxOsl"
-
-	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
-		" prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode failedRequestThreshold" +
-		" adaptiveScale adaptiveSustainDuration adaptiveAssessmentPeriod adaptiveMinCompletedRequests" +
-		" adaptiveControlVariable adaptiveControlMin adaptiveControlMax adaptiveScaleStrategyType" +
-		" adaptiveScaleStepPolicy adaptiveScaleBaseStep adaptiveScaleMaxStepMultiplier adaptiveScaleStepPercent" +
-		" trajectoryStartMinRatio trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds" +
-		" agenticCacheWarmupDuration agenticWarmupGracePeriod"
-	rateOrder = " rate rateRamp rateSeries"
-	phaseOwn  = "sessionRate userReplacement saturation saturationLimit excludeRamp"
-
-	artifactOrder = "dir prefix summary records raw trace sliceDuration showTraceTiming userFiles autoPlot" +
-		" plotRequired exportOutputsJson"
-	artifactOwn    = "recordFormat keepRecords recordSampleRate recordFileSize exportInputs csvPrecision"
-	tokenizerOrder = "name revision trustRemoteCode applyChatTemplate"
-	runtimeOrder   = "ui workers recordProcessors serviceRunType communication apiPort apiHost datasetApiBaseUrl" +
-		" workersPerPod recordProcessorsPerPod workersMin statsInterval"
-	benchmarkFeatureOrder = "gpuTelemetry serverMetrics networkLatency otel mlflow wandb"
-	restOrder             = "metrics accuracy scenario unsafeOverride"
-	benchmarkOwn          = "runSlos tokenDeadline"
+	rateOrder   = " rate rateRamp rateSeries"
 )
 
 // Resolved returns the resolved benchmark section as AIPerf's API shows it:
@@ -96,35 +58,14 @@ func isWord(text string) bool {
 }
 
 func resolved(d *config.Document) config.Object {
-	b := &d.Benchmark
-	plain := defaults().Benchmark
-	var out config.Object
-	put(&out, "models", modelsView(b.Models))
-	endpoint := view(b.Endpoint, "benchmark.endpoint", endpointOrder)
-	putOwn(&endpoint, b.Endpoint, plain.Endpoint, endpointOwn)
-	put(&out, "endpoint", endpoint)
-	put(&out, "datasets", each(b.Datasets, func(x config.Dataset) config.Object { return datasetView(x, d.RandomSeed) }))
-	put(&out, "phases", each(b.Phases, phaseView))
-	put(&out, "artifacts", artifactsView(b.Artifacts))
-	put(&out, "slos", sortedOrNull(b.SLOs))
-	tokenizer := view(b.Tokenizer, "benchmark.tokenizer", tokenizerOrder)
-	putOwn(&tokenizer, b.Tokenizer, plain.Tokenizer, "allowDownload")
-	put(&out, "tokenizer", tokenizer)
-	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).Members() {
-		out.Set(m)
+	b := d.Benchmark
+	b.Datasets = slices.Clone(b.Datasets)
+	for i := range b.Datasets {
+		if b.Datasets[i].RandomSeed == nil {
+			b.Datasets[i].RandomSeed = d.RandomSeed
+		}
 	}
-	runtime := view(b.Runtime, "benchmark.runtime", runtimeOrder)
-	putOwn(&runtime, b.Runtime, plain.Runtime, "report")
-	put(&out, "runtime", runtime)
-	put(&out, "logging", view(b.Logging, "benchmark.logging", "level"))
-	for _, m := range view(struct{}{}, "benchmark", restOrder).Members() {
-		out.Set(m)
-	}
-	putOwn(&out, *b, plain, benchmarkOwn)
-	if b.Client != plain.Client {
-		put(&out, "client", view(b.Client, "benchmark.client", "strict certify"))
-	}
-	return out
+	return view(b, defaults().Benchmark, "benchmark", schema.FieldAt("benchmark").AIPerf)
 }
 
 // defaults returns what a document with one empty phase resolves to.
@@ -149,51 +90,39 @@ func encode(v any) json.RawMessage {
 	return out
 }
 
-func each[T any](items []T, f func(T) config.Object) []config.Object {
-	out := make([]config.Object, len(items))
-	for i, item := range items {
-		out[i] = f(item)
-	}
-	return out
-}
-
-// view shows the fields of a struct in an order, and between them the unsupported
-// fields of AIPerf, switched off.
-func view(v any, path, order string) config.Object {
+// view shows the members of a struct: those of an order, between them the unsupported ones of AIPerf,
+// switched off, and at the end its own ones that differ from those of plain.
+func view(v, plain any, path, order string) config.Object {
 	var out config.Object
-	features := schema.Lacks(path)
+	row := schema.FieldAt(path)
 	for name := range strings.FieldsSeq(order) {
-		i := slices.IndexFunc(features, func(f schema.Lack) bool { return f.Name == name })
+		i := slices.IndexFunc(row.Lacks, func(f schema.Lack) bool { return f.Name == name })
 		if i >= 0 {
-			out.Set(config.Member{Name: name, Value: json.RawMessage(features[i].Off)})
+			out.Set(config.Member{Name: name, Value: json.RawMessage(row.Lacks[i].Off)})
 			continue
 		}
-		put(&out, name, shown(reflect.ValueOf(v), name))
+		put(&out, name, shown(v, plain, path, name))
+	}
+	for name := range strings.FieldsSeq(row.Own) {
+		value := encode(shown(v, plain, path, name))
+		if !bytes.Equal(value, encode(shown(plain, plain, path, name))) {
+			out.Set(config.Member{Name: name, Value: value})
+		}
 	}
 	return out
 }
 
-// putOwn adds fields that only aiperfd has if they are not the default.
-func putOwn(o *config.Object, v, plain any, order string) {
-	for name := range strings.FieldsSeq(order) {
-		value := encode(shown(reflect.ValueOf(v), name))
-		if !bytes.Equal(value, encode(shown(reflect.ValueOf(plain), name))) {
-			o.Set(config.Member{Name: name, Value: value})
-		}
-	}
-}
-
-// shown returns the field called name in the form in which it is shown.
-func shown(v reflect.Value, name string) any {
-	f, _, ok := schema.FieldNamed(v.Type(), name)
+// shown returns the field called name of a struct in the form in which it is shown.
+func shown(v, plain any, path, name string) any {
+	f, _, ok := schema.FieldNamed(reflect.TypeOf(v), name)
 	if !ok {
 		return nil // a key of AIPerf that nothing here has is null; a test compares the names
 	}
-	switch value := v.FieldByIndex(f.Index).Interface().(type) {
+	at := schema.Join(path, name)
+	value, plainValue := reflect.ValueOf(v).FieldByIndex(f.Index), reflect.ValueOf(plain).FieldByIndex(f.Index)
+	switch value := value.Interface().(type) {
 	case config.Distribution:
 		return distributionView(value)
-	case *config.Template:
-		return optional(value, "benchmark.endpoint.template", "body responseField")
 	case config.Params:
 		return paramsView(value)
 	case config.Headers:
@@ -201,80 +130,62 @@ func shown(v reflect.Value, name string) any {
 	case config.Object:
 		return redacted(value)
 	case []config.Object:
-		if len(value) == 0 {
-			return nil
-		}
 		return each(value, redacted)
-	case config.Prompts:
-		return promptsView(value)
-	case []config.LengthPair:
-		if len(value) == 0 {
-			return nil
-		}
-		return each(value, func(pair config.LengthPair) config.Object {
-			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
-		})
-	case *config.Cancellation:
-		return optional(value, "benchmark.phases.*.cancellation", "rate delay")
 	case *config.RangeRatio:
 		return rangeRatioView(value)
-	case *config.Images:
-		return optional(value, "benchmark.datasets.*.images", imageOrder)
-	case *config.Audio:
-		return optional(value, "benchmark.datasets.*.audio", audioOrder)
-	case *config.Video:
-		return optional(value, "benchmark.datasets.*.video", videoOrder)
-	case config.VideoAudio:
-		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
-	case *config.Rankings:
-		return optional(value, "benchmark.datasets.*.rankings", rankingOrder)
-	case *config.Synthesis:
-		return optional(value, "benchmark.datasets.*.synthesis", synthesisOrder)
+	case map[string]float64:
+		return sortedOrNull(value)
+	case []config.LengthPair:
+		return each(value, func(pair config.LengthPair) config.Object { return section(pair, pair, at+".*") })
+	case []config.Model:
+		models := []config.Object{}
+		return append(models, each(value, func(m config.Model) config.Object { return section(m, m, at+".*") })...)
+	case []config.Dataset:
+		return each(value, datasetView)
+	case []config.Phase:
+		return each(value, phaseView)
+	case config.Artifacts:
+		return artifactsView(value, plainValue.Interface())
 	case config.PrefixPrompts:
 		if value == (config.PrefixPrompts{}) {
 			return nil
 		}
-		return view(value, "benchmark.datasets.*.prefixPrompts", prefixOrder)
-	default:
-		return value
 	}
-}
-
-// optional shows a section that may be absent.
-func optional[T any](section *T, path, order string) any {
-	if section == nil {
+	if schema.FieldAt(at).AIPerf == "" {
+		return value.Interface()
+	}
+	if value.Kind() != reflect.Pointer {
+		return section(value.Interface(), plainValue.Interface(), at)
+	}
+	if value.IsNil() {
 		return nil
 	}
-	return view(*section, path, order)
+	return section(value.Elem().Interface(), value.Elem().Interface(), at)
 }
 
-func promptsView(p config.Prompts) config.Object {
-	out := view(p, "benchmark.datasets.*.prompts", promptOrder)
-	putOwn(&out, p, config.Prompts{}, "islCalibrate")
-	return out
+// section shows a struct whose members always are the same.
+func section(v, plain any, path string) config.Object {
+	return view(v, plain, path, schema.FieldAt(path).AIPerf)
 }
 
-func modelsView(m config.Models) config.Object {
-	var out config.Object
-	put(&out, "strategy", m.Strategy)
-	put(&out, "items", each(m.Items, func(item config.Model) config.Object {
-		return view(item, "benchmark.models.items.*", "name weight lora modalities tokenizer")
-	}))
-	return out
-}
-
-func datasetView(d config.Dataset, seed *int64) config.Object {
-	if d.RandomSeed == nil {
-		d.RandomSeed = seed
+// each shows the elements of a list; an empty one is null.
+func each[T any](items []T, show func(T) config.Object) []config.Object {
+	var out []config.Object
+	for _, item := range items {
+		out = append(out, show(item))
 	}
-	order := syntheticOrder
+	return out
+}
+
+func datasetView(d config.Dataset) config.Object {
+	order := schema.FieldAt("benchmark.datasets.*").AIPerf
 	switch d.Type {
 	case "file":
 		order = fileOrder
 	case "public":
 		order = publicOrder
 	}
-	out := view(d, "benchmark.datasets.*", order)
+	out := view(d, config.Dataset{}, "benchmark.datasets.*", order)
 	if d.Type != "synthetic" && d.Entries == 0 {
 		put(&out, "entries", nil)
 	}
@@ -284,7 +195,6 @@ func datasetView(d config.Dataset, seed *int64) config.Object {
 	if d.Type == "public" && d.HFSubset == "" {
 		put(&out, "hfSubset", nil)
 	}
-	putOwn(&out, d, config.Dataset{}, datasetOwn)
 	return out
 }
 
@@ -293,7 +203,7 @@ func phaseView(p config.Phase) config.Object {
 	if p.Duration == nil && p.GracePeriod != nil && math.IsInf(float64(*p.GracePeriod), 1) {
 		p.GracePeriod = nil
 	}
-	order := phaseOrder
+	order := schema.FieldAt("benchmark.phases.*").AIPerf
 	switch p.Type {
 	case "concurrency":
 	case config.FixedSchedule:
@@ -307,38 +217,21 @@ func phaseView(p config.Phase) config.Object {
 	if p.Smoothness != nil {
 		order += " smoothness"
 	}
-	out := view(p, "benchmark.phases.*", order)
-	putOwn(&out, p, config.Phase{}, phaseOwn)
-	return out
+	return view(p, config.Phase{}, "benchmark.phases.*", order)
 }
 
-func artifactsView(a config.Artifacts) config.Object {
-	var out config.Object
-	for name := range strings.FieldsSeq(artifactOrder) {
-		switch name {
-		case "records":
-			var records any = []string{"jsonl"}
-			if a.Level == "summary" {
-				records = false
-			}
-			put(&out, name, records)
-		case "raw":
-			put(&out, name, a.Level == "raw")
-		case "userFiles":
-			put(&out, name, append([]config.File{}, a.UserFiles...))
-		case "summary":
-			var summary any = []string{"json"}
-			if !a.Summary {
-				summary = false
-			}
-			put(&out, name, summary)
-		default:
-			for _, m := range view(a, "benchmark.artifacts", name).Members() {
-				out.Set(m)
-			}
+// artifactsView shows the level of the files as AIPerf has it: as one member per kind of file.
+func artifactsView(a config.Artifacts, plain any) config.Object {
+	out := section(a, plain, "benchmark.artifacts")
+	for name, on := range map[string]bool{"records": a.Level != "summary", "summary": a.Summary} {
+		var formats any = false
+		if on {
+			formats = []string{map[string]string{"records": "jsonl", "summary": "json"}[name]}
 		}
+		put(&out, name, formats)
 	}
-	putOwn(&out, a, config.Artifacts{RecordFormat: "jsonl", KeepRecords: "all"}, artifactOwn)
+	put(&out, "raw", a.Level == "raw")
+	put(&out, "userFiles", append([]config.File{}, a.UserFiles...))
 	return out
 }
 

@@ -110,13 +110,13 @@ func TestResolvedKeys(t *testing.T) {
 	}{
 		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
 		{"model", root.Get("models").Get("items").Items[0], "name weight lora modalities tokenizer"},
-		{"endpoint", root.Get("endpoint"), endpointOrder},
-		{"dataset", root.Get("datasets").Items[0], syntheticOrder},
-		{"prompts", root.Get("datasets").Items[0].Get("prompts"), promptOrder},
-		{"phase", root.Get("phases").Items[0], phaseOrder + rateOrder},
-		{"artifacts", root.Get("artifacts"), artifactOrder},
-		{"tokenizer", root.Get("tokenizer"), tokenizerOrder},
-		{"runtime", root.Get("runtime"), runtimeOrder},
+		{"endpoint", root.Get("endpoint"), schema.FieldAt("benchmark.endpoint").AIPerf},
+		{"dataset", root.Get("datasets").Items[0], schema.FieldAt("benchmark.datasets.*").AIPerf},
+		{"prompts", root.Get("datasets").Items[0].Get("prompts"), schema.FieldAt("benchmark.datasets.*.prompts").AIPerf},
+		{"phase", root.Get("phases").Items[0], schema.FieldAt("benchmark.phases.*").AIPerf + rateOrder},
+		{"artifacts", root.Get("artifacts"), schema.FieldAt("benchmark.artifacts").AIPerf},
+		{"tokenizer", root.Get("tokenizer"), schema.FieldAt("benchmark.tokenizer").AIPerf},
+		{"runtime", root.Get("runtime"), schema.FieldAt("benchmark.runtime").AIPerf},
 		{"gpu", root.Get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
 		{"server metrics", root.Get("serverMetrics"), "enabled urls formats discovery"},
 	}
@@ -237,28 +237,43 @@ func TestResolvedHidesCopies(t *testing.T) {
 // Every name of a layout is that of a field, or of one that is not supported.
 func TestLayouts(t *testing.T) {
 	const dataset, phase = "benchmark.datasets.*", "benchmark.phases.*"
+	more := map[string]string{
+		dataset: " " + fileOrder + " " + publicOrder, phase: rateOrder + " users smoothness autoOffset startOffset endOffset",
+	}
 	for _, layout := range []struct {
-		section     any
-		path, order string
+		section any
+		path    string
 	}{
-		{config.Endpoint{}, "benchmark.endpoint", endpointOrder + " " + endpointOwn},
-		{config.Dataset{}, dataset, syntheticOrder + " " + fileOrder + " " + publicOrder + " " + datasetOwn},
-		{config.Prompts{}, dataset + ".prompts", promptOrder + " islCalibrate"},
-		{config.PrefixPrompts{}, dataset + ".prefixPrompts", prefixOrder},
-		{config.Images{}, dataset + ".images", imageOrder},
-		{config.Audio{}, dataset + ".audio", audioOrder},
-		{config.Video{}, dataset + ".video", videoOrder},
-		{config.Rankings{}, dataset + ".rankings", rankingOrder},
-		{config.Synthesis{}, dataset + ".synthesis", synthesisOrder},
-		{config.Phase{}, phase, phaseOrder + rateOrder + " users smoothness autoOffset startOffset endOffset " + phaseOwn},
-		{config.Artifacts{}, "benchmark.artifacts", artifactOrder + " " + artifactOwn},
-		{config.Tokenizer{}, "benchmark.tokenizer", tokenizerOrder + " allowDownload"},
-		{config.Runtime{}, "benchmark.runtime", runtimeOrder + " report"},
-		{config.Benchmark{}, "benchmark", benchmarkFeatureOrder + " " + restOrder + " " + benchmarkOwn},
+		{config.Benchmark{}, "benchmark"},
+		{config.Models{}, "benchmark.models"},
+		{config.Model{}, "benchmark.models.items.*"},
+		{config.Endpoint{}, "benchmark.endpoint"},
+		{config.Template{}, "benchmark.endpoint.template"},
+		{config.Dataset{}, dataset},
+		{config.Prompts{}, dataset + ".prompts"},
+		{config.LengthPair{}, dataset + ".prompts.sequenceDistribution.*"},
+		{config.PrefixPrompts{}, dataset + ".prefixPrompts"},
+		{config.Images{}, dataset + ".images"},
+		{config.Audio{}, dataset + ".audio"},
+		{config.Video{}, dataset + ".video"},
+		{config.VideoAudio{}, dataset + ".video.audio"},
+		{config.Rankings{}, dataset + ".rankings"},
+		{config.Synthesis{}, dataset + ".synthesis"},
+		{config.Phase{}, phase},
+		{config.Cancellation{}, phase + ".cancellation"},
+		{config.Artifacts{}, "benchmark.artifacts"},
+		{config.Tokenizer{}, "benchmark.tokenizer"},
+		{config.Runtime{}, "benchmark.runtime"},
+		{config.Logging{}, "benchmark.logging"},
+		{config.Client{}, "benchmark.client"},
 	} {
-		for name := range strings.FieldsSeq(layout.order) {
+		row := schema.FieldAt(layout.path)
+		if row.AIPerf == "" {
+			t.Errorf("%s has no layout", layout.path)
+		}
+		for name := range strings.FieldsSeq(row.AIPerf + " " + row.Own + more[layout.path]) {
 			_, _, known := schema.FieldNamed(reflect.TypeOf(layout.section), name)
-			lacked := slices.ContainsFunc(schema.Lacks(layout.path), func(l schema.Lack) bool { return l.Name == name })
+			lacked := slices.ContainsFunc(row.Lacks, func(l schema.Lack) bool { return l.Name == name })
 			shorter := name == "records" || name == "raw" // forms of the level
 			if !known && !lacked && !shorter {
 				t.Errorf("%s has no field %s", layout.path, name)

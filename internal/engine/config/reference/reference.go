@@ -129,7 +129,7 @@ func (r *referrer) field(t reflect.Type, path string, filled reflect.Value) Fiel
 	f.Infinite = row.Form == "infinite"
 	f.Forms = row.Forms
 	f.Required = row.Required
-	for _, x := range schema.Lacks(path) {
+	for _, x := range row.Lacks {
 		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
 		if x.Alt != "" {
 			lack.Alt = json.RawMessage(x.Alt)

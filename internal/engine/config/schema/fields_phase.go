@@ -4,14 +4,26 @@ package schema
 func phaseFields() []Field {
 	return []Field{
 		{Path: "benchmark.phases", MinLength: 1, MaxLength: 100, Forms: []Form{FormElement}},
-		{Path: "benchmark.phases.*"},
+		{
+			Path: "benchmark.phases.*",
+			AIPerf: "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp " +
+				"prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode " +
+				"failedRequestThreshold adaptiveScale adaptiveSustainDuration adaptiveAssessmentPeriod " +
+				"adaptiveMinCompletedRequests adaptiveControlVariable adaptiveControlMin adaptiveControlMax " +
+				"adaptiveScaleStrategyType adaptiveScaleStepPolicy adaptiveScaleBaseStep " +
+				"adaptiveScaleMaxStepMultiplier adaptiveScaleStepPercent trajectoryStartMinRatio " +
+				"trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds agenticCacheWarmupDuration " +
+				"agenticWarmupGracePeriod",
+			Own:   "sessionRate userReplacement saturation saturationLimit excludeRamp",
+			Lacks: phaseLacks(),
+		},
 		{Path: "benchmark.phases.*.name", Default: "its kind"},
 		{
 			Path: "benchmark.phases.*.kind", Choices: "warmup profiling",
 			Default: "warmup if that is the name, else profiling",
 		},
 		{
-			Path: "benchmark.phases.*.type", List: "phaseTypes",
+			Path: "benchmark.phases.*.type", Lacked: "agentic_replay", List: "phaseTypes",
 			Default: "fixed_schedule for a trace with timestamps; else concurrency, with users user_centric, " +
 				"with a rate poisson, with smoothness too gamma",
 		},
@@ -38,7 +50,7 @@ func phaseFields() []Field {
 		{Path: "benchmark.phases.*.autoOffset", Default: "true without startOffset"},
 		{Path: "benchmark.phases.*.startOffset", Least: new(0.0), Unit: "ms"},
 		{Path: "benchmark.phases.*.endOffset", Least: new(0.0), Unit: "ms", Default: "no limit"},
-		{Path: "benchmark.phases.*.cancellation"},
+		{Path: "benchmark.phases.*.cancellation", AIPerf: "rate delay"},
 		{Path: "benchmark.phases.*.cancellation.rate", Least: new(0.0), Most: new(100.0)},
 		{Path: "benchmark.phases.*.cancellation.delay", Least: new(0.0)},
 		{Path: "benchmark.phases.*.concurrencyRamp", Forms: []Form{FormDuration}},
