@@ -185,15 +185,3 @@ func listDifference(n, off *tree.Node) *tree.Node {
 	}
 	return nil
 }
-
-// LacksValue reports whether value is an unsupported choice of the field at a canonical path.
-func LacksValue(path, value string) bool {
-	for name := range strings.FieldsSeq(FieldAt(path).Lacked) {
-		family, isFamily := strings.CutSuffix(name, "*")
-		folded := suggest.Fold(value)
-		if suggest.Fold(name) == folded || isFamily && strings.HasPrefix(folded, suggest.Fold(family)) {
-			return true
-		}
-	}
-	return false
-}
