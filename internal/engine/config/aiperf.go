@@ -124,9 +124,9 @@ func viewMember(v, plain any, path, name string) any {
 	case Distribution:
 		return viewDistribution(value)
 	case Params:
-		return viewParams(value)
+		return viewTexts(value, secret.SensitiveParam)
 	case Headers:
-		return viewHeaders(value)
+		return viewTexts(value, func(name, _ string) bool { return redact.SensitiveHeader(name) })
 	case Object:
 		return viewObject(value)
 	case []Object:
@@ -268,25 +268,12 @@ func viewRangeRatio(r *RangeRatio) any {
 	return fmt.Sprintf(`{"input":%s,"output":%s}`, schema.FormatNumber(r.Input), schema.FormatNumber(r.Output))
 }
 
-// viewHeaders shows the values of headers that hold no secret.
-func viewHeaders(headers map[string]secret.Text) Object {
+// viewTexts shows the values of headers or URL parameters that hold no secret.
+func viewTexts(texts map[string]secret.Text, sensitive func(name, value string) bool) Object {
 	var out Object
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		value := headers[name].Reveal()
-		if redact.SensitiveHeader(name) {
-			value = redact.Placeholder
-		}
-		putMember(&out, name, redact.Text(value))
-	}
-	return out
-}
-
-// viewParams shows the values of URL parameters that hold no secret.
-func viewParams(params map[string]secret.Text) Object {
-	var out Object
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		value := params[name].Reveal()
-		if secret.SensitiveParam(name, value) {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		value := texts[name].Reveal()
+		if sensitive(name, value) {
 			value = redact.Placeholder
 		}
 		putMember(&out, name, redact.Text(value))

@@ -67,7 +67,7 @@ const (
 	FormJSON                 // [json] is true
 )
 
-// Fields returns the table, by sections in document order.
+// Fields returns the table, by sections.
 func Fields() []Field {
 	return slices.Concat(documentFields(), endpointFields(), datasetFields(), phaseFields(), sweepFields())
 }

@@ -1,5 +1,8 @@
 package schema
 
+const cacheBusts = "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
+	"warmup_isolation_system warmup_isolation_first_turn"
+
 // datasetFields are the rows of the datasets.
 func datasetFields() []Field {
 	return []Field{
@@ -39,10 +42,7 @@ func datasetFields() []Field {
 		{Path: "benchmark.datasets.*.prompts.batchSize", Value: 1, Least: new(1.0), Most: new(10000.0)},
 		{Path: "benchmark.datasets.*.prompts.cacheBust"},
 		{
-			Path: "benchmark.datasets.*.prompts.cacheBust.target", Value: "none",
-			Choices: "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
-				"warmup_isolation_system warmup_isolation_first_turn",
-			Default: "none",
+			Path: "benchmark.datasets.*.prompts.cacheBust.target", Value: "none", Choices: cacheBusts, Default: "none",
 		},
 		{Path: "benchmark.datasets.*.prompts.corpus", Value: "sonnet", List: "corpora"},
 		{Path: "benchmark.datasets.*.prompts.sequenceDistribution", MinLength: 1, Default: "none"},
@@ -184,12 +184,7 @@ func datasetFields() []Field {
 		},
 		{Path: "benchmark.datasets.*.dagFailFast"},
 		{Path: "benchmark.datasets.*.cacheBust"},
-		{
-			Path: "benchmark.datasets.*.cacheBust.target",
-			Choices: "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
-				"warmup_isolation_system warmup_isolation_first_turn",
-			Default: "none",
-		},
+		{Path: "benchmark.datasets.*.cacheBust.target", Choices: cacheBusts, Default: "none"},
 		{
 			Path: "benchmark.datasets.*.synthesis",
 			AIPerf: "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier " +
