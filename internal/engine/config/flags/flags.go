@@ -1,5 +1,5 @@
-// Package flags is the command line of `aiperfd profile`: the table of its flags,
-// their grammar, and how they are laid over a document.
+// Package flags is the command line of `aiperfd profile`: the table of its flags, their grammar, and how
+// they are laid over a document; and the reference of the fields of documents with their flags.
 package flags
 
 import (
