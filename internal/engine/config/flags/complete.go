@@ -38,10 +38,7 @@ func Complete(known *config.Choices, before []string, word string) (words []stri
 // spellingsWith lists the spellings that begin so.
 func spellingsWith(known *config.Choices, word string) []string {
 	var words []string
-	for _, o := range options() {
-		if o.status != supported {
-			continue
-		}
+	for _, o := range supportedOptions() {
 		for _, name := range o.spellings() {
 			if strings.HasPrefix(name, word) {
 				words = append(words, name+"\t"+known.Expand(o.help))

@@ -61,8 +61,8 @@ func (f *Flags) explained(p problem.Problem) problem.Problem {
 	if f.Given("--config") {
 		return p // the file may have it
 	}
-	for _, o := range options() {
-		if o.path == path && o.status == supported {
+	for _, o := range supportedOptions() {
+		if o.path == path {
 			return named(p, o.name)
 		}
 	}
@@ -118,8 +118,8 @@ var fieldWord = regexp.MustCompile(`\b[a-z]+(?:[A-Z][A-Za-z]*)+\b`)
 func flagsForFields(text string) string {
 	return fieldWord.ReplaceAllStringFunc(text, func(word string) string {
 		flag := ""
-		for _, o := range options() {
-			if o.status != supported || o.path[strings.LastIndexByte(o.path, '.')+1:] != word {
+		for _, o := range supportedOptions() {
+			if o.path[strings.LastIndexByte(o.path, '.')+1:] != word {
 				continue
 			}
 			if flag != "" && !strings.Contains(o.names, flag) {

@@ -163,10 +163,8 @@ func (f *Flags) hint(argv []string, i int) string {
 		return `; did you mean "-` + name + `"?`
 	}
 	known := make([]string, 0, len(f.table))
-	for _, o := range options() {
-		if o.status == supported {
-			known = append(known, o.spellings()...)
-		}
+	for _, o := range supportedOptions() {
+		known = append(known, o.spellings()...)
 	}
 	return suggest.DidYouMean(name, known)
 }

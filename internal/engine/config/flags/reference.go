@@ -72,22 +72,18 @@ type Field struct {
 // Reference returns the document as a tree of fields.
 func Reference(known *config.Choices) Field {
 	r := referrer{choices: known, texts: schema.FieldTexts(), options: make(map[string][]option), filled: filledDocument()}
-	for _, o := range options() {
-		if field := fieldSet(o); field != "" {
-			r.options[field] = append(r.options[field], o)
-		}
+	for _, o := range supportedOptions() {
+		field := fieldSet(o)
+		r.options[field] = append(r.options[field], o)
 	}
 	root := r.field(reflect.TypeFor[config.Document](), "", reflect.ValueOf(r.filled).Elem())
 	root.Text = r.texts[""]
 	return root
 }
 
-// fieldSet returns the path of the field that a supported option sets, or a part of; "" = none. The mean
-// and the spread of a distribution have one row.
+// fieldSet returns the path of the field that an option sets, or a part of. The mean and the spread of a
+// distribution have one row.
 func fieldSet(o option) string {
-	if o.status != supported || o.path == "" {
-		return ""
-	}
 	return strings.TrimSuffix(strings.TrimSuffix(fieldOf(o.path), ".mean"), ".stddev")
 }
 

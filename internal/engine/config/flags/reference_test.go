@@ -52,8 +52,8 @@ func TestReferenceRows(t *testing.T) {
 	})
 	help := map[string]string{}
 	known := plan.Choices()
-	for _, o := range options() {
-		if field := fieldSet(o); field != "" && help[field] == "" {
+	for _, o := range supportedOptions() {
+		if field := fieldSet(o); help[field] == "" {
 			help[field] = known.Expand(o.help)
 		}
 	}
@@ -103,7 +103,7 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("%s: the default %q depends on other fields: add it in words to its row", f.Path, f.Default)
 		}
 	})
-	for _, o := range options() {
+	for _, o := range supportedOptions() {
 		value, ok := values[fieldSet(o)]
 		if !ok || o.def == "" || strings.HasPrefix(o.path, "warmup.") || strings.HasSuffix(o.path, ".stddev") {
 			continue

@@ -106,6 +106,11 @@ func flagTable() map[string]option {
 	return table
 }
 
+// supportedOptions returns those that do something.
+func supportedOptions() []option {
+	return slices.DeleteFunc(slices.Clone(options()), func(o option) bool { return o.status != supported })
+}
+
 // completed returns a row with what follows from its kind and its field: how it is shown, and the
 // default. A switch says what it does, and not what is the case without it.
 func (o option) completed() option {

@@ -24,9 +24,6 @@ type Lack struct {
 	Inert bool
 	// Extra fields only add files or destinations: a run without them measures the same.
 	Extra bool
-	// Strict fields have an effect by default, so that false and empty do not switch
-	// them off.
-	Strict bool
 }
 
 // lacking returns the fields of a feature that null switches off.
@@ -99,9 +96,6 @@ func (f Lack) Difference(n *tree.Node) *tree.Node {
 	off, _, err := tree.ParseJSON([]byte(f.Off))
 	if err != nil {
 		panic("bad default in the table of unsupported fields: " + f.Name) // a test reads every row
-	}
-	if f.Strict && n.Shape != off.Shape {
-		return n
 	}
 	if f.Alt != "" && string(n.JSON()) == f.Alt {
 		return nil
