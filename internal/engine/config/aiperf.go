@@ -130,16 +130,21 @@ func viewMember(v, plain any, path, name string) any {
 	case Object:
 		return viewObject(value)
 	case []Object:
+		if len(value) == 0 {
+			return nil
+		}
 		return viewEach(value, viewObject)
 	case *RangeRatio:
 		return viewRangeRatio(value)
 	case map[string]float64:
 		return viewLimits(value)
 	case []LengthPair:
+		if len(value) == 0 {
+			return nil
+		}
 		return viewEach(value, func(pair LengthPair) Object { return viewSection(pair, pair, at+".*") })
 	case []Model:
-		models := []Object{}
-		return append(models, viewEach(value, func(m Model) Object { return viewSection(m, m, at+".*") })...)
+		return viewEach(value, func(m Model) Object { return viewSection(m, m, at+".*") })
 	case []Dataset:
 		return viewEach(value, viewDataset)
 	case []Phase:
@@ -168,11 +173,11 @@ func viewSection(v, plain any, path string) Object {
 	return viewMembers(v, plain, path, schema.FieldAt(path).AIPerf)
 }
 
-// viewEach shows the elements of a list; an empty one is null.
+// viewEach shows the elements of a list.
 func viewEach[T any](items []T, show func(T) Object) []Object {
-	var out []Object
-	for _, item := range items {
-		out = append(out, show(item))
+	out := make([]Object, len(items))
+	for i, item := range items {
+		out[i] = show(item)
 	}
 	return out
 }
