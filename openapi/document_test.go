@@ -18,7 +18,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
@@ -154,7 +153,7 @@ func TestResolvedMatchesSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := json.Marshal(compat.Resolved(doc))
+		out, err := json.Marshal(config.Resolved(doc))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
@@ -142,10 +142,10 @@ func structural() []string {
 func TestMutatedDocuments(t *testing.T) {
 	s := documentSchema(t)
 	known := plan.Choices()
-	root := reference.Document(&known)
+	root := flags.Reference(&known)
 	m := &mutator{Rand: rand.New(rand.NewPCG(1, 2)), fields: map[string][]string{}}
 	var choices []string
-	root.Walk(func(f *reference.Field) {
+	root.Walk(func(f *flags.Field) {
 		choices = append(choices, f.Choices...)
 		var names []string
 		for _, member := range f.Fields {

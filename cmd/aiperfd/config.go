@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/view"
@@ -159,9 +159,9 @@ the reason.`,
 // printDefaults prints all fields that have a default.
 func printDefaults(w io.Writer) error {
 	known := plan.Choices()
-	root := reference.Document(&known)
+	root := flags.Reference(&known)
 	table := view.Table{Columns: []view.Column{{Title: "FIELD"}, {Title: "DEFAULT"}, {Title: "FLAG"}}}
-	root.Walk(func(f *reference.Field) {
+	root.Walk(func(f *flags.Field) {
 		if f.Default != "" {
 			path := strings.ReplaceAll(f.Path, ".*", "[]")
 			table.Rows = append(table.Rows, []string{path, f.Default, strings.Join(slices.Compact(f.Flags), " ")})

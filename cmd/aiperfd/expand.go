@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/plainjson"
@@ -135,7 +134,7 @@ func expandOne(doc *config.Document, v *vary.Variation, full bool) (expanded, er
 			return out, err
 		}
 	}
-	out.Seed, out.Benchmark = doc.RandomSeed, compat.Resolved(doc)
+	out.Seed, out.Benchmark = doc.RandomSeed, config.Resolved(doc)
 	return out, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/dataset"
@@ -57,7 +56,7 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 					fmt.Fprintln(plainErr(cmd), "default:", d)
 				}
 			}
-			return plainjson.WriteIndent(plainOut(cmd), compat.Resolved(doc))
+			return plainjson.WriteIndent(plainOut(cmd), config.Resolved(doc))
 		},
 	}
 	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id of a trace (default: that of the format)")

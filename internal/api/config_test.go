@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 )
@@ -22,7 +21,7 @@ func realConfig(o *Options) {
 	o.Load = func(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
 	}
-	o.Compat = compat.Resolved
+	o.Compat = config.Resolved
 }
 
 // The examples of the API document can be submitted.

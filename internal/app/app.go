@@ -21,7 +21,6 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
@@ -124,7 +123,7 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Simulator: o.simulator.source(),
-		Runs:      runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: compat.Resolved,
+		Runs:      runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
 			load := o.load
 			load.Done = ctx.Done()

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -17,7 +16,7 @@ import (
 // describe returns the public description of a submission, redacted.
 func describe(d *config.Document, s run.Submission, plan *plan.Plan, secrets *redact.Set) (run.Run, error) {
 	b := &d.Benchmark
-	shown, err := plainjson.Marshal(compat.Resolved(d))
+	shown, err := plainjson.Marshal(config.Resolved(d))
 	if err != nil {
 		return run.Run{}, fmt.Errorf("encode configuration: %w", err)
 	}

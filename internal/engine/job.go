@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
@@ -178,7 +178,7 @@ func (j *job) setStatus(ctx context.Context, log zerolog.Logger, level zerolog.L
 
 // modelResolved records the model that the server has named.
 func (j *job) modelResolved(ctx context.Context, p *plan.Plan) {
-	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
+	shown, err := plainjson.Marshal(config.Resolved(p.Document))
 	if err != nil {
 		j.engine.opts.Log.Error().Err(err).Str("run", j.item.ID()).Msg("encode configuration")
 	}

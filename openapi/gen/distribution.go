@@ -5,11 +5,11 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 )
 
 // distribution makes the schema of distributions with the field's limits.
-func (g *schemaWriter) distribution(f *reference.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) distribution(f *flags.Field) *openapi3.SchemaRef {
 	least := *f.Least
 	name := "config.Distribution"
 	if least != 0 {
@@ -23,7 +23,7 @@ func (g *schemaWriter) distribution(f *reference.Field) *openapi3.SchemaRef {
 	}
 	zero := 0.0
 	number := func(text string, least, most *float64, above bool) *openapi3.SchemaRef {
-		bound := reference.Field{Kind: reference.KindNumber, Text: text, Least: least, Most: most, Above: above}
+		bound := flags.Field{Kind: flags.KindNumber, Text: text, Least: least, Most: most, Above: above}
 		return g.optional(&bound)
 	}
 	members := func() openapi3.Schemas {
@@ -35,12 +35,12 @@ func (g *schemaWriter) distribution(f *reference.Field) *openapi3.SchemaRef {
 			"max":    number("Larger draws are lowered to this value.", &least, nil, false),
 		}
 	}
-	weight := g.element(&reference.Field{Kind: reference.KindNumber, Least: &zero, Above: true})
+	weight := g.element(&flags.Field{Kind: flags.KindNumber, Least: &zero, Above: true})
 	peak := &openapi3.Schema{Type: types("object"), Properties: members(), AdditionalProperties: closed(), Required: []string{"weight"}}
 	peak.Properties["weight"] = weight
 	point := &openapi3.Schema{
 		Type: types("object"), AdditionalProperties: closed(), Required: []string{"value", "weight"},
-		Properties: openapi3.Schemas{"value": g.element(&reference.Field{Kind: reference.KindNumber, Least: &least}), "weight": weight},
+		Properties: openapi3.Schemas{"value": g.element(&flags.Field{Kind: flags.KindNumber, Least: &least}), "weight": weight},
 	}
 	full := &openapi3.Schema{Type: types("object"), Properties: members(), AdditionalProperties: closed()}
 	full.Properties["peaks"] = describe(&openapi3.Schema{Type: types("array"), Nullable: true, MinItems: 1, Items: inline(peak)}, "A mixture of distributions.")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plan"
 )
@@ -43,7 +43,7 @@ const (
 // documentSchemas describes the benchmark document by schemas: what a loader
 // accepts as to names, types, choices and ranges of single values. What several
 // values say together is the loader's.
-func documentSchemas(root *reference.Field) openapi3.Schemas {
+func documentSchemas(root *flags.Field) openapi3.Schemas {
 	g := schemaWriter{schemas: openapi3.Schemas{
 		substitution: describe(&openapi3.Schema{Type: types("string"), Pattern: substitutionPattern},
 			"The environment variable ${NAME}, or ${NAME:default}, the secret ${secret:NAME}, or a template with {{ … }}, whose value has the type that is expected."),
@@ -89,7 +89,7 @@ func closed() openapi3.AdditionalProperties {
 
 // object makes the schema of an object with the members of a field, in both
 // spellings.
-func (g *schemaWriter) object(f *reference.Field) *openapi3.Schema {
+func (g *schemaWriter) object(f *flags.Field) *openapi3.Schema {
 	s := &openapi3.Schema{Type: types("object"), Description: f.Text, Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
 	for i := range f.Fields {
 		member := &f.Fields[i]
@@ -148,7 +148,7 @@ func snakeCase(name string) string {
 // optional makes the schema of a member, which may be null. Its default stands in
 // the description: generators of clients take a member with a default for one that
 // is always there.
-func (g *schemaWriter) optional(f *reference.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) optional(f *flags.Field) *openapi3.SchemaRef {
 	values := g.values(f)
 	if !f.Required {
 		values = append(values, ref(nothing))
@@ -179,11 +179,11 @@ func (g *schemaWriter) union(values openapi3.SchemaRefs) *openapi3.Schema {
 }
 
 // values lists the schemas of the forms of a value.
-func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) values(f *flags.Field) openapi3.SchemaRefs {
 	switch f.Kind {
-	case reference.KindObject:
+	case flags.KindObject:
 		return g.objects(f)
-	case reference.KindList:
+	case flags.KindList:
 		element := g.element(f.Element)
 		list := &openapi3.Schema{Type: types("array"), Items: element, MinItems: uint64(f.MinLength), MaxItems: limit(f.MaxLength)}
 		if f.Has(schema.FormGroups) {
@@ -194,23 +194,23 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 			return append(openapi3.SchemaRefs{inline(list)}, g.values(f.Element)...)
 		}
 		return openapi3.SchemaRefs{inline(list)}
-	case reference.KindMap:
+	case flags.KindMap:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{
 			Type: types("object"), MaxProps: limit(f.MaxLength),
 			AdditionalProperties: openapi3.AdditionalProperties{Schema: g.element(f.Element)},
 		})}
-	case reference.KindJSON:
+	case flags.KindJSON:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Has: new(true)}})}
-	case reference.KindAny:
+	case flags.KindAny:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{})}
-	case reference.KindDistribution:
+	case flags.KindDistribution:
 		return openapi3.SchemaRefs{g.distribution(f)}
 	}
 	return g.scalars(f)
 }
 
 // element makes the schema of an element, which cannot be null.
-func (g *schemaWriter) element(f *reference.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) element(f *flags.Field) *openapi3.SchemaRef {
 	values := g.values(f)
 	if len(values) == 1 {
 		return values[0]
@@ -219,7 +219,7 @@ func (g *schemaWriter) element(f *reference.Field) *openapi3.SchemaRef {
 }
 
 // objects lists the forms of an object.
-func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) objects(f *flags.Field) openapi3.SchemaRefs {
 	name := "config." + f.Type
 	if g.schemas[name] == nil {
 		g.schemas[name] = inline(g.object(f))
@@ -255,22 +255,22 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 }
 
 // scalars lists the forms of a value without parts.
-func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) scalars(f *flags.Field) openapi3.SchemaRefs {
 	s := &openapi3.Schema{Type: types(string(f.Kind)), Min: f.Least, Max: f.Most}
 	if f.Above {
 		s.ExclusiveMin = openapi3.ExclusiveBound{Bool: new(true)}
 	}
 	values := openapi3.SchemaRefs{inline(s)}
 	switch f.Kind {
-	case reference.KindDuration:
+	case flags.KindDuration:
 		s.Type = types("number")
 		values = append(values, ref(durationSchema))
 		if f.Infinite {
 			values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: infinitePattern, Example: "inf"}))
 		}
-	case reference.KindTime:
+	case flags.KindTime:
 		s.Type, s.Format, s.Pattern = types("string"), "date-time", timePattern
-	case reference.KindString:
+	case flags.KindString:
 		s.MinLength, s.MaxLength = uint64(f.MinLength), limit(f.MaxLength)
 		if f.Has(schema.FormScalar) {
 			values = append(values, inline(&openapi3.Schema{Type: types("number")}), inline(&openapi3.Schema{Type: types("boolean")}))
@@ -288,11 +288,11 @@ func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 		if f.Has(schema.FormBoolean) {
 			values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
 		}
-	case reference.KindBoolean:
+	case flags.KindBoolean:
 		if f.Has(schema.FormJSON) {
 			values = append(values, inline(&openapi3.Schema{Type: types("array"), MinItems: 1, MaxItems: new(uint64(1)), Items: inline(constant("json"))}))
 		}
-	case reference.KindInteger:
+	case flags.KindInteger:
 		s.Format = "int64"
 		s.Enum = numbersOf(f.Choices)
 	}
@@ -318,7 +318,7 @@ func limit(n int) *uint64 {
 }
 
 // short makes the schema of a short form of a member.
-func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) short(f, short *flags.Field) *openapi3.SchemaRef {
 	var values openapi3.SchemaRefs
 	switch {
 	case short.Name == "records":
@@ -331,9 +331,9 @@ func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
 		}
 	case short.Name == "raw":
 		values = openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution), inline(&openapi3.Schema{Type: types("array"), MaxItems: new(uint64(0)), Items: inline(&openapi3.Schema{})})}
-	case short.Kind == reference.KindDistribution, short.Kind == reference.KindNumber:
+	case short.Kind == flags.KindDistribution, short.Kind == flags.KindNumber:
 		values = g.values(short)
-	case short.Kind == reference.KindObject:
+	case short.Kind == flags.KindObject:
 		values = openapi3.SchemaRefs{ref("config." + short.Type)}
 	default:
 		values = g.values(f)
@@ -346,7 +346,7 @@ func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
 // documentBodies gives the requests that carry a document its schema.
 func documentBodies(doc *openapi3.T) {
 	choices := plan.Choices()
-	root := reference.Document(&choices)
+	root := flags.Reference(&choices)
 	maps.Copy(doc.Components.Schemas, documentSchemas(&root))
 	for _, item := range doc.Paths.Map() {
 		for _, op := range item.Operations() {

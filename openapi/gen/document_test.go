@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
@@ -23,7 +23,7 @@ func TestDocumentCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	choices := plan.Choices()
-	root := reference.Document(&choices)
+	root := flags.Reference(&choices)
 	schemas := documentSchemas(&root)
 	if len(schemas) < 20 {
 		t.Fatalf("only %d schemas", len(schemas))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/schema"
 )
 
 // off is what says nothing in the place of a feature.
@@ -25,16 +25,16 @@ func off() *openapi3.SchemaRef {
 
 // unsupportedMember makes the schema of a member of AIPerf's document whose feature
 // is not supported.
-func unsupportedMember(l reference.Unsupported) *openapi3.SchemaRef {
+func unsupportedMember(l schema.Lack) *openapi3.SchemaRef {
 	s := &openapi3.Schema{Extensions: map[string]any{unsupported: true}}
-	if l.Any {
+	if l.Inert {
 		s.Description, s.Nullable = "AIPerf's; ignored with a warning.", true
 		return inline(s)
 	}
 	s.Description = fmt.Sprintf("Not supported yet: %s. Only a value that switches it off is accepted.", l.What)
-	s.AnyOf = offValues(l.Off)
-	if l.Alt != nil {
-		s.AnyOf = append(s.AnyOf, inline(constant(decode(l.Alt))))
+	s.AnyOf = offValues(json.RawMessage(l.Off))
+	if l.Alt != "" {
+		s.AnyOf = append(s.AnyOf, inline(constant(decode(json.RawMessage(l.Alt)))))
 	}
 	return inline(s)
 }

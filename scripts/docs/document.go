@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/plan"
@@ -99,8 +99,8 @@ func document(w io.Writer) error {
 	fmt.Fprintf(&b, "\n## Minimal example\n\n`examples/bench.yaml`:\n\n```yaml\n%s```\n", minimal)
 	b.WriteString("\n## Fields\n")
 	choices := plan.Choices()
-	root := reference.Document(&choices)
-	root.Walk(func(f *reference.Field) { object(&b, f) })
+	root := flags.Reference(&choices)
+	root.Walk(func(f *flags.Field) { object(&b, f) })
 	b.WriteString(distributions)
 	b.WriteString(templates)
 	fmt.Fprintf(&b, limits, tree.MaxDepth, tree.MaxPointer, tree.MaxValues, tree.MaxOwnValues, tree.MaxAliased, schema.MaxText, schema.MaxPrompt>>20, schema.MaxName,
@@ -112,8 +112,8 @@ func document(w io.Writer) error {
 }
 
 // object writes the table of an object's fields.
-func object(b *strings.Builder, f *reference.Field) {
-	if f.Kind != reference.KindObject {
+func object(b *strings.Builder, f *flags.Field) {
+	if f.Kind != flags.KindObject {
 		return
 	}
 	title := "The document"
@@ -137,15 +137,15 @@ func shown(path string) string { return strings.ReplaceAll(path, ".*", "[]") }
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // kind names the type of a field, its short forms and its unit.
-func kind(f *reference.Field) string {
+func kind(f *flags.Field) string {
 	name := string(f.Kind)
 	switch f.Kind {
-	case reference.KindList, reference.KindMap:
+	case flags.KindList, flags.KindMap:
 		name += " of " + string(f.Element.Kind)
-	case reference.KindObject:
+	case flags.KindObject:
 		name = fmt.Sprintf("[object](#%s)", anchor(f.Path))
 	}
-	if f.Kind == reference.KindList && f.Element.Kind == reference.KindObject {
+	if f.Kind == flags.KindList && f.Element.Kind == flags.KindObject {
 		name = fmt.Sprintf("list of [object](#%s)", anchor(f.Element.Path))
 	}
 	for _, form := range []struct {
@@ -174,7 +174,7 @@ func kind(f *reference.Field) string {
 }
 
 // element returns the type of a single value that is accepted in place of a list.
-func element(f *reference.Field) string {
+func element(f *flags.Field) string {
 	if f.Element == nil {
 		return "name"
 	}
@@ -186,7 +186,7 @@ func anchor(path string) string {
 	return strings.ToLower(strings.NewReplacer(".", "", "*", "").Replace(path))
 }
 
-func defaultText(f *reference.Field) string {
+func defaultText(f *flags.Field) string {
 	switch {
 	case f.Required:
 		return "required"
@@ -202,9 +202,9 @@ func defaultText(f *reference.Field) string {
 const mostChoices = 20
 
 // accepts describes the values of a field, beyond its type.
-func accepts(f *reference.Field) string {
+func accepts(f *flags.Field) string {
 	of := f
-	if f.Element != nil && f.Element.Kind != reference.KindObject {
+	if f.Element != nil && f.Element.Kind != flags.KindObject {
 		of = f.Element
 	}
 	var parts []string
@@ -222,11 +222,11 @@ func accepts(f *reference.Field) string {
 	if of.Infinite {
 		parts = append(parts, "`inf`")
 	}
-	usual := f.Kind == reference.KindString && f.MaxLength == schema.MaxText || f.Kind == reference.KindList && f.MaxLength == schema.MaxList
+	usual := f.Kind == flags.KindString && f.MaxLength == schema.MaxText || f.Kind == flags.KindList && f.MaxLength == schema.MaxList
 	switch {
-	case f.Kind == reference.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
+	case f.Kind == flags.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
 		parts = append(parts, fmt.Sprintf("exactly %d", f.MinLength))
-	case f.Kind == reference.KindString && f.MinLength > 0:
+	case f.Kind == flags.KindString && f.MinLength > 0:
 		parts = append(parts, "not empty")
 	case f.MinLength > 0 && f.MaxLength > 0 && !usual:
 		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
@@ -235,7 +235,7 @@ func accepts(f *reference.Field) string {
 	}
 	switch {
 	case usual: // see the limits
-	case f.Kind == reference.KindString && f.MaxLength > 0:
+	case f.Kind == flags.KindString && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("at most %d characters", f.MaxLength))
 	case f.MinLength == 0 && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("at most %d", f.MaxLength))
@@ -248,7 +248,7 @@ func accepts(f *reference.Field) string {
 }
 
 // numbers writes the range of a number.
-func numbers(f *reference.Field) string {
+func numbers(f *flags.Field) string {
 	show := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	var parts []string
 	switch {
@@ -264,19 +264,19 @@ func numbers(f *reference.Field) string {
 }
 
 // unsupported lists AIPerf's fields that are accepted without their features.
-func unsupported(b *strings.Builder, root *reference.Field) {
+func unsupported(b *strings.Builder, root *flags.Field) {
 	b.WriteString("\n## Fields of AIPerf without their features\n\n" +
 		"AIPerf 0.13 has these fields as well. They are accepted with the value that switches the feature off " +
 		"(`null`, `false`, an empty list or string, or AIPerf's default), so that a resolved document can be submitted again. " +
 		"Other values are refused by name; those marked * are ignored with a warning.\n\n| object | fields |\n|---|---|\n")
-	root.Walk(func(f *reference.Field) {
+	root.Walk(func(f *flags.Field) {
 		if len(f.Unsupported) == 0 {
 			return
 		}
 		var names []string
 		for _, l := range f.Unsupported {
 			name := "`" + l.Name + "`"
-			if l.Any {
+			if l.Inert {
 				name += "*"
 			}
 			names = append(names, name)

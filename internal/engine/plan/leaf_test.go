@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/plainjson"
@@ -443,7 +442,7 @@ func TestEveryLeafIsStored(t *testing.T) {
 // stored returns the document as it is shown and stored.
 func stored(t *testing.T, d *config.Document) string {
 	t.Helper()
-	text, err := plainjson.Marshal(compat.Resolved(d))
+	text, err := plainjson.Marshal(config.Resolved(d))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
-	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -56,16 +56,16 @@ func set(doc any, path []string, value any) any {
 // maps.
 func texts(t *testing.T) (paths []string) {
 	choices := plan.Choices()
-	root := reference.Document(&choices)
-	root.Walk(func(f *reference.Field) {
+	root := flags.Reference(&choices)
+	root.Walk(func(f *flags.Field) {
 		switch f.Kind {
-		case reference.KindString, reference.KindAny, reference.KindDistribution, reference.KindDuration:
+		case flags.KindString, flags.KindAny, flags.KindDistribution, flags.KindDuration:
 			paths = append(paths, f.Path)
-		case reference.KindList:
+		case flags.KindList:
 			paths = append(paths, f.Path, f.Path+".*")
-		case reference.KindMap, reference.KindJSON, reference.KindObject:
+		case flags.KindMap, flags.KindJSON, flags.KindObject:
 			paths = append(paths, f.Path, f.Path+".path")
-		case reference.KindBoolean, reference.KindInteger, reference.KindNumber, reference.KindTime:
+		case flags.KindBoolean, flags.KindInteger, flags.KindNumber, flags.KindTime:
 		}
 	})
 	for _, known := range []string{ // if the walk were wrong, nothing would be tested

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
@@ -120,7 +120,7 @@ func windowsOf(all []measure.Window, clock bench.Clock) []export.Window {
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
 		Identity:    export.Identity{RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand},
-		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
+		InputConfig: config.InputConfig(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
 		SLOs: export.SLOs{Requests: m.Metrics.SLOs}, Groups: export.Groups{Targets: r.Targets}, Layout: m.Files.Layout,
 	}
 	for i := range m.Phases {

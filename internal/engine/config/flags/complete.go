@@ -5,7 +5,6 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/schema"
-	"aiperfd/internal/study/recipe"
 )
 
 // Complete returns the completions of the word that a user is typing: the
@@ -39,10 +38,7 @@ func Complete(known *config.Choices, before []string, word string) (words []stri
 // spellingsWith lists the spellings that begin so.
 func spellingsWith(known *config.Choices, word string) []string {
 	var words []string
-	for _, o := range options() {
-		if o.status != supported {
-			continue
-		}
+	for _, o := range supportedOptions() {
 		for _, name := range o.spellings() {
 			if strings.HasPrefix(name, word) {
 				words = append(words, name+"\t"+known.Expand(o.help))
@@ -59,26 +55,11 @@ func choices(o option, known *config.Choices) []string {
 	case o.path == "profiling.type", o.path == "warmup.type": // not all types of phases
 		return schema.ChoiceNames(known.Arrivals)
 	case o.path == "recipe.name":
-		return recipe.Names()
+		return recipeNames()
 	case o.path == "sweep.type": // of lists on the command line
 		return []string{"grid", "zip"}
 	case o.kind == optBool:
 		return nil
 	}
 	return schema.ChoiceNames(known.Of(schema.FieldAt(fieldOf(o.path))))
-}
-
-// fieldOf returns the generic path of the field that an option's path names.
-func fieldOf(path string) string {
-	for _, root := range []struct{ option, field string }{
-		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
-	} {
-		if rest, ok := strings.CutPrefix(path, root.option); ok {
-			path = root.field + rest
-		}
-	}
-	if atRoot(path) {
-		return path
-	}
-	return "benchmark." + path
 }

@@ -36,12 +36,12 @@ func (f *Flags) Draft() (*config.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	plainOptions{b}.lay()
-	phaseOptions{b, make(map[*occurrence]bool)}.lay()
-	searchOptions{b}.lay()
-	studyOptions{b}.lay()
-	searchOptions{b}.layFilters()
-	variables{b}.lay()
+	layPlain(b)
+	layPhases(b)
+	laySearch(b)
+	layStudy(b)
+	layFilters(b)
+	layVariables(b)
 	b.draft.Add(&f.report)
 	return b.draft, nil
 }
@@ -51,13 +51,14 @@ type overlay struct {
 	flags     *Flags
 	draft     *config.Draft
 	benchmark *tree.Node
-	file      bool              // the draft came from --config
-	taken     map[string]string // path → the option that wrote it
-	swept     []*occurrence     // those with lists of values
+	file      bool                 // the draft came from --config
+	taken     map[string]string    // path → the option that wrote it
+	swept     []*occurrence        // those with lists of values
+	dropped   map[*occurrence]bool // about load: reported, not applied
 }
 
 func (f *Flags) newOverlay() (*overlay, error) {
-	b := &overlay{flags: f, taken: make(map[string]string)}
+	b := &overlay{flags: f, taken: make(map[string]string), dropped: make(map[*occurrence]bool)}
 	if file := f.get("--config"); file == nil {
 		b.draft = config.NewDraft(f.Options)
 		b.draft.FlagFor = flagFor
@@ -102,37 +103,35 @@ func readFile(name string, most int) ([]byte, error) {
 	return data, errors.Join(err, file.Close())
 }
 
-// plainOptions lays the options over a draft that are not about phases.
-type plainOptions struct{ *overlay }
-
-func (b plainOptions) lay() {
+// layPlain lays the options that are not about phases, sweeps and searches.
+func layPlain(b *overlay) {
 	for _, occ := range b.flags.typed {
 		section, _, _ := strings.Cut(occ.option.path, ".")
-		b.repeated(occ)
+		warnRepeated(b, occ)
 		switch {
 		case occ.option.status == inert:
 			b.draft.Warn(b.place(occ, ""), problem.CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case slices.Contains([]string{"profiling", "warmup", "sweep", "search", "recipe"}, section):
 		case occ.option.path != "":
-			b.option(occ)
+			layOption(b, occ)
 		}
 	}
-	b.weights()
-	b.sections()
-	b.fileDataset()
+	layWeights(b)
+	checkSections(b)
+	layFileDataset(b)
 	for _, path := range []string{
 		"prompts.isl", "turns", "images.width", "images.height", "audio.length",
 		"rankings.passages", "rankings.passageTokens", "rankings.queryTokens",
 	} {
-		b.meanForSpread("dataset." + path)
+		layMeanForSpread(b, "dataset."+path)
 	}
-	b.spreadOfOutput()
+	checkOutputSpread(b)
 }
 
-// repeated warns about an option that was given more than once: as in most programs the last value
+// warnRepeated warns about an option that was given more than once: as in most programs the last value
 // counts, so that a script can add flags to those that it was given.
-func (b plainOptions) repeated(occ *occurrence) {
+func warnRepeated(b *overlay, occ *occurrence) {
 	first := ""
 	if occ.before != occ.spelling {
 		first = ", first as " + occ.before
@@ -142,8 +141,8 @@ func (b plainOptions) repeated(occ *occurrence) {
 	}
 }
 
-// spreadOfOutput: AIPerf has no mean to fall back to for output lengths.
-func (b plainOptions) spreadOfOutput() {
+// checkOutputSpread: AIPerf has no mean to fall back to for output lengths.
+func checkOutputSpread(b *overlay) {
 	spread, osl := b.flags.get("--osl-stddev"), b.find("dataset.prompts.osl")
 	if spread == nil || osl == nil || osl.Get("mean") != nil {
 		return
@@ -156,35 +155,35 @@ func (b plainOptions) spreadOfOutput() {
 	parent.Drop("osl")
 }
 
-// option lays one option over the tree.
-func (b plainOptions) option(occ *occurrence) {
+// layOption lays one option over the tree.
+func layOption(b *overlay, occ *occurrence) {
 	path := occ.option.path
 	if !b.free(path, occ) {
 		return
 	}
 	switch occ.option.names {
 	case "--verbose -v", "--extra-verbose -vv":
-		b.verbose(occ)
+		layVerbose(b, occ)
 		return
 	}
 	switch path {
 	case "models.items":
-		b.models(occ)
+		layModels(b, occ)
 	case "models.weights": // after the models
 	case "endpoint.apiKey":
-		b.apiKey(occ)
+		layKey(b, occ)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
-		objectOptions(b).lay(occ, path)
+		layObject(b, occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
-		b.numbers(occ, path)
+		layNumbers(b, occ, path)
 	case "dataset.prompts.randomRangeRatio":
-		b.ratio(occ, path)
+		layRatio(b, occ, path)
 	case "dataset.prompts.sequenceDistribution":
-		b.pairs(occ, path)
+		layPairs(b, occ, path)
 	case "endpoint.resetKvCache", "endpoint.serverProfiler":
-		b.section(path, occ)
+		laySection(b, path, occ)
 	case "endpoint.affinityHeaders":
-		b.affinity(path, occ)
+		layAffinity(b, path, occ)
 	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
@@ -200,8 +199,8 @@ func (b plainOptions) option(occ *occurrence) {
 	}
 }
 
-// numbers lays a comma list of numbers over the tree.
-func (b plainOptions) numbers(occ *occurrence, path string) {
+// layNumbers lays a comma list of numbers over the tree.
+func layNumbers(b *overlay, occ *occurrence, path string) {
 	items := b.value(occ)
 	if items == nil {
 		return
@@ -214,7 +213,8 @@ func (b plainOptions) numbers(occ *occurrence, path string) {
 	b.set(path, occ, items)
 }
 
-func (b plainOptions) models(occ *occurrence) {
+// layModels lays the names of models.
+func layModels(b *overlay, occ *occurrence) {
 	names := b.value(occ)
 	if names == nil {
 		return
@@ -227,8 +227,8 @@ func (b plainOptions) models(occ *occurrence) {
 	b.set("models.items", occ, names)
 }
 
-// weights gives the models their weights, and selects by them unless a strategy is given.
-func (b plainOptions) weights() {
+// layWeights gives the models their weights, and selects by them unless a strategy is given.
+func layWeights(b *overlay) {
 	occ := b.flags.get("--model-weights")
 	if occ == nil {
 		return
@@ -257,9 +257,9 @@ func (b plainOptions) weights() {
 	}
 }
 
-// apiKey takes the key itself, or the file that holds it. It overrides the key of
+// layKey takes the key itself, or the file that holds it. It overrides the key of
 // the document.
-func (b plainOptions) apiKey(occ *occurrence) {
+func layKey(b *overlay, occ *occurrence) {
 	key := occ.values[0]
 	if occ.option.kind == optFile {
 		var err error
@@ -278,8 +278,8 @@ func (b plainOptions) apiKey(occ *occurrence) {
 	b.set("endpoint.apiKey", occ, tree.TextNode(key))
 }
 
-// section switches a section that has options on or off.
-func (b plainOptions) section(path string, occ *occurrence) {
+// laySection switches a section that has options on or off.
+func laySection(b *overlay, path string, occ *occurrence) {
 	switch {
 	case !occ.on:
 		b.set(path, occ, &tree.Node{Shape: tree.Null})
@@ -288,9 +288,9 @@ func (b plainOptions) section(path string, occ *occurrence) {
 	}
 }
 
-// sections reports options of sections that are switched off. Otherwise they switch it on,
+// checkSections reports options of sections that are switched off. Otherwise they switch it on,
 // as in AIPerf.
-func (b plainOptions) sections() {
+func checkSections(b *overlay) {
 	for _, occ := range b.flags.typed {
 		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
 		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
@@ -306,8 +306,8 @@ func (b plainOptions) sections() {
 	}
 }
 
-// affinity takes names of headers; none stands for no header.
-func (b plainOptions) affinity(path string, occ *occurrence) {
+// layAffinity takes names of headers; none stands for no header.
+func layAffinity(b *overlay, path string, occ *occurrence) {
 	names := b.value(occ)
 	if names == nil {
 		return
@@ -318,7 +318,8 @@ func (b plainOptions) affinity(path string, occ *occurrence) {
 	b.set(path, occ, names)
 }
 
-func (b plainOptions) verbose(occ *occurrence) {
+// layVerbose lays a level of logging, with the display that leaves room for it.
+func layVerbose(b *overlay, occ *occurrence) {
 	level := "DEBUG"
 	if strings.HasPrefix(occ.option.names, "--extra") {
 		level = "TRACE"
@@ -332,9 +333,9 @@ func (b plainOptions) verbose(occ *occurrence) {
 	}
 }
 
-// fileDataset sets the type that --input-file and --public-dataset imply; both together
+// layFileDataset sets the type that --input-file and --public-dataset imply; both together
 // are a local copy of a public dataset.
-func (b plainOptions) fileDataset() {
+func layFileDataset(b *overlay) {
 	input, name, field := b.flags.get("--input-file"), "file", "path"
 	if public := b.flags.get("--public-dataset"); public != nil {
 		input, name, field = public, "public", "dataset"
@@ -344,7 +345,7 @@ func (b plainOptions) fileDataset() {
 	}
 	kind := b.find("dataset.type")
 	if kind != nil && kind.Scalar != name || kind == nil && b.file && b.find("dataset.prompts") != nil {
-		b.otherDataset(input, name, kind)
+		failOtherDataset(b, input, name, kind)
 		b.find("dataset").Drop(field) // its place would be a second problem
 		return
 	}
@@ -354,8 +355,8 @@ func (b plainOptions) fileDataset() {
 	}
 }
 
-// otherDataset reports an option for a dataset of type name, if that of --config is another.
-func (b plainOptions) otherDataset(input *occurrence, name string, kind *tree.Node) {
+// failOtherDataset reports an option for a dataset of type name, if that of --config is another.
+func failOtherDataset(b *overlay, input *occurrence, name string, kind *tree.Node) {
 	whose, is := "configuration file", "synthetic"
 	if b.flags.folder {
 		whose = "run"
@@ -367,8 +368,8 @@ func (b plainOptions) otherDataset(input *occurrence, name string, kind *tree.No
 		"give the options of the %[1]s without --config", whose, is, name))
 }
 
-// meanForSpread gives a spread that was typed alone AIPerf's mean.
-func (b plainOptions) meanForSpread(path string) {
+// layMeanForSpread gives a spread that was typed alone AIPerf's mean.
+func layMeanForSpread(b *overlay, path string) {
 	n := b.find(path)
 	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return

@@ -61,9 +61,9 @@ func (f *Flags) explained(p problem.Problem) problem.Problem {
 	if f.Given("--config") {
 		return p // the file may have it
 	}
-	for _, o := range options() {
-		if o.path == path && o.status == supported {
-			return named(p, o.spellings()[0])
+	for _, o := range supportedOptions() {
+		if o.path == path {
+			return named(p, o.name)
 		}
 	}
 	p.Pointer = "#"
@@ -118,14 +118,14 @@ var fieldWord = regexp.MustCompile(`\b[a-z]+(?:[A-Z][A-Za-z]*)+\b`)
 func flagsForFields(text string) string {
 	return fieldWord.ReplaceAllStringFunc(text, func(word string) string {
 		flag := ""
-		for _, o := range options() {
-			if o.status != supported || o.path[strings.LastIndexByte(o.path, '.')+1:] != word {
+		for _, o := range supportedOptions() {
+			if o.path[strings.LastIndexByte(o.path, '.')+1:] != word {
 				continue
 			}
 			if flag != "" && !strings.Contains(o.names, flag) {
 				return word
 			}
-			flag = o.spellings()[0]
+			flag = o.name
 		}
 		return cmp.Or(flag, word)
 	})

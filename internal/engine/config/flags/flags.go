@@ -1,5 +1,5 @@
-// Package flags is the command line of `aiperfd profile`: the table of its flags,
-// their grammar, and how they are laid over a document.
+// Package flags is the command line of `aiperfd profile`: the table of its flags, their grammar, and how
+// they are laid over a document; and the reference of the fields of documents with their flags.
 package flags
 
 import (
@@ -15,55 +15,6 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
 )
-
-// optionKind is the way in which an option takes values.
-type optionKind uint8
-
-const (
-	optBool    optionKind = iota // presence; =true and =false are understood too
-	optText                      // one value
-	optNumber                    // one number
-	optFile                      // one path
-	optList                      // comma lists, repeated
-	optWords                     // comma lists, repeated, and several tokens up to the next flag
-	optHeader                    // like optWords without commas; Name:Value or JSON
-	optExtra                     // like optWords; name:value or JSON
-	optGoodput                   // "tag:number tag:number" in one argument
-)
-
-// optionStatus is how aiperfd treats an option.
-type optionStatus uint8
-
-const (
-	supported optionStatus = iota
-	refused                // AIPerf's, and not here yet
-	inert                  // AIPerf's, without meaning in one process
-)
-
-// option is one row of the flag table.
-type option struct {
-	names   string // all spellings, blanks between; the first is the main one
-	negated string // the spelling for false; "" = none
-	group   string
-	kind    optionKind
-	path    string
-	status  optionStatus
-	sweep   bool   // AIPerf takes a comma list as a sweep
-	idle    string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
-	why     string // inert: the reason; "" = that of a program of one process; refused: what to know besides
-	extra   bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
-	redact  redact.FlagKind
-	def     string // effective default, for the help text
-	help    string
-}
-
-// spellings returns all names, the negated one included.
-func (o option) spellings() []string {
-	return append(strings.Fields(o.names), strings.Fields(o.negated)...)
-}
-
-// several reports whether an option takes tokens up to the next flag.
-func (o option) several() bool { return o.kind >= optWords && o.kind <= optExtra }
 
 // occurrence is an option as it was typed.
 type occurrence struct {
@@ -109,16 +60,6 @@ func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
 	}
 	f.refuse()
 	return f, f.report.Err()
-}
-
-func flagTable() map[string]option {
-	table := make(map[string]option)
-	for _, o := range options() {
-		for _, name := range o.spellings() {
-			table[name] = o
-		}
-	}
-	return table
 }
 
 // argument reads one flag with its values and returns the index behind it.
@@ -222,10 +163,8 @@ func (f *Flags) hint(argv []string, i int) string {
 		return `; did you mean "-` + name + `"?`
 	}
 	known := make([]string, 0, len(f.table))
-	for _, o := range options() {
-		if o.status == supported {
-			known = append(known, o.spellings()...)
-		}
+	for _, o := range supportedOptions() {
+		known = append(known, o.spellings()...)
 	}
 	return suggest.DidYouMean(name, known)
 }

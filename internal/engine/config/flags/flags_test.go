@@ -551,6 +551,13 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
+	for _, row := range optionRows() {
+		for name := range strings.FieldsSeq(row.names) {
+			if table[name].name != name {
+				t.Errorf("flags.md has no section of %s", name)
+			}
+		}
+	}
 	if len(rows) != 264 || spellings != 321 || seen != spellings+71 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}

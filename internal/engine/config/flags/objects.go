@@ -10,12 +10,9 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// objectOptions lays the options over a draft whose value is an object: headers,
-// extra inputs and objectives. Later names win over earlier ones and over those of
-// a file.
-type objectOptions struct{ *overlay }
-
-func (b objectOptions) lay(occ *occurrence, path string) {
+// layObject lays an option whose value is an object: headers, extra inputs and objectives. Later names win
+// over earlier ones and over those of a file.
+func layObject(b *overlay, occ *occurrence, path string) {
 	into := b.find(path)
 	if into == nil || into.Shape != tree.Object {
 		into = tree.ObjectNode()
@@ -24,40 +21,40 @@ func (b objectOptions) lay(occ *occurrence, path string) {
 		var ok bool
 		switch {
 		case path == "slos":
-			ok = b.objectives(occ, value, into)
+			ok = layObjectives(b, occ, value, into)
 		case strings.HasPrefix(strings.TrimSpace(value), "{"):
-			ok = b.jsonObject(occ, value, into)
+			ok = layJSON(b, occ, value, into)
 		case path == "endpoint.headers":
-			ok = b.header(occ, value, into)
+			ok = layHeader(b, occ, value, into)
 		case path == "endpoint.urlParams":
-			ok = b.param(occ, value, into)
+			ok = layParam(b, occ, value, into)
 		default:
-			ok = b.extra(occ, value, into)
+			ok = layExtra(b, occ, value, into)
 		}
 		if !ok {
 			return
 		}
 	}
 	b.set(path, occ, into)
-	b.mark(into, occ)
+	markPlaces(b, into, occ)
 }
 
-// mark gives the members that an option brought their place; those of a file
+// markPlaces gives the members that an option brought their place; those of a file
 // keep theirs.
-func (b objectOptions) mark(n *tree.Node, occ *occurrence) {
+func markPlaces(b *overlay, n *tree.Node, occ *occurrence) {
 	for i := range n.Members {
 		m := &n.Members[i]
 		if m.Value.Line == 0 {
 			m.Place = tree.Place{Pointer: n.Pointer + "/" + tree.EscapePointer(m.Name), Flag: occ.spelling, Order: occ.order + 1}
 			m.Value.Place = m.Place
 		}
-		b.mark(m.Value, occ)
+		markPlaces(b, m.Value, occ)
 	}
 	for i, item := range n.Items {
 		if item.Line == 0 {
 			item.Place = tree.Place{Pointer: n.Pointer + "/" + strconv.Itoa(i), Flag: occ.spelling, Order: occ.order + 1}
 		}
-		b.mark(item, occ)
+		markPlaces(b, item, occ)
 	}
 }
 
@@ -72,7 +69,8 @@ func put(into *tree.Node, name string, value *tree.Node) {
 	into.Members = append(into.Members, tree.Member{Name: name, Value: value})
 }
 
-func (b objectOptions) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
+// layJSON reads an object in JSON.
+func layJSON(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	n, duplicates, err := tree.ParseJSON([]byte(value))
 	if err != nil || n.Shape != tree.Object || len(duplicates) > 0 {
 		b.fail(occ, problem.CodeWrongType, "must be a JSON object with unique names")
@@ -85,16 +83,16 @@ func (b objectOptions) jsonObject(occ *occurrence, value string, into *tree.Node
 		}
 	})
 	for _, m := range n.Members {
-		if !b.template(occ, m.Name, m.Value) {
+		if !layTemplate(b, occ, m.Name, m.Value) {
 			put(into, m.Name, m.Value)
 		}
 	}
 	return true
 }
 
-// template takes the two extra inputs that configure the endpoint type template,
+// layTemplate takes the two extra inputs that configure the endpoint type template,
 // as in AIPerf, and are no part of a body; false = it is another one.
-func (b objectOptions) template(occ *occurrence, name string, value *tree.Node) bool {
+func layTemplate(b *overlay, occ *occurrence, name string, value *tree.Node) bool {
 	field := map[string]string{"payload_template": "body", "response_field": "responseField"}[name]
 	if occ.option.path != "endpoint.extra" || field == "" {
 		return false
@@ -103,8 +101,8 @@ func (b objectOptions) template(occ *occurrence, name string, value *tree.Node) 
 	return true
 }
 
-// header reads Name:Value; the first colon divides, commas do not.
-func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bool {
+// layHeader reads Name:Value; the first colon divides, commas do not.
+func layHeader(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, ":")
 	if !ok || strings.TrimSpace(name) == "" {
 		b.fail(occ, problem.CodeWrongType, "a header must be Name:Value")
@@ -114,8 +112,8 @@ func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bo
 	return true
 }
 
-// param reads name=value, divided at the first =.
-func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) bool {
+// layParam reads name=value, divided at the first =.
+func layParam(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, "=")
 	if !ok || name == "" {
 		b.fail(occ, problem.CodeWrongType, "a URL parameter must be name=value or a JSON object")
@@ -125,9 +123,9 @@ func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) boo
 	return true
 }
 
-// extra reads name:value pieces. A comma divides only before another name:
+// layExtra reads name:value pieces. A comma divides only before another name:
 // follows; dots in a name lead into objects.
-func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) bool {
+func layExtra(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	for _, piece := range pieces(value) {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
@@ -142,7 +140,7 @@ func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) boo
 			b.fail(occ, problem.CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
 			return false
 		}
-		if b.template(occ, name, tree.TextNode(strings.TrimSpace(raw))) {
+		if layTemplate(b, occ, name, tree.TextNode(strings.TrimSpace(raw))) {
 			continue
 		}
 		into := into
@@ -199,8 +197,8 @@ func typed(raw string) *tree.Node {
 	return tree.TextNode(raw)
 }
 
-// objectives reads "tag:number tag:number".
-func (b objectOptions) objectives(occ *occurrence, value string, into *tree.Node) bool {
+// layObjectives reads "tag:number tag:number".
+func layObjectives(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	pairs := strings.Fields(value)
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plainjson"
@@ -100,7 +99,7 @@ func TestJobFlags(t *testing.T) {
 // A document can be loaded again as it is shown.
 func TestJobsAreShown(t *testing.T) {
 	d := mustFlags(t, "--endpoint-type", "runpod", "--runpod-mode", "async", "--job-timeout-seconds", "90")
-	text, err := json.Marshal(compat.Resolved(d))
+	text, err := json.Marshal(config.Resolved(d))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +115,7 @@ func TestJobsAreShown(t *testing.T) {
 // compatText returns a member of a document's benchmark section as Compat shows it.
 func compatText(t testing.TB, d *config.Document, path ...string) string {
 	t.Helper()
-	text, err := plainjson.Marshal(compat.Resolved(d))
+	text, err := plainjson.Marshal(config.Resolved(d))
 	for _, name := range path {
 		var members map[string]json.RawMessage
 		if bytes.HasPrefix(text, []byte("[")) {

@@ -10,27 +10,14 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// resolve turns an option's path into the canonical one.
+// resolve turns an option's path into the canonical one. Files have lengths of outputs and cache
+// busting beside the prompts.
 func (b *overlay) resolve(path string) string {
-	if atRoot(path) {
-		return path
+	field, ofPrompts := strings.CutPrefix(path, "dataset.prompts.")
+	if ofPrompts && (strings.HasPrefix(field, "osl") || strings.HasPrefix(field, "cacheBust")) && b.isFile() {
+		path = "dataset." + field
 	}
-	rest, ok := strings.CutPrefix(path, "dataset.")
-	if !ok {
-		return "benchmark." + path
-	}
-	if length, ok := strings.CutPrefix(rest, "prompts.osl"); ok && b.isFile() {
-		rest = "osl" + length
-	}
-	if target, ok := strings.CutPrefix(rest, "prompts.cacheBust"); ok && b.isFile() {
-		rest = "cacheBust" + target
-	}
-	return "benchmark.datasets.0." + rest
-}
-
-// atRoot reports whether an option's path is beside the benchmark section.
-func atRoot(path string) bool {
-	return path == "randomSeed" || path == "noSweepTable" || path == "ignoreUnsupported" || strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
+	return strings.Replace(fieldOf(path), ".*.", ".0.", 1)
 }
 
 // isFile reports whether the dataset is or becomes a file.

@@ -17,8 +17,8 @@ import (
 const pairForms = "accepted: 256|10,128|5:60;512,256:40 or [(256|10,128|5):60,(512,256):40] or " +
 	`{"pairs":[{"isl":256,"isl_stddev":10,"osl":128,"osl_stddev":5,"prob":60},…]}, with percentages that add up to 100`
 
-// pairs lays the pairs of lengths over the tree.
-func (b plainOptions) pairs(occ *occurrence, path string) {
+// layPairs lays the pairs of lengths over the tree.
+func layPairs(b *overlay, occ *occurrence, path string) {
 	list, err := lengthPairs(occ.values[0])
 	if err != nil {
 		b.fail(occ, problem.CodeWrongType, err.Error()+"; "+pairForms)
@@ -33,8 +33,8 @@ func (b plainOptions) pairs(occ *occurrence, path string) {
 	b.set(path, occ, list)
 }
 
-// ratio lays a range ratio over the tree: a number or a JSON object.
-func (b plainOptions) ratio(occ *occurrence, path string) {
+// layRatio lays a range ratio over the tree: a number or a JSON object.
+func layRatio(b *overlay, occ *occurrence, path string) {
 	n := b.number(occ)
 	n.Place = b.place(occ, "")
 	n = schema.RangeRatio(n)

@@ -13,16 +13,11 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// phaseOptions lays the options about load over the only profiling phase and the
-// only warm-up phase of a draft, which are made if there is no file.
-type phaseOptions struct {
-	*overlay
-	dropped map[*occurrence]bool // reported, not applied
-}
-
-func (b phaseOptions) lay() {
-	profiling := b.typed("profiling.")
-	warmup := b.typed("warmup.")
+// layPhases lays the options about load over the only profiling phase and the only warm-up phase of a
+// draft, which are made if there is no file.
+func layPhases(b *overlay) {
+	profiling := typedBelow(b, "profiling.")
+	warmup := typedBelow(b, "warmup.")
 	if b.file && len(profiling)+len(warmup) == 0 && !b.flags.Given("--fixed-schedule") && !b.flags.Given("--no-fixed-schedule") {
 		return
 	}
@@ -32,7 +27,7 @@ func (b phaseOptions) lay() {
 		all.Pointer = "#/benchmark/phases"
 		b.benchmark.Set("phases", all)
 	}
-	main, ok := b.phase(all, "profiling", profiling)
+	main, ok := onlyPhase(b, all, "profiling", profiling)
 	if !ok {
 		return
 	}
@@ -40,24 +35,24 @@ func (b phaseOptions) lay() {
 		main = newPhase("profiling")
 		all.Items = append(all.Items, main)
 	}
-	if !b.schedule(main) && !b.users(main) {
-		b.arrivals(main, "profiling", "--request-rate")
+	if !laySchedule(b, main) && !layUsers(b, main) {
+		layArrivals(b, main, "profiling", "--request-rate")
 	}
-	b.fields(main, profiling)
+	layPhaseFields(b, main, profiling)
 	if !b.file {
-		b.defaultBound(main)
+		layDefaultBound(b, main)
 	}
-	b.warmup(all, main, warmup)
+	layWarmup(b, all, main, warmup)
 	for i, item := range all.Items {
 		if item.Line == 0 {
-			renumber(item, config.CanonicalPointer(config.PhasePath(i)))
+			item.Locate(config.CanonicalPointer(config.PhasePath(i)))
 		}
 	}
 }
 
-// schedule makes the profiling phase a replay and reports true, or keeps a trace from
+// laySchedule makes the profiling phase a replay and reports true, or keeps a trace from
 // making it one.
-func (b phaseOptions) schedule(phase *tree.Node) bool {
+func laySchedule(b *overlay, phase *tree.Node) bool {
 	on, off := b.flags.get("--fixed-schedule"), b.flags.get("--no-fixed-schedule")
 	if off != nil && off.on {
 		if b.file {
@@ -74,30 +69,30 @@ func (b phaseOptions) schedule(phase *tree.Node) bool {
 	for _, field := range []string{"type", "rate", "sessionRate", "users", "smoothness", "rateSeries.path", "rateRamp.duration"} {
 		name, _, _ := strings.Cut(field, ".")
 		phase.Drop(name) // of the file
-		if occ := b.typedAs("profiling." + field); occ != nil {
+		if occ := typedAs(b, "profiling."+field); occ != nil {
 			b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
 			b.dropped[occ] = true
 		}
 	}
-	b.setType(phase, config.FixedSchedule, on)
+	setPhaseType(b, phase, config.FixedSchedule, on)
 	return true
 }
 
-// setType gives a phase the type that an option means.
-func (b phaseOptions) setType(phase *tree.Node, name string, occ *occurrence) {
+// setPhaseType gives a phase the type that an option means.
+func setPhaseType(b *overlay, phase *tree.Node, name string, occ *occurrence) {
 	kind := tree.TextNode(name)
 	kind.Place = b.place(occ, "")
 	kind.Pointer = phase.Pointer + "/type"
 	phase.Set("type", kind)
 }
 
-// users makes the profiling phase one of users and reports true. A rate typed over a file
+// layUsers makes the profiling phase one of users and reports true. A rate typed over a file
 // that has users is theirs.
-func (b phaseOptions) users(phase *tree.Node) bool {
+func layUsers(b *overlay, phase *tree.Node) bool {
 	on := b.flags.get("--user-centric-rate")
 	if on == nil && !isType(phase, config.UserCentric) {
 		for _, field := range []string{"users", "userReplacement"} {
-			if occ := b.typedAs("profiling." + field); occ != nil {
+			if occ := typedAs(b, "profiling."+field); occ != nil {
 				b.fail(occ, problem.CodeConflict, "needs --user-centric-rate")
 				b.dropped[occ] = true
 			}
@@ -111,18 +106,18 @@ func (b phaseOptions) users(phase *tree.Node) bool {
 		}
 	}
 	if on != nil && !isType(phase, config.UserCentric) {
-		b.driven(phase, "profiling", on)
+		dropClosedLoop(b, phase, "profiling", on)
 		phase.Drop("smoothness")
 		phase.Drop("sessionRate")
 		phase.Drop("rateSeries")
 		phase.Drop("rateRamp")
-		b.setType(phase, config.UserCentric, on)
+		setPhaseType(b, phase, config.UserCentric, on)
 	}
 	return true
 }
 
-// typed returns the options whose path begins with a prefix.
-func (b phaseOptions) typed(prefix string) []*occurrence {
+// typedBelow returns the options whose path begins with a prefix.
+func typedBelow(b *overlay, prefix string) []*occurrence {
 	var out []*occurrence
 	for _, occ := range b.flags.typed {
 		if strings.HasPrefix(occ.option.path, prefix) {
@@ -136,22 +131,9 @@ func newPhase(kind string) *tree.Node {
 	return tree.ObjectNode(tree.Member{Name: "name", Value: tree.TextNode(kind)}, tree.Member{Name: "kind", Value: tree.TextNode(kind)})
 }
 
-// renumber gives a phase and what is in it the pointers of its place in the list.
-func renumber(n *tree.Node, ptr string) {
-	n.Pointer = ptr
-	for i := range n.Members {
-		m := &n.Members[i]
-		m.Pointer = ptr + "/" + m.Name
-		renumber(m.Value, m.Pointer)
-	}
-	for i, item := range n.Items {
-		renumber(item, ptr+"/"+strconv.Itoa(i))
-	}
-}
-
-// phase finds the only phase of a kind; nil = there is none. More than one is a
+// onlyPhase finds the only phase of a kind; nil = there is none. More than one is a
 // problem if options are typed for it.
-func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
+func onlyPhase(b *overlay, all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
 	var found *tree.Node
 	for _, p := range all.Items {
 		if p.Shape != tree.Object || tree.PhaseKind(p) != kind {
@@ -166,8 +148,8 @@ func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*
 	return found, true
 }
 
-// fields sets the plain fields of a phase.
-func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
+// layPhaseFields sets the plain fields of a phase.
+func layPhaseFields(b *overlay, phase *tree.Node, typed []*occurrence) {
 	for _, occ := range typed {
 		_, field, _ := strings.Cut(occ.option.path, ".")
 		if b.dropped[occ] || !b.free(occ.option.path, occ) {
@@ -192,21 +174,21 @@ func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 	}
 }
 
-// arrivals settles the type of a phase before its fields are set. A rate turns
+// layArrivals settles the type of a phase before its fields are set. A rate turns
 // a closed loop of the file into a rate phase, and its concurrency, which drove
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
-func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
-	if r, ok := presetOf(b.flags.get("--search-recipe")); ok && r.Rate && !b.file && kind == "profiling" && phase.Get("rate") == nil {
+func layArrivals(b *overlay, phase *tree.Node, kind, rateFlag string) {
+	if r, ok := presetOf(b.flags.get("--search-recipe")); ok && r.rate && !b.file && kind == "profiling" && phase.Get("rate") == nil {
 		phase.Set("rate", numberNode("1")) // makes the phase an open loop; every variation has a rate of its own
 	}
 	hadRate := phase.Get("rate") != nil || phase.Get("sessionRate") != nil || phase.Get("rateSeries") != nil
-	rate, pattern, shape := b.rate(phase, kind), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
-	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
+	rate, pattern, shape := rateOption(b, phase, kind), typedAs(b, kind+".type"), typedAs(b, kind+".smoothness")
+	if isBurst(b, pattern, rate != nil || hadRate, rateFlag) {
 		phase.Drop("type")
 		pattern = nil
 	}
-	b.checkPattern(pattern)
+	checkPattern(b, pattern)
 	if rate == nil && !hadRate {
 		for _, occ := range []*occurrence{pattern, shape} {
 			if occ != nil && !b.dropped[occ] {
@@ -217,9 +199,9 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		return
 	}
 	if rate != nil && !hadRate {
-		b.driven(phase, kind, rate)
+		dropClosedLoop(b, phase, kind, rate)
 	}
-	b.endless(rate)
+	refuseEndless(b, rate)
 	switch {
 	case pattern != nil && shape == nil && !b.flags.Options.Choices.IsShaped(pattern.values[0]):
 		phase.Drop("smoothness")
@@ -228,8 +210,8 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	}
 }
 
-// endless rejects an infinite rate, with which other tools send everything at once.
-func (b phaseOptions) endless(rate *occurrence) {
+// refuseEndless rejects an infinite rate, with which other tools send everything at once.
+func refuseEndless(b *overlay, rate *occurrence) {
 	if rate == nil || !slices.Contains([]string{"inf", "infinity", "+inf"}, strings.ToLower(rate.values[0])) {
 		return
 	}
@@ -238,13 +220,13 @@ func (b phaseOptions) endless(rate *occurrence) {
 	b.dropped[rate] = true
 }
 
-// rate returns the option for the rate of a phase: of requests, of sessions, or a series.
+// rateOption returns the option for the rate of a phase: of requests, of sessions, or a series.
 // It takes the place of the others in a file.
-func (b phaseOptions) rate(phase *tree.Node, kind string) (first *occurrence) {
+func rateOption(b *overlay, phase *tree.Node, kind string) (first *occurrence) {
 	fields := []string{"rate", "sessionRate", "rateSeries"}
 	typed := make([]*occurrence, len(fields))
 	for i, path := range []string{"rate", "sessionRate", "rateSeries.path"} {
-		typed[i] = b.typedAs(kind + "." + path)
+		typed[i] = typedAs(b, kind+"."+path)
 		first = cmp.Or(first, typed[i])
 	}
 	for i, field := range fields {
@@ -255,25 +237,25 @@ func (b phaseOptions) rate(phase *tree.Node, kind string) (first *occurrence) {
 	return first
 }
 
-// driven drops what a phase of a file without a rate has and a phase with one has not:
+// dropClosedLoop drops what a phase of a file without a rate has and a phase with one has not:
 // its type, the offsets of a schedule, and the concurrency that drove the load.
-func (b phaseOptions) driven(phase *tree.Node, kind string, rate *occurrence) {
+func dropClosedLoop(b *overlay, phase *tree.Node, kind string, rate *occurrence) {
 	if isType(phase, config.FixedSchedule) {
 		for _, field := range []string{"autoOffset", "startOffset", "endOffset"} {
 			phase.Drop(field)
 		}
 	}
 	phase.Drop("type")
-	if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
+	if c := phase.Get("concurrency"); c != nil && c.Flag == "" && typedAs(b, kind+".concurrency") == nil {
 		phase.Drop("concurrency")
 		b.draft.Warn(b.place(rate, ""), problem.CodeNoEffect,
 			"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
 	}
 }
 
-// burst reports whether a pattern is AIPerf's name for a closed loop, which goes
+// isBurst reports whether a pattern is AIPerf's name for a closed loop, which goes
 // without a rate and without an option for it.
-func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) bool {
+func isBurst(b *overlay, pattern *occurrence, rate bool, rateFlag string) bool {
 	if pattern == nil || suggest.Fold(pattern.values[0]) != suggest.Fold("concurrency_burst") {
 		return false
 	}
@@ -285,7 +267,7 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 }
 
 // checkPattern rejects types of phases that are no pattern of arrivals.
-func (b phaseOptions) checkPattern(pattern *occurrence) {
+func checkPattern(b *overlay, pattern *occurrence) {
 	choices := schema.ChoiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
@@ -296,7 +278,7 @@ func (b phaseOptions) checkPattern(pattern *occurrence) {
 }
 
 // typedAs returns the option for a path, if it was typed.
-func (b phaseOptions) typedAs(path string) *occurrence {
+func typedAs(b *overlay, path string) *occurrence {
 	for _, occ := range b.flags.typed {
 		if occ.option.path == path {
 			return occ
@@ -305,8 +287,8 @@ func (b phaseOptions) typedAs(path string) *occurrence {
 	return nil
 }
 
-// defaultBound gives a command line without a bound AIPerf's ten requests.
-func (b phaseOptions) defaultBound(phase *tree.Node) {
+// layDefaultBound gives a command line without a bound AIPerf's ten requests.
+func layDefaultBound(b *overlay, phase *tree.Node) {
 	if isType(phase, config.FixedSchedule) {
 		return // the dataset bounds it
 	}
@@ -316,7 +298,7 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 		}
 	}
 	for _, path := range []string{"profiling.requests", "profiling.sessions", "profiling.duration"} {
-		if b.typedAs(path) != nil {
+		if typedAs(b, path) != nil {
 			return // it was refused; that is reported
 		}
 	}
@@ -324,7 +306,7 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 		Place: tree.Place{Flag: "--request-count"}, Shape: tree.Number, Scalar: strconv.Itoa(config.DefaultFlagRequests),
 	})
 	path := config.PhasePath(0)
-	if len(b.typed("warmup.")) > 0 {
+	if len(typedBelow(b, "warmup.")) > 0 {
 		path = config.PhasePath(1)
 	}
 	b.draft.Infer(path+".requests", int64(config.DefaultFlagRequests), "no bound is given")
@@ -336,13 +318,13 @@ func isType(phase *tree.Node, name string) bool {
 	return kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold(name)
 }
 
-// warmup merges onto the warm-up phase, or makes one in front if an option that
+// layWarmup merges onto the warm-up phase, or makes one in front if an option that
 // bounds it is typed. A new one takes over the load of the profiling phase.
-func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
+func layWarmup(b *overlay, all, main *tree.Node, typed []*occurrence) {
 	if len(typed) == 0 {
 		return
 	}
-	phase, ok := b.phase(all, "warmup", typed)
+	phase, ok := onlyPhase(b, all, "warmup", typed)
 	if !ok {
 		return
 	}
@@ -363,24 +345,11 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 		}
 		for _, field := range inherited {
 			if n := main.Get(field); n != nil {
-				phase.Set(field, copied(n))
+				phase.Set(field, n.Clone())
 			}
 		}
 		all.Items = append([]*tree.Node{phase}, all.Items...)
 	}
-	b.arrivals(phase, "warmup", "--warmup-request-rate")
-	b.fields(phase, typed)
-}
-
-// copied returns a copy of a node and of what is in it.
-func copied(n *tree.Node) *tree.Node {
-	out := *n
-	out.Members, out.Items = slices.Clone(n.Members), slices.Clone(n.Items)
-	for i := range out.Members {
-		out.Members[i].Value = copied(out.Members[i].Value)
-	}
-	for i := range out.Items {
-		out.Items[i] = copied(out.Items[i])
-	}
-	return &out
+	layArrivals(b, phase, "warmup", "--warmup-request-rate")
+	layPhaseFields(b, phase, typed)
 }

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,45 +12,34 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
-	"aiperfd/internal/study/recipe"
 )
-
-// searchOptions lays the options about searches and recipes over a draft.
-type searchOptions struct{ *overlay }
 
 // defining are the options that define a search, which recipes do themselves.
 func defining() []string {
 	return []string{"--search-space", "--search-metric", "--search-stat", "--search-direction", "--search-planner", "--search-sla-tier"}
 }
 
-// lay makes a sweep of a recipe or of a search space.
-func (b searchOptions) lay() {
+// laySearch makes a sweep of a recipe or of a search space.
+func laySearch(b *overlay) {
 	preset, space := b.flags.get("--search-recipe"), b.flags.get("--search-space")
 	block := b.draft.Root.Get("sweep")
 	switch {
 	case (preset != nil || space != nil) && block != nil:
-		b.fail(first(preset, space), problem.CodeConflict, "conflicts with the sweep of the configuration file")
+		b.fail(cmp.Or(preset, space), problem.CodeConflict, "conflicts with the sweep of the configuration file")
 	case preset != nil:
-		b.preset(preset)
+		layRecipe(b, preset)
 	case space != nil:
-		b.space(space)
+		laySearchSpace(b, space)
 	}
 	if preset == nil {
-		b.unused()
+		failUnused(b)
 	}
 }
 
-func first(a, b *occurrence) *occurrence {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// unused reports the options of recipes without one, and those of a search without one.
-func (b searchOptions) unused() {
+// failUnused reports the options of recipes without one, and those of a search without one.
+func failUnused(b *overlay) {
 	for _, occ := range b.flags.typed {
-		name := strings.Fields(occ.option.names)[0]
+		name := occ.option.name
 		switch {
 		case strings.HasPrefix(occ.option.path, "recipe."):
 			b.fail(occ, problem.CodeConflict, "needs --search-recipe")
@@ -59,8 +49,8 @@ func (b searchOptions) unused() {
 	}
 }
 
-// preset expands a recipe.
-func (b searchOptions) preset(occ *occurrence) {
+// layRecipe expands a recipe.
+func layRecipe(b *overlay, occ *occurrence) {
 	for _, name := range defining() {
 		if other := b.flags.get(name); other != nil {
 			b.fail(other, problem.CodeConflict, "conflicts with "+occ.spelling+", which defines the search")
@@ -68,55 +58,50 @@ func (b searchOptions) preset(occ *occurrence) {
 	}
 	chosen, ok := presetOf(occ)
 	if !ok {
-		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipe.Names(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipe.Names()))
+		b.fail(occ, problem.CodeBadEnum, "must be one of "+strings.Join(recipeNames(), ", ")+", not "+problem.Clip(occ.values[0])+suggest.DidYouMean(occ.values[0], recipeNames()))
 		return
 	}
 	streaming := b.find("endpoint.streaming")
-	e, problems := chosen.Expand(b.recipeOptions(chosen), streaming != nil && streaming.Scalar != "false")
-	for _, p := range problems {
+	e := chosen.expanded(recipeOptions(b, chosen), streaming != nil && streaming.Scalar != "false")
+	for _, p := range e.problems {
 		at := occ
-		if p.Option != "" {
-			at = b.flags.get("--" + p.Option)
+		if p.option != "" {
+			at = b.flags.get("--" + p.option)
 		}
-		b.fail(at, problem.CodeConflict, p.Text)
+		b.fail(at, problem.CodeConflict, p.text)
 	}
-	if len(problems) > 0 {
+	if len(e.problems) > 0 {
 		return
 	}
-	if e.SLOs != nil {
+	if e.slos != nil {
 		if goals := b.flags.get("--goodput"); goals != nil {
 			b.fail(goals, problem.CodeConflict, "conflicts with "+occ.spelling+", which sets the objectives itself")
 		} else {
-			b.set("slos", occ, nodeOf(e.SLOs))
+			b.set("slos", occ, nodeOf(e.slos))
 		}
 	}
-	b.sweep(occ, e.Sweep)
+	setSweep(b, occ, e.sweep)
 }
 
 // presetOf returns the recipe that an option names; ok = false if it names none, or is nil.
-func presetOf(occ *occurrence) (r recipe.Recipe, ok bool) {
-	if occ == nil {
-		return r, false
+func presetOf(occ *occurrence) (chosen recipe, ok bool) {
+	for _, r := range recipes() {
+		if occ != nil && r.name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-") {
+			return r, true
+		}
 	}
-	all := recipe.Recipes()
-	i := slices.IndexFunc(all, func(r recipe.Recipe) bool {
-		return r.Name == strings.ReplaceAll(strings.ToLower(occ.values[0]), "_", "-")
-	})
-	if i < 0 {
-		return r, false
-	}
-	return all[i], true
+	return recipe{}, false
 }
 
 // recipeOptions returns the values of the options of recipes by their names without
 // dashes. A list of concurrencies becomes one of them if the recipe takes it.
-func (b searchOptions) recipeOptions(r recipe.Recipe) map[string]string {
+func recipeOptions(b *overlay, r recipe) map[string]string {
 	out := make(map[string]string)
 	for _, occ := range b.flags.typed {
-		name := strings.TrimPrefix(strings.Fields(occ.option.names)[0], "--")
+		name := strings.TrimPrefix(occ.option.name, "--")
 		isRecipe := strings.HasPrefix(occ.option.path, "recipe.") && name != "search-recipe" ||
 			slices.Contains([]string{"search-max-iterations", "search-initial-points", "search-random-seed", "search-sla"}, name)
-		if isRecipe || name == "concurrency" && slices.Contains(r.Uses, name) {
+		if isRecipe || name == "concurrency" && r.has(name) {
 			out[name] = strings.Join(occ.values, ",")
 			b.swept = slices.DeleteFunc(b.swept, func(s *occurrence) bool { return s == occ })
 		}
@@ -124,12 +109,12 @@ func (b searchOptions) recipeOptions(r recipe.Recipe) map[string]string {
 	return out
 }
 
-// space makes a search of the options that define one.
-func (b searchOptions) space(occ *occurrence) {
+// laySearchSpace makes a search of the options that define one.
+func laySearchSpace(b *overlay, occ *occurrence) {
 	block := map[string]any{"type": sweep.Adaptive}
 	var dimensions []any
 	for _, text := range occ.values {
-		d, err := recipe.ParseDimension(strings.TrimSpace(text))
+		d, err := parseDimension(strings.TrimSpace(text))
 		if err != nil {
 			b.fail(occ, problem.CodeWrongType, err.Error())
 			continue
@@ -137,19 +122,19 @@ func (b searchOptions) space(occ *occurrence) {
 		dimensions = append(dimensions, d)
 	}
 	block["searchSpace"] = dimensions
-	b.objective(block)
-	b.tiers(block)
-	if filters := b.filters(b.flags.get("--search-sla")); len(filters) > 0 {
+	searchObjective(b, block)
+	searchTiers(b, block)
+	if filters := readFilters(b, b.flags.get("--search-sla")); len(filters) > 0 {
 		block["slaFilters"] = filters
 	}
 	if len(dimensions) < len(occ.values) { // the block would report problems that follow from this one
 		return
 	}
-	b.sweep(occ, block)
+	setSweep(b, occ, block)
 }
 
-// objective adds what a search optimizes.
-func (b searchOptions) objective(block map[string]any) {
+// searchObjective adds what a search optimizes.
+func searchObjective(b *overlay, block map[string]any) {
 	objective := make(map[string]any)
 	for _, field := range []string{"metric", "stat", "direction"} {
 		if occ := b.flags.get("--search-" + field); occ != nil {
@@ -167,8 +152,8 @@ func (b searchOptions) objective(block map[string]any) {
 	block["objectives"] = []any{objective}
 }
 
-// tiers adds the tiers: [label:]filter[,filter…] each.
-func (b searchOptions) tiers(block map[string]any) {
+// searchTiers adds the tiers: [label:]filter[,filter…] each.
+func searchTiers(b *overlay, block map[string]any) {
 	occ := b.flags.get("--search-sla-tier")
 	if occ == nil {
 		return
@@ -181,7 +166,7 @@ func (b searchOptions) tiers(block map[string]any) {
 		}
 		var filters []any
 		for piece := range strings.SplitSeq(rest, ",") {
-			f, err := recipe.ParseFilter(strings.TrimSpace(piece))
+			f, err := parseFilter(strings.TrimSpace(piece))
 			if err != nil {
 				b.fail(occ, problem.CodeWrongType, err.Error())
 				return
@@ -193,14 +178,14 @@ func (b searchOptions) tiers(block map[string]any) {
 	block["slaTiers"] = tiers
 }
 
-// filters reads the filters of an option; nil if it was not given or has problems.
-func (b searchOptions) filters(occ *occurrence) []any {
+// readFilters reads the filters of an option; nil if it was not given or has problems.
+func readFilters(b *overlay, occ *occurrence) []any {
 	if occ == nil {
 		return nil
 	}
 	var out []any
 	for _, piece := range commaList(occ.values) {
-		f, err := recipe.ParseFilter(piece)
+		f, err := parseFilter(piece)
 		if err != nil {
 			b.fail(occ, problem.CodeWrongType, err.Error())
 			continue
@@ -212,15 +197,15 @@ func (b searchOptions) filters(occ *occurrence) []any {
 
 // layFilters adds limits to a sweep that neither a recipe nor a search space made, and to
 // any sweep the conditions that end it.
-func (b searchOptions) layFilters() {
+func layFilters(b *overlay) {
 	if b.flags.get("--search-recipe") == nil && b.flags.get("--search-space") == nil {
-		b.layList(b.flags.get("--search-sla"), "sweep.slaFilters", "a sweep or a search, for example --concurrency 1,2,4, or --search-recipe")
+		layFilterList(b, b.flags.get("--search-sla"), "sweep.slaFilters", "a sweep or a search, for example --concurrency 1,2,4, or --search-recipe")
 	}
-	b.layList(b.flags.get("--sweep-stop-when"), "sweep.stopWhen", "a sweep over the load, for example --concurrency 1,2,4")
+	layFilterList(b, b.flags.get("--sweep-stop-when"), "sweep.stopWhen", "a sweep over the load, for example --concurrency 1,2,4")
 }
 
-// layList sets the filters of an option at a path of the sweep, which must exist.
-func (b searchOptions) layList(occ *occurrence, path, needs string) {
+// layFilterList sets the filters of an option at a path of the sweep, which must exist.
+func layFilterList(b *overlay, occ *occurrence, path, needs string) {
 	if occ == nil {
 		return
 	}
@@ -229,7 +214,7 @@ func (b searchOptions) layList(occ *occurrence, path, needs string) {
 		b.fail(occ, problem.CodeConflict, "needs "+needs)
 		return
 	}
-	if filters := b.filters(occ); len(filters) > 0 {
+	if filters := readFilters(b, occ); len(filters) > 0 {
 		list, at := nodeOf(filters), b.place(occ, "")
 		list.Walk(func(below *tree.Node) { below.Place = at })
 		list.Locate(config.CanonicalPointer(path))
@@ -237,8 +222,8 @@ func (b searchOptions) layList(occ *occurrence, path, needs string) {
 	}
 }
 
-// sweep sets the block that an option stands for.
-func (b searchOptions) sweep(occ *occurrence, block map[string]any) {
+// setSweep sets the block that an option stands for.
+func setSweep(b *overlay, occ *occurrence, block map[string]any) {
 	if !b.file && b.flags.get("--request-count") == nil && b.flags.get("--benchmark-duration") == nil && b.flags.get("--conversation-num") == nil {
 		block["autoRequests"] = true
 	}
@@ -247,11 +232,11 @@ func (b searchOptions) sweep(occ *occurrence, block map[string]any) {
 	n.Walk(func(below *tree.Node) { below.Place = at })
 	n.Locate("#/sweep")
 	b.draft.Root.Set("sweep", n)
-	b.varied(occ, n)
+	failVaried(b, occ, n)
 }
 
-// varied reports options whose value the block replaces in every variation.
-func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
+// failVaried reports options whose value the block replaces in every variation.
+func failVaried(b *overlay, occ *occurrence, block *tree.Node) {
 	paths := make(map[string]bool)
 	for _, d := range items(block.Get("searchSpace")) {
 		if p := d.Get("path"); p != nil {
@@ -266,7 +251,7 @@ func (b searchOptions) varied(occ *occurrence, block *tree.Node) {
 		if section, _, _ := strings.Cut(typed.option.path, "."); section != "profiling" && section != "dataset" {
 			continue
 		}
-		path := studyOptions(b).varied(typed.option.path)
+		path := variedPath(b, typed.option.path)
 		taken := typed.option.names == "--concurrency" && len(items(block.Get("runs"))) > 0 ||
 			typed.option.names == "--request-rate" && b.flags.get("--search-recipe") == nil // makes the phase an open loop
 		if !taken && (paths[path] || paths[strings.TrimPrefix(path, "phases.profiling.")]) {

@@ -9,18 +9,15 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// studyOptions lays the options about variations over a draft: lists of values, variants,
-// and how both are performed.
-type studyOptions struct{ *overlay }
-
-func (b studyOptions) lay() {
+// layStudy lays the options about variations: lists of values, variants, and how both are performed.
+func layStudy(b *overlay) {
 	block := b.draft.Root.Get("sweep")
 	variants := b.flags.get("--variant")
 	switch {
 	case len(b.swept) > 0:
-		block = b.lists(block, variants)
+		block = layLists(b, block, variants)
 	case variants != nil:
-		block = b.variants(variants, block)
+		block = layVariants(b, variants, block)
 	}
 	for _, occ := range b.flags.typed {
 		field, ok := strings.CutPrefix(occ.option.path, "sweep.")
@@ -36,15 +33,15 @@ func (b studyOptions) lay() {
 		case block == nil:
 			b.fail(occ, problem.CodeConflict, "needs a sweep, for example --concurrency 1,2,4, or --search-recipe")
 		default:
-			if n := plainOptions(b).value(occ); n != nil && b.free(occ.option.path, occ) {
+			if n := b.value(occ); n != nil && b.free(occ.option.path, occ) {
 				b.set(occ.option.path, occ, n)
 			}
 		}
 	}
 }
 
-// lists makes a sweep of the lists of values.
-func (b studyOptions) lists(block *tree.Node, variants *occurrence) *tree.Node {
+// layLists makes a sweep of the lists of values.
+func layLists(b *overlay, block *tree.Node, variants *occurrence) *tree.Node {
 	first := b.swept[0]
 	switch {
 	case variants != nil:
@@ -79,17 +76,17 @@ func (b studyOptions) lists(block *tree.Node, variants *occurrence) *tree.Node {
 			n.Place = values.Place
 			values.Items = append(values.Items, n)
 		}
-		params.Members = append(params.Members, tree.Member{Place: values.Place, Name: b.varied(occ.option.path), Value: values})
+		params.Members = append(params.Members, tree.Member{Place: values.Place, Name: variedPath(b, occ.option.path), Value: values})
 	}
-	b.largestPool()
+	layLargestPool(b)
 	block = tree.ObjectNode(tree.Member{Name: "type", Value: kind}, tree.Member{Name: "parameters", Value: params})
 	block.Place = b.place(first, "sweep")
 	b.draft.Root.Set("sweep", block)
 	return block
 }
 
-// varied returns the path by which a sweep varies what an option sets.
-func (b studyOptions) varied(path string) string {
+// variedPath returns the path by which a sweep varies what an option sets.
+func variedPath(b *overlay, path string) string {
 	if field, ok := strings.CutPrefix(path, "profiling."); ok {
 		return "phases.profiling." + tree.SnakeCase(field)
 	}
@@ -101,9 +98,9 @@ func (b studyOptions) varied(path string) string {
 	return strings.Replace(path, "datasets.0.", "datasets."+name+".", 1)
 }
 
-// largestPool sizes the pool of conversations by the longest variation, so that all draw
+// layLargestPool sizes the pool of conversations by the longest variation, so that all draw
 // from the same.
-func (b studyOptions) largestPool() {
+func layLargestPool(b *overlay) {
 	for _, occ := range b.swept {
 		if occ.option.path != "profiling.sessions" || b.isFile() || b.find("dataset.entries") != nil {
 			continue
@@ -120,8 +117,8 @@ func (b studyOptions) largestPool() {
 	}
 }
 
-// variants makes a sweep of named variations.
-func (b studyOptions) variants(occ *occurrence, block *tree.Node) *tree.Node {
+// layVariants makes a sweep of named variations.
+func layVariants(b *overlay, occ *occurrence, block *tree.Node) *tree.Node {
 	switch {
 	case block != nil:
 		b.fail(occ, problem.CodeConflict, "conflicts with the sweep of the configuration file")

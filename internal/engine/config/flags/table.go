@@ -1,345 +1,492 @@
+// This file has the flag table. flags.md beside it has the spellings, the groups and the help.
+
 package flags
 
-import "aiperfd/internal/engine/redact"
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
-// options returns the flag table: every option of `aiperf profile` 0.13 in the
-// order of its help, and aiperfd's own behind those of their group. Paths are
-// relative to the benchmark section; dataset, profiling and warmup stand for
-// the only dataset and for the phases of that kind.
-func options() []option {
+	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/redact"
+)
+
+// optionKind is the way in which an option takes values.
+type optionKind uint8
+
+const (
+	optBool    optionKind = iota // presence; =true and =false are understood too
+	optText                      // one value
+	optNumber                    // one number
+	optFile                      // one path
+	optList                      // comma lists, repeated
+	optWords                     // comma lists, repeated, and several tokens up to the next flag
+	optHeader                    // like optWords without commas; Name:Value or JSON
+	optExtra                     // like optWords; name:value or JSON
+	optGoodput                   // "tag:number tag:number" in one argument
+)
+
+// optionStatus is how aiperfd treats an option.
+type optionStatus uint8
+
+const (
+	supported optionStatus = iota
+	refused                // AIPerf's, and not here yet
+	inert                  // AIPerf's, without meaning in one process
+)
+
+// option is one row of the flag table.
+type option struct {
+	names  string // all spellings, blanks between; the first is the main one
+	kind   optionKind
+	path   string
+	status optionStatus
+	sweep  bool   // AIPerf takes a comma list as a sweep
+	idle   string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
+	why    string // inert: the reason; "" = that of a program of one process; refused: what to know besides
+	extra  bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
+	redact redact.FlagKind
+
+	// Of flags.md, which has the names too.
+	name    string // the main spelling
+	negated string // the spelling for false; "" = none
+	group   string
+	help    string
+	def     string // effective default, for the help text; "" there = that of the field, if it is a constant
+}
+
+// spellings returns all names, the negated one included.
+func (o option) spellings() []string {
+	return append(strings.Fields(o.names), strings.Fields(o.negated)...)
+}
+
+// several reports whether an option takes tokens up to the next flag.
+func (o option) several() bool { return o.kind >= optWords && o.kind <= optExtra }
+
+//go:embed flags.md
+var flagTexts string
+
+// options returns the flags in the order of flags.md.
+var options = sync.OnceValue(func() []option {
+	rows := make(map[string]option)
+	for _, row := range optionRows() {
+		for name := range strings.FieldsSeq(row.names) {
+			rows[name] = row
+		}
+	}
+	var all []option
+	_, groups, _ := strings.Cut(flagTexts, "\n## ") // behind the heading of the file
+	for section := range strings.SplitSeq(groups, "\n## ") {
+		group, flags, _ := strings.Cut(section, "\n")
+		for flag := range strings.SplitSeq(strings.TrimPrefix(flags, "\n### "), "\n### ") {
+			heading, help, _ := strings.Cut(flag, "\n")
+			names, negated, _ := strings.Cut(heading, " / ")
+			name, _, _ := strings.Cut(names, " ")
+			row, ok := rows[name]
+			if !ok {
+				panic("the flag table has no row of " + name) // a test reads every flag
+			}
+			help, row.def, _ = strings.Cut(strings.TrimSpace(help), "\n\nDefault: ")
+			row.name, row.names, row.negated, row.group, row.help = name, names, negated, group, help
+			all = append(all, row.completed())
+		}
+	}
+	return all
+})
+
+func flagTable() map[string]option {
+	table := make(map[string]option)
+	for _, o := range options() {
+		for _, name := range o.spellings() {
+			table[name] = o
+		}
+	}
+	return table
+}
+
+// supportedOptions returns those that do something.
+func supportedOptions() []option {
+	return slices.DeleteFunc(slices.Clone(options()), func(o option) bool { return o.status != supported })
+}
+
+// completed returns a row with what follows from its kind and its field: how it is shown, and the
+// default. A switch says what it does, and not what is the case without it.
+func (o option) completed() option {
+	switch o.kind {
+	case optBool:
+		o.redact = redact.Bool
+	case optFile:
+		o.redact = redact.File
+	}
+	if o.def == "" && o.kind != optBool {
+		o.def = constantDefault(o.path)
+	}
+	return o
+}
+
+// constantDefault returns the default of the field at an option's path, if it is the same in every
+// document.
+func constantDefault(path string) string {
+	switch value := schema.FieldAt(strings.TrimSuffix(fieldOf(path), ".mean")).Value.(type) {
+	case nil:
+		if strings.HasSuffix(path, ".stddev") {
+			return "0"
+		}
+		return ""
+	case float64:
+		return schema.FormatNumber(value)
+	case []string:
+		return strings.Join(value, ", ")
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// fieldOf returns the generic path of the field that an option's path names.
+func fieldOf(path string) string {
+	for _, root := range []struct{ option, field string }{
+		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
+	} {
+		if rest, ok := strings.CutPrefix(path, root.option); ok {
+			path = root.field + rest
+		}
+	}
+	if atRoot(path) {
+		return path
+	}
+	return "benchmark." + path
+}
+
+// atRoot reports whether an option's path is beside the benchmark section.
+func atRoot(path string) bool {
+	return slices.Contains([]string{"randomSeed", "noSweepTable", "ignoreUnsupported"}, path) ||
+		strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
+}
+
+// optionRows are the rows of the flags, by their first spelling.
+// Paths are relative to the benchmark section; dataset, profiling and warmup stand for the only
+// dataset and for the phases of that kind.
+func optionRows() []option {
 	return []option{
-		{names: "--model-names --model -m", group: "Endpoint", kind: optList, path: "models.items", def: "detected if the server serves only one", help: "Model name(s) to send; several are distributed by --model-selection-strategy."},
-		{names: "--model-selection-strategy", group: "Endpoint", kind: optText, path: "models.strategy", def: "round_robin", help: "How a session picks one of several models: round_robin, random or weighted."},
-		{names: "--model-weights", group: "Endpoint", kind: optList, path: "models.weights", help: "Shares of the sessions of the models, in the order of --model, together 1; selects the strategy weighted."},
-		{names: "--custom-endpoint --endpoint", group: "Endpoint", kind: optText, path: "endpoint.path", def: "path of the endpoint type", help: "Path for requests, instead of the default path of the endpoint type."},
-		{names: "--endpoint-type", group: "Endpoint", kind: optText, path: "endpoint.type", def: "chat", help: "API to benchmark, for example chat, completions, responses, embeddings or rerank."},
-		{names: "--streaming", group: "Endpoint", kind: optBool, path: "endpoint.streaming", redact: redact.Bool, help: "Stream responses; required to measure TTFT and inter-token latency."},
-		{names: "--url -u", group: "Endpoint", kind: optWords, path: "endpoint.urls", redact: redact.URLs, def: "http://localhost:8000", help: "Base URL of the server, or a Unix socket as http+unix://%2Frun%2Fvllm.sock. Requests are distributed over several URLs."},
-		{names: "--url-strategy", group: "Endpoint", kind: optText, path: "endpoint.urlStrategy", def: "round_robin", help: "How one of several URLs is picked: round_robin, random or least_inflight (the one with the fewest requests in flight)."},
-		{names: "--request-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.timeout", def: "21600", help: "Timeout for one request in seconds, from connecting to the last byte."},
-		{names: "--wait-for-model-timeout", group: "Endpoint", kind: optNumber, path: "endpoint.waitForModelTimeout", def: "0", help: "Seconds to wait for the server to serve the model before the run; 0 = do not wait."},
-		{names: "--wait-for-model-mode", group: "Endpoint", kind: optText, path: "endpoint.waitForModelMode", def: "inference", help: "How to check that the model is ready: models (it is in the model list), inference (a request for one token succeeds) or both."},
-		{names: "--wait-for-model-interval", group: "Endpoint", kind: optNumber, path: "endpoint.waitForModelInterval", def: "5", help: "Polling interval while waiting, in seconds."},
-		{names: "--reset-kv-cache", group: "Endpoint", kind: optBool, path: "endpoint.resetKvCache", redact: redact.Bool, help: "Reset the prefix cache of every server before the run; if this fails, the run fails."},
-		{names: "--reset-kv-cache-before", group: "Endpoint", kind: optText, path: "endpoint.resetKvCache.before", def: "run", help: "When to reset the prefix cache: run, before the first request; profiling, before each profiling phase, so that a warm-up leaves nothing in it; or both."},
-		{names: "--reset-kv-cache-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.resetKvCache.timeoutSeconds", def: "5", help: "Timeout for resetting the prefix cache of a server, in seconds."},
-		{names: "--reset-kv-cache-path", group: "Endpoint", kind: optText, path: "endpoint.resetKvCache.path", redact: redact.URLs, def: "/reset_prefix_cache, else /flush_cache", help: "Path of the POST request that resets the cache."},
-		{names: "--server-profiler", group: "Endpoint", kind: optBool, path: "endpoint.serverProfiler", redact: redact.Bool, help: "Start the profiler of every server before each profiling phase and stop it afterwards."},
-		{names: "--server-profiler-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.serverProfiler.timeoutSeconds", def: "5", help: "Timeout for starting or stopping the profiler of a server, in seconds."},
-		{names: "--server-profiler-start-path", group: "Endpoint", kind: optText, path: "endpoint.serverProfiler.startPath", redact: redact.URLs, def: "/start_profile", help: "Path of the POST request that starts the profiler."},
-		{names: "--server-profiler-stop-path", group: "Endpoint", kind: optText, path: "endpoint.serverProfiler.stopPath", redact: redact.URLs, def: "/stop_profile", help: "Path of the POST request that stops the profiler."},
-		{names: "--api-key", group: "Endpoint", kind: optText, path: "endpoint.apiKey", redact: redact.Secret, help: "API key, sent as a bearer token and never logged. Other users of this machine can see the command line; prefer --api-key-file or AIPERFD_API_KEY."},
-		{names: "--transport --transport-type", group: "Endpoint", kind: optText, path: "endpoint.transport", def: "http", help: "Transport; only http is supported."},
-		{names: "--use-legacy-max-tokens", group: "Endpoint", kind: optBool, path: "endpoint.useLegacyMaxTokens", redact: redact.Bool, help: "Send max_tokens instead of max_completion_tokens."},
-		{names: "--use-server-token-count", group: "Endpoint", kind: optBool, path: "endpoint.useServerTokenCount", redact: redact.Bool, help: "Take token counts from the usage block of responses only. Without this flag, the usage block is preferred and the tokenizer counts what it lacks."},
-		{names: "--use-client-token-count", group: "Endpoint", kind: optBool, path: "endpoint.useClientTokenCount", redact: redact.Bool, help: "Count input and output with the tokenizer only, for streamed and other responses, as AIPerf does by default."},
-		{names: "--per-chunk-usage", group: "Endpoint", kind: optBool, path: "endpoint.perChunkUsage", redact: redact.Bool, help: "Request usage in every chunk, so that chunks with several tokens are counted correctly."},
-		{names: "--connection-reuse-strategy", group: "Endpoint", kind: optText, path: "endpoint.connectionReuse", def: "pooled", help: "Connection reuse: pooled, never (one per request) or sticky-user-sessions (one per session)."},
-		{names: "--download-video-content", group: "Endpoint", kind: optBool, path: "endpoint.downloadVideoContent", redact: redact.Bool, help: "Download each finished video; the download time is reported separately. Only for video_generation."},
-		{names: "--request-content-type", group: "Endpoint", kind: optText, path: "endpoint.requestContentType", def: "default of the endpoint type", help: "Content type of request bodies: application/json or multipart/form-data. Only video_generation supports both."},
-		{names: "--session-header", group: "Endpoint", kind: optText, path: "endpoint.sessionHeader", def: "X-Correlation-ID", help: "Name of the header that carries the session ID."},
-		{names: "--uuid-and-strip", group: "Endpoint", kind: optBool, status: refused, redact: redact.Bool, help: "Give images stable UUIDs and send only the UUID on repeats (vLLM multimodal cache)."},
-		{names: "--api-key-file", group: "Endpoint", kind: optFile, path: "endpoint.apiKey", redact: redact.File, help: "File that contains the API key; surrounding whitespace is ignored."},
-		{names: "--connect-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.connectTimeout", def: "10", help: "Timeout for connecting in seconds, TLS handshake included; 0 = no limit."},
-		{names: "--first-byte-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.firstByteTimeout", def: "0", help: "Timeout for the first byte of a response in seconds; 0 = no limit."},
-		{names: "--idle-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.idleTimeout", def: "0", help: "Longest gap without data within a response in seconds; 0 = no limit."},
-		{names: "--no-preconnect", group: "Endpoint", kind: optBool, path: "endpoint.preconnect", redact: redact.Bool, help: "Do not open connections before a phase; each is opened when a request needs it, and is part of its latency."},
-		{names: "--no-stream-usage", group: "Endpoint", kind: optBool, path: "endpoint.streamUsage", redact: redact.Bool, help: "Do not request a usage block in streams."},
-		{names: "--endpoint-dialect --inner-type", group: "Endpoint", kind: optText, path: "endpoint.dialect", def: "chat for sagemaker, trtllm for triton_generate", help: "Body format: chat, completions or tgi for sagemaker; trtllm or vllm for triton_generate."},
-		{names: "--dynamo-osl-hint", group: "Endpoint", kind: optBool, path: "endpoint.dynamoOslHint", redact: redact.Bool, help: "Send the requested output length to NVIDIA Dynamo (nvext.agent_hints.osl); chat and completions only."},
-		{names: "--poll-interval", group: "Endpoint", kind: optNumber, path: "endpoint.jobs.pollInterval", def: "0.1; runpod backs off to 1", help: "Polling interval for submitted jobs in seconds; runpod and video_generation only."},
-		{names: "--job-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.jobs.timeout", def: "--request-timeout-seconds", help: "Timeout for a job in seconds, from the start of its request to its result."},
-		{names: "--runpod-mode", group: "Endpoint", kind: optText, path: "endpoint.jobs.runpodMode", def: "stream with --streaming, else sync", help: "How Runpod workers are called: sync, async or stream."},
-		{names: "--runpod-input", group: "Endpoint", kind: optText, path: "endpoint.jobs.runpodInput", def: "messages", help: "Input of Runpod workers: messages, prompt, or a complete OpenAI request as openai or route."},
-		{names: "--insecure", group: "Endpoint", kind: optBool, path: "endpoint.tlsVerify", redact: redact.Bool, help: "Do not verify TLS certificates."},
-		{names: "--url-affinity", group: "Endpoint", kind: optText, path: "endpoint.urlAffinity", def: "session", help: "Unit that stays on one of several URLs: session (whole conversations) or request."},
-		{names: "--url-param", group: "Endpoint", kind: optHeader, path: "endpoint.urlParams", redact: redact.KeyValue, help: "Query parameter for every request: name=value, or a JSON object. Repeat the flag for more."},
-		{names: "--ip-version", group: "Endpoint", kind: optText, path: "endpoint.ipVersion", def: "auto", help: "IP version of the connections: 4, 6 or auto (both, IPv4 is tried first)."},
-		{names: "--source-address", group: "Endpoint", kind: optList, path: "endpoint.sourceAddresses", help: "Local IP addresses of the connections, in turn; each allows about 28,000 more connections to a server. Comma list, or repeat the flag."},
-		{names: "--unix-socket", group: "Endpoint", kind: optFile, path: "endpoint.unixSocket", redact: redact.File, help: "Unix socket to connect to, whatever the host in the URL."},
-		{names: "--auth-style", group: "Endpoint", kind: optText, path: "endpoint.authStyle", def: "default of the endpoint type", help: "Header for the API key: bearer, x-api-key, both, api-key, none, or type (the default of the endpoint type)."},
-		{names: "--affinity-header", group: "Endpoint", kind: optList, path: "endpoint.affinityHeaders", def: "X-Session-Affinity", help: "Additional header that carries the session ID, such as X-Session-ID or X-SMG-Routing-Key; none = no such header."},
-		{names: "--http-version", group: "Endpoint", kind: optText, path: "endpoint.httpVersion", def: "1.1", help: "HTTP version: 1.1, 2 (over TLS), auto (2 if the server offers it) or h2c (2 without TLS)."},
-		{names: "--tls-ca-file", group: "Endpoint", kind: optFile, path: "endpoint.tls.caFile", redact: redact.File, def: "system certificates", help: "PEM file with trusted certificate authorities."},
-		{names: "--tls-cert-file", group: "Endpoint", kind: optFile, path: "endpoint.tls.certFile", redact: redact.File, help: "PEM file with the client certificate."},
-		{names: "--tls-key-file", group: "Endpoint", kind: optFile, path: "endpoint.tls.keyFile", redact: redact.File, help: "PEM file with the key of the client certificate."},
-		{names: "--tls-server-name", group: "Endpoint", kind: optText, path: "endpoint.tls.serverName", def: "the host of the URL", help: "Server name to request and to verify in the certificate."},
-		{names: "--tls-min-version", group: "Endpoint", kind: optText, path: "endpoint.tls.minVersion", def: "1.2", help: "Minimum TLS version: 1.2 or 1.3."},
-		{names: "--proxy", group: "Endpoint", kind: optText, path: "endpoint.proxy", redact: redact.URLs, help: "Proxy URL: http://, https:// or socks5://. Latencies include the proxy."},
-		{names: "--proxy-from-env", group: "Endpoint", kind: optBool, path: "endpoint.proxyFromEnv", redact: redact.Bool, help: "Use HTTP_PROXY, HTTPS_PROXY and NO_PROXY, which are ignored otherwise."},
-		{names: "--tokenizer", group: "Tokenizer", kind: optText, path: "tokenizer.name", def: "the name of the model", help: "Tokenizer of prompts and responses: builtin, a tiktoken encoding (cl100k_base, o200k_base), a model id, whose tokenizer is read from the Hugging Face cache, or the path of a tokenizer.json or its folder."},
-		{names: "--tokenizer-revision", group: "Tokenizer", kind: optText, path: "tokenizer.revision", def: "main", help: "Branch, tag or commit of the tokenizer, for a tokenizer given by model id."},
-		{names: "--allow-download", group: "Tokenizer", kind: optBool, path: "tokenizer.allowDownload", redact: redact.Bool, help: "If the tokenizer of a model id, or a public dataset, is not on this machine, download it into the Hugging Face cache. HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE and HF_HOME are honoured. Without it nothing is downloaded."},
-		{names: "--tokenizer-trust-remote-code", group: "Tokenizer", kind: optBool, status: inert, why: "it never runs code of a tokenizer's repository", redact: redact.Bool, help: "Allow tokenizer repos to run their own code. Accepted without effect."},
-		{names: "--apply-chat-template", group: "Tokenizer", kind: optBool, path: "tokenizer.applyChatTemplate", redact: redact.Bool, help: "Include the chat template in prompt lengths: synthetic prompts are shorter by what it adds, and the client's counts include it."},
-		{names: "--extra-inputs", group: "Input", kind: optExtra, path: "endpoint.extra", redact: redact.KeyValue, help: "Additional fields of every request body: name:value, a.b:value for nested fields, or a JSON object."},
-		{names: "--header -H", group: "Input", kind: optHeader, path: "endpoint.headers", redact: redact.Header, help: "HTTP header for every request: Name:Value, or a JSON object. Repeat the flag for more."},
-		{names: "--input-file", group: "Input", kind: optFile, path: "dataset.path", redact: redact.File, help: "File or folder with prompts, or a pipe, in one of the formats of docs/datasets.md."},
-		{names: "--public-dataset", group: "Input", kind: optText, path: "dataset.dataset", help: "Public dataset: a name of docs/datasets.md, or hf:ORG/NAME for another one of the Hugging Face hub. It is read from the Hugging Face cache; --allow-download downloads it, --input-file names a local copy."},
-		{names: "--hf-subset", group: "Input", kind: optText, path: "dataset.hfSubset", def: "that of the named dataset", help: "Subset (configuration) of a public dataset."},
-		{names: "--hf-split", group: "Input", kind: optText, path: "dataset.hfSplit", def: "that of the named dataset; else train", help: "Split of a public dataset."},
-		{names: "--hf-revision", group: "Input", kind: optText, path: "dataset.hfRevision", def: "main", help: "Branch, tag or commit of a public dataset."},
-		{names: "--prompt-column", group: "Input", kind: optText, path: "dataset.columns.prompt", def: "the first of the usual names", help: "Column with the prompt, for the format columns and for datasets hf:ORG/NAME."},
-		{names: "--system-column", group: "Input", kind: optText, path: "dataset.columns.system", def: "the first of the usual names", help: "Column with the system message, as --prompt-column."},
-		{names: "--output-tokens-column", group: "Input", kind: optText, path: "dataset.columns.outputTokens", def: "the first of the usual names", help: "Column with the maximum output tokens, as --prompt-column."},
-		{names: "--image-column", group: "Input", kind: optText, path: "dataset.columns.image", def: "the first of the usual names", help: "Column with the image, as --prompt-column."},
-		{names: "--hf-weka-dataset", group: "Input", kind: optText, status: refused, help: "HF repo for the generic Weka loader; selects weka_hf."},
-		{names: "--dataset-filter", group: "Input", kind: optWords, status: refused, help: "Key=value filters for datasets that declare them (exgentic*)."},
-		{names: "--custom-dataset-type", group: "Input", kind: optText, path: "dataset.format", def: "detected from the first record", help: "Format of the input file: {formats}. A pipe needs it, because it can be read only once. docs/datasets.md describes the formats."},
-		{names: "--skip-bad-lines", group: "Input", kind: optNumber, path: "dataset.skipBadLines", def: "0", help: "Number of invalid records of the input file to skip and count; one more ends the run."},
-		{names: "--ignore-trace-delays", group: "Input", kind: optBool, path: "dataset.ignoreTraceDelays", redact: redact.Bool, help: "Send a trace without its delays and the timestamps of later turns."},
-		{names: "--use-think-time-only", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Weka: delay = recorded think time only."},
-		{names: "--max-context-length", group: "Input", kind: optText, status: refused, help: "Drop Weka traces whose recorded peak context is larger (before the entry cap)."},
-		{names: "--dataset-sampling-strategy", group: "Input", kind: optText, path: "dataset.sampling", def: "sequential", help: "Order in which conversations are drawn: {samplings}."},
-		{names: "--allow-dataset-wrap", negated: "--no-allow-dataset-wrap", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Agentic replay may reuse traces when concurrency exceeds the pool."},
-		{names: "--random-seed", group: "Input", kind: optNumber, path: "randomSeed", def: "random, recorded in the results", help: "Seed for all random choices of a run."},
-		{names: "--trace-session-sample-ratio", group: "Input", kind: optText, status: refused, help: "Keep this fraction of sessions."},
-		{names: "--config -f", group: "Input", kind: optFile, redact: redact.File, help: "Benchmark document in YAML or JSON, or the folder of a run, which is repeated; flags override it."},
-		{names: "--ignore-unsupported", group: "Input", kind: optBool, path: "ignoreUnsupported", redact: redact.Bool, help: "Run without the features of AIPerf that aiperfd does not have and that only add files or destinations (server metrics, GPU telemetry, OpenTelemetry, MLflow, Weights & Biases, plots after the run), and name each in a warning. Flags that change the measurement are always refused."},
-		{names: "--fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send each conversation at the timestamp that the dataset has for it. The default for a trace with timestamps."},
-		{names: "--no-fixed-schedule", group: "Fixed Schedule", kind: optBool, redact: redact.Bool, help: "Send a trace at the given concurrency or rate instead of at its timestamps; without a bound, once."},
-		{names: "--fixed-schedule-auto-offset", group: "Fixed Schedule", kind: optBool, path: "profiling.autoOffset", redact: redact.Bool, def: "true without --fixed-schedule-start-offset", help: "Start with the first timestamp; --fixed-schedule-auto-offset=false starts at 0."},
-		{names: "--fixed-schedule-start-offset", group: "Fixed Schedule", kind: optNumber, path: "profiling.startOffset", help: "Timestamp at the start of the phase, in milliseconds; earlier conversations are skipped."},
-		{names: "--fixed-schedule-end-offset", group: "Fixed Schedule", kind: optNumber, path: "profiling.endOffset", help: "Timestamp of the last conversation that may be sent, in milliseconds; later ones are skipped."},
-		{names: "--goodput", group: "Goodput", kind: optGoodput, path: "slos", help: "Service-level objectives per request as one quoted argument, for example \"ttft:200 itl:30\"."},
-		{names: "--slo", group: "Goodput", kind: optList, path: "runSlos", help: "Objective for the whole run, for example \"p99(ttft) < 500ms\"; exit code 3 if it is missed. Repeat the flag for more."},
-		{names: "--deadline-first-token", group: "Goodput", kind: optNumber, path: "tokenDeadline.ttft", help: "Deadline of the first token of a request in milliseconds, with --deadline-inter-token; a request is good if all its tokens meet their deadlines."},
-		{names: "--deadline-inter-token", group: "Goodput", kind: optNumber, path: "tokenDeadline.itl", help: "Time in milliseconds from the deadline of each token to the deadline of the next one."},
-		{names: "--conversation-num --num-conversations --num-sessions", group: "Conversation Input", kind: optNumber, path: "profiling.sessions", sweep: true, help: "Number of conversations to start; also the size of the prompt pool."},
-		{names: "--num-dataset-entries --num-prompts", group: "Conversation Input", kind: optNumber, path: "dataset.entries", def: "as many as the run needs, warm-up included", help: "Number of distinct conversations in the pool. By default, the number of sessions or requests; the rate times the duration, with room for chance; 100000 for a duration without a rate. AIPerf's default is 100."},
-		{names: "--conversation-turn-mean --session-turns-mean", group: "Conversation Input", kind: optNumber, path: "dataset.turns.mean", sweep: true, def: "1", help: "Mean number of turns per conversation."},
-		{names: "--conversation-turn-stddev --session-turns-stddev", group: "Conversation Input", kind: optNumber, path: "dataset.turns.stddev", def: "0", help: "Standard deviation of the number of turns."},
-		{names: "--conversation-turn-delay-mean --session-turn-delay-mean", group: "Conversation Input", kind: optNumber, path: "dataset.turnDelay.mean", def: "0", help: "Mean think time before each further turn, in milliseconds."},
-		{names: "--conversation-turn-delay-stddev --session-turn-delay-stddev", group: "Conversation Input", kind: optNumber, path: "dataset.turnDelay.stddev", def: "0", help: "Standard deviation of the think time, in milliseconds."},
-		{names: "--conversation-turn-delay-ratio --session-delay-ratio", group: "Conversation Input", kind: optNumber, path: "dataset.turnDelayRatio", def: "1", help: "Factor applied to think times."},
-		{names: "--inter-turn-delay-cap-seconds", group: "Conversation Input", kind: optNumber, path: "dataset.interTurnDelayCapSeconds", help: "Maximum think time, in seconds."},
-		{names: "--max-idle-gap-cap-seconds", group: "Conversation Input", kind: optText, status: refused, help: "Collapse gaps between any two consecutive requests."},
-		{names: "--replay-speedup", group: "Conversation Input", kind: optNumber, path: "dataset.replaySpeedup", def: "1", help: "Factor that divides the timestamps and delays of the input file."},
-		{names: "--open-loop-replay", negated: "--no-open-loop-replay", group: "Conversation Input", kind: optBool, status: refused, idle: "true", why: "it is always the case", redact: redact.Bool, help: "Absolute recorded times (true) or think-time back-pressure (false)."},
-		{names: "--open-loop-strict", group: "Conversation Input", kind: optBool, status: refused, redact: redact.Bool, help: "Every row an independent request at its own time."},
-		{names: "--omit-kv-hints", group: "Conversation Input", kind: optBool, status: refused, redact: redact.Bool, help: "Leave hash_ids/block_size out of bodies."},
-		{names: "--force-min-tokens", negated: "--no-force-min-tokens", group: "Conversation Input", kind: optBool, status: refused, idle: "true", why: "it is always the case", redact: redact.Bool, help: "Send min_tokens = recorded output length."},
-		{names: "--on-turn-error", group: "Conversation Input", kind: optText, path: "dataset.onTurnError", def: "end_session", help: "What to do after a failed turn: end_session, continue (with the next turn, as AIPerf does) or retry_turn (up to 3 times)."},
-		{names: "--dag-fail-fast", group: "Conversation Input", kind: optBool, path: "dataset.dagFailFast", redact: redact.Bool, help: "End a conversation when one of its child conversations has failed."},
-		{names: "--prompt-batch-size --batch-size-text --batch-size -b", group: "Prompt", kind: optNumber, path: "dataset.prompts.batchSize", def: "1", help: "Number of texts per request."},
-		{names: "--prompt-corpus", group: "Prompt", kind: optText, path: "dataset.prompts.corpus", def: "sonnet", help: "Source of synthetic text: {corpora}."},
-		{names: "--cache-bust", group: "Cache Bust", kind: optText, path: "dataset.prompts.cacheBust.target", def: "none", help: "Position of a marker in prompts that prevents prefix-cache hits, different for each session: none, system_prefix, system_suffix, first_turn_prefix, first_turn_suffix; per_request: in front of everything, different for each request; warmup_isolation_system, warmup_isolation_first_turn: [warmup], in the warm-up only."},
-		{names: "--system-prompt", group: "Prefix Prompt", kind: optText, path: "dataset.systemPrompt", help: "System message of every conversation."},
-		{names: "--system-prompt-file", group: "Prefix Prompt", kind: optFile, path: "dataset.systemPromptFile", redact: redact.File, help: "File with the system message of every conversation."},
-		{names: "--prompt-prefix-pool-size --prefix-prompt-pool-size --num-prefix-prompts", group: "Prefix Prompt", kind: optNumber, path: "dataset.prefixPrompts.poolSize", def: "0", help: "Number of prefixes in the pool from which each conversation draws one."},
-		{names: "--prompt-prefix-length --prefix-prompt-length", group: "Prefix Prompt", kind: optNumber, path: "dataset.prefixPrompts.length", def: "0", help: "Length of each prefix in the pool, in tokens."},
-		{names: "--shared-system-prompt-length", group: "Prefix Prompt", kind: optNumber, path: "dataset.prefixPrompts.sharedSystemLength", help: "Length of a generated system message shared by all conversations, in tokens."},
-		{names: "--user-context-prompt-length", group: "Prefix Prompt", kind: optNumber, path: "dataset.prefixPrompts.userContextLength", help: "Length of a generated context at the start of each conversation, in tokens."},
-		{names: "--prompt-input-tokens-mean --synthetic-input-tokens-mean --isl", group: "Input Sequence Length (ISL)", kind: optNumber, path: "dataset.prompts.isl.mean", sweep: true, def: "550", help: "Mean prompt length, in tokens."},
-		{names: "--prompt-input-tokens-stddev --synthetic-input-tokens-stddev --isl-stddev", group: "Input Sequence Length (ISL)", kind: optNumber, path: "dataset.prompts.isl.stddev", sweep: true, def: "0", help: "Standard deviation of the prompt length, in tokens."},
-		{names: "--prompt-input-tokens-block-size --synthetic-input-tokens-block-size --isl-block-size", group: "Input Sequence Length (ISL)", kind: optNumber, path: "dataset.blockSize", def: "the format's own", help: "Tokens per hash id of a trace; must be the block size of the trace, not of the server."},
-		{names: "--isl-calibrate", group: "Input Sequence Length (ISL)", kind: optBool, path: "dataset.prompts.islCalibrate", redact: redact.Bool, help: "Before the run, measure with two unmeasured requests how many tokens the server adds to each prompt (chat template, special tokens), and subtract them from the prompt length."},
-		{names: "--seq-dist --sequence-distribution", group: "Input Sequence Length (ISL)", kind: optText, path: "dataset.prompts.sequenceDistribution", help: "Pairs of prompt and output length with probabilities in percent, as ISL[|SD],OSL[|SD]:PERCENT;…, as [(ISL,OSL):PERCENT,…] or as JSON; one pair is drawn for each turn."},
-		{names: "--random-range-ratio", group: "Input Sequence Length (ISL)", kind: optText, path: "dataset.prompts.randomRangeRatio", help: "Uniform lengths in a range around --isl and --osl: a ratio, or JSON like {\"input\": 0.3, \"output\": 0.5}. Lengths equal those of vllm bench serve or sglang.bench_serving for the same seed."},
-		{names: "--random-corpus-style", group: "Input Sequence Length (ISL)", kind: optText, path: "dataset.prompts.randomCorpusStyle", def: "vllm", help: "Tool whose random dataset is reproduced by --random-range-ratio and --prompt-corpus random: vllm or sglang."},
-		{names: "--prompt-output-tokens-mean --output-tokens-mean --osl", group: "Output Sequence Length (OSL)", kind: optNumber, path: "dataset.prompts.osl.mean", sweep: true, def: "no limit", help: "Mean of the maximum output length, in tokens; for files, used if a record has none."},
-		{names: "--osl-exact --ignore-eos", group: "Output Sequence Length (OSL)", kind: optBool, path: "dataset.oslExact", redact: redact.Bool, help: "Make the server generate as many tokens as requested (ignore_eos and min_tokens); for chat, completions and sglang_generate on vLLM, SGLang and servers that take their fields."},
-		{names: "--prompt-output-tokens-stddev --output-tokens-stddev --osl-stddev", group: "Output Sequence Length (OSL)", kind: optNumber, path: "dataset.prompts.osl.stddev", sweep: true, def: "0", help: "Standard deviation of the maximum output length, in tokens."},
-		{names: "--audio-batch-size --batch-size-audio", group: "Audio Input", kind: optNumber, path: "dataset.audio.batchSize", def: "1 if another audio option is given", help: "Number of audio clips per request; 0 = none."},
-		{names: "--audio-length-mean", group: "Audio Input", kind: optNumber, path: "dataset.audio.length.mean", def: "10 if another audio option is given", help: "Mean length of an audio clip, in seconds."},
-		{names: "--audio-length-stddev", group: "Audio Input", kind: optNumber, path: "dataset.audio.length.stddev", def: "0", help: "Standard deviation of the clip length, in seconds."},
-		{names: "--audio-format", group: "Audio Input", kind: optText, path: "dataset.audio.format", def: "wav", help: "Audio format: wav."},
-		{names: "--audio-depths", group: "Audio Input", kind: optList, path: "dataset.audio.depths", def: "16", help: "Bits per sample: 8, 16, 24 or 32; one of several is drawn for each clip."},
-		{names: "--audio-sample-rates", group: "Audio Input", kind: optList, path: "dataset.audio.sampleRates", def: "16", help: "Sample rates in kHz, or in Hz above 96; one of several is drawn for each clip."},
-		{names: "--audio-num-channels", group: "Audio Input", kind: optNumber, path: "dataset.audio.channels", def: "1", help: "Number of audio channels: 1 or 2."},
-		{names: "--image-width-mean", group: "Image Input", kind: optNumber, path: "dataset.images.width.mean", def: "512 if another image option is given", help: "Mean image width, in pixels."},
-		{names: "--image-width-stddev", group: "Image Input", kind: optNumber, path: "dataset.images.width.stddev", def: "0", help: "Standard deviation of the image width, in pixels."},
-		{names: "--image-height-mean", group: "Image Input", kind: optNumber, path: "dataset.images.height.mean", def: "512 if another image option is given", help: "Mean image height, in pixels."},
-		{names: "--image-height-stddev", group: "Image Input", kind: optNumber, path: "dataset.images.height.stddev", def: "0", help: "Standard deviation of the image height, in pixels."},
-		{names: "--image-batch-size --batch-size-image", group: "Image Input", kind: optNumber, path: "dataset.images.batchSize", def: "1 if another image option is given", help: "Number of images per request; 0 = none."},
-		{names: "--image-format", group: "Image Input", kind: optText, path: "dataset.images.format", def: "jpeg", help: "Image format: jpeg, png or random."},
-		{names: "--image-source", group: "Image Input", kind: optText, path: "dataset.images.source", redact: redact.File, def: "noise", help: "Image content: noise, noise-smooth, assets (about the size of photographs), or a directory of images."},
-		{names: "--image-source-sampling", group: "Image Input", kind: optText, path: "dataset.images.sourceSampling", def: "random-with-replacement", help: "Order in which images of a directory are used: random-with-replacement, shuffle-cycle or sequential-cycle."},
-		{names: "--video-batch-size --batch-size-video", group: "Video Input", kind: optNumber, path: "dataset.video.batchSize", def: "1 if another video option is given", help: "Number of videos per request; 0 = none. Videos are encoded by the program ffmpeg, which must be installed."},
-		{names: "--video-duration", group: "Video Input", kind: optNumber, path: "dataset.video.duration", def: "1", help: "Length of a video, in seconds."},
-		{names: "--video-fps", group: "Video Input", kind: optNumber, path: "dataset.video.fps", def: "4", help: "Frames per second."},
-		{names: "--video-width", group: "Video Input", kind: optNumber, path: "dataset.video.width", help: "Width of a video, in pixels; required for generated video."},
-		{names: "--video-height", group: "Video Input", kind: optNumber, path: "dataset.video.height", help: "Height of a video, in pixels; required for generated video."},
-		{names: "--video-synth-type", group: "Video Input", kind: optText, path: "dataset.video.synthType", def: "moving_shapes", help: "Video content: moving_shapes, grid_clock or noise."},
-		{names: "--video-format", group: "Video Input", kind: optText, path: "dataset.video.format", def: "webm", help: "Container of a video: webm or mp4."},
-		{names: "--video-codec", group: "Video Input", kind: optText, path: "dataset.video.codec", def: "libvpx-vp9", help: "Video encoder of ffmpeg, for example libvpx-vp9, or libx264 with mp4; ffmpeg -encoders lists them."},
-		{names: "--video-audio-sample-rate", group: "Video Input", kind: optNumber, path: "dataset.video.audio.sampleRate", def: "44.1", help: "Sample rate of the audio track in kHz, or in Hz above 96."},
-		{names: "--video-audio-num-channels", group: "Video Input", kind: optNumber, path: "dataset.video.audio.channels", def: "0", help: "Channels of the audio track: 0 (no track), 1 or 2."},
-		{names: "--video-audio-codec", group: "Video Input", kind: optText, path: "dataset.video.audio.codec", def: "libvorbis for webm, libopus for mp4", help: "Audio encoder of ffmpeg: aac, libvorbis or libopus."},
-		{names: "--video-audio-depth", group: "Video Input", kind: optNumber, path: "dataset.video.audio.depth", def: "16", help: "Bits per sample of the audio track before encoding: 8, 16, 24 or 32."},
-		{names: "--rankings-passages-mean", group: "Rankings", kind: optNumber, path: "dataset.rankings.passages.mean", def: "10", help: "Mean number of passages per ranking request."},
-		{names: "--rankings-passages-stddev", group: "Rankings", kind: optNumber, path: "dataset.rankings.passages.stddev", def: "0", help: "Standard deviation of the number of passages."},
-		{names: "--rankings-passages-prompt-token-mean", group: "Rankings", kind: optNumber, path: "dataset.rankings.passageTokens.mean", def: "128", help: "Mean passage length, in tokens."},
-		{names: "--rankings-passages-prompt-token-stddev", group: "Rankings", kind: optNumber, path: "dataset.rankings.passageTokens.stddev", def: "0", help: "Standard deviation of the passage length, in tokens."},
-		{names: "--rankings-query-prompt-token-mean", group: "Rankings", kind: optNumber, path: "dataset.rankings.queryTokens.mean", def: "32", help: "Mean query length, in tokens."},
-		{names: "--rankings-query-prompt-token-stddev", group: "Rankings", kind: optNumber, path: "dataset.rankings.queryTokens.stddev", def: "0", help: "Standard deviation of the query length, in tokens."},
-		{names: "--synthesis-speedup-ratio", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.speedupRatio", def: "1", help: "Factor that divides the timestamps and delays of a trace, together with --replay-speedup; 0 is 1."},
-		{names: "--synthesis-prefix-len-multiplier", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.prefixLenMultiplier", def: "1", help: "Factor on the number of blocks that the prompts of a trace share."},
-		{names: "--synthesis-prefix-root-multiplier", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.prefixRootMultiplier", def: "1", help: "Number of trees of prefixes that the conversations of a trace are spread over; prompts of different trees share nothing."},
-		{names: "--synthesis-prompt-len-multiplier", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.promptLenMultiplier", def: "1", help: "Factor on the tokens after the shared blocks of a prompt of a trace."},
-		{names: "--synthesis-output-len-multiplier", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.outputLenMultiplier", def: "1", help: "Factor on the output lengths of a trace, which stay at least 1."},
-		{names: "--synthesis-max-isl", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.maxIsl", help: "Maximum prompt length of a trace, in tokens: requests with longer prompts are skipped; prompts that the multipliers make longer are cut."},
-		{names: "--synthesis-max-osl", group: "Synthesis", kind: optNumber, path: "dataset.synthesis.maxOsl", help: "Maximum output length of the requests of a trace, in tokens; longer ones are cut."},
-		{names: "--benchmark-duration", group: "Load Generator", kind: optNumber, path: "profiling.duration", sweep: true, help: "Stop sending new requests after this many seconds."},
-		{names: "--benchmark-grace-period", group: "Load Generator", kind: optNumber, path: "profiling.gracePeriod", def: "30", help: "Seconds to wait for in-flight requests after the duration; inf = no limit."},
-		{names: "--concurrency", group: "Load Generator", kind: optNumber, path: "profiling.concurrency", sweep: true, def: "1 without a rate, unlimited with one", help: "Number of concurrent sessions; with a request rate, the maximum."},
-		{names: "--prefill-concurrency", group: "Load Generator", kind: optNumber, path: "profiling.prefillConcurrency", sweep: true, def: "no limit", help: "Maximum number of requests that were sent and have not produced a first token. Needs --streaming."},
-		{names: "--request-rate", group: "Load Generator", kind: optNumber, path: "profiling.rate", sweep: true, help: "Request rate, in requests per second."},
-		{names: "--session-rate", group: "Load Generator", kind: optNumber, path: "profiling.sessionRate", help: "New conversations per second, instead of --request-rate; later turns are sent after their think time."},
-		{names: "--arrival-pattern --request-rate-mode", group: "Load Generator", kind: optText, path: "profiling.type", def: "poisson", help: "Distribution of the gaps between requests at a rate: {arrivals}; concurrency_burst, without a rate, sends as fast as --concurrency allows."},
-		{names: "--arrival-smoothness --vllm-burstiness", group: "Load Generator", kind: optNumber, path: "profiling.smoothness", def: "1", help: "Shape of {shaped} gaps: below 1 bursty, 1 Poisson, above 1 regular."},
-		{names: "--request-count --num-requests", group: "Load Generator", kind: optNumber, path: "profiling.requests", sweep: true, def: "10 if no other limit is set", help: "Maximum number of requests."},
-		{names: "--concurrency-ramp-duration", group: "Load Generator", kind: optNumber, path: "profiling.concurrencyRamp.duration", help: "Ramp concurrency from 1 to --concurrency over this many seconds."},
-		{names: "--prefill-concurrency-ramp-duration", group: "Load Generator", kind: optNumber, path: "profiling.prefillRamp.duration", help: "Ramp prefill concurrency from 1 to --prefill-concurrency over this many seconds."},
-		{names: "--request-rate-ramp-duration", group: "Load Generator", kind: optNumber, path: "profiling.rateRamp.duration", help: "Ramp the request rate to --request-rate, or to the first rate of --request-rate-series, over this many seconds."},
-		{names: "--request-rate-series", group: "Load Generator", kind: optFile, path: "profiling.rateSeries.path", redact: redact.File, help: "JSON file with a rate that changes in time: points with time_s and qps, between which the rate changes evenly."},
-		{names: "--exclude-ramp", group: "Load Generator", kind: optBool, path: "profiling.excludeRamp", redact: redact.Bool, help: "Exclude requests that were sent during a ramp from the metrics, and report their number."},
-		{names: "--saturation", group: "Load Generator", kind: optText, path: "profiling.saturation", def: "queue", help: "What to do with arrivals when --concurrency requests are already in flight: queue (it waits and keeps its due time), drop (it is not sent, and counted) or abort (it waits; if more than --saturation-limit wait, the run fails)."},
-		{names: "--saturation-limit", group: "Load Generator", kind: optNumber, path: "profiling.saturationLimit", def: "100, or --concurrency if that is more", help: "Arrivals that may wait with --saturation abort."},
-		{names: "--failed-request-threshold", group: "Load Generator", kind: optNumber, path: "profiling.failedRequestThreshold", help: "Stop the run with exit code 1 if more than this share of requests has failed, 0 to 1. Checked from max(10, concurrency) requests on and at the end. Default: failed requests never stop a run, and it exits with 1 only if none succeeded."},
-		{names: "--trajectory-start-min-ratio", group: "Load Generator", kind: optText, status: refused, help: "Agentic replay: earliest random start."},
-		{names: "--trajectory-start-max-ratio", group: "Load Generator", kind: optText, status: refused, help: "Agentic replay: latest random start."},
-		{names: "--burst-phase-starts", group: "Load Generator", kind: optBool, status: refused, redact: redact.Bool, help: "Agentic replay: fire phase starts together."},
-		{names: "--trace-idle-gap-cap-seconds", group: "Load Generator", kind: optText, status: refused, help: "Squeeze idle gaps inside one Weka trace."},
-		{names: "--system-idle-gap-cap-seconds", group: "Load Generator", kind: optText, status: refused, help: "Agentic replay: squeeze globally idle time."},
-		{names: "--scenario", group: "Scenario", kind: optText, status: refused, help: "Lock all settings of a named benchmark (inferencex-agentx-mvp)."},
-		{names: "--unsafe-override", group: "Scenario", kind: optBool, status: refused, redact: redact.Bool, help: "Downgrade lock violations to warnings and mark the result invalid."},
-		{names: "--warmup-request-count --num-warmup-requests", group: "Warmup", kind: optNumber, path: "warmup.requests", help: "Number of warm-up requests."},
-		{names: "--warmup-dataset", group: "Warmup", kind: optText, path: "dataset.warmup", def: "shared", help: "Conversations of the warm-up: shared (the warm-up uses the first ones of the dataset) or separate (generated for the warm-up, so that no measured conversation is in the server's cache). Synthetic data only."},
-		{names: "--warmup-duration", group: "Warmup", kind: optNumber, path: "warmup.duration", help: "Duration of the warm-up, in seconds."},
-		{names: "--agentic-cache-warmup-duration", group: "Warmup", kind: optText, status: refused, help: "Agentic replay: extra one-token cache-pressure stage."},
-		{names: "--agentic-warmup-grace-period", group: "Warmup", kind: optText, status: refused, help: "Agentic replay: warm-up drain budget."},
-		{names: "--num-warmup-sessions", group: "Warmup", kind: optNumber, path: "warmup.sessions", help: "Number of warm-up conversations."},
-		{names: "--warmup-concurrency", group: "Warmup", kind: optNumber, path: "warmup.concurrency", def: "--concurrency", help: "Number of concurrent sessions during the warm-up."},
-		{names: "--warmup-prefill-concurrency", group: "Warmup", kind: optNumber, path: "warmup.prefillConcurrency", def: "--prefill-concurrency", help: "Maximum number of requests without a first token during the warm-up."},
-		{names: "--warmup-request-rate", group: "Warmup", kind: optNumber, path: "warmup.rate", def: "--request-rate", help: "Request rate during the warm-up, in requests per second."},
-		{names: "--warmup-arrival-pattern", group: "Warmup", kind: optText, path: "warmup.type", def: "--arrival-pattern", help: "Distribution of the gaps between requests during the warm-up."},
-		{names: "--warmup-grace-period", group: "Warmup", kind: optNumber, path: "warmup.gracePeriod", def: "no limit", help: "Seconds to wait for in-flight requests after the warm-up duration."},
-		{names: "--warmup-concurrency-ramp-duration", group: "Warmup", kind: optNumber, path: "warmup.concurrencyRamp.duration", def: "--concurrency-ramp-duration", help: "Ramp the concurrency of the warm-up over this many seconds."},
-		{names: "--warmup-prefill-concurrency-ramp-duration", group: "Warmup", kind: optNumber, path: "warmup.prefillRamp.duration", def: "--prefill-concurrency-ramp-duration", help: "Ramp the prefill concurrency of the warm-up over this many seconds."},
-		{names: "--warmup-request-rate-ramp-duration", group: "Warmup", kind: optNumber, path: "warmup.rateRamp.duration", def: "--request-rate-ramp-duration", help: "Ramp the request rate of the warm-up over this many seconds."},
-		{names: "--user-centric-rate", group: "User-Centric Rate", kind: optNumber, path: "profiling.rate", help: "Requests per second of --num-users users together, instead of --request-rate. Each user sends the turns of a conversation at fixed intervals and is then replaced."},
-		{names: "--num-users", group: "User-Centric Rate", kind: optNumber, path: "profiling.users", sweep: true, help: "Number of users at a time; needs --user-centric-rate."},
-		{names: "--user-replacement", group: "User-Centric Rate", kind: optText, path: "profiling.userReplacement", def: "scheduled", help: "When a user is replaced: scheduled, when its conversation should have ended, so that slow responses raise the number of users; or on-completion, when it has ended."},
-		{names: "--request-cancellation-rate", group: "Request Cancellation", kind: optNumber, path: "profiling.cancellation.rate", help: "Percentage of requests to cancel after they are sent, above 0 and at most 100. They count as neither successes nor errors."},
-		{names: "--request-cancellation-delay", group: "Request Cancellation", kind: optNumber, path: "profiling.cancellation.delay", def: "0", help: "Seconds from the time when a request is fully written until it is cancelled and its connection is closed."},
-		{names: "--output-artifact-dir --artifact-dir", group: "Output", kind: optFile, path: "artifacts.dir", redact: redact.File, def: "artifacts", help: "Directory for all files of the run."},
-		{names: "--profile-export-prefix --profile-export-file", group: "Output", kind: optFile, path: "artifacts.prefix", redact: redact.File, help: "Prefix of the names of all files."},
-		{names: "--export-level --profile-export-level", group: "Output", kind: optText, path: "artifacts.level", def: "records", help: "Files to write: summary, records (one line per request) or raw (request and response bodies as well)."},
-		{names: "--record-format", group: "Output", kind: optText, path: "artifacts.recordFormat", def: "jsonl", help: "Format of the record file: jsonl (AIPerf's lines, about 3 KB per request), parquet (about 200 bytes; complete at the end of the run only) or both. aiperfd export turns Parquet into lines."},
-		{names: "--keep-records", group: "Output", kind: optText, path: "artifacts.keepRecords", def: "all", help: "Requests in the record files: all, sample (failures and a share of the others) or failures. Results always cover all requests."},
-		{names: "--record-sample-rate", group: "Output", kind: optNumber, path: "artifacts.recordSampleRate", def: "0.01", help: "Share of the successful requests that --keep-records sample keeps."},
-		{names: "--record-file-size", group: "Output", kind: optNumber, path: "artifacts.recordFileSize", def: "one file", help: "Maximum size of a record file in bytes, at least 1000000; records continue in further files such as profile_export.part0002.jsonl."},
-		{names: "--csv-precision", group: "Output", kind: optNumber, path: "artifacts.csvPrecision", def: "at least 2, and 4 significant digits below 1", help: "Decimals of the numbers in CSV files, 0 to 12; AIPerf writes 2."},
-		{names: "--overwrite", group: "Output", kind: optBool, path: "artifacts.overwrite", redact: redact.Bool, help: "Without --output-artifact-dir: replace the results of an earlier run of the same name. Otherwise a number is appended to the name of the directory."},
-		{names: "--report", group: "Output", kind: optText, path: "runtime.report", def: "brief", help: "Results to print at the end: brief (a dozen lines), aiperf (the tables of AIPerf) or full (everything). Files always contain everything."},
-		{names: "--slice-duration", group: "Output", kind: optNumber, path: "artifacts.sliceDuration", help: "Also compute metrics for each time slice of this length in seconds."},
-		{names: "--auto-plot", negated: "--no-auto-plot", group: "Output", kind: optBool, status: refused, extra: true, redact: redact.Bool, help: "Plot after the run."},
-		{names: "--plot-required", group: "Output", kind: optBool, status: inert, why: "nothing is plotted after the run", redact: redact.Bool, help: "Plot failure fails the command. Accepted without effect."},
-		{names: "--export-inputs", group: "Output", kind: optBool, path: "artifacts.exportInputs", redact: redact.Bool, help: "Write the request bodies of the dataset to inputs.json; always so with --export-level raw."},
-		{names: "--export-outputs-json", group: "Output", kind: optBool, path: "artifacts.exportOutputsJson", redact: redact.Bool, help: "Write the texts of the responses to outputs.json."},
-		{names: "--otel-url", group: "Output", kind: optText, status: refused, extra: true, redact: redact.URLs, help: "OTLP/HTTP metrics endpoint; turns streaming on."},
-		{names: "--stream", group: "Output", kind: optWords, why: "it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming", status: refused, extra: true, help: "Metrics, timing or default (both)."},
-		{names: "--otel-resource-attributes", group: "Output", kind: optWords, status: refused, extra: true, redact: redact.KeyValue, help: "Key=value attributes."},
-		{names: "--gen-ai-provider", group: "Output", kind: optText, status: refused, extra: true, help: "Provider name in GenAI semantic conventions."},
-		{names: "--mlflow-tracking-uri", group: "Output", kind: optText, status: refused, extra: true, redact: redact.URLs, help: "Turns MLflow export on; credentials redacted."},
-		{names: "--mlflow-experiment", group: "Output", kind: optText, status: refused, extra: true, help: "Experiment name."},
-		{names: "--mlflow-run-name", group: "Output", kind: optText, status: refused, extra: true, help: "Run name."},
-		{names: "--mlflow-tag", group: "Output", kind: optWords, status: refused, extra: true, redact: redact.KeyValue, help: "Key:value run tags."},
-		{names: "--mlflow-parent-run-id", group: "Output", kind: optText, status: refused, extra: true, help: "Parent run."},
-		{names: "--mlflow-artifact-glob", group: "Output", kind: optWords, status: refused, extra: true, help: "Which files to upload."},
-		{names: "--wandb-project", group: "Output", kind: optText, status: refused, extra: true, help: "Turns W&B export on."},
-		{names: "--wandb-entity", group: "Output", kind: optText, status: refused, extra: true, help: "Team or user."},
-		{names: "--wandb-run-name", group: "Output", kind: optText, status: refused, extra: true, help: "Run name."},
-		{names: "--wandb-tag", group: "Output", kind: optWords, status: refused, extra: true, help: "Tags."},
-		{names: "--export-http-trace", group: "HTTP Trace", kind: optBool, path: "artifacts.trace", redact: redact.Bool, help: "Write the timestamps, headers and addresses of each HTTP exchange to the record lines, without secret values."},
-		{names: "--show-trace-timing", group: "HTTP Trace", kind: optBool, path: "artifacts.showTraceTiming", redact: redact.Bool, help: "Print the table of HTTP timings at the end; the report file always has it."},
-		{names: "--server-metrics", group: "Server Metrics", kind: optWords, status: refused, extra: true, redact: redact.URLs, help: "Extra Prometheus endpoints (base URL + /metrics is scraped anyway)."},
-		{names: "--no-server-metrics", group: "Server Metrics", kind: optBool, path: "serverMetrics.enabled", redact: redact.Bool, help: "Do not scrape server metrics (always the case: they are not supported yet)."},
-		{names: "--server-metrics-formats", group: "Server Metrics", kind: optWords, status: refused, extra: true, help: "Json, csv, jsonl, parquet."},
-		{names: "--network-latency-automatic", group: "Network Latency", kind: optBool, status: refused, redact: redact.Bool, help: "Probe TCP-connect RTT and publish adjusted latencies."},
-		{names: "--network-latency-mean", group: "Network Latency", kind: optText, status: refused, help: "Subtract a fixed RTT."},
-		{names: "--network-latency-ping-interval", group: "Network Latency", kind: optText, status: refused, help: "Probe period."},
-		{names: "--gpu-telemetry", group: "GPU Telemetry", kind: optWords, status: refused, extra: true, redact: redact.URLs, help: "Words: pynvml, amdsmi, dashboard; URLs; a .csv of metrics."},
-		{names: "--no-gpu-telemetry", group: "GPU Telemetry", kind: optBool, path: "gpuTelemetry.enabled", redact: redact.Bool, help: "Do not collect GPU telemetry (always the case: it is not supported yet)."},
-		{names: "--ui-type --ui", group: "UI", kind: optText, path: "runtime.ui", def: "dashboard on a terminal, else none", help: "Display during a run: dashboard (full screen), simple (progress bar) or none (log lines)."},
-		{names: "--num-profile-runs", group: "Multi-Run", kind: optNumber, path: "multiRun.numRuns", def: "1", help: "Number of runs of each variation, or of the benchmark, at most 10. The results are means with confidence intervals."},
-		{names: "--profile-run-cooldown-seconds", group: "Multi-Run", kind: optNumber, path: "multiRun.cooldownSeconds", def: "0", help: "Pause between the runs of a variation in seconds."},
-		{names: "--confidence-level", group: "Multi-Run", kind: optNumber, path: "multiRun.confidenceLevel", def: "0.95", help: "Level of the confidence intervals over the runs."},
-		{names: "--profile-run-disable-warmup-after-first", negated: "--no-profile-run-disable-warmup-after-first", group: "Multi-Run", kind: optBool, path: "multiRun.disableWarmupAfterFirst", redact: redact.Bool, help: "Only the first run of each variation has a warm-up."},
-		{names: "--set-consistent-seed", negated: "--no-set-consistent-seed", group: "Multi-Run", kind: optBool, path: "multiRun.setConsistentSeed", redact: redact.Bool, help: "Use seed 42 for several runs if no seed is given, so that another study sends the same requests."},
-		{names: "--vary-seed-per-trial", negated: "--no-vary-seed-per-trial", group: "Multi-Run", kind: optBool, path: "multiRun.varySeedPerTrial", redact: redact.Bool, help: "Use a different seed for each run of a variation."},
-		{names: "--convergence-metric", group: "Multi-Run", kind: optText, path: "multiRun.convergence.metric", help: "Stop repeating a variation when this metric is stable; needs --num-profile-runs above 1."},
-		{names: "--convergence-stat", group: "Multi-Run", kind: optText, path: "multiRun.convergence.stat", def: "avg", help: "Statistic of the metric that must be stable: avg, p50, p90, p95, p99, min or max."},
-		{names: "--convergence-threshold", group: "Multi-Run", kind: optNumber, path: "multiRun.convergence.threshold", def: "0.1 for ci_width, else 0.05", help: "Limit below which the metric is stable."},
-		{names: "--convergence-mode", group: "Multi-Run", kind: optText, path: "multiRun.convergence.mode", def: "ci_width", help: "What must be below the limit: ci_width (width of the confidence interval, relative to the mean), cv (coefficient of variation) or distribution (Kolmogorov-Smirnov distance between the last run and those before)."},
-		{names: "--parameter-sweep-cooldown-seconds", group: "Multi-Run", kind: optNumber, path: "sweep.cooldownSeconds", def: "0", help: "Pause between variations in seconds."},
-		{names: "--parameter-sweep-same-seed", negated: "--no-parameter-sweep-same-seed", group: "Multi-Run", kind: optBool, path: "sweep.sameSeed", redact: redact.Bool, help: "All variations use the same seed; otherwise each has its own."},
-		{names: "--parameter-sweep-mode", group: "Multi-Run", kind: optText, path: "sweep.iterationOrder", def: "repeated", help: "Order of several runs: repeated (the first run of all variations, then the second) or independent (all runs of a variation, then the next)."},
-		{names: "--sweep-type", group: "Multi-Run", kind: optText, path: "sweep.type", def: "grid", help: "How lists of values of several flags are combined: grid (every combination) or zip (first with first, second with second)."},
-		{names: "--no-sweep-table", group: "Multi-Run", kind: optBool, path: "noSweepTable", redact: redact.Bool, help: "Do not print the lines and the table of variations."},
-		{names: "--search-space", group: "Multi-Run", kind: optList, path: "search.space", help: "Field that a search varies, with its range: path:low,high or path:low,high:int, for example phases.profiling.concurrency:1,256:int. Repeat the flag for more dimensions."},
-		{names: "--search-metric", group: "Multi-Run", kind: optText, path: "search.metric", help: "Metric that the search optimizes, for example output_token_throughput."},
-		{names: "--search-stat", group: "Multi-Run", kind: optText, path: "search.stat", def: "avg", help: "Statistic of the metric: avg, p50, p90, p95 or p99."},
-		{names: "--search-direction", group: "Multi-Run", kind: optText, path: "search.direction", help: "Whether the search should maximize or minimize the metric."},
-		{names: "--search-max-iterations", group: "Multi-Run", kind: optNumber, path: "sweep.maxIterations", def: "that of the recipe, or 20", help: "Largest number of values to probe, 2 to 200; repeated probes of a value do not count."},
-		{names: "--search-initial-points", group: "Multi-Run", kind: optNumber, path: "sweep.nInitialPoints", def: "5", help: "Number of evenly spread probes with which a Bayesian search begins."},
-		{names: "--search-random-seed", group: "Multi-Run", kind: optNumber, path: "sweep.randomSeed", def: "that of the study", help: "Seed of the random choices of the search."},
-		{names: "--search-planner", group: "Multi-Run", kind: optText, path: "sweep.planner", def: "bayesian", help: "How the search chooses its probes: bayesian (optuna is the same), or for the boundary of the limits in one whole number monotonic_sla or smooth_isotonic. docs/searches.md describes them."},
-		{names: "--optuna-sampler", group: "Multi-Run", kind: optText, status: refused, help: "Expert sampler."},
-		{names: "--optuna-acquisition", group: "Multi-Run", kind: optText, status: refused, help: "Expert acquisition."},
-		{names: "--optuna-terminator", group: "Multi-Run", kind: optText, status: refused, help: "Regret-based stop."},
-		{names: "--search-percentile-pooling", group: "Multi-Run", kind: optText, status: refused, help: "Average trial percentiles, or pool samples."},
-		{names: "--bo-constraint-mode", group: "Multi-Run", kind: optText, status: refused, help: "Accepted, ignored."},
-		{names: "--variant --sweep-variant", group: "Multi-Run", kind: optWords, path: "sweep.runs", help: "One variation as [name:] path=value, … Give the flag at least twice. Paths are those of sweep blocks, for example concurrency or datasets.main.prompts.isl.mean."},
-		{names: "--sweep-on-failure", group: "Multi-Run", kind: optText, path: "sweep.onFailure", def: "continue", help: "What to do after a failed variation: continue with the next, or abort the sweep."},
-		{names: "--sweep-max-failures", group: "Multi-Run", kind: optNumber, path: "sweep.maxFailures", help: "End the sweep after this number of failed runs."},
-		{names: "--sweep-stop-when", group: "Multi-Run", kind: optList, path: "search.stopWhen", help: "Condition that ends a sweep over the load, in the notation of --search-sla, for example request_latency:p99:gt:2000 or request_error_rate:avg:gt:1. After a variation that meets it or fails, variations with more load and otherwise the same values are skipped. Repeat the flag for more."},
-		{names: "--search-sla", group: "Multi-Run", kind: optList, path: "search.sla", help: "Limit that a variation must meet: metric:statistic:operator:threshold, for example time_to_first_token:p95:lt:200; operators lt, le, gt, ge. For searches, recipes and sweeps; repeat the flag for more."},
-		{names: "--search-sla-tier", group: "Multi-Run", kind: optList, path: "search.tier", help: "Group of limits with its own boundary: [label:]limit[,limit…] with limits as in --search-sla; 2 to 10 times."},
-		{names: "--search-recipe", group: "Multi-Run", kind: optText, path: "recipe.name", help: "Preset of a sweep or a search: max-throughput-ttft-sla, max-throughput-itl-sla, max-concurrency-under-sla, max-rate-under-sla, max-goodput-under-slo, concurrency-ramp, prefill-ttft-curve, decode-itl-curve or pareto-sweep. docs/searches.md describes them."},
-		{names: "--ttft-sla-ms", group: "Multi-Run", kind: optNumber, path: "recipe.ttftSlaMs", help: "Limit of the 95th percentile of the TTFT in milliseconds, for a recipe."},
-		{names: "--isl-osl-pairs", group: "Multi-Run", kind: optText, path: "recipe.islOslPairs", help: "Pairs of prompt and output length for the recipe pareto-sweep, for example 128/128,2048/512."},
-		{names: "--itl-sla-ms", group: "Multi-Run", kind: optNumber, path: "recipe.itlSlaMs", help: "Limit of the 95th percentile of the inter-token latency in milliseconds, for a recipe."},
-		{names: "--tpot-sla-ms", group: "Multi-Run", kind: optNumber, path: "recipe.tpotSlaMs", help: "The same as --itl-sla-ms."},
-		{names: "--e2e-sla-ms", group: "Multi-Run", kind: optNumber, path: "recipe.e2eSlaMs", help: "Limit of the 99th percentile of the request latency in milliseconds, for a recipe."},
-		{names: "--error-rate-sla", group: "Multi-Run", kind: optNumber, path: "recipe.errorRateSla", help: "Limit of the share of failed requests, between 0 and 1, for a recipe."},
-		{names: "--slo-attainment-fraction", group: "Multi-Run", kind: optNumber, path: "recipe.sloAttainmentFraction", def: "0.95", help: "Share of requests that must meet all limits, for the recipe max-goodput-under-slo."},
-		{names: "--search-style", group: "Multi-Run", kind: optText, path: "recipe.searchStyle", def: "smooth_isotonic", help: "How the recipes max-concurrency-under-sla and max-rate-under-sla search: smooth_isotonic, monotonic, bo, optuna or grid."},
-		{names: "--degradation-threshold", group: "Multi-Run", kind: optNumber, path: "recipe.degradationThreshold", def: "0.2", help: "Share by which the statistic must exceed its baseline, for the recipe concurrency-ramp."},
-		{names: "--degradation-metric-tag", group: "Multi-Run", kind: optText, path: "recipe.degradationMetricTag", def: "request_latency", help: "Metric that is compared with its baseline, for the recipe concurrency-ramp."},
-		{names: "--degradation-stat", group: "Multi-Run", kind: optText, path: "recipe.degradationStat", def: "p99", help: "Statistic that is compared with its baseline: avg, p50, p90, p95 or p99."},
-		{names: "--isl-min", group: "Multi-Run", kind: optNumber, path: "recipe.islMin", def: "256", help: "Lowest prompt length of a recipe in tokens."},
-		{names: "--isl-max", group: "Multi-Run", kind: optNumber, path: "recipe.islMax", def: "32768", help: "Highest prompt length of a recipe in tokens."},
-		{names: "--isl-steps", group: "Multi-Run", kind: optNumber, path: "recipe.islSteps", def: "8", help: "Number of prompt lengths of a recipe."},
-		{names: "--concurrency-min", group: "Multi-Run", kind: optNumber, path: "recipe.concurrencyMin", def: "1", help: "Lowest concurrency of a recipe."},
-		{names: "--concurrency-max", group: "Multi-Run", kind: optNumber, path: "recipe.concurrencyMax", def: "1000; 200 for decode-itl-curve", help: "Highest concurrency of a recipe."},
-		{names: "--concurrency-steps", group: "Multi-Run", kind: optNumber, path: "recipe.concurrencySteps", def: "8; 6 for decode-itl-curve", help: "Number of concurrencies of a recipe that does not search."},
-		{names: "--rate-min", group: "Multi-Run", kind: optNumber, path: "recipe.rateMin", def: "1", help: "Lowest rate of the recipe max-rate-under-sla in requests per second, a whole number."},
-		{names: "--rate-max", group: "Multi-Run", kind: optNumber, path: "recipe.rateMax", def: "1000", help: "Highest rate of the recipe max-rate-under-sla in requests per second, a whole number."},
-		{names: "--rate-steps", group: "Multi-Run", kind: optNumber, path: "recipe.rateSteps", def: "8", help: "Number of rates of the recipe max-rate-under-sla with --search-style grid."},
-		{names: "--osl-min", group: "Multi-Run", kind: optNumber, path: "recipe.oslMin", def: "64", help: "Lowest output length of a recipe in tokens."},
-		{names: "--osl-max", group: "Multi-Run", kind: optNumber, path: "recipe.oslMax", def: "1024", help: "Highest output length of a recipe in tokens."},
-		{names: "--osl-steps", group: "Multi-Run", kind: optNumber, path: "recipe.oslSteps", def: "4", help: "Number of output lengths of a recipe."},
-		{names: "--accuracy-benchmark", group: "Accuracy", kind: optText, status: refused, help: "Run an accuracy set and grade answers."},
-		{names: "--accuracy-tasks", group: "Accuracy", kind: optList, status: refused, help: "Sub-tasks."},
-		{names: "--accuracy-n-shots", group: "Accuracy", kind: optText, status: refused, help: "Few-shot examples."},
-		{names: "--accuracy-enable-cot", negated: "--accuracy-no-enable-cot", group: "Accuracy", kind: optBool, status: refused, redact: redact.Bool, help: "Ask for step-by-step reasoning."},
-		{names: "--accuracy-grader", group: "Accuracy", kind: optText, status: refused, help: "Override grader."},
-		{names: "--accuracy-system-prompt", group: "Accuracy", kind: optText, status: refused, help: "Override system prompt."},
-		{names: "--accuracy-verbose", group: "Accuracy", kind: optBool, status: refused, redact: redact.Bool, help: "Print each graded problem."},
-		{names: "--log-level", group: "Service", kind: optText, path: "logging.level", def: "INFO", help: "Log level: TRACE, DEBUG, INFO, NOTICE, WARNING, SUCCESS, ERROR or CRITICAL."},
-		{names: "--verbose -v", group: "Service", kind: optBool, path: "logging.level", redact: redact.Bool, help: "Log at level DEBUG, with the simple display."},
-		{names: "--extra-verbose -vv", group: "Service", kind: optBool, path: "logging.level", redact: redact.Bool, help: "Log at level TRACE, with the simple display."},
-		{names: "--record-processor-service-count --record-processors", group: "Service", kind: optText, status: inert, help: "Parser processes. Accepted without effect."},
-		{names: "--api-port", group: "Service", kind: optNumber, path: "runtime.apiPort", help: "Serve the HTTP API on this port during the run."},
-		{names: "--api-host", group: "Service", kind: optText, path: "runtime.apiHost", def: "127.0.0.1", help: "Address of the HTTP API."},
-		{names: "--strict-client", group: "Service", kind: optBool, path: "client.strict", redact: redact.Bool, help: "Exit with code 4 if the verdict on the load generator is invalid."},
-		{names: "--certify", group: "Service", kind: optBool, path: "client.certify", redact: redact.Bool, help: "Before the run, measure how much the load generator itself adds to latencies at this load on this machine; takes about 6 seconds."},
-		{names: "--stats-interval", group: "Service", kind: optNumber, path: "runtime.statsInterval", def: "10 if no progress bar is drawn, else 0", help: "Interval between log lines with live statistics, in seconds; 0 = none."},
-		{names: "--workers-max --max-workers", group: "Workers", kind: optText, status: inert, help: "Worker processes. Accepted without effect."},
-		{names: "--zmq-host", group: "ZMQ Communication", kind: optText, status: inert, help: "Internal bus host. Accepted without effect."},
-		{names: "--zmq-ipc-path", group: "ZMQ Communication", kind: optText, status: inert, redact: redact.File, help: "Internal bus path. Accepted without effect."},
-		{names: "--zmq-dual-bind", group: "ZMQ Communication", kind: optBool, status: inert, redact: redact.Bool, help: "Internal bus type. Accepted without effect."},
+		{names: "--model-names", kind: optList, path: "models.items"},
+		{names: "--model-selection-strategy", kind: optText, path: "models.strategy"},
+		{names: "--model-weights", kind: optList, path: "models.weights"},
+		{names: "--custom-endpoint", kind: optText, path: "endpoint.path"},
+		{names: "--endpoint-type", kind: optText, path: "endpoint.type"},
+		{names: "--streaming", kind: optBool, path: "endpoint.streaming"},
+		{names: "--url", kind: optWords, path: "endpoint.urls", redact: redact.URLs},
+		{names: "--url-strategy", kind: optText, path: "endpoint.urlStrategy"},
+		{names: "--request-timeout-seconds", kind: optNumber, path: "endpoint.timeout"},
+		{names: "--wait-for-model-timeout", kind: optNumber, path: "endpoint.waitForModelTimeout"},
+		{names: "--wait-for-model-mode", kind: optText, path: "endpoint.waitForModelMode"},
+		{names: "--wait-for-model-interval", kind: optNumber, path: "endpoint.waitForModelInterval"},
+		{names: "--reset-kv-cache", kind: optBool, path: "endpoint.resetKvCache"},
+		{names: "--reset-kv-cache-before", kind: optText, path: "endpoint.resetKvCache.before"},
+		{names: "--reset-kv-cache-timeout-seconds", kind: optNumber, path: "endpoint.resetKvCache.timeoutSeconds"},
+		{names: "--reset-kv-cache-path", kind: optText, path: "endpoint.resetKvCache.path", redact: redact.URLs},
+		{names: "--server-profiler", kind: optBool, path: "endpoint.serverProfiler"},
+		{names: "--server-profiler-timeout-seconds", kind: optNumber, path: "endpoint.serverProfiler.timeoutSeconds"},
+		{
+			names: "--server-profiler-start-path", kind: optText, path: "endpoint.serverProfiler.startPath",
+			redact: redact.URLs,
+		},
+		{names: "--server-profiler-stop-path", kind: optText, path: "endpoint.serverProfiler.stopPath", redact: redact.URLs},
+		{names: "--api-key", kind: optText, path: "endpoint.apiKey", redact: redact.Secret},
+		{names: "--transport", kind: optText, path: "endpoint.transport"},
+		{names: "--use-legacy-max-tokens", kind: optBool, path: "endpoint.useLegacyMaxTokens"},
+		{names: "--use-server-token-count", kind: optBool, path: "endpoint.useServerTokenCount"},
+		{names: "--use-client-token-count", kind: optBool, path: "endpoint.useClientTokenCount"},
+		{names: "--per-chunk-usage", kind: optBool, path: "endpoint.perChunkUsage"},
+		{names: "--connection-reuse-strategy", kind: optText, path: "endpoint.connectionReuse"},
+		{names: "--download-video-content", kind: optBool, path: "endpoint.downloadVideoContent"},
+		{names: "--request-content-type", kind: optText, path: "endpoint.requestContentType"},
+		{names: "--session-header", kind: optText, path: "endpoint.sessionHeader"},
+		{names: "--api-key-file", kind: optFile, path: "endpoint.apiKey"},
+		{names: "--connect-timeout-seconds", kind: optNumber, path: "endpoint.connectTimeout"},
+		{names: "--first-byte-timeout-seconds", kind: optNumber, path: "endpoint.firstByteTimeout"},
+		{names: "--idle-timeout-seconds", kind: optNumber, path: "endpoint.idleTimeout"},
+		{names: "--no-preconnect", kind: optBool, path: "endpoint.preconnect"},
+		{names: "--no-stream-usage", kind: optBool, path: "endpoint.streamUsage"},
+		{names: "--endpoint-dialect", kind: optText, path: "endpoint.dialect"},
+		{names: "--dynamo-osl-hint", kind: optBool, path: "endpoint.dynamoOslHint"},
+		{names: "--poll-interval", kind: optNumber, path: "endpoint.jobs.pollInterval"},
+		{names: "--job-timeout-seconds", kind: optNumber, path: "endpoint.jobs.timeout"},
+		{names: "--runpod-mode", kind: optText, path: "endpoint.jobs.runpodMode"},
+		{names: "--runpod-input", kind: optText, path: "endpoint.jobs.runpodInput"},
+		{names: "--insecure", kind: optBool, path: "endpoint.tlsVerify"},
+		{names: "--url-affinity", kind: optText, path: "endpoint.urlAffinity"},
+		{names: "--url-param", kind: optHeader, path: "endpoint.urlParams", redact: redact.KeyValue},
+		{names: "--ip-version", kind: optText, path: "endpoint.ipVersion"},
+		{names: "--source-address", kind: optList, path: "endpoint.sourceAddresses"},
+		{names: "--unix-socket", kind: optFile, path: "endpoint.unixSocket"},
+		{names: "--auth-style", kind: optText, path: "endpoint.authStyle"},
+		{names: "--affinity-header", kind: optList, path: "endpoint.affinityHeaders"},
+		{names: "--http-version", kind: optText, path: "endpoint.httpVersion"},
+		{names: "--tls-ca-file", kind: optFile, path: "endpoint.tls.caFile"},
+		{names: "--tls-cert-file", kind: optFile, path: "endpoint.tls.certFile"},
+		{names: "--tls-key-file", kind: optFile, path: "endpoint.tls.keyFile"},
+		{names: "--tls-server-name", kind: optText, path: "endpoint.tls.serverName"},
+		{names: "--tls-min-version", kind: optText, path: "endpoint.tls.minVersion"},
+		{names: "--proxy", kind: optText, path: "endpoint.proxy", redact: redact.URLs},
+		{names: "--proxy-from-env", kind: optBool, path: "endpoint.proxyFromEnv"},
+		{names: "--tokenizer", kind: optText, path: "tokenizer.name"},
+		{names: "--tokenizer-revision", kind: optText, path: "tokenizer.revision"},
+		{names: "--allow-download", kind: optBool, path: "tokenizer.allowDownload"},
+		{
+			names: "--tokenizer-trust-remote-code", kind: optBool, status: inert,
+			why: "it never runs code of a tokenizer's repository",
+		},
+		{names: "--apply-chat-template", kind: optBool, path: "tokenizer.applyChatTemplate"},
+		{names: "--extra-inputs", kind: optExtra, path: "endpoint.extra", redact: redact.KeyValue},
+		{names: "--header", kind: optHeader, path: "endpoint.headers", redact: redact.Header},
+		{names: "--input-file", kind: optFile, path: "dataset.path"},
+		{names: "--public-dataset", kind: optText, path: "dataset.dataset"},
+		{names: "--hf-subset", kind: optText, path: "dataset.hfSubset"},
+		{names: "--hf-split", kind: optText, path: "dataset.hfSplit"},
+		{names: "--hf-revision", kind: optText, path: "dataset.hfRevision"},
+		{names: "--prompt-column", kind: optText, path: "dataset.columns.prompt"},
+		{names: "--system-column", kind: optText, path: "dataset.columns.system"},
+		{names: "--output-tokens-column", kind: optText, path: "dataset.columns.outputTokens"},
+		{names: "--image-column", kind: optText, path: "dataset.columns.image"},
+		{names: "--custom-dataset-type", kind: optText, path: "dataset.format"},
+		{names: "--skip-bad-lines", kind: optNumber, path: "dataset.skipBadLines"},
+		{names: "--ignore-trace-delays", kind: optBool, path: "dataset.ignoreTraceDelays"},
+		{names: "--dataset-sampling-strategy", kind: optText, path: "dataset.sampling"},
+		{names: "--random-seed", kind: optNumber, path: "randomSeed"},
+		{names: "--config", kind: optFile},
+		{names: "--ignore-unsupported", kind: optBool, path: "ignoreUnsupported"},
+		{names: "--fixed-schedule", kind: optBool},
+		{names: "--no-fixed-schedule", kind: optBool},
+		{names: "--fixed-schedule-auto-offset", kind: optBool, path: "profiling.autoOffset"},
+		{names: "--fixed-schedule-start-offset", kind: optNumber, path: "profiling.startOffset"},
+		{names: "--fixed-schedule-end-offset", kind: optNumber, path: "profiling.endOffset"},
+		{names: "--goodput", kind: optGoodput, path: "slos"},
+		{names: "--slo", kind: optList, path: "runSlos"},
+		{names: "--deadline-first-token", kind: optNumber, path: "tokenDeadline.ttft"},
+		{names: "--deadline-inter-token", kind: optNumber, path: "tokenDeadline.itl"},
+		{names: "--conversation-num", kind: optNumber, path: "profiling.sessions", sweep: true},
+		{names: "--num-dataset-entries", kind: optNumber, path: "dataset.entries"},
+		{names: "--conversation-turn-mean", kind: optNumber, path: "dataset.turns.mean", sweep: true},
+		{names: "--conversation-turn-stddev", kind: optNumber, path: "dataset.turns.stddev"},
+		{names: "--conversation-turn-delay-mean", kind: optNumber, path: "dataset.turnDelay.mean"},
+		{names: "--conversation-turn-delay-stddev", kind: optNumber, path: "dataset.turnDelay.stddev"},
+		{names: "--conversation-turn-delay-ratio", kind: optNumber, path: "dataset.turnDelayRatio"},
+		{names: "--inter-turn-delay-cap-seconds", kind: optNumber, path: "dataset.interTurnDelayCapSeconds"},
+		{names: "--replay-speedup", kind: optNumber, path: "dataset.replaySpeedup"},
+		{names: "--open-loop-replay", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
+		{names: "--force-min-tokens", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
+		{names: "--on-turn-error", kind: optText, path: "dataset.onTurnError"},
+		{names: "--dag-fail-fast", kind: optBool, path: "dataset.dagFailFast"},
+		{names: "--prompt-batch-size", kind: optNumber, path: "dataset.prompts.batchSize"},
+		{names: "--prompt-corpus", kind: optText, path: "dataset.prompts.corpus"},
+		{names: "--cache-bust", kind: optText, path: "dataset.prompts.cacheBust.target"},
+		{names: "--system-prompt", kind: optText, path: "dataset.systemPrompt"},
+		{names: "--system-prompt-file", kind: optFile, path: "dataset.systemPromptFile"},
+		{names: "--prompt-prefix-pool-size", kind: optNumber, path: "dataset.prefixPrompts.poolSize"},
+		{names: "--prompt-prefix-length", kind: optNumber, path: "dataset.prefixPrompts.length"},
+		{names: "--shared-system-prompt-length", kind: optNumber, path: "dataset.prefixPrompts.sharedSystemLength"},
+		{names: "--user-context-prompt-length", kind: optNumber, path: "dataset.prefixPrompts.userContextLength"},
+		{names: "--prompt-input-tokens-mean", kind: optNumber, path: "dataset.prompts.isl.mean", sweep: true},
+		{names: "--prompt-input-tokens-stddev", kind: optNumber, path: "dataset.prompts.isl.stddev", sweep: true},
+		{names: "--prompt-input-tokens-block-size", kind: optNumber, path: "dataset.blockSize"},
+		{names: "--isl-calibrate", kind: optBool, path: "dataset.prompts.islCalibrate"},
+		{names: "--seq-dist", kind: optText, path: "dataset.prompts.sequenceDistribution"},
+		{names: "--random-range-ratio", kind: optText, path: "dataset.prompts.randomRangeRatio"},
+		{names: "--random-corpus-style", kind: optText, path: "dataset.prompts.randomCorpusStyle"},
+		{names: "--prompt-output-tokens-mean", kind: optNumber, path: "dataset.prompts.osl.mean", sweep: true},
+		{names: "--osl-exact", kind: optBool, path: "dataset.oslExact"},
+		{names: "--prompt-output-tokens-stddev", kind: optNumber, path: "dataset.prompts.osl.stddev", sweep: true},
+		{names: "--audio-batch-size", kind: optNumber, path: "dataset.audio.batchSize"},
+		{names: "--audio-length-mean", kind: optNumber, path: "dataset.audio.length.mean"},
+		{names: "--audio-length-stddev", kind: optNumber, path: "dataset.audio.length.stddev"},
+		{names: "--audio-format", kind: optText, path: "dataset.audio.format"},
+		{names: "--audio-depths", kind: optList, path: "dataset.audio.depths"},
+		{names: "--audio-sample-rates", kind: optList, path: "dataset.audio.sampleRates"},
+		{names: "--audio-num-channels", kind: optNumber, path: "dataset.audio.channels"},
+		{names: "--image-width-mean", kind: optNumber, path: "dataset.images.width.mean"},
+		{names: "--image-width-stddev", kind: optNumber, path: "dataset.images.width.stddev"},
+		{names: "--image-height-mean", kind: optNumber, path: "dataset.images.height.mean"},
+		{names: "--image-height-stddev", kind: optNumber, path: "dataset.images.height.stddev"},
+		{names: "--image-batch-size", kind: optNumber, path: "dataset.images.batchSize"},
+		{names: "--image-format", kind: optText, path: "dataset.images.format"},
+		{names: "--image-source", kind: optText, path: "dataset.images.source", redact: redact.File},
+		{names: "--image-source-sampling", kind: optText, path: "dataset.images.sourceSampling"},
+		{names: "--video-batch-size", kind: optNumber, path: "dataset.video.batchSize"},
+		{names: "--video-duration", kind: optNumber, path: "dataset.video.duration"},
+		{names: "--video-fps", kind: optNumber, path: "dataset.video.fps"},
+		{names: "--video-width", kind: optNumber, path: "dataset.video.width"},
+		{names: "--video-height", kind: optNumber, path: "dataset.video.height"},
+		{names: "--video-synth-type", kind: optText, path: "dataset.video.synthType"},
+		{names: "--video-format", kind: optText, path: "dataset.video.format"},
+		{names: "--video-codec", kind: optText, path: "dataset.video.codec"},
+		{names: "--video-audio-sample-rate", kind: optNumber, path: "dataset.video.audio.sampleRate"},
+		{names: "--video-audio-num-channels", kind: optNumber, path: "dataset.video.audio.channels"},
+		{names: "--video-audio-codec", kind: optText, path: "dataset.video.audio.codec"},
+		{names: "--video-audio-depth", kind: optNumber, path: "dataset.video.audio.depth"},
+		{names: "--rankings-passages-mean", kind: optNumber, path: "dataset.rankings.passages.mean"},
+		{names: "--rankings-passages-stddev", kind: optNumber, path: "dataset.rankings.passages.stddev"},
+		{names: "--rankings-passages-prompt-token-mean", kind: optNumber, path: "dataset.rankings.passageTokens.mean"},
+		{names: "--rankings-passages-prompt-token-stddev", kind: optNumber, path: "dataset.rankings.passageTokens.stddev"},
+		{names: "--rankings-query-prompt-token-mean", kind: optNumber, path: "dataset.rankings.queryTokens.mean"},
+		{names: "--rankings-query-prompt-token-stddev", kind: optNumber, path: "dataset.rankings.queryTokens.stddev"},
+		{names: "--synthesis-speedup-ratio", kind: optNumber, path: "dataset.synthesis.speedupRatio"},
+		{names: "--synthesis-prefix-len-multiplier", kind: optNumber, path: "dataset.synthesis.prefixLenMultiplier"},
+		{names: "--synthesis-prefix-root-multiplier", kind: optNumber, path: "dataset.synthesis.prefixRootMultiplier"},
+		{names: "--synthesis-prompt-len-multiplier", kind: optNumber, path: "dataset.synthesis.promptLenMultiplier"},
+		{names: "--synthesis-output-len-multiplier", kind: optNumber, path: "dataset.synthesis.outputLenMultiplier"},
+		{names: "--synthesis-max-isl", kind: optNumber, path: "dataset.synthesis.maxIsl"},
+		{names: "--synthesis-max-osl", kind: optNumber, path: "dataset.synthesis.maxOsl"},
+		{names: "--benchmark-duration", kind: optNumber, path: "profiling.duration", sweep: true},
+		{names: "--benchmark-grace-period", kind: optNumber, path: "profiling.gracePeriod"},
+		{names: "--concurrency", kind: optNumber, path: "profiling.concurrency", sweep: true},
+		{names: "--prefill-concurrency", kind: optNumber, path: "profiling.prefillConcurrency", sweep: true},
+		{names: "--request-rate", kind: optNumber, path: "profiling.rate", sweep: true},
+		{names: "--session-rate", kind: optNumber, path: "profiling.sessionRate"},
+		{names: "--arrival-pattern", kind: optText, path: "profiling.type"},
+		{names: "--arrival-smoothness", kind: optNumber, path: "profiling.smoothness"},
+		{names: "--request-count", kind: optNumber, path: "profiling.requests", sweep: true},
+		{names: "--concurrency-ramp-duration", kind: optNumber, path: "profiling.concurrencyRamp.duration"},
+		{names: "--prefill-concurrency-ramp-duration", kind: optNumber, path: "profiling.prefillRamp.duration"},
+		{names: "--request-rate-ramp-duration", kind: optNumber, path: "profiling.rateRamp.duration"},
+		{names: "--request-rate-series", kind: optFile, path: "profiling.rateSeries.path"},
+		{names: "--exclude-ramp", kind: optBool, path: "profiling.excludeRamp"},
+		{names: "--saturation", kind: optText, path: "profiling.saturation"},
+		{names: "--saturation-limit", kind: optNumber, path: "profiling.saturationLimit"},
+		{names: "--failed-request-threshold", kind: optNumber, path: "profiling.failedRequestThreshold"},
+		{names: "--warmup-request-count", kind: optNumber, path: "warmup.requests"},
+		{names: "--warmup-dataset", kind: optText, path: "dataset.warmup"},
+		{names: "--warmup-duration", kind: optNumber, path: "warmup.duration"},
+		{names: "--num-warmup-sessions", kind: optNumber, path: "warmup.sessions"},
+		{names: "--warmup-concurrency", kind: optNumber, path: "warmup.concurrency"},
+		{names: "--warmup-prefill-concurrency", kind: optNumber, path: "warmup.prefillConcurrency"},
+		{names: "--warmup-request-rate", kind: optNumber, path: "warmup.rate"},
+		{names: "--warmup-arrival-pattern", kind: optText, path: "warmup.type"},
+		{names: "--warmup-grace-period", kind: optNumber, path: "warmup.gracePeriod"},
+		{names: "--warmup-concurrency-ramp-duration", kind: optNumber, path: "warmup.concurrencyRamp.duration"},
+		{names: "--warmup-prefill-concurrency-ramp-duration", kind: optNumber, path: "warmup.prefillRamp.duration"},
+		{names: "--warmup-request-rate-ramp-duration", kind: optNumber, path: "warmup.rateRamp.duration"},
+		{names: "--user-centric-rate", kind: optNumber, path: "profiling.rate"},
+		{names: "--num-users", kind: optNumber, path: "profiling.users", sweep: true},
+		{names: "--user-replacement", kind: optText, path: "profiling.userReplacement"},
+		{names: "--request-cancellation-rate", kind: optNumber, path: "profiling.cancellation.rate"},
+		{names: "--request-cancellation-delay", kind: optNumber, path: "profiling.cancellation.delay"},
+		{names: "--output-artifact-dir", kind: optFile, path: "artifacts.dir"},
+		{names: "--profile-export-prefix", kind: optFile, path: "artifacts.prefix"},
+		{names: "--export-level", kind: optText, path: "artifacts.level"},
+		{names: "--record-format", kind: optText, path: "artifacts.recordFormat"},
+		{names: "--keep-records", kind: optText, path: "artifacts.keepRecords"},
+		{names: "--record-sample-rate", kind: optNumber, path: "artifacts.recordSampleRate"},
+		{names: "--record-file-size", kind: optNumber, path: "artifacts.recordFileSize"},
+		{names: "--csv-precision", kind: optNumber, path: "artifacts.csvPrecision"},
+		{names: "--overwrite", kind: optBool, path: "artifacts.overwrite"},
+		{names: "--report", kind: optText, path: "runtime.report"},
+		{names: "--slice-duration", kind: optNumber, path: "artifacts.sliceDuration"},
+		{names: "--plot-required", kind: optBool, status: inert, why: "nothing is plotted after the run"},
+		{names: "--export-inputs", kind: optBool, path: "artifacts.exportInputs"},
+		{names: "--export-outputs-json", kind: optBool, path: "artifacts.exportOutputsJson"},
+		{
+			names: "--stream", kind: optWords, status: refused,
+			why: "it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming", extra: true,
+		},
+		{names: "--export-http-trace", kind: optBool, path: "artifacts.trace"},
+		{names: "--show-trace-timing", kind: optBool, path: "artifacts.showTraceTiming"},
+		{names: "--no-server-metrics", kind: optBool, path: "serverMetrics.enabled"},
+		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
+		{names: "--ui-type", kind: optText, path: "runtime.ui"},
+		{names: "--num-profile-runs", kind: optNumber, path: "multiRun.numRuns"},
+		{names: "--profile-run-cooldown-seconds", kind: optNumber, path: "multiRun.cooldownSeconds"},
+		{names: "--confidence-level", kind: optNumber, path: "multiRun.confidenceLevel"},
+		{names: "--profile-run-disable-warmup-after-first", kind: optBool, path: "multiRun.disableWarmupAfterFirst"},
+		{names: "--set-consistent-seed", kind: optBool, path: "multiRun.setConsistentSeed"},
+		{names: "--vary-seed-per-trial", kind: optBool, path: "multiRun.varySeedPerTrial"},
+		{names: "--convergence-metric", kind: optText, path: "multiRun.convergence.metric"},
+		{names: "--convergence-stat", kind: optText, path: "multiRun.convergence.stat"},
+		{names: "--convergence-threshold", kind: optNumber, path: "multiRun.convergence.threshold"},
+		{names: "--convergence-mode", kind: optText, path: "multiRun.convergence.mode"},
+		{names: "--parameter-sweep-cooldown-seconds", kind: optNumber, path: "sweep.cooldownSeconds"},
+		{names: "--parameter-sweep-same-seed", kind: optBool, path: "sweep.sameSeed"},
+		{names: "--parameter-sweep-mode", kind: optText, path: "sweep.iterationOrder"},
+		{names: "--sweep-type", kind: optText, path: "sweep.type"},
+		{names: "--no-sweep-table", kind: optBool, path: "noSweepTable"},
+		{names: "--search-space", kind: optList, path: "search.space"},
+		{names: "--search-metric", kind: optText, path: "search.metric"},
+		{names: "--search-stat", kind: optText, path: "search.stat"},
+		{names: "--search-direction", kind: optText, path: "search.direction"},
+		{names: "--search-max-iterations", kind: optNumber, path: "sweep.maxIterations"},
+		{names: "--search-initial-points", kind: optNumber, path: "sweep.nInitialPoints"},
+		{names: "--search-random-seed", kind: optNumber, path: "sweep.randomSeed"},
+		{names: "--search-planner", kind: optText, path: "sweep.planner"},
+		{names: "--variant", kind: optWords, path: "sweep.runs"},
+		{names: "--sweep-on-failure", kind: optText, path: "sweep.onFailure"},
+		{names: "--sweep-max-failures", kind: optNumber, path: "sweep.maxFailures"},
+		{names: "--sweep-stop-when", kind: optList, path: "search.stopWhen"},
+		{names: "--search-sla", kind: optList, path: "search.sla"},
+		{names: "--search-sla-tier", kind: optList, path: "search.tier"},
+		{names: "--search-recipe", kind: optText, path: "recipe.name"},
+		{names: "--log-level", kind: optText, path: "logging.level"},
+		{names: "--verbose", kind: optBool, path: "logging.level"},
+		{names: "--extra-verbose", kind: optBool, path: "logging.level"},
+		{names: "--api-port", kind: optNumber, path: "runtime.apiPort"},
+		{names: "--api-host", kind: optText, path: "runtime.apiHost"},
+		{names: "--strict-client", kind: optBool, path: "client.strict"},
+		{names: "--certify", kind: optBool, path: "client.certify"},
+		{names: "--stats-interval", kind: optNumber, path: "runtime.statsInterval"},
+		{names: "--dataset-filter", kind: optWords, status: refused},
+		{names: "--auto-plot", kind: optBool, status: refused, extra: true},
+		{names: "--accuracy-tasks", kind: optList, status: refused},
+		{names: "--zmq-ipc-path", kind: optText, status: inert, redact: redact.File},
+		{names: "--zmq-dual-bind", kind: optBool, status: inert},
+
+		// Options that are treated alike: those that are not supported, and those that recipes read.
+		{
+			kind: optBool, status: refused,
+			names: "--uuid-and-strip --use-think-time-only --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
+				"--burst-phase-starts --unsafe-override --network-latency-automatic --accuracy-enable-cot " +
+				"--accuracy-verbose",
+		},
+		{
+			kind: optText, status: refused,
+			names: "--hf-weka-dataset --max-context-length --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
+				"--trajectory-start-min-ratio --trajectory-start-max-ratio --trace-idle-gap-cap-seconds " +
+				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
+				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
+				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
+				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
+				"--accuracy-system-prompt",
+		},
+		{
+			kind: optText, status: refused, extra: true, redact: redact.URLs,
+			names: "--otel-url --mlflow-tracking-uri",
+		},
+		{
+			kind: optWords, status: refused, extra: true, redact: redact.KeyValue,
+			names: "--otel-resource-attributes --mlflow-tag",
+		},
+		{
+			kind: optText, status: refused, extra: true,
+			names: "--gen-ai-provider --mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
+				"--wandb-entity --wandb-run-name",
+		},
+		{
+			kind: optWords, status: refused, extra: true,
+			names: "--mlflow-artifact-glob --wandb-tag --server-metrics-formats",
+		},
+		{
+			kind: optWords, status: refused, extra: true, redact: redact.URLs,
+			names: "--server-metrics --gpu-telemetry",
+		},
+		{
+			kind: optNumber, path: "recipe.option",
+			names: "--ttft-sla-ms --itl-sla-ms --tpot-sla-ms --e2e-sla-ms --error-rate-sla --slo-attainment-fraction " +
+				"--degradation-threshold --isl-min --isl-max --isl-steps --concurrency-min --concurrency-max " +
+				"--concurrency-steps --rate-min --rate-max --rate-steps --osl-min --osl-max --osl-steps",
+		},
+		{
+			kind: optText, path: "recipe.option",
+			names: "--isl-osl-pairs --search-style --degradation-metric-tag --degradation-stat",
+		},
+		{kind: optText, status: inert, names: "--record-processor-service-count --workers-max --zmq-host"},
 	}
 }

@@ -72,21 +72,11 @@ func UsageShort(w io.Writer, known *config.Choices) error {
 			fmt.Fprintf(out, "  %-*s%s\n", indent-2, title, line)
 		}
 	}
-	fmt.Fprintf(out, "\n--help-all lists all %d flags.\n", countSupported())
+	fmt.Fprintf(out, "\n--help-all lists all %d flags.\n", len(supportedOptions()))
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write help: %w", err)
 	}
 	return nil
-}
-
-func countSupported() int {
-	n := 0
-	for _, o := range options() {
-		if o.status == supported {
-			n++
-		}
-	}
-	return n
 }
 
 // Usage writes the help of all options that do something, in AIPerf's groups: the
@@ -119,7 +109,7 @@ type Description struct {
 
 // Descriptions returns the supported flags, the groups that most users need first.
 func Descriptions(known *config.Choices) []Description {
-	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
+	rows := supportedOptions()
 	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
 	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
 	out := make([]Description, 0, len(rows))

@@ -10,30 +10,27 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// variables lays the environment variables over a draft that stand for options
-// which were not typed.
-type variables struct{ *overlay }
-
-func (b variables) lay() {
+// layVariables lays the environment variables that stand for options which were not typed.
+func layVariables(b *overlay) {
 	env := b.flags.Options.LookupEnv
 	if env == nil {
 		return
 	}
-	b.keyVariables()
-	b.variable("AIPERF_API_SERVER_PORT", "runtime.apiPort")
+	layKeyVariables(b)
+	layVariable(b, "AIPERF_API_SERVER_PORT", "runtime.apiPort")
 	if b.find("runtime.apiPort") != nil {
-		b.variable("AIPERF_API_SERVER_HOST", "runtime.apiHost")
+		layVariable(b, "AIPERF_API_SERVER_HOST", "runtime.apiHost")
 	}
-	b.variable("AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
-	b.variable("AIPERF_DAG_FAIL_FAST", "dataset.dagFailFast")
-	b.variable("AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
+	layVariable(b, "AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
+	layVariable(b, "AIPERF_DAG_FAIL_FAST", "dataset.dagFailFast")
+	layVariable(b, "AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
 	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
-		b.variable("AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
+		layVariable(b, "AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
 	}
 	if b.find("endpoint.unixSocket") == nil {
-		b.variable("AIPERF_HTTP_IP_VERSION", "endpoint.ipVersion")
+		layVariable(b, "AIPERF_HTTP_IP_VERSION", "endpoint.ipVersion")
 	}
-	b.affinityVariables()
+	layAffinityVariables(b)
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
 			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, problem.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
@@ -56,9 +53,9 @@ func ignoredVariables() []string {
 	}
 }
 
-// affinityVariables builds the list of headers that carry the session id from the
+// layAffinityVariables builds the list of headers that carry the session id from the
 // variables that switch each of them.
-func (b variables) affinityVariables() {
+func layAffinityVariables(b *overlay) {
 	const path = "endpoint.affinityHeaders"
 	if b.find(path) != nil {
 		return
@@ -107,9 +104,9 @@ func boolText(value string) string {
 	return ""
 }
 
-// keyVariables takes an API key from the environment if no other credentials are
+// layKeyVariables takes an API key from the environment if no other credentials are
 // given.
-func (b variables) keyVariables() {
+func layKeyVariables(b *overlay) {
 	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.Scalar == "none" {
 		return
 	}
@@ -120,13 +117,14 @@ func (b variables) keyVariables() {
 	}
 	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
 		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
-			b.variable(name, "endpoint.apiKey")
+			layVariable(b, name, "endpoint.apiKey")
 			b.draft.Infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
 		}
 	}
 }
 
-func (b variables) variable(name, path string) {
+// layVariable lays an environment variable, unless its path has a value.
+func layVariable(b *overlay, name, path string) {
 	value, ok := b.flags.Options.LookupEnv(name)
 	if !ok || value == "" || b.find(path) != nil {
 		return

@@ -66,3 +66,15 @@ func ChoiceList(names []string) string {
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
+
+// LacksValue reports whether value is an unsupported choice of the field at a canonical path.
+func LacksValue(path, value string) bool {
+	for name := range strings.FieldsSeq(FieldAt(path).Lacked) {
+		family, isFamily := strings.CutSuffix(name, "*")
+		folded := suggest.Fold(value)
+		if suggest.Fold(name) == folded || isFamily && strings.HasPrefix(folded, suggest.Fold(family)) {
+			return true
+		}
+	}
+	return false
+}

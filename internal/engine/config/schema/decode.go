@@ -142,7 +142,7 @@ func (d *Decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.Full() {
 		return
 	}
-	known := Lacks(path)
+	known := FieldAt(path).Lacks
 	for _, f := range known {
 		if m.Name == f.Name || m.Name == tree.SnakeCase(f.Name) {
 			d.unsupported(m.Value, f)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"aiperfd/internal/engine/config/problem"
@@ -59,7 +60,7 @@ type distributionReader struct {
 
 func (r distributionReader) read(n *tree.Node, p *Distribution, path string, peak bool) {
 	if n.Shape == tree.Number && !peak {
-		r.mean(n, p, path)
+		p.Mean = r.optional(n, r.least, path)
 		return
 	}
 	if n.Shape != tree.Object {
@@ -73,12 +74,12 @@ func (r distributionReader) read(n *tree.Node, p *Distribution, path string, pea
 func (r distributionReader) members(n *tree.Node, p *Distribution, path string, peak bool) {
 	for _, m := range n.Members {
 		at := Join(path, m.Name)
-		if m.Value.Shape == tree.Null && m.Name != "weight" && known(m.Name) {
+		if m.Value.Shape == tree.Null && m.Name != "weight" && slices.Contains(distributionFields[:], m.Name) {
 			continue
 		}
 		switch m.Name {
 		case "mean":
-			r.mean(m.Value, p, at)
+			p.Mean = r.optional(m.Value, r.least, at)
 		case "stddev":
 			p.Stddev, _ = r.atLeast(m.Value, 0, at)
 		case "median":
@@ -99,15 +100,6 @@ func (r distributionReader) members(n *tree.Node, p *Distribution, path string, 
 			r.Unknown(m, distributionFields[:])
 		}
 	}
-}
-
-func known(name string) bool {
-	for _, f := range distributionFields {
-		if f == name {
-			return true
-		}
-	}
-	return false
 }
 
 // combination checks that the members agree with each other.
@@ -152,10 +144,6 @@ func (r distributionReader) complete(n *tree.Node) bool {
 		}
 	}
 	return false
-}
-
-func (r distributionReader) mean(n *tree.Node, p *Distribution, path string) {
-	p.Mean = r.optional(n, r.least, path)
 }
 
 func (r distributionReader) optional(n *tree.Node, least float64, path string) *float64 {

@@ -38,6 +38,12 @@ type Field struct {
 	Value   any
 	Unit    string // "" = none, or s for a duration
 	Default string // in words, if it is not the same in every document
+
+	// AIPerf are the members of an object as AIPerf shows them, in its order; "" = as its type has
+	// them. Own are members that only aiperfd has, and shows if they differ from their defaults.
+	AIPerf, Own string
+	Lacks       []Lack // the members of an object that aiperfd does not support, in AIPerf's order
+	Lacked      string // AIPerf's choices that aiperfd does not support; a name that ends in * is a prefix
 }
 
 // Unlimited is the MaxLength of lists that only the size of the document limits.
@@ -61,7 +67,7 @@ const (
 	FormJSON                 // [json] is true
 )
 
-// Fields returns the table, by sections in document order.
+// Fields returns the table, by sections.
 func Fields() []Field {
 	return slices.Concat(documentFields(), endpointFields(), datasetFields(), phaseFields(), sweepFields())
 }

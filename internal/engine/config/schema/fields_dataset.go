@@ -1,10 +1,22 @@
 package schema
 
+const cacheBusts = "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
+	"warmup_isolation_system warmup_isolation_first_turn"
+
 // datasetFields are the rows of the datasets.
 func datasetFields() []Field {
 	return []Field{
 		{Path: "benchmark.datasets", MinLength: 1, MaxLength: 1, Forms: []Form{FormElement}},
-		{Path: "benchmark.datasets.*"},
+		{
+			Path: "benchmark.datasets.*",
+			AIPerf: "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts turns " +
+				"turnDelay turnDelayRatio images audio video rankings",
+			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
+				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines",
+			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters useThinkTimeOnly "+
+				"maxContextLength traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
+				"forceMinTokens traceIdleGapCapSeconds"),
+		},
 		{Path: "benchmark.datasets.*.name", MinLength: 1, MaxBytes: MaxName, Default: "main"},
 		{
 			Path: "benchmark.datasets.*.type", Choices: "synthetic file public",
@@ -18,20 +30,23 @@ func datasetFields() []Field {
 		{Path: "benchmark.datasets.*.sampling", Value: "sequential", List: "samplings"},
 		{Path: "benchmark.datasets.*.systemPrompt", MinLength: 1, MaxBytes: MaxPrompt},
 		{Path: "benchmark.datasets.*.systemPromptFile", MinLength: 1},
-		{Path: "benchmark.datasets.*.prompts"},
+		{
+			Path: "benchmark.datasets.*.prompts",
+			AIPerf: "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio " +
+				"randomCorpusStyle",
+			Own:   "islCalibrate",
+			Lacks: lacking("hash-id blocks", "blockSize"),
+		},
 		{Path: "benchmark.datasets.*.prompts.isl", Value: 550.0, Least: new(1.0), Unit: "tokens"},
 		{Path: "benchmark.datasets.*.prompts.osl", Least: new(1.0), Unit: "tokens", Default: "no limit"},
 		{Path: "benchmark.datasets.*.prompts.batchSize", Value: 1, Least: new(1.0), Most: new(10000.0)},
 		{Path: "benchmark.datasets.*.prompts.cacheBust"},
 		{
-			Path: "benchmark.datasets.*.prompts.cacheBust.target", Value: "none",
-			Choices: "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
-				"warmup_isolation_system warmup_isolation_first_turn",
-			Default: "none",
+			Path: "benchmark.datasets.*.prompts.cacheBust.target", Value: "none", Choices: cacheBusts, Default: "none",
 		},
 		{Path: "benchmark.datasets.*.prompts.corpus", Value: "sonnet", List: "corpora"},
 		{Path: "benchmark.datasets.*.prompts.sequenceDistribution", MinLength: 1, Default: "none"},
-		{Path: "benchmark.datasets.*.prompts.sequenceDistribution.*"},
+		{Path: "benchmark.datasets.*.prompts.sequenceDistribution.*", AIPerf: "isl osl probability"},
 		{
 			Path: "benchmark.datasets.*.prompts.sequenceDistribution.*.isl", Required: true, Least: new(1.0),
 			Unit: "tokens",
@@ -55,7 +70,7 @@ func datasetFields() []Field {
 		},
 		{Path: "benchmark.datasets.*.prompts.randomCorpusStyle", Value: "vllm", Choices: "vllm sglang"},
 		{Path: "benchmark.datasets.*.prompts.islCalibrate"},
-		{Path: "benchmark.datasets.*.prefixPrompts"},
+		{Path: "benchmark.datasets.*.prefixPrompts", AIPerf: "poolSize length sharedSystemLength userContextLength"},
 		{Path: "benchmark.datasets.*.prefixPrompts.poolSize", Least: new(0.0), Most: new(1000000.0)},
 		{Path: "benchmark.datasets.*.prefixPrompts.length", Least: new(0.0), Most: new(16777216.0), Unit: "tokens"},
 		{
@@ -66,7 +81,7 @@ func datasetFields() []Field {
 			Path: "benchmark.datasets.*.prefixPrompts.userContextLength", Least: new(1.0), Most: new(16777216.0),
 			Unit: "tokens",
 		},
-		{Path: "benchmark.datasets.*.images"},
+		{Path: "benchmark.datasets.*.images", AIPerf: "batchSize width height format source sourceSampling"},
 		{
 			Path: "benchmark.datasets.*.images.batchSize", Least: new(0.0), Most: new(10000.0),
 			Default: "1 if another field of images is given, else 0",
@@ -80,20 +95,20 @@ func datasetFields() []Field {
 			Value:   "random-with-replacement",
 			Choices: "random-with-replacement shuffle-cycle sequential-cycle",
 		},
-		{Path: "benchmark.datasets.*.audio"},
+		{Path: "benchmark.datasets.*.audio", AIPerf: "batchSize length format depths sampleRates channels"},
 		{
 			Path: "benchmark.datasets.*.audio.batchSize", Least: new(0.0), Most: new(10000.0),
 			Default: "1 if another field of audio is given, else 0",
 		},
 		{Path: "benchmark.datasets.*.audio.length", Value: 10.0, Unit: "s"},
-		{Path: "benchmark.datasets.*.audio.format", Value: "wav", Choices: "wav"},
+		{Path: "benchmark.datasets.*.audio.format", Lacked: "mp3", Value: "wav", Choices: "wav"},
 		{Path: "benchmark.datasets.*.audio.depths", Value: []int{16}, MinLength: 1, Unit: "bit", Default: "16"},
 		{
 			Path: "benchmark.datasets.*.audio.sampleRates", Value: []float64{16}, MinLength: 1, Unit: "kHz",
 			Default: "16",
 		},
 		{Path: "benchmark.datasets.*.audio.channels", Value: 1, Least: new(1.0), Most: new(2.0)},
-		{Path: "benchmark.datasets.*.video"},
+		{Path: "benchmark.datasets.*.video", AIPerf: "batchSize duration fps width height format codec synthType audio"},
 		{
 			Path: "benchmark.datasets.*.video.batchSize", Least: new(0.0), Most: new(10000.0),
 			Default: "1 if another field of video is given, else 0",
@@ -114,7 +129,7 @@ func datasetFields() []Field {
 		},
 		{Path: "benchmark.datasets.*.video.format", Value: "webm", Choices: "webm mp4"},
 		{Path: "benchmark.datasets.*.video.codec", Value: "libvpx-vp9", MinLength: 1},
-		{Path: "benchmark.datasets.*.video.audio"},
+		{Path: "benchmark.datasets.*.video.audio", AIPerf: "sampleRate channels codec depth"},
 		{Path: "benchmark.datasets.*.video.audio.sampleRate", Value: 44.1, Above: new(0.0), Unit: "kHz"},
 		{Path: "benchmark.datasets.*.video.audio.channels", Least: new(0.0), Most: new(2.0)},
 		{
@@ -122,7 +137,10 @@ func datasetFields() []Field {
 			Default: "libvorbis for webm, libopus for mp4",
 		},
 		{Path: "benchmark.datasets.*.video.audio.depth", Value: 16, Choices: "8 16 24 32", Unit: "bit"},
-		{Path: "benchmark.datasets.*.rankings", Default: "present if the endpoint type ranks"},
+		{
+			Path: "benchmark.datasets.*.rankings", Default: "present if the endpoint type ranks",
+			AIPerf: "passages passageTokens queryTokens",
+		},
 		{Path: "benchmark.datasets.*.rankings.passages", Value: 10.0, Least: new(1.0)},
 		{Path: "benchmark.datasets.*.rankings.passageTokens", Value: 128.0, Least: new(1.0), Unit: "tokens"},
 		{Path: "benchmark.datasets.*.rankings.queryTokens", Value: 32.0, Least: new(1.0), Unit: "tokens"},
@@ -131,7 +149,10 @@ func datasetFields() []Field {
 		{Path: "benchmark.datasets.*.turnDelayRatio", Value: 1.0, Least: new(0.0)},
 		{Path: "benchmark.datasets.*.interTurnDelayCapSeconds", Least: new(0.0), Default: "no limit"},
 		{Path: "benchmark.datasets.*.path", MinLength: 1},
-		{Path: "benchmark.datasets.*.format", List: "formats", Default: "what the first record looks like"},
+		{
+			Path: "benchmark.datasets.*.format", Lacked: "weka_trace tracelab speed_bench_*", List: "formats",
+			Default: "what the first record looks like",
+		},
 		{Path: "benchmark.datasets.*.skipBadLines", Least: new(0.0)},
 		{Path: "benchmark.datasets.*.records", MinLength: 1, MaxLength: Unlimited, Forms: []Form{FormGroups}},
 		{Path: "benchmark.datasets.*.columns"},
@@ -163,13 +184,12 @@ func datasetFields() []Field {
 		},
 		{Path: "benchmark.datasets.*.dagFailFast"},
 		{Path: "benchmark.datasets.*.cacheBust"},
+		{Path: "benchmark.datasets.*.cacheBust.target", Choices: cacheBusts, Default: "none"},
 		{
-			Path: "benchmark.datasets.*.cacheBust.target",
-			Choices: "none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request " +
-				"warmup_isolation_system warmup_isolation_first_turn",
-			Default: "none",
+			Path: "benchmark.datasets.*.synthesis",
+			AIPerf: "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier " +
+				"maxIsl maxOsl",
 		},
-		{Path: "benchmark.datasets.*.synthesis"},
 		{Path: "benchmark.datasets.*.synthesis.speedupRatio", Least: new(0.0), Most: new(1000000.0), Default: "1"},
 		{
 			Path: "benchmark.datasets.*.synthesis.prefixLenMultiplier", Least: new(0.0), Most: new(1000.0),

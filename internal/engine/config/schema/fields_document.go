@@ -3,12 +3,31 @@ package schema
 // documentFields are the rows of the document, its metadata, and the small sections of the benchmark.
 func documentFields() []Field {
 	return []Field{
-		{Path: ""},
+		{
+			Path: "",
+			Lacks: append([]Lack{{Name: "plot", Extra: true, Off: `null`, What: "plotting"}},
+				lacking("Kubernetes resources", "apiVersion kind spec")...),
+		},
 		{Path: "schemaVersion", Form: "version", Choices: "2.0", Default: "2.0"},
 		{Path: "randomSeed", Least: new(0.0)},
 		{Path: "variables"},
-		{Path: "benchmark"},
-		{Path: "benchmark.artifacts"},
+		{
+			Path: "benchmark",
+			AIPerf: "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics " +
+				"networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride",
+			Own:   "runSlos tokenDeadline client",
+			Lacks: benchmarkLacks(),
+		},
+		{
+			Path: "benchmark.artifacts",
+			AIPerf: "dir prefix summary records raw trace sliceDuration showTraceTiming userFiles autoPlot " +
+				"plotRequired exportOutputsJson",
+			Own: "recordFormat keepRecords recordSampleRate recordFileSize exportInputs csvPrecision",
+			Lacks: []Lack{
+				{Name: "autoPlot", Extra: true, Off: `false`, What: "plotting"},
+				{Name: "plotRequired", Extra: true, Off: `false`, What: "plotting"},
+			},
+		},
 		{Path: "benchmark.artifacts.dir", Value: "artifacts", MinLength: 1},
 		{Path: "benchmark.artifacts.prefix"},
 		{Path: "benchmark.artifacts.level", Value: "records", Choices: "summary records raw"},
@@ -37,12 +56,23 @@ func documentFields() []Field {
 		{Path: "benchmark.tokenDeadline"},
 		{Path: "benchmark.tokenDeadline.ttft", Above: new(0.0)},
 		{Path: "benchmark.tokenDeadline.itl", Above: new(0.0)},
-		{Path: "benchmark.tokenizer"},
+		{
+			Path:   "benchmark.tokenizer",
+			AIPerf: "name revision trustRemoteCode applyChatTemplate",
+			Own:    "allowDownload",
+			Lacks:  []Lack{{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"}},
+		},
 		{Path: "benchmark.tokenizer.name"},
 		{Path: "benchmark.tokenizer.revision", Value: "main"},
 		{Path: "benchmark.tokenizer.applyChatTemplate"},
 		{Path: "benchmark.tokenizer.allowDownload"},
-		{Path: "benchmark.runtime"},
+		{
+			Path: "benchmark.runtime",
+			AIPerf: "ui workers recordProcessors serviceRunType communication apiPort apiHost datasetApiBaseUrl " +
+				"workersPerPod recordProcessorsPerPod workersMin statsInterval",
+			Own:   "report",
+			Lacks: runtimeLacks(),
+		},
 		{
 			Path: "benchmark.runtime.ui", Choices: "dashboard simple none",
 			Default: "dashboard; none without a terminal",
@@ -51,12 +81,12 @@ func documentFields() []Field {
 		{Path: "benchmark.runtime.apiHost"},
 		{Path: "benchmark.runtime.statsInterval", Least: new(0.0), Most: new(1000.0)},
 		{Path: "benchmark.runtime.report", Choices: "brief aiperf full"},
-		{Path: "benchmark.logging"},
+		{Path: "benchmark.logging", AIPerf: "level"},
 		{
 			Path: "benchmark.logging.level", Value: "INFO",
 			Choices: "TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL",
 		},
-		{Path: "benchmark.client"},
+		{Path: "benchmark.client", AIPerf: "strict certify"},
 		{Path: "benchmark.client.strict"},
 		{Path: "benchmark.client.certify", Value: "none", Choices: "none before after", Forms: []Form{FormBoolean}},
 		{Path: "metadata"},

@@ -3,13 +3,34 @@ package schema
 // endpointFields are the rows of the models, and the server under test.
 func endpointFields() []Field {
 	return []Field{
-		{Path: "benchmark.models", Forms: []Form{FormList, FormElement}},
+		{Path: "benchmark.models", Forms: []Form{FormList, FormElement}, AIPerf: "strategy items"},
 		{Path: "benchmark.models.strategy", Value: "round_robin", Choices: "round_robin random weighted"},
 		{Path: "benchmark.models.items"},
-		{Path: "benchmark.models.items.*", Forms: []Form{FormName}},
+		{
+			Path: "benchmark.models.items.*", Forms: []Form{FormName},
+			AIPerf: "name weight lora modalities tokenizer",
+			Lacks: []Lack{
+				{Name: "lora", Off: `null`, What: "LoRA selection"},
+				{Name: "modalities", Off: `null`, What: "modalities of a model"},
+				{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
+			},
+		},
 		{Path: "benchmark.models.items.*.name", Required: true, MinLength: 1, MaxBytes: MaxName},
 		{Path: "benchmark.models.items.*.weight", Least: new(0.0)},
-		{Path: "benchmark.endpoint"},
+		{
+			Path: "benchmark.endpoint",
+			AIPerf: "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens " +
+				"useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType " +
+				"sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache " +
+				"serverProfiler",
+			Own: "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify " +
+				"dialect dynamoOslHint jobs urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion " +
+				"affinityHeaders tls proxy proxyFromEnv ipVersion sourceAddresses",
+			Lacks: []Lack{
+				{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
+				{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
+			},
+		},
 		{
 			Path: "benchmark.endpoint.urls", Value: []string{"http://localhost:8000"}, MinLength: 1,
 			Forms: []Form{FormElement},
@@ -21,7 +42,7 @@ func endpointFields() []Field {
 		{Path: "benchmark.endpoint.ipVersion", Value: "auto", Form: "version", Choices: "auto 4 6"},
 		{Path: "benchmark.endpoint.sourceAddresses"},
 		{Path: "benchmark.endpoint.unixSocket", MinLength: 1},
-		{Path: "benchmark.endpoint.type", Value: "chat", List: "endpointTypes"},
+		{Path: "benchmark.endpoint.type", Lacked: "solido_rag", Value: "chat", List: "endpointTypes"},
 		{Path: "benchmark.endpoint.path"},
 		{Path: "benchmark.endpoint.apiKey"},
 		{Path: "benchmark.endpoint.apiKeyFile", MinLength: 1},
@@ -63,7 +84,7 @@ func endpointFields() []Field {
 		{Path: "benchmark.endpoint.serverProfiler.timeoutSeconds", Above: new(0.0)},
 		{Path: "benchmark.endpoint.serverProfiler.startPath", Form: "path"},
 		{Path: "benchmark.endpoint.serverProfiler.stopPath", Form: "path"},
-		{Path: "benchmark.endpoint.template"},
+		{Path: "benchmark.endpoint.template", AIPerf: "body responseField"},
 		{Path: "benchmark.endpoint.template.body", Required: true, MinLength: 1, MaxBytes: MaxPrompt},
 		{Path: "benchmark.endpoint.template.responseField", Default: "found by common names"},
 		{Path: "benchmark.endpoint.dynamoOslHint"},

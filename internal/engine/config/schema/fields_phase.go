@@ -1,17 +1,46 @@
 package schema
 
+import "slices"
+
 // phaseFields are the rows of the phases of load.
 func phaseFields() []Field {
+	return slices.Concat(phaseOnlyFields(), rampFields("benchmark.phases.*.concurrencyRamp"),
+		rampFields("benchmark.phases.*.prefillRamp"), rampFields("benchmark.phases.*.rateRamp"))
+}
+
+// rampFields are the rows of a ramp.
+func rampFields(path string) []Field {
+	return []Field{
+		{Path: path, Forms: []Form{FormDuration}},
+		{Path: path + ".duration", Required: true, Above: new(0.0)},
+		{Path: path + ".strategy", Value: "linear", Choices: "linear exponential poisson", Default: "linear"},
+	}
+}
+
+// phaseOnlyFields are the rows that only one field has.
+func phaseOnlyFields() []Field {
 	return []Field{
 		{Path: "benchmark.phases", MinLength: 1, MaxLength: 100, Forms: []Form{FormElement}},
-		{Path: "benchmark.phases.*"},
+		{
+			Path: "benchmark.phases.*",
+			AIPerf: "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp " +
+				"prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode " +
+				"failedRequestThreshold adaptiveScale adaptiveSustainDuration adaptiveAssessmentPeriod " +
+				"adaptiveMinCompletedRequests adaptiveControlVariable adaptiveControlMin adaptiveControlMax " +
+				"adaptiveScaleStrategyType adaptiveScaleStepPolicy adaptiveScaleBaseStep " +
+				"adaptiveScaleMaxStepMultiplier adaptiveScaleStepPercent trajectoryStartMinRatio " +
+				"trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds agenticCacheWarmupDuration " +
+				"agenticWarmupGracePeriod",
+			Own:   "sessionRate userReplacement saturation saturationLimit excludeRamp",
+			Lacks: phaseLacks(),
+		},
 		{Path: "benchmark.phases.*.name", Default: "its kind"},
 		{
 			Path: "benchmark.phases.*.kind", Choices: "warmup profiling",
 			Default: "warmup if that is the name, else profiling",
 		},
 		{
-			Path: "benchmark.phases.*.type", List: "phaseTypes",
+			Path: "benchmark.phases.*.type", Lacked: "agentic_replay", List: "phaseTypes",
 			Default: "fixed_schedule for a trace with timestamps; else concurrency, with users user_centric, " +
 				"with a rate poisson, with smoothness too gamma",
 		},
@@ -38,28 +67,10 @@ func phaseFields() []Field {
 		{Path: "benchmark.phases.*.autoOffset", Default: "true without startOffset"},
 		{Path: "benchmark.phases.*.startOffset", Least: new(0.0), Unit: "ms"},
 		{Path: "benchmark.phases.*.endOffset", Least: new(0.0), Unit: "ms", Default: "no limit"},
-		{Path: "benchmark.phases.*.cancellation"},
+		{Path: "benchmark.phases.*.cancellation", AIPerf: "rate delay"},
 		{Path: "benchmark.phases.*.cancellation.rate", Least: new(0.0), Most: new(100.0)},
 		{Path: "benchmark.phases.*.cancellation.delay", Least: new(0.0)},
-		{Path: "benchmark.phases.*.concurrencyRamp", Forms: []Form{FormDuration}},
-		{Path: "benchmark.phases.*.concurrencyRamp.duration", Required: true, Above: new(0.0)},
-		{
-			Path: "benchmark.phases.*.concurrencyRamp.strategy", Value: "linear", Choices: "linear exponential poisson",
-			Default: "linear",
-		},
 		{Path: "benchmark.phases.*.prefillConcurrency", Least: new(1.0), Default: "no limit"},
-		{Path: "benchmark.phases.*.prefillRamp", Forms: []Form{FormDuration}},
-		{Path: "benchmark.phases.*.prefillRamp.duration", Required: true, Above: new(0.0)},
-		{
-			Path: "benchmark.phases.*.prefillRamp.strategy", Value: "linear",
-			Choices: "linear exponential poisson", Default: "linear",
-		},
-		{Path: "benchmark.phases.*.rateRamp", Forms: []Form{FormDuration}},
-		{Path: "benchmark.phases.*.rateRamp.duration", Required: true, Above: new(0.0)},
-		{
-			Path: "benchmark.phases.*.rateRamp.strategy", Value: "linear", Choices: "linear exponential poisson",
-			Default: "linear",
-		},
 		{Path: "benchmark.phases.*.rateSeries", Forms: []Form{FormPoints}},
 		{Path: "benchmark.phases.*.rateSeries.path", MinLength: 1},
 		{Path: "benchmark.phases.*.rateSeries.points", MinLength: 2, MaxLength: 100000},

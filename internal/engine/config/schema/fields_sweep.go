@@ -1,7 +1,28 @@
 package schema
 
+import "slices"
+
 // sweepFields are the rows of sweeps and repeats.
 func sweepFields() []Field {
+	return slices.Concat(
+		filterFields("sweep.slaFilters.*", true), filterFields("sweep.stopWhen.*", true),
+		filterFields("sweep.postProcess.params.slaFilters.*", false), filterFields("sweep.slaTiers.*.filters.*", false),
+		sweepOnlyFields())
+}
+
+// filterFields are the rows of a limit on a statistic.
+func filterFields(path string, required bool) []Field {
+	return []Field{
+		{Path: path},
+		{Path: path + ".metricTag", Required: required, List: "metrics"},
+		{Path: path + ".stat", Choices: "avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max", Default: "p95"},
+		{Path: path + ".op", Required: required, Choices: "lt le gt ge"},
+		{Path: path + ".threshold", Required: required},
+	}
+}
+
+// sweepOnlyFields are the rows that only one field has.
+func sweepOnlyFields() []Field {
 	return []Field{
 		{Path: "sweep"},
 		{
@@ -32,17 +53,7 @@ func sweepFields() []Field {
 		{Path: "sweep.sameSeed"},
 		{Path: "sweep.cooldownSeconds", Least: new(0.0), Most: new(86400.0), Unit: "s"},
 		{Path: "sweep.slaFilters"},
-		{Path: "sweep.slaFilters.*"},
-		{Path: "sweep.slaFilters.*.metricTag", Required: true, List: "metrics"},
-		{Path: "sweep.slaFilters.*.stat", Choices: "avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max", Default: "p95"},
-		{Path: "sweep.slaFilters.*.op", Required: true, Choices: "lt le gt ge"},
-		{Path: "sweep.slaFilters.*.threshold", Required: true},
 		{Path: "sweep.stopWhen"},
-		{Path: "sweep.stopWhen.*"},
-		{Path: "sweep.stopWhen.*.metricTag", Required: true, List: "metrics"},
-		{Path: "sweep.stopWhen.*.stat", Choices: "avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max", Default: "p95"},
-		{Path: "sweep.stopWhen.*.op", Required: true, Choices: "lt le gt ge"},
-		{Path: "sweep.stopWhen.*.threshold", Required: true},
 		{Path: "sweep.onFailure", Value: "continue", Choices: "continue abort", Default: "continue"},
 		{Path: "sweep.maxFailures", Least: new(1.0), Default: "no limit"},
 		{Path: "sweep.recipeName"},
@@ -59,14 +70,6 @@ func sweepFields() []Field {
 		{Path: "sweep.postProcess.params.stat", Choices: "avg p50 p90 p95 p99"},
 		{Path: "sweep.postProcess.params.thresholdPct", Above: new(0.0)},
 		{Path: "sweep.postProcess.params.slaFilters", MinLength: 1},
-		{Path: "sweep.postProcess.params.slaFilters.*"},
-		{Path: "sweep.postProcess.params.slaFilters.*.metricTag", List: "metrics"},
-		{
-			Path:    "sweep.postProcess.params.slaFilters.*.stat",
-			Choices: "avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max", Default: "p95",
-		},
-		{Path: "sweep.postProcess.params.slaFilters.*.op", Choices: "lt le gt ge"},
-		{Path: "sweep.postProcess.params.slaFilters.*.threshold"},
 		{Path: "sweep.postProcess.params.rSquaredFloor", Above: new(0.0), Most: new(1.0), Default: "0.85"},
 		{Path: "sweep.postProcess.params.concurrencyParam"},
 		{Path: "sweep.postProcess.params.oslParam"},
@@ -97,14 +100,6 @@ func sweepFields() []Field {
 		{Path: "sweep.slaTiers.*"},
 		{Path: "sweep.slaTiers.*.label", MinLength: 1, MaxLength: 64},
 		{Path: "sweep.slaTiers.*.filters", MinLength: 1},
-		{Path: "sweep.slaTiers.*.filters.*"},
-		{Path: "sweep.slaTiers.*.filters.*.metricTag", List: "metrics"},
-		{
-			Path: "sweep.slaTiers.*.filters.*.stat", Choices: "avg p1 p5 p10 p25 p50 p75 p90 p95 p99 min max",
-			Default: "p95",
-		},
-		{Path: "sweep.slaTiers.*.filters.*.op", Choices: "lt le gt ge"},
-		{Path: "sweep.slaTiers.*.filters.*.threshold"},
 		{Path: "sweep.maxIterations", Least: new(2.0), Most: new(200.0)},
 		{Path: "sweep.nInitialPoints", Least: new(1.0)},
 		{Path: "sweep.improvementPatience", Least: new(2.0), Default: "10"},

@@ -4,7 +4,6 @@
 package schema
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,51 +24,18 @@ type Lack struct {
 	Inert bool
 	// Extra fields only add files or destinations: a run without them measures the same.
 	Extra bool
-	// Strict fields have an effect by default, so that false and empty do not switch
-	// them off.
-	Strict bool
 }
 
-// Lacks returns the unsupported fields of the object at a canonical path, in
-// AIPerf's order.
-func Lacks(path string) []Lack {
-	switch tree.GenericPath(path) {
-	case "":
-		return []Lack{
-			{Name: "plot", Extra: true, Off: `null`, What: "plotting"},
-			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
-			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
-			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
-		}
-	case "benchmark":
-		return benchmarkFeatures()
-	case "benchmark.models.items.*":
-		return []Lack{
-			{Name: "lora", Off: `null`, What: "LoRA selection"},
-			{Name: "modalities", Off: `null`, What: "modalities of a model"},
-			{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
-		}
-	case "benchmark.endpoint":
-		return endpointFeatures()
-	case "benchmark.datasets.*":
-		return datasetFeatures()
-	case "benchmark.datasets.*.prompts":
-		return promptFeatures()
-	case "benchmark.phases.*":
-		return phaseFeatures()
-	case "benchmark.artifacts":
-		return artifactFeatures()
-	case "benchmark.tokenizer":
-		return []Lack{
-			{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"},
-		}
-	case "benchmark.runtime":
-		return runtimeFeatures()
+// lacking returns the fields of a feature that null switches off.
+func lacking(what, names string) []Lack {
+	var fields []Lack
+	for name := range strings.FieldsSeq(names) {
+		fields = append(fields, Lack{Name: name, Off: `null`, What: what})
 	}
-	return nil
+	return fields
 }
 
-func benchmarkFeatures() []Lack {
+func benchmarkLacks() []Lack {
 	return []Lack{
 		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
 			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
@@ -90,30 +56,7 @@ func benchmarkFeatures() []Lack {
 	}
 }
 
-func endpointFeatures() []Lack {
-	return []Lack{
-		{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
-		{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
-	}
-}
-
-func datasetFeatures() []Lack {
-	var fields []Lack
-	for name := range strings.FieldsSeq("hfWekaDataset filters useThinkTimeOnly maxContextLength" +
-		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
-		" forceMinTokens traceIdleGapCapSeconds") {
-		fields = append(fields, Lack{Name: name, Off: `null`, What: "replay of traces and public datasets"})
-	}
-	return fields
-}
-
-func promptFeatures() []Lack {
-	return []Lack{
-		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-	}
-}
-
-func phaseFeatures() []Lack {
+func phaseLacks() []Lack {
 	return []Lack{
 		{Name: "sla", Off: `[]`, What: "in-run control"},
 		{Name: "timingMode", Off: `null`, What: "agentic replay"},
@@ -138,14 +81,7 @@ func phaseFeatures() []Lack {
 	}
 }
 
-func artifactFeatures() []Lack {
-	return []Lack{
-		{Name: "autoPlot", Extra: true, Off: `false`, What: "plotting"},
-		{Name: "plotRequired", Extra: true, Off: `false`, What: "plotting"},
-	}
-}
-
-func runtimeFeatures() []Lack {
+func runtimeLacks() []Lack {
 	fields := []Lack{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
 	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
 		" recordProcessorsPerPod workersMin") {
@@ -160,9 +96,6 @@ func (f Lack) Difference(n *tree.Node) *tree.Node {
 	off, _, err := tree.ParseJSON([]byte(f.Off))
 	if err != nil {
 		panic("bad default in the table of unsupported fields: " + f.Name) // a test reads every row
-	}
-	if f.Strict && n.Shape != off.Shape {
-		return n
 	}
 	if f.Alt != "" && string(n.JSON()) == f.Alt {
 		return nil
@@ -245,30 +178,4 @@ func listDifference(n, off *tree.Node) *tree.Node {
 		}
 	}
 	return nil
-}
-
-// LacksValue reports whether value is an unsupported choice of the field at a canonical
-// path.
-func LacksValue(path, value string) bool {
-	return slices.ContainsFunc(LackedValues(tree.GenericPath(path)), func(name string) bool {
-		family, isFamily := strings.CutSuffix(name, "*")
-		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
-	})
-}
-
-// LackedValues returns the choices of AIPerf that the field at a generic path does not
-// support. A name that ends in * is a prefix.
-func LackedValues(path string) []string {
-	var names string
-	switch path {
-	case "benchmark.endpoint.type":
-		names = "solido_rag"
-	case "benchmark.datasets.*.format":
-		names = "weka_trace tracelab speed_bench_*"
-	case "benchmark.datasets.*.audio.format":
-		names = "mp3"
-	case "benchmark.phases.*.type":
-		names = "agentic_replay"
-	}
-	return strings.Fields(names)
 }

@@ -187,7 +187,7 @@ func SetPath(root *Node, names []string, value *Node) error {
 		if i >= 0 {
 			last = n.Members[i].Name
 		}
-		place(value, n.Pointer+"/"+EscapePointer(last))
+		value.Locate(n.Pointer + "/" + EscapePointer(last))
 		if i >= 0 {
 			n.Members[i].Value = value
 			return nil
@@ -199,16 +199,11 @@ func SetPath(root *Node, names []string, value *Node) error {
 		if i < 0 {
 			return missing(n, within, last)
 		}
-		place(value, n.Items[i].Pointer)
+		value.Locate(n.Items[i].Pointer)
 		n.Items[i] = value
 		return nil
 	}
 	return fmt.Errorf("%s is %s and has no member %q", strings.TrimPrefix(n.Pointer, "#/"), n.Shape, last)
-}
-
-// place gives a value that no text contains its pointer.
-func place(value *Node, pointer string) {
-	value.Locate(pointer)
 }
 
 // step returns the child of n called name, made if need be.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"unicode/utf8"
 )
 
@@ -204,14 +205,6 @@ func newLineIndex(data []byte) lineIndex {
 
 // position returns 1-based line and column, the column in bytes.
 func (x lineIndex) position(offset int) (line, col int) {
-	lo, hi := 0, len(x.starts)
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if x.starts[mid] <= offset {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo + 1, max(offset-x.starts[lo], 0) + 1
+	line = sort.Search(len(x.starts), func(i int) bool { return x.starts[i] > offset })
+	return line, max(offset-x.starts[line-1], 0) + 1
 }

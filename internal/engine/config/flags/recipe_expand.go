@@ -1,4 +1,4 @@
-package recipe
+package flags
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // object is part of a document.
 type object = map[string]any
 
-// ParseFilter reads a filter in the notation of the command line, tag:stat:op:threshold.
+// parseFilter reads a filter in the notation of the command line, tag:stat:op:threshold.
 // Names and numbers of a document are checked when it is loaded.
-func ParseFilter(text string) (map[string]any, error) {
+func parseFilter(text string) (map[string]any, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 4 || slices.Contains(parts, "") {
 		return nil, fmt.Errorf("must be metric:statistic:operator:threshold, for example time_to_first_token:p95:lt:200, not %q", text)
@@ -27,8 +27,8 @@ func ParseFilter(text string) (map[string]any, error) {
 	return filter(parts[0], parts[1], parts[2], threshold), nil
 }
 
-// ParseDimension reads a dimension in the notation of the command line, path:lo,hi[:int|real].
-func ParseDimension(text string) (map[string]any, error) {
+// parseDimension reads a dimension in the notation of the command line, path:lo,hi[:int|real].
+func parseDimension(text string) (map[string]any, error) {
 	wrong := fmt.Errorf("must be path:low,high or path:low,high:int, for example phases.profiling.concurrency:1,256:int, not %q", text)
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" {
@@ -69,14 +69,14 @@ func (e *expansion) search(over axis, planner string, iterations int) {
 	e.sweep["planner"] = planner
 	e.sweep["searchSpace"] = []any{object{"path": over.path, "lo": lo, "hi": hi, "kind": "int", "prior": "log-uniform"}}
 	e.sweep["objectives"] = []any{object{"metric": over.metric, "stat": "avg", "direction": "maximize"}}
-	e.sweep["maxIterations"] = e.whole(optIterations, iterations, 2)
-	if e.has(optSeed) {
-		e.sweep["randomSeed"] = e.whole(optSeed, 0, 0)
+	e.sweep["maxIterations"] = e.whole("search-max-iterations", iterations, 2)
+	if e.has("search-random-seed") {
+		e.sweep["randomSeed"] = e.whole("search-random-seed", 0, 0)
 	}
 	if planner == sweep.Bayesian || planner == sweep.Optuna {
-		e.sweep["nInitialPoints"] = e.whole(optInitial, min(sweep.DefaultInitialPoints, e.sweep["maxIterations"].(int)-1), 1)
-	} else if e.has(optInitial) {
-		e.fail(optInitial, "the planner "+planner+" has no initial points")
+		e.sweep["nInitialPoints"] = e.whole("search-initial-points", min(sweep.DefaultInitialPoints, e.sweep["maxIterations"].(int)-1), 1)
+	} else if e.has("search-initial-points") {
+		e.fail("search-initial-points", "the planner "+planner+" has no initial points")
 	}
 }
 
@@ -101,7 +101,7 @@ func (e *expansion) limit(option string) float64 {
 
 func throughputUnderTTFT(e *expansion) {
 	e.search(concurrencyAxis(), sweep.Bayesian, 30)
-	e.limits(filter("time_to_first_token", "p95", "lt", e.limit(optTTFT)))
+	e.limits(filter("time_to_first_token", "p95", "lt", e.limit("ttft-sla-ms")))
 }
 
 func throughputUnderITL(e *expansion) {
@@ -121,7 +121,7 @@ func rateUnderSLA(e *expansion) { e.underSLA(rateAxis()) }
 // several algorithms.
 func (e *expansion) underSLA(over axis) {
 	e.limits(e.filters()...)
-	style := e.choice(optStyle, "smooth_isotonic", "monotonic", "bo", "optuna", "grid")
+	style := e.choice("search-style", "smooth_isotonic", "monotonic", "bo", "optuna", "grid")
 	if steps := over.name + "-steps"; style != "grid" && e.has(steps) {
 		e.fail(steps, "is for --search-style grid")
 	}
@@ -135,7 +135,7 @@ func (e *expansion) underSLA(over axis) {
 	case "optuna":
 		e.search(over, sweep.Optuna, 30)
 	case "grid":
-		for _, name := range []string{optIterations, optInitial, optSeed} {
+		for _, name := range []string{"search-max-iterations", "search-initial-points", "search-random-seed"} {
 			if e.has(name) {
 				e.fail(name, "a grid has nothing to search for")
 			}
@@ -149,23 +149,23 @@ func (e *expansion) underSLA(over axis) {
 func (e *expansion) filters() []any {
 	inf := math.Inf(1)
 	var out []any
-	if e.has(optTTFT) {
-		out = append(out, filter("time_to_first_token", "p95", "lt", e.number(optTTFT, 1, inf)))
+	if e.has("ttft-sla-ms") {
+		out = append(out, filter("time_to_first_token", "p95", "lt", e.number("ttft-sla-ms", 1, inf)))
 	}
 	itl, ok := e.itl()
 	if ok {
 		out = append(out, filter("inter_token_latency", "p95", "lt", itl))
 	}
-	if (ok || e.has(optTTFT)) && !e.streaming {
+	if (ok || e.has("ttft-sla-ms")) && !e.streaming {
 		e.fail("", "the limits of TTFT and of inter-token latency need --streaming")
 	}
-	if e.has(optE2E) {
-		out = append(out, filter("request_latency", "p99", "lt", e.number(optE2E, 1, inf)))
+	if e.has("e2e-sla-ms") {
+		out = append(out, filter("request_latency", "p99", "lt", e.number("e2e-sla-ms", 1, inf)))
 	}
-	if e.has(optErrors) {
-		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number(optErrors, 0.5, 1)))
+	if e.has("error-rate-sla") {
+		out = append(out, filter("request_error_rate", "avg", "lt", 100*e.number("error-rate-sla", 0.5, 1)))
 	}
-	if len(out) == 0 && !e.has(optFilters) {
+	if len(out) == 0 && !e.has("search-sla") {
 		e.fail("", "the recipe "+e.sweep["recipeName"].(string)+" needs a limit: --ttft-sla-ms, --itl-sla-ms, --e2e-sla-ms, --error-rate-sla or --search-sla")
 	}
 	return out
@@ -178,21 +178,21 @@ func goodputUnderSLO(e *expansion) {
 		e.fail("", "the recipe max-goodput-under-slo needs --itl-sla-ms")
 	}
 	e.slos = map[string]float64{
-		"time_to_first_token": e.limit(optTTFT), "inter_token_latency": itl, "request_latency": e.limit(optE2E),
+		"time_to_first_token": e.limit("ttft-sla-ms"), "inter_token_latency": itl, "request_latency": e.limit("e2e-sla-ms"),
 	}
 	e.sweep["objectives"] = []any{object{"metric": "goodput", "stat": "avg", "direction": "maximize"}}
-	e.limits(filter("good_request_fraction", "avg", "ge", e.number(optAttainment, 0.95, math.Nextafter(1, 2))))
+	e.limits(filter("good_request_fraction", "avg", "ge", e.number("slo-attainment-fraction", 0.95, math.Nextafter(1, 2))))
 }
 
 func concurrencyRamp(e *expansion) {
 	e.grid(map[string][]int{concurrencyPath: e.steps("concurrency", 1, 1000, 8)})
 	metric := "request_latency"
-	if e.has(optDegradationMetric) {
-		metric = e.options[optDegradationMetric]
+	if e.has("degradation-metric-tag") {
+		metric = e.options["degradation-metric-tag"]
 	}
 	e.post(sweep.DegradationKnee, "degradation_knee.json", object{
-		"sweptParam": concurrencyPath, "metricTag": metric, "stat": e.choice(optDegradationStat, "p99", "avg", "p50", "p90", "p95"),
-		"thresholdPct": e.number(optDegradation, 0.2, 1),
+		"sweptParam": concurrencyPath, "metricTag": metric, "stat": e.choice("degradation-stat", "p99", "avg", "p50", "p90", "p95"),
+		"thresholdPct": e.number("degradation-threshold", 0.2, 1),
 	})
 }
 
@@ -230,21 +230,21 @@ func paretoSweep(e *expansion) {
 
 // pairs returns the pairs of prompt and output length.
 func (e *expansion) pairs() [][2]int {
-	if !e.has(optPairs) {
+	if !e.has("isl-osl-pairs") {
 		e.fail("", "the recipe pareto-sweep needs --isl-osl-pairs, for example 128/128,2048/512")
 		return nil
 	}
 	var out [][2]int
-	for text := range strings.SplitSeq(e.options[optPairs], ",") {
+	for text := range strings.SplitSeq(e.options["isl-osl-pairs"], ",") {
 		first, second, _ := strings.Cut(strings.TrimSpace(text), "/")
 		isl, err := strconv.Atoi(first)
 		osl, err2 := strconv.Atoi(second)
 		pair := [2]int{isl, osl}
 		switch {
 		case err != nil || err2 != nil || isl < 1 || osl < 1:
-			e.fail(optPairs, "must be pairs of whole numbers greater than 0 such as 128/128,2048/512, not "+strconv.Quote(text))
+			e.fail("isl-osl-pairs", "must be pairs of whole numbers greater than 0 such as 128/128,2048/512, not "+strconv.Quote(text))
 		case slices.Contains(out, pair):
-			e.fail(optPairs, "the pair "+strings.TrimSpace(text)+" is given twice")
+			e.fail("isl-osl-pairs", "the pair "+strings.TrimSpace(text)+" is given twice")
 		default:
 			out = append(out, pair)
 		}
@@ -254,17 +254,17 @@ func (e *expansion) pairs() [][2]int {
 
 // concurrencies returns the values of --concurrency.
 func (e *expansion) concurrencies() []int {
-	if !e.has(optConcurrency) {
+	if !e.has("concurrency") {
 		return []int{1, 4, 16, 64, 256}
 	}
 	var out []int
-	for text := range strings.SplitSeq(e.options[optConcurrency], ",") {
+	for text := range strings.SplitSeq(e.options["concurrency"], ",") {
 		c, err := strconv.Atoi(strings.TrimSpace(text))
 		switch {
 		case err != nil || c < 1:
-			e.fail(optConcurrency, "must be whole numbers greater than 0, not "+strconv.Quote(text))
+			e.fail("concurrency", "must be whole numbers greater than 0, not "+strconv.Quote(text))
 		case slices.Contains(out, c):
-			e.fail(optConcurrency, fmt.Sprintf("the value %d is given twice", c))
+			e.fail("concurrency", fmt.Sprintf("the value %d is given twice", c))
 		default:
 			out = append(out, c)
 		}

@@ -1,4 +1,4 @@
-package reference
+package flags
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/plan"
@@ -17,7 +16,7 @@ import (
 // TestReferenceTexts: every field and every short form has its own text or
 // its flag's, which does not speak of flags.
 func TestReferenceTexts(t *testing.T) {
-	root := Document(new(plan.Choices()))
+	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) {
 		all := append([]Field{*f}, f.Short...)
 		for i, m := range all {
@@ -44,7 +43,7 @@ func TestReferenceTexts(t *testing.T) {
 // of the flag table.
 func TestReferenceRows(t *testing.T) {
 	fields := map[string]bool{}
-	root := Document(new(plan.Choices()))
+	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) {
 		fields[f.Path] = true
 		for _, s := range f.Short {
@@ -52,9 +51,10 @@ func TestReferenceRows(t *testing.T) {
 		}
 	})
 	help := map[string]string{}
-	for _, o := range flags.Settings(new(plan.Choices())) {
-		if help[o.Field] == "" {
-			help[o.Field] = o.Help
+	known := plan.Choices()
+	for _, o := range supportedOptions() {
+		if field := fieldSet(o); help[field] == "" {
+			help[field] = known.Expand(o.help)
 		}
 	}
 	seen := map[string]bool{}
@@ -94,7 +94,7 @@ func TestReferenceDefaults(t *testing.T) {
 		t.Fatalf("only %d defaults were inferred", len(inferred))
 	}
 	values := map[string]any{}
-	root := Document(new(plan.Choices()))
+	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) {
 		if f.Value != nil {
 			values[f.Path] = f.Value
@@ -103,14 +103,14 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("%s: the default %q depends on other fields: add it in words to its row", f.Path, f.Default)
 		}
 	})
-	for _, o := range flags.Settings(new(plan.Choices())) {
-		value, ok := values[o.Field]
-		if !ok || o.Default == "" || strings.HasPrefix(o.Path, "warmup.") || strings.HasSuffix(o.Path, ".stddev") {
+	for _, o := range supportedOptions() {
+		value, ok := values[fieldSet(o)]
+		if !ok || o.def == "" || strings.HasPrefix(o.path, "warmup.") || strings.HasSuffix(o.path, ".stddev") {
 			continue
 		}
-		def, _, _ := strings.Cut(o.Default, " if another ") // image or audio option is given
-		if def != fmt.Sprint(value) && o.Path != "endpoint.authStyle" {
-			t.Errorf("%s has the default %q, the document %v", o.Flag, o.Default, value)
+		def, _, _ := strings.Cut(o.def, " if another ") // image or audio option is given
+		if def != fmt.Sprint(value) && o.path != "endpoint.authStyle" {
+			t.Errorf("%s has the default %q, the document %v", o.name, o.def, value)
 		}
 	}
 }
@@ -119,9 +119,9 @@ func TestReferenceDefaults(t *testing.T) {
 // are accepted.
 func TestUnsupportedValues(t *testing.T) {
 	lacks := 0
-	root := Document(new(plan.Choices()))
+	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range schema.LackedValues(f.Path) {
+		for _, name := range strings.Fields(schema.FieldAt(f.Path).Lacked) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)
@@ -136,7 +136,7 @@ func TestUnsupportedValues(t *testing.T) {
 // TestReferenceLimits: what tags and checks allow is in the reference.
 func TestReferenceLimits(t *testing.T) {
 	got := map[string]Field{}
-	root := Document(new(plan.Choices()))
+	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) { got[f.Path] = *f })
 	rate := got["benchmark.phases.*.rate"]
 	if rate.Kind != KindNumber || rate.Least == nil || *rate.Least != 0 || !rate.Above || rate.Unit != "1/s" {

@@ -1,4 +1,4 @@
-package recipe
+package flags
 
 import (
 	"encoding/json"
@@ -14,24 +14,24 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
-func expandRecipe(t *testing.T, name string, streaming bool, options ...string) (Expansion, []Problem) {
+func expandRecipe(t *testing.T, name string, streaming bool, options ...string) *expansion {
 	t.Helper()
 	given := make(map[string]string)
 	for _, o := range options {
 		k, v, _ := strings.Cut(o, "=")
 		given[k] = v
 	}
-	for _, r := range Recipes() {
-		if r.Name == name {
-			return r.Expand(given, streaming)
+	for _, r := range recipes() {
+		if r.name == name {
+			return r.expanded(given, streaming)
 		}
 	}
 	t.Fatalf("no recipe %s", name)
-	return Expansion{}, nil
+	return nil
 }
 
 // What every recipe becomes.
-func TestExpand(t *testing.T) {
+func TestRecipeExpansions(t *testing.T) {
 	var out strings.Builder
 	for _, line := range []string{
 		"max-throughput-ttft-sla ttft-sla-ms=200",
@@ -51,17 +51,17 @@ func TestExpand(t *testing.T) {
 		"pareto-sweep isl-osl-pairs=128/128,2048/512 concurrency=1,8",
 	} {
 		words := strings.Fields(line)
-		e, problems := expandRecipe(t, words[0], true, words[1:]...)
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", line, problems)
+		e := expandRecipe(t, words[0], true, words[1:]...)
+		if len(e.problems) > 0 {
+			t.Errorf("%s: %v", line, e.problems)
 		}
-		text, err := json.MarshalIndent(e.Sweep, "", " ")
+		text, err := json.MarshalIndent(e.sweep, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "== %s\n%s\n", line, text)
-		if e.SLOs != nil {
-			fmt.Fprintf(&out, "slos %v\n", e.SLOs)
+		if e.slos != nil {
+			fmt.Fprintf(&out, "slos %v\n", e.slos)
 		}
 	}
 	name := filepath.Join("testdata", "expansions.txt")
@@ -80,7 +80,7 @@ func TestExpand(t *testing.T) {
 }
 
 // Every problem names its option, and all are reported at once.
-func TestProblems(t *testing.T) {
+func TestRecipeProblems(t *testing.T) {
 	for line, want := range map[string][]string{
 		"max-throughput-ttft-sla": {": the recipe max-throughput-ttft-sla needs --ttft-sla-ms"},
 		"max-throughput-ttft-sla ttft-sla-ms=-1 isl-min=5 search-style=grid": {
@@ -107,36 +107,37 @@ func TestProblems(t *testing.T) {
 		"pareto-sweep isl-osl-pairs=1/2 concurrency=4": {": the recipe pareto-sweep needs at least two points: several pairs in --isl-osl-pairs, or several values of --concurrency"},
 	} {
 		words := strings.Fields(line)
-		_, problems := expandRecipe(t, words[0], true, words[1:]...)
+		e := expandRecipe(t, words[0], true, words[1:]...)
 		var got []string
-		for _, p := range problems {
-			got = append(got, p.Option+": "+p.Text)
+		for _, p := range e.problems {
+			got = append(got, p.option+": "+p.text)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: problems differ (-want +got):\n%s", line, diff)
 		}
 	}
 	for name, want := range map[string]int{"max-throughput-ttft-sla": 1, "concurrency-ramp": 0} {
-		if _, problems := expandRecipe(t, name, false, strings.Fields(map[string]string{"max-throughput-ttft-sla": "ttft-sla-ms=5"}[name])...); len(problems) != want {
-			t.Errorf("%s without streaming: %v", name, problems)
+		given := strings.Fields(map[string]string{"max-throughput-ttft-sla": "ttft-sla-ms=5"}[name])
+		if e := expandRecipe(t, name, false, given...); len(e.problems) != want {
+			t.Errorf("%s without streaming: %v", name, e.problems)
 		}
 	}
-	if _, problems := expandRecipe(t, "max-concurrency-under-sla", false, "e2e-sla-ms=5"); len(problems) != 0 {
-		t.Errorf("the latency of requests needs no streaming: %v", problems)
+	if e := expandRecipe(t, "max-concurrency-under-sla", false, "e2e-sla-ms=5"); len(e.problems) != 0 {
+		t.Errorf("the latency of requests needs no streaming: %v", e.problems)
 	}
 }
 
 // The notations of the command line are read without a panic, and what is not understood
 // is refused.
-func FuzzParse(f *testing.F) {
+func FuzzSearchNotations(f *testing.F) {
 	for _, text := range []string{"a:p95:lt:1", "a.b:1,2:int", "a:b", ":::", "a:1,NaN", "x:y:z:1e999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if filter, err := ParseFilter(text); err == nil && filter["metricTag"] == "" {
+		if filter, err := parseFilter(text); err == nil && filter["metricTag"] == "" {
 			t.Errorf("%q has no metric", text)
 		}
-		if d, err := ParseDimension(text); err == nil {
+		if d, err := parseDimension(text); err == nil {
 			if _, err := json.Marshal(d); err != nil {
 				t.Errorf("%q: %v", text, err)
 			}

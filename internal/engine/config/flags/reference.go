@@ -1,17 +1,16 @@
-// Package reference describes the fields of the document, for reference pages and
-// schemas.
-package reference
+// This file describes the fields of the document, for reference pages and schemas.
+
+package flags
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
@@ -67,29 +66,25 @@ type Field struct {
 
 	Short       []Field       // further members that are short for this one
 	Forms       []schema.Form // further forms of the value
-	Unsupported []Unsupported
+	Unsupported []schema.Lack
 }
 
-// Unsupported is a member that AIPerf's document has and this one accepts only with
-// a value that switches its feature off.
-type Unsupported struct {
-	Name string
-	Off  json.RawMessage
-	Alt  json.RawMessage // another accepted value; nil = none
-	What string
-	// Any value is accepted, with a warning.
-	Any bool
-}
-
-// Document returns the document as a tree of fields.
-func Document(known *config.Choices) Field {
-	r := referrer{choices: known, texts: schema.FieldTexts(), flags: make(map[string][]flags.Setting), filled: filledDocument()}
-	for _, s := range flags.Settings(known) {
-		r.flags[s.Field] = append(r.flags[s.Field], s)
+// Reference returns the document as a tree of fields.
+func Reference(known *config.Choices) Field {
+	r := referrer{choices: known, texts: schema.FieldTexts(), options: make(map[string][]option), filled: filledDocument()}
+	for _, o := range supportedOptions() {
+		field := fieldSet(o)
+		r.options[field] = append(r.options[field], o)
 	}
 	root := r.field(reflect.TypeFor[config.Document](), "", reflect.ValueOf(r.filled).Elem())
 	root.Text = r.texts[""]
 	return root
+}
+
+// fieldSet returns the path of the field that an option sets, or a part of. The mean and the spread of a
+// distribution have one row.
+func fieldSet(o option) string {
+	return strings.TrimSuffix(strings.TrimSuffix(fieldOf(o.path), ".mean"), ".stddev")
 }
 
 // filledDocument is a document of which everything that can have a default has
@@ -106,8 +101,8 @@ func filledDocument() *config.Document {
 // referrer makes fields.
 type referrer struct {
 	choices *config.Choices
-	texts   map[string]string          // by path
-	flags   map[string][]flags.Setting // by the field's path
+	texts   map[string]string   // by path
+	options map[string][]option // that set a field, by its path
 	filled  *config.Document
 }
 
@@ -129,13 +124,7 @@ func (r *referrer) field(t reflect.Type, path string, filled reflect.Value) Fiel
 	f.Infinite = row.Form == "infinite"
 	f.Forms = row.Forms
 	f.Required = row.Required
-	for _, x := range schema.Lacks(path) {
-		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
-		if x.Alt != "" {
-			lack.Alt = json.RawMessage(x.Alt)
-		}
-		f.Unsupported = append(f.Unsupported, lack)
-	}
+	f.Unsupported = row.Lacks
 	r.describe(&f, row, filled)
 	return f
 }
@@ -219,12 +208,12 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 
 // describe adds text, unit, default and flags.
 func (r *referrer) describe(f *Field, row schema.Field, filled reflect.Value) {
-	settings := r.flags[f.Path]
-	if len(settings) > 0 && (!settings[0].Switch || f.Kind == KindBoolean) {
-		f.Text, f.Default = settings[0].Help, settings[0].Default
+	setters := r.options[f.Path]
+	if len(setters) > 0 && (setters[0].kind != optBool || f.Kind == KindBoolean) {
+		f.Text, f.Default = r.choices.Expand(setters[0].help), setters[0].def
 	}
-	for _, s := range settings {
-		f.Flags = append(f.Flags, s.Flag)
+	for _, o := range setters {
+		f.Flags = append(f.Flags, o.name)
 	}
 	value, ok := plainValue(filled)
 	if ok && row.Default == "" {
@@ -275,3 +264,75 @@ func (f *Field) Walk(visit func(*Field)) {
 
 // Has reports whether the value has a short form.
 func (f *Field) Has(form schema.Form) bool { return slices.Contains(f.Forms, form) }
+
+// limits takes the limits of a row.
+func limits(f *Field, row schema.Field, known *config.Choices) {
+	for _, c := range known.Of(row) {
+		f.Choices = append(f.Choices, c.Name)
+		f.Aliases = append(f.Aliases, c.Aliases...)
+	}
+	f.Most, f.MinLength = row.Most, row.MinLength
+	if row.Least != nil {
+		f.Least = row.Least
+	}
+	if row.Above != nil {
+		f.Least, f.Above = row.Above, true
+	}
+	switch {
+	case row.MaxLength == schema.Unlimited:
+	case row.MaxLength > 0, f.Kind == KindString && f.Choices == nil, f.Kind == KindList:
+		f.MaxLength = row.Longest(f.Kind == KindList)
+	}
+}
+
+// checkedLimits adds the limits that rules check with words of their own.
+func checkedLimits(f *Field) {
+	switch f.Path {
+	case "metadata.labels":
+		f.MaxLength = schema.MaxLabels
+	case "metadata.labels.*":
+		f.MaxLength = schema.MaxLabelValue
+	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
+		f.Most = new(float64(config.MaxSide))
+	case "benchmark.datasets.*.turns":
+		f.Most = new(float64(config.MaxTurns))
+	case "benchmark.datasets.*.prompts.isl", "benchmark.datasets.*.rankings.passageTokens", "benchmark.datasets.*.rankings.queryTokens":
+		f.Most = new(float64(config.MaxTokens))
+	case "benchmark.datasets.*.rankings.passages":
+		f.Most = new(float64(config.MaxPassages))
+	case "benchmark.datasets.*.audio.length":
+		f.Most = new(float64(config.MaxClip))
+	case "benchmark.datasets.*.audio.depths.*":
+		for _, depth := range config.Depths() {
+			f.Choices = append(f.Choices, strconv.Itoa(depth))
+		}
+	case "benchmark.datasets.*.video.audio.sampleRate":
+		f.Least, f.Most = new(8.0), new(float64(config.MaxVideoRate))
+	case "benchmark.datasets.*.audio.sampleRates.*":
+		f.Least, f.Most = new(1.0), new(float64(config.MaxRate))
+	}
+}
+
+// shortMembers lists the members that stand for a field, or for a part of it,
+// beside it.
+func shortMembers(path string) []Field {
+	switch path {
+	case "benchmark.models":
+		return []Field{{Name: "model"}}
+	case "benchmark.endpoint.urls":
+		return []Field{{Name: "url"}}
+	case "benchmark.datasets":
+		return []Field{{Name: "dataset"}}
+	case "benchmark.phases":
+		return []Field{{Name: "warmup", Kind: KindObject, Type: "Phase"}, {Name: "profiling", Kind: KindObject, Type: "Phase"}}
+	case "benchmark.datasets.*.prompts":
+		return []Field{{Name: "isl", Kind: KindDistribution, Least: new(1.0)}} // osl is a field of files too
+	case "benchmark.datasets.*.prompts.sequenceDistribution.*.isl":
+		return []Field{{Name: "islStddev", Kind: KindNumber, Least: new(0.0)}}
+	case "benchmark.datasets.*.prompts.sequenceDistribution.*.osl":
+		return []Field{{Name: "oslStddev", Kind: KindNumber, Least: new(0.0)}}
+	case "benchmark.artifacts.level":
+		return []Field{{Name: "records"}, {Name: "raw"}}
+	}
+	return nil
+}
