@@ -8,16 +8,15 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/load/spec"
-	"aiperfd/internal/engine/ramp"
 )
 
 // newRamp compiles a ramp; nil is none.
-func newRamp(d *config.Ramp, seed bench.Seed) ramp.Ramp {
+func newRamp(d *config.Ramp, seed bench.Seed) arrival.Ramp {
 	if d == nil {
-		return ramp.Ramp{}
+		return arrival.Ramp{}
 	}
 	// The strategy is one of the list, which the document checks.
-	return ramp.Ramp{Duration: d.Duration.Duration(), Strategy: ramp.Strategy(slices.Index(ramp.Strategies(), d.Strategy)), Seed: seed}
+	return arrival.Ramp{Duration: d.Duration.Duration(), Strategy: arrival.RampStrategy(slices.Index(arrival.RampStrategies(), d.Strategy)), Seed: seed}
 }
 
 // shape compiles how the limits of a phase change in time.
@@ -75,7 +74,7 @@ func describeRamp(r *config.Ramp) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Strategy == ramp.Strategies()[ramp.Linear]:
+	case r.Strategy == arrival.RampStrategies()[arrival.LinearRamp]:
 		return fmt.Sprintf(" after a ramp of %v", r.Duration.Duration())
 	}
 	return fmt.Sprintf(" after a ramp of %v (%s)", r.Duration.Duration(), r.Strategy)
