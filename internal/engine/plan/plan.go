@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -52,7 +51,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []spec.Phase
 	Metrics  measure.Options
-	RunSLOs  []slo.Objective // that the run as a whole must meet
+	RunSLOs  []measure.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 
