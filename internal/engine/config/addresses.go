@@ -10,12 +10,11 @@ import (
 )
 
 // checkAddresses checks the local addresses of connections and their IP version.
-func (c endpointRules) checkAddresses() {
-	e := c.endpoint
+func checkAddresses(in *input, e *Endpoint) {
 	const version, sources = endpointPath + ".ipVersion", endpointPath + ".sourceAddresses"
 	four, six := e.IPVersion != "6", e.IPVersion != "4" // what connections may have
 	var from4, from6 bool
-	n := c.at(sources)
+	n := in.At(sources)
 	for i, text := range e.SourceAddresses {
 		at := n
 		if n != nil && n.Shape == tree.List && i < len(n.Items) {
@@ -24,9 +23,9 @@ func (c endpointRules) checkAddresses() {
 		addr, err := netip.ParseAddr(text)
 		switch is4 := err == nil && addr.Is4(); {
 		case err != nil || addr.Zone() != "" || addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast():
-			c.FailValue(at, problem.CodeOutOfRange, "must be an IP address of this machine")
+			in.FailValue(at, problem.CodeOutOfRange, "must be an IP address of this machine")
 		case is4 && !four, !is4 && !six:
-			c.FailValue(at, problem.CodeConflict, "conflicts with the IP version "+e.IPVersion)
+			in.FailValue(at, problem.CodeConflict, "conflicts with the IP version "+e.IPVersion)
 		default:
 			from4, from6 = from4 || is4, from6 || !is4
 		}
@@ -49,13 +48,13 @@ func (c endpointRules) checkAddresses() {
 		if from4 || from6 {
 			path = sources
 		}
-		c.conflict(path, "the server "+strings.TrimSpace(host.String())+" has an address of the other IP version")
+		in.Conflict(path, "the server "+strings.TrimSpace(host.String())+" has an address of the other IP version")
 	}
 	switch {
 	case !local:
 	case len(e.SourceAddresses) > 0:
-		c.conflict(sources, "connections to Unix sockets have no IP address")
-	case e.IPVersion != "auto" && c.has(version):
-		c.conflict(version, "connections to Unix sockets have no IP version")
+		in.Conflict(sources, "connections to Unix sockets have no IP address")
+	case e.IPVersion != "auto" && in.Has(version):
+		in.Conflict(version, "connections to Unix sockets have no IP version")
 	}
 }

@@ -9,18 +9,18 @@ import (
 
 // detect looks at the first record of a dataset: it sets the format if none is given,
 // and whether the dataset is a trace with times.
-func (f filler) detect(d *Dataset, path string) {
+func detectFormat(in *input, d *Dataset, path string) {
 	at := path + ".path"
-	if !f.has(at) {
+	if !in.Has(at) {
 		at = path + ".records"
 	}
-	if f.options.Choices.Detect == nil || d.Path == "" && len(d.Records) == 0 || f.failed[at] || f.failed[path+".format"] ||
-		f.options.Untrusted && len(f.options.DataRoots) == 0 && d.Path != "" {
+	if in.options.Choices.Detect == nil || d.Path == "" && len(d.Records) == 0 || in.Failed[at] || in.Failed[path+".format"] ||
+		in.options.Untrusted && len(in.options.DataRoots) == 0 && d.Path != "" {
 		return
 	}
-	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: f.has(path + ".columns"), Endpoint: f.doc.Benchmark.Endpoint.Type}
-	if f.options.Untrusted && d.Path != "" {
-		file.FS, file.Path = dataFS(d.Path, f.roots())
+	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: in.Has(path + ".columns"), Endpoint: in.doc.Benchmark.Endpoint.Type}
+	if in.options.Untrusted && d.Path != "" {
+		file.FS, file.Path = dataFS(d.Path, rootsOf(in))
 	}
 	for i := range d.Records {
 		raw, err := json.Marshal(d.Records[i])
@@ -29,17 +29,17 @@ func (f filler) detect(d *Dataset, path string) {
 		}
 		file.Records = append(file.Records, raw)
 	}
-	found, err := f.options.Choices.Detect(file)
+	found, err := in.options.Choices.Detect(file)
 	if err == nil {
-		f.timed = found.Timed
+		in.timed = found.Timed
 	}
-	if d.Format != "" || f.options.Stored {
+	if d.Format != "" || in.options.Stored {
 		return // reading reports the error
 	}
 	if err != nil {
-		f.failed[path+".format"] = true
-		place := f.where(at)
-		f.Fail(place, problem.CodeRequired, "%s: %v", problem.Label(place), err)
+		in.Failed[path+".format"] = true
+		place := in.Where(at)
+		in.Fail(place, problem.CodeRequired, "%s: %v", problem.Label(place), err)
 		return
 	}
 	d.Format = found.Format
@@ -47,7 +47,7 @@ func (f filler) detect(d *Dataset, path string) {
 	if file.Columns && d.Format == "columns" {
 		reason = "columns are named"
 	}
-	f.infer(path+".format", d.Format, reason)
+	in.infer(path+".format", d.Format, reason)
 }
 
 // DataFile returns the file system and the path in it by which a file that the document

@@ -315,6 +315,39 @@ type Phase struct {
 	ExcludeRamp        bool        `json:"excludeRamp,omitempty"` // requests of ramps do not enter the metrics
 }
 
+// Cancellation ends some requests of a phase on purpose, to imitate users who go away.
+type Cancellation struct {
+	Rate  float64 `json:"rate"`  // percent of the requests; 0 = none
+	Delay Seconds `json:"delay"` // from the time when a request is fully written
+}
+
+// Ramp is how a limit or a rate rises at the start of a phase. In documents it may be
+// written as its duration.
+type Ramp struct {
+	Duration Seconds `json:"duration"`
+	Strategy string  `json:"strategy"` // linear (default), exponential, poisson
+}
+
+// Decode implements [schema.Decodable]: it reads an object over the default.
+func (r *Ramp) Decode(f schema.Target, n *tree.Node) bool {
+	schema.Fill(r, f.Path)
+	f.Fields(n, r, f.Path)
+	return true
+}
+
+// RateSeries is a rate that changes in time. In documents it may be written as its
+// points, or as its path.
+type RateSeries struct {
+	Path   *string `json:"path"` // of a JSON file with the points; nil once it was read
+	Points []Point `json:"points"`
+}
+
+// Point is a rate at a time. Between two points, the rate changes evenly.
+type Point struct {
+	TimeS float64 `json:"timeS"` // seconds since the start of the series
+	QPS   float64 `json:"qps"`   // arrivals per second
+}
+
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
 	Name     string `json:"name"`     // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own

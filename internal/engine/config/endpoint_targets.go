@@ -8,41 +8,34 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// targetRules checks which servers a document reaches.
-type targetRules struct {
-	*loader
-	endpoint *Endpoint
-}
-
-// check reports the servers that the document must not reach, and the secrets that it must
+// checkTargets reports the servers that the document must not reach, and the secrets that it must
 // not send to them.
-func (c targetRules) check() {
-	if c.options.Stored {
+func checkTargets(in *input, e *Endpoint) {
+	if in.options.Stored {
 		return
 	}
-	e := c.endpoint
 	var servers []reached
-	list := c.at(endpointPath + ".urls")
+	list := in.At(endpointPath + ".urls")
 	for i, u := range e.URLs {
-		s := reached{Node: list, At: c.where(endpointPath + ".urls")}
+		s := reached{Node: list, At: in.Where(endpointPath + ".urls")}
 		if list != nil && list.Shape == tree.List && i < len(list.Items) {
 			s.Node, s.At = list.Items[i], list.Items[i].Place
 		}
 		if e.UnixSocket != nil {
-			s.Socket, s.At = c.socketPath(*e.UnixSocket), c.where(endpointPath+".unixSocket")
+			s.Socket, s.At = socketPath(in, e, *e.UnixSocket), in.Where(endpointPath+".unixSocket")
 		}
-		servers = c.appendServer(servers, s, u)
+		servers = appendServer(in, e, servers, s, u)
 	}
 	if !e.Proxy.Equal(secret.URL{}) {
-		servers = c.appendServer(servers, reached{
-			Node: c.at(endpointPath + ".proxy"), At: c.where(endpointPath + ".proxy"), Proxy: true,
+		servers = appendServer(in, e, servers, reached{
+			Node: in.At(endpointPath + ".proxy"), At: in.Where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
-	checkReach(c.Report, servers, c.root, c.options.Reach)
+	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }
 
 // appendServer adds the server of a URL. A URL that cannot be read is reported elsewhere.
-func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []reached {
+func appendServer(in *input, e *Endpoint, servers []reached, s reached, u secret.URL) []reached {
 	raw := u.Reveal()
 	if _, rest, _ := strings.Cut(raw, "://"); hasScheme(u, "http+unix") {
 		host, _, _ := strings.Cut(rest, "/")
@@ -50,7 +43,7 @@ func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []
 		if err != nil {
 			return servers
 		}
-		s.Socket, raw = c.socketPath(name), "http://localhost"
+		s.Socket, raw = socketPath(in, e, name), "http://localhost"
 	}
 	var err error
 	if s.URL, err = url.Parse(raw); err != nil {
@@ -60,8 +53,8 @@ func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []
 }
 
 // socketPath returns the path of a socket without links, if the document may use it.
-func (c targetRules) socketPath(name string) string {
-	if path, err := dataSocket(name, c.roots()); err == nil {
+func socketPath(in *input, e *Endpoint, name string) string {
+	if path, err := dataSocket(name, rootsOf(in)); err == nil {
 		return path
 	}
 	return name

@@ -11,17 +11,17 @@ import (
 // readTemplate takes the body of a template out of the file that it names, as
 // AIPerf does. A body in place makes a JSON object, so it has a brace; what has
 // none is a file or the name of a built-in template.
-func (c endpointRules) readTemplate() {
+func readTemplate(in *input, e *Endpoint) {
 	const path = endpointPath + ".template.body"
-	t := c.endpoint.Template
-	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || c.options.Stored {
+	t := e.Template
+	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || in.options.Stored {
 		return
 	}
-	body, ok := c.whole(path, t.Body, schema.MaxPrompt)
+	body, ok := readWhole(in, path, t.Body, schema.MaxPrompt)
 	switch {
 	case !ok:
 	case !bytes.Contains(body, []byte("{")):
-		c.FailValue(c.at(path), problem.CodeOutOfRange, "the file must hold a template of a JSON object")
+		in.FailValue(in.At(path), problem.CodeOutOfRange, "the file must hold a template of a JSON object")
 	default:
 		t.Body = string(body)
 	}

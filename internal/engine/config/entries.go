@@ -1,9 +1,6 @@
 package config
 
-import (
-	"math"
-	"slices"
-)
+import ()
 
 const (
 	// defaultEntries is AIPerf's number of conversations if nothing suggests one.
@@ -18,31 +15,31 @@ const (
 
 // entriesDefault sets the number of conversations that are made: as many as the phases
 // need, so that the run does not repeat them.
-func (f filler) entriesDefault(d *Dataset, path string) {
-	if f.has(path + ".entries") {
+func entriesDefault(in *input, d *Dataset, path string) {
+	if in.Has(path + ".entries") {
 		return
 	}
 	var reason string
-	if f.numbered(d) {
-		d.Entries, reason = f.firstNumber()
+	if numbered(in, d) {
+		d.Entries, reason = firstNumber(in)
 	} else {
-		d.Entries, reason = f.allNumbers(d)
+		d.Entries, reason = allNumbers(in, d)
 	}
-	f.infer(path+".entries", d.Entries, reason)
+	in.infer(path+".entries", d.Entries, reason)
 }
 
 // numbered reports whether the conversations depend on their number: an order that is drawn
 // over all of them, and the lengths and prompts of other tools.
-func (f filler) numbered(d *Dataset) bool {
+func numbered(in *input, d *Dataset) bool {
 	return d.Type != "synthetic" || d.Sampling != "" && d.Sampling != "sequential" ||
 		d.Prompts.RandomRangeRatio != nil || d.Prompts.Corpus == "random"
 }
 
 // firstNumber returns the number of sessions or requests of the first profiling phase that
 // has one, as AIPerf does.
-func (f filler) firstNumber() (n int, reason string) {
-	for i, p := range f.doc.Benchmark.Phases {
-		if p.Kind != "profiling" || f.inferred(PhasePath(i)+".requests") {
+func firstNumber(in *input) (n int, reason string) {
+	for i, p := range in.doc.Benchmark.Phases {
+		if p.Kind != "profiling" || in.inferred(PhasePath(i)+".requests") {
 			continue
 		}
 		if n, why := givenNumber(p); n > 0 {
@@ -53,10 +50,10 @@ func (f filler) firstNumber() (n int, reason string) {
 }
 
 // allNumbers returns how many conversations all phases need together.
-func (f filler) allNumbers(d *Dataset) (n int, reason string) {
+func allNumbers(in *input, d *Dataset) (n int, reason string) {
 	given, least := 0, 1
-	for i, p := range f.doc.Benchmark.Phases {
-		if f.inferred(PhasePath(i) + ".requests") {
+	for i, p := range in.doc.Benchmark.Phases {
+		if in.inferred(PhasePath(i) + ".requests") {
 			least = defaultEntries // more than such a phase needs
 			continue
 		}
@@ -94,32 +91,4 @@ func givenNumber(p Phase) (int, string) {
 		return int(min(*p.Requests, maxEntries)), "the number of requests"
 	}
 	return 0, ""
-}
-
-// expectedNumber is the number of conversations that a phase with a duration needs. Random
-// arrivals are more than their mean by at most four standard deviations.
-func expectedNumber(p Phase) (int, string) {
-	var rates []float64
-	for _, rate := range []*float64{p.Rate, p.SessionRate} {
-		if rate != nil {
-			rates = append(rates, *rate)
-		}
-	}
-	if p.RateSeries != nil {
-		for _, point := range p.RateSeries.Points {
-			rates = append(rates, point.QPS)
-		}
-	}
-	switch {
-	case p.Duration == nil:
-		return 0, ""
-	case len(rates) == 0:
-		return openEntries, "the number of requests depends on the server"
-	}
-	burst := 1.0
-	if p.Smoothness != nil && *p.Smoothness > 0 {
-		burst = max(1, 1 / *p.Smoothness)
-	}
-	mean := slices.Max(rates) * p.Duration.Duration().Seconds()
-	return int(min(math.Ceil(mean+4*math.Sqrt(mean*burst)), maxEntries)), "the rate times the duration, with room for chance"
 }

@@ -80,16 +80,16 @@ func (d *Document) variables() *tree.Node {
 }
 
 // roots returns the directories that files must be in; nil = any.
-func (l *loader) roots() []string {
-	if l.options.Untrusted {
-		return l.options.DataRoots
+func rootsOf(in *input) []string {
+	if in.options.Untrusted {
+		return in.options.DataRoots
 	}
 	return nil
 }
 
 // head returns the first bytes of a file that the document may read.
-func (l *loader) head(name string, most int64) ([]byte, error) {
-	f, err := OpenFile(name, l.roots())
+func head(in *input, name string, most int64) ([]byte, error) {
+	f, err := OpenFile(name, rootsOf(in))
 	if err != nil {
 		return nil, err
 	}
@@ -99,17 +99,17 @@ func (l *loader) head(name string, most int64) ([]byte, error) {
 
 // whole returns the contents of the small file that a path of the document names;
 // false = there is a problem, or the file must not be read.
-func (l *loader) whole(path, name string, most int) ([]byte, bool) {
-	n := l.at(path)
-	if l.checkFile(path, name); n == nil || l.failed[path] || l.options.Stored || l.options.Untrusted && len(l.options.DataRoots) == 0 {
+func readWhole(in *input, path, name string, most int) ([]byte, bool) {
+	n := in.At(path)
+	if checkFile(in, path, name); n == nil || in.Failed[path] || in.options.Stored || in.options.Untrusted && len(in.options.DataRoots) == 0 {
 		return nil, false
 	}
-	data, err := l.head(name, int64(most)+1)
+	data, err := head(in, name, int64(most)+1)
 	switch {
 	case err != nil:
-		l.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
+		in.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
 	case len(data) > most:
-		l.FailValue(n, problem.CodeOutOfRange, fmt.Sprintf("the file must have at most %d MiB", most>>20))
+		in.FailValue(n, problem.CodeOutOfRange, fmt.Sprintf("the file must have at most %d MiB", most>>20))
 	default:
 		return data, true
 	}
@@ -117,35 +117,35 @@ func (l *loader) whole(path, name string, most int) ([]byte, bool) {
 }
 
 // checkFile reports a path that does not lead to a readable file.
-func (l *loader) checkFile(path, name string) {
-	if name == "" || l.failed[path] || l.options.Stored {
+func checkFile(in *input, path, name string) {
+	if name == "" || in.Failed[path] || in.options.Stored {
 		return
 	}
-	n := l.at(path)
+	n := in.At(path)
 	if n == nil {
 		return
 	}
-	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
-		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
+	if in.options.Untrusted && len(in.options.DataRoots) == 0 {
+		in.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 		return
 	}
-	roots := l.roots()
+	roots := rootsOf(in)
 	if complaint := fileComplaint(name, roots); complaint != "" {
-		l.failed[path] = true
-		l.FailValue(n, problem.CodeFileNotAllowed, complaint)
+		in.Failed[path] = true
+		in.FailValue(n, problem.CodeFileNotAllowed, complaint)
 	}
 }
 
 // checkData reports the path of a dataset that cannot be read. A trusted document may
 // also name a folder, or a pipe, which is not opened: its data can be read only once.
-func (l *loader) checkData(path, name string) {
-	if !l.options.Untrusted {
+func checkData(in *input, path, name string) {
+	if !in.options.Untrusted {
 		const readable = fs.ModeDir | fs.ModeNamedPipe
 		if info, err := os.Stat(name); err == nil && info.Mode()&readable != 0 {
 			return
 		}
 	}
-	l.checkFile(path, name)
+	checkFile(in, path, name)
 }
 
 // fileComplaint returns why a file cannot be read, or "". With roots, it gives the
@@ -169,13 +169,13 @@ func fileComplaint(name string, roots []string) string {
 }
 
 // checkFolder reports a source of images that is no readable directory.
-func (l *loader) checkFolder(path, name string) {
-	if l.failed[path] || l.options.Stored {
+func checkFolder(in *input, path, name string) {
+	if in.Failed[path] || in.options.Stored {
 		return
 	}
-	roots := l.roots()
+	roots := rootsOf(in)
 	complaint := "must be noise, noise-smooth, assets or a directory"
-	if !l.options.Untrusted || len(roots) > 0 {
+	if !in.options.Untrusted || len(roots) > 0 {
 		_, err := dataFolder(name, roots)
 		switch {
 		case err == nil:
@@ -188,25 +188,25 @@ func (l *loader) checkFolder(path, name string) {
 	} else {
 		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
 	}
-	l.failed[path] = true
-	l.FailValue(l.at(path), problem.CodeFileNotAllowed, complaint)
+	in.Failed[path] = true
+	in.FailValue(in.At(path), problem.CodeFileNotAllowed, complaint)
 }
 
 // checkSocket reports a unix socket that may not be used.
-func (l *loader) checkSocket(n *tree.Node, name string) {
+func checkSocket(in *input, n *tree.Node, name string) {
 	const longest = 107 // bytes in sockaddr_un
 	switch {
-	case n == nil || l.options.Stored:
+	case n == nil || in.options.Stored:
 	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
-		l.FailValue(n, problem.CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
+		in.FailValue(n, problem.CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
 	case len(name) > longest:
-		l.FailValue(n, problem.CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
-	case !l.options.Untrusted:
-	case len(l.options.DataRoots) == 0:
-		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
+		in.FailValue(n, problem.CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
+	case !in.options.Untrusted:
+	case len(in.options.DataRoots) == 0:
+		in.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 	default:
-		if _, err := dataSocket(name, l.options.DataRoots); err != nil {
-			l.FailValue(n, problem.CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
+		if _, err := dataSocket(name, in.options.DataRoots); err != nil {
+			in.FailValue(n, problem.CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
@@ -157,45 +156,56 @@ func (d *Draft) Load() (*Document, []problem.Problem, error) {
 	if d.Root.Get("sweep") != nil || d.Root.Get("multiRun") != nil {
 		unread = d.clone()
 	}
-	l := d.decode()
-	rules := documentRules{l}
-	rules.check()
-	filler{l}.fill()
-	rules.checkFilled()
-	hideMetadata(l)
-	if l.Err() == nil && unread != nil {
-		l.makeStudy(unread)
+	in := d.decode()
+	checkDocument(in)
+	fillDocument(in)
+	checkFilled(in)
+	hideMetadata(in)
+	if in.Err() == nil && unread != nil {
+		makeStudy(in, unread)
 	}
-	warnings := l.Warnings()
-	if err := l.Err(); err != nil {
+	warnings := in.Warnings()
+	if err := in.Err(); err != nil {
 		return nil, warnings, err
 	}
-	l.doc.untrusted, l.doc.roots = l.options.Untrusted, l.options.DataRoots
-	return l.doc, warnings, nil
+	return in.doc, warnings, nil
 }
 
 // Defaults decodes the draft and fills in the defaults without a check. The draft
 // cannot be used again.
 func (d *Draft) Defaults() *Document {
-	l := d.decode()
-	filler{l}.fill()
-	return l.doc
+	in := d.decode()
+	fillDocument(in)
+	return in.doc
 }
 
 // Decode reads the draft into a document over the fixed defaults.
-func (d *Draft) decode() *loader {
-	l := newLoader(&d.Report, d.options, d.FlagFor != nil)
-	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
-	schema.Fill(&l.doc.Benchmark, "benchmark")
-	l.doc.MultiRun = sweep.NewMultiRun()
+func (d *Draft) decode() *input {
+	in := &input{
+		Decoder: newDecoder(&d.Report, d.options, d.FlagFor != nil), options: d.options,
+		flagFor: d.FlagFor, noSchedule: d.NoSchedule, doc: &Document{defaulted: d.inferred},
+	}
+	in.doc.untrusted, in.doc.roots = d.options.Untrusted, d.options.DataRoots
+	schema.Fill(&in.doc.Benchmark, "benchmark")
+	in.doc.MultiRun = sweep.NewMultiRun()
 	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
 		d.Root = schema.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
-	l.root = d.Root
-	l.decoder.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
-	l.decoder.Document(d.Root, l.doc)
-	l.doc.injected, l.doc.confidential = l.decoder.Injected, l.decoder.Confidential
-	return l
+	in.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
+	in.Document(d.Root, in.doc)
+	in.doc.injected, in.doc.confidential = in.Injected, in.Confidential
+	return in
+}
+
+// newDecoder returns the decoder of a document, or of a part of it.
+func newDecoder(r *problem.Report, o LoadOptions, byFlags bool) *schema.Decoder {
+	return schema.NewDecoder(r, schema.DecodeOptions{
+		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.list,
+		ServerOwned: []string{
+			"benchmark.runtime", "benchmark.logging", "benchmark.client.strict",
+			"benchmark.artifacts.dir", "benchmark.artifacts.overwrite",
+		},
+	})
 }
 
 // IgnoreUnsupported leaves out the features that [Document.IgnoreUnsupported] means, whatever
@@ -210,99 +220,4 @@ func isTrue(n *tree.Node) bool { return n != nil && n.Shape == tree.Boolean && n
 // Infer records a default that was set in the draft itself.
 func (d *Draft) Infer(path string, value any, reason string) {
 	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
-}
-
-// loader is the state that the steps of loading share: the document, and what
-// is known of the text that it came from.
-type loader struct {
-	*problem.Report
-	options LoadOptions
-	doc     *Document
-	decoder *schema.Decoder
-	root    *tree.Node            // the whole document
-	given   map[string]*tree.Node // canonical path → value, null values left out
-	failed  map[string]bool       // canonical paths whose value could not be read
-	flagFor func(path string) string
-
-	noSchedule bool
-	timed      bool // the dataset is a trace whose first record has a time
-}
-
-func newLoader(r *problem.Report, o LoadOptions, byFlags bool) *loader {
-	d := schema.NewDecoder(r, schema.DecodeOptions{
-		Untrusted: o.Untrusted, Stored: o.Stored, Flags: byFlags, Lists: o.Choices.list,
-		ServerOwned: []string{"benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir", "benchmark.artifacts.overwrite"},
-	})
-	return &loader{Report: r, options: o, doc: &Document{}, decoder: d, given: d.Given, failed: d.Failed}
-}
-
-// at returns the node that gave a canonical path, or nil.
-func (l *loader) at(path string) *tree.Node { return l.given[path] }
-
-// has reports whether the document gave a value other than null.
-func (l *loader) has(path string) bool { return l.given[path] != nil }
-
-// where returns the place of a path, or of the nearest given parent with the
-// missing names added to its pointer.
-func (l *loader) where(path string) tree.Place {
-	missing := ""
-	for {
-		if n := l.given[path]; n != nil {
-			at := n.Place
-			at.Pointer += missing
-			return at
-		}
-		cut := strings.LastIndexByte(path, '.')
-		missing = "/" + path[cut+1:] + missing
-		path = path[:max(cut, 0)]
-	}
-}
-
-// require reports a missing value.
-func (l *loader) require(path, detail string) {
-	at := l.where(path)
-	if l.flagFor != nil {
-		at = tree.Place{Pointer: CanonicalPointer(path)}
-		if name := l.flagFor(path); name != "" {
-			at.Flag, detail = name, name+": required"
-		}
-	}
-	l.Fail(at, problem.CodeRequired, "%s", detail)
-}
-
-// conflict reports a given value that contradicts others.
-func (l *loader) conflict(path, detail string) {
-	at := l.where(path)
-	l.Fail(at, problem.CodeConflict, "%s: %s", problem.Label(at), detail)
-}
-
-// deepest returns the fields that were given by flags below path, so that each
-// flag is named, or path itself.
-func (l *loader) deepest(path string) []string {
-	n := l.at(path)
-	if n.Flag == "" || n.Shape != tree.Object {
-		return []string{path}
-	}
-	var all []string
-	for _, m := range n.Members {
-		at := schema.Join(path, m.Name)
-		if m.Value.Shape == tree.Object && l.has(at) {
-			all = append(all, l.deepest(at)...)
-			continue
-		}
-		l.given[at] = m.Value
-		all = append(all, at)
-	}
-	return all
-}
-
-// infer records a value that was chosen because of others, and why.
-func (l *loader) infer(path string, value any, reason string) {
-	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
-}
-
-// inferred reports whether the value of a path was chosen and not given.
-func (l *loader) inferred(path string) bool {
-	at := CanonicalPointer(path)
-	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
 }

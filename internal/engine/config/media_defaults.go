@@ -7,19 +7,19 @@ import (
 )
 
 // mediaDefaults fills in the images, audio and rankings of a synthetic dataset.
-func (f filler) mediaDefaults(d *Dataset, path string) {
+func mediaDefaults(in *input, d *Dataset, path string) {
 	if d.Images != nil {
-		f.imageDefaults(d.Images, path+".images")
+		imageDefaults(in, d.Images, path+".images")
 	}
 	if d.Audio != nil {
-		f.audioDefaults(d.Audio, path+".audio")
+		audioDefaults(in, d.Audio, path+".audio")
 	}
 	if d.Video != nil {
-		f.videoDefaults(d.Video, path+".video")
+		videoDefaults(in, d.Video, path+".video")
 	}
-	if d.Rankings == nil && slices.Contains(f.options.Choices.Ranking, f.doc.Benchmark.Endpoint.Type) {
+	if d.Rankings == nil && slices.Contains(in.options.Choices.Ranking, in.doc.Benchmark.Endpoint.Type) {
 		d.Rankings = &Rankings{}
-		f.infer(path+".rankings", d.Rankings, "the endpoint type ranks passages")
+		in.infer(path+".rankings", d.Rankings, "the endpoint type ranks passages")
 	}
 	if r := d.Rankings; r != nil {
 		mean(&r.Passages, path+".rankings.passages")
@@ -28,9 +28,9 @@ func (f filler) mediaDefaults(d *Dataset, path string) {
 	}
 }
 
-func (f filler) imageDefaults(i *Images, path string) {
+func imageDefaults(in *input, i *Images, path string) {
 	shaped := !nothing(i.Width) || !nothing(i.Height) || i.Format != "" || i.Source != "" || i.SourceSampling != ""
-	f.batchDefault(&i.BatchSize, shaped, path)
+	batchDefault(in, &i.BatchSize, shaped, path)
 	schema.Fill(i, path)
 	if !i.On() {
 		return
@@ -45,9 +45,9 @@ func (f filler) imageDefaults(i *Images, path string) {
 	}
 }
 
-func (f filler) audioDefaults(a *Audio, path string) {
+func audioDefaults(in *input, a *Audio, path string) {
 	shaped := !nothing(a.Length) || a.Format != "" || len(a.Depths) > 0 || len(a.SampleRates) > 0 || a.Channels > 0
-	f.batchDefault(&a.BatchSize, shaped, path)
+	batchDefault(in, &a.BatchSize, shaped, path)
 	schema.Fill(a, path)
 	if a.On() && nothing(a.Length) {
 		a.Length = Distribution{}
@@ -55,8 +55,8 @@ func (f filler) audioDefaults(a *Audio, path string) {
 	}
 }
 
-func (f filler) videoDefaults(v *Video, path string) {
-	f.batchDefault(&v.BatchSize, v.shaped(), path)
+func videoDefaults(in *input, v *Video, path string) {
+	batchDefault(in, &v.BatchSize, v.shaped(), path)
 	schema.Fill(v, path)
 	a := &v.Audio
 	if a.Codec == nil && v.On() && a.Channels > 0 {
@@ -65,12 +65,12 @@ func (f filler) videoDefaults(v *Video, path string) {
 			codec = "libopus"
 		}
 		a.Codec = &codec
-		f.infer(path+".audio.codec", codec, "the format is "+v.Format)
+		in.infer(path+".audio.codec", codec, "the format is "+v.Format)
 	}
 }
 
 // batchDefault sets the number of items per request: 1 for media with a shape.
-func (f filler) batchDefault(batch **int, shaped bool, path string) {
+func batchDefault(in *input, batch **int, shaped bool, path string) {
 	if *batch != nil {
 		return
 	}
@@ -79,5 +79,5 @@ func (f filler) batchDefault(batch **int, shaped bool, path string) {
 		n, reason = 1, "another field of it is given"
 	}
 	*batch = &n
-	f.infer(path+".batchSize", n, reason)
+	in.infer(path+".batchSize", n, reason)
 }
