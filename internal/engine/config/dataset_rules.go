@@ -10,9 +10,6 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// datasetPath returns the canonical path of a dataset.
-func datasetPath(i int) string { return fmt.Sprintf("benchmark.datasets.%d", i) }
-
 // checkDataset checks that the fields of a dataset agree with each other.
 func checkDataset(in *input, d *Dataset, path string) {
 	if n := in.At(path); n == nil || n.Shape != tree.Object || in.Failed[path+".type"] {

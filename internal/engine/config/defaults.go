@@ -6,31 +6,8 @@ import (
 	"aiperfd/internal/engine/config/schema"
 )
 
-// The numbers of rules that choose a value; fixed defaults are in [schema.Field].
-const (
-	defaultGrace        = Seconds(30)
-	DefaultFlagRequests = 10 // AIPerf's bound for a command line without one
-)
-
-// CanonicalPointer is the pointer of a canonical path.
-func CanonicalPointer(path string) string {
-	out := []byte("#/")
-	for i := range len(path) {
-		if path[i] == '.' {
-			out = append(out, '/')
-			continue
-		}
-		out = append(out, path[i])
-	}
-	return string(out)
-}
-
-// mean gives a distribution without a value the default of its path as its only value.
-func mean(d *Distribution, path string) {
-	if !d.Given() {
-		*d = Distribution{Mean: new(schema.Default[float64](path))}
-	}
-}
+// DefaultFlagRequests is AIPerf's bound for a command line without one.
+const DefaultFlagRequests = 10
 
 // fillDocument sets the values that a document does not give, in document order.
 func fillDocument(in *input) {

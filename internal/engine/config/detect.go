@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"io/fs"
 
 	"aiperfd/internal/engine/config/problem"
 )
@@ -15,12 +14,12 @@ func detectFormat(in *input, d *Dataset, path string) {
 		at = path + ".records"
 	}
 	if in.options.Choices.Detect == nil || d.Path == "" && len(d.Records) == 0 || in.Failed[at] || in.Failed[path+".format"] ||
-		in.options.Untrusted && len(in.options.DataRoots) == 0 && d.Path != "" {
+		in.doc.closed() && d.Path != "" {
 		return
 	}
 	file := DatasetFile{Path: d.Path, Format: d.Format, Columns: in.Has(path + ".columns"), Endpoint: in.doc.Benchmark.Endpoint.Type}
-	if in.options.Untrusted && d.Path != "" {
-		file.FS, file.Path = dataFS(d.Path, rootsOf(in))
+	if d.Path != "" {
+		file.FS, file.Path = in.doc.DataFile(d.Path)
 	}
 	for i := range d.Records {
 		raw, err := json.Marshal(d.Records[i])
@@ -48,14 +47,4 @@ func detectFormat(in *input, d *Dataset, path string) {
 		reason = "columns are named"
 	}
 	in.infer(path+".format", d.Format, reason)
-}
-
-// DataFile returns the file system and the path in it by which a file that the document
-// names is opened within the bounds of the document. A nil file system means that of the
-// operating system.
-func (d *Document) DataFile(name string) (fs.FS, string) {
-	if d.Trusted() {
-		return nil, name
-	}
-	return dataFS(name, d.roots)
 }

@@ -6,10 +6,14 @@
 package config
 
 import (
+	"fmt"
+	"strings"
+
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Document is what a user submits: one benchmark and the few
@@ -32,10 +36,10 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	keySource    string // the flag, variable or member that gave the API key
-	untrusted    bool   // files only under roots
-	roots        []string
-	study        *Study // nil = one run
+	keySource    string   // the flag, variable or member that gave the API key
+	untrusted    bool     // files only under roots
+	roots        []string // nil = any, or none if untrusted
+	study        *Study   // nil = one run
 }
 
 // Metadata describes a run for its users and for the queue; it does not affect what is
@@ -221,6 +225,30 @@ type Dataset struct {
 	IgnoreTraceDelays bool       `json:"ignoreTraceDelays,omitempty"` // traces: without their delays, and times of later turns
 }
 
+// Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
+// absent limits none.
+type Synthesis struct {
+	SpeedupRatio         *float64 `json:"speedupRatio"`         // divides times and delays; 0 = 1
+	PrefixLenMultiplier  *float64 `json:"prefixLenMultiplier"`  // of the blocks that prompts share
+	PrefixRootMultiplier *int     `json:"prefixRootMultiplier"` // trees of prefixes, which share nothing
+	PromptLenMultiplier  *float64 `json:"promptLenMultiplier"`  // of the rest of prompts
+	OutputLenMultiplier  *float64 `json:"outputLenMultiplier"`
+	MaxISL               *int     `json:"maxIsl"` // requests with longer prompts are left out
+	MaxOSL               *int     `json:"maxOsl"` // longer answers are cut
+}
+
+// Speedup returns the factor that divides the times and delays of a dataset.
+func (d *Dataset) Speedup() float64 {
+	speedup := 1.0
+	if d.ReplaySpeedup != nil {
+		speedup = *d.ReplaySpeedup
+	}
+	if s := d.Synthesis; s != nil && s.SpeedupRatio != nil && *s.SpeedupRatio > 0 {
+		speedup *= *s.SpeedupRatio
+	}
+	return speedup
+}
+
 // Columns names the columns of a table; empty = the first of those that are usual.
 type Columns struct {
 	Prompt       string `json:"prompt,omitempty"`
@@ -279,8 +307,12 @@ type PrefixPrompts struct {
 	UserContextLength  *int `json:"userContextLength"`  // one context per conversation, tokens
 }
 
-// Seconds is a length of time, see [schema.Seconds].
-type Seconds = schema.Seconds
+// The types of phases whose sessions do not start by arrivals at a rate.
+const (
+	Concurrency   = "concurrency"    // a number of sessions is kept in progress
+	UserCentric   = "user_centric"   // sessions are users that take turns
+	FixedSchedule = "fixed_schedule" // conversations are sent at the times of their dataset
+)
 
 // Phase is one stretch of load.
 type Phase struct {
@@ -375,6 +407,22 @@ type Logging struct {
 type Client struct {
 	Strict  bool   `json:"strict"`  // the command line ends with exit code 4 if the verdict on the client is invalid
 	Certify string `json:"certify"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none
+}
+
+// Default is a value that the loader chose because of other values.
+type Default struct {
+	Pointer string `json:"pointer"` // canonical: #/benchmark/phases/0/concurrency
+	Value   any    `json:"value"`
+	Reason  string `json:"reason"`
+}
+
+// String names the field, its value as JSON and the reason.
+func (d Default) String() string {
+	value, err := plainjson.Marshal(d.Value)
+	if err != nil {
+		panic("encode default: " + err.Error()) // every type of a document encodes
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), value, d.Reason)
 }
 
 // KeySource names the flag, the environment variable or the member that gave the API key;

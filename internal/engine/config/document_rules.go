@@ -113,7 +113,7 @@ func checkArtifacts(in *input) {
 	const path = "benchmark.artifacts"
 	checkRecords(in)
 	if a := &in.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
-		in.noEffect(path + ".trace", ": no record lines are written at level summary")
+		in.noEffect(path+".trace", ": no record lines are written at level summary")
 	}
 	if p := in.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsFunc(*p, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) {
 		in.FailValue(in.At(path+".prefix"), problem.CodeOutOfRange, `must be the beginning of a file name, without \ : * ? " < > | and control characters`)

@@ -55,7 +55,7 @@ func checkCredentials(in *input, e *Endpoint) {
 	}
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && e.Type != "messages" {
-			in.noEffect(endpointPath + ".headers." + name, ": this header is sent instead of the API key")
+			in.noEffect(endpointPath+".headers."+name, ": this header is sent instead of the API key")
 		}
 	}
 }
@@ -67,10 +67,10 @@ func readKey(in *input, e *Endpoint) {
 		return
 	}
 	checkFile(in, path, *e.APIKeyFile)
-	if in.Failed[path] || in.options.Untrusted && len(in.options.DataRoots) == 0 {
+	if in.Failed[path] || in.doc.closed() {
 		return
 	}
-	key, err := KeyFrom(*e.APIKeyFile, rootsOf(in))
+	key, err := KeyFrom(*e.APIKeyFile, in.doc.roots)
 	switch {
 	case err != nil:
 		in.FailValue(in.At(path), problem.CodeFileNotAllowed, "the file cannot be read")
@@ -203,9 +203,4 @@ func checkServerCalls(in *input, e *Endpoint) {
 			in.Conflict(endpointPath+".waitForModelMode", "needs a waitForModelTimeout above 0")
 		}
 	}
-}
-
-func hasScheme(u secret.URL, scheme string) bool {
-	s, _, _ := strings.Cut(u.Reveal(), "://")
-	return strings.EqualFold(s, scheme)
 }

@@ -8,11 +8,9 @@ import (
 	"aiperfd/internal/engine/config/schema"
 )
 
-const endpointPath = "benchmark.endpoint"
-
 // checkEndpoint checks that the fields of the endpoint section agree with each other.
 func checkEndpoint(in *input, e *Endpoint) {
-	const path = "benchmark.endpoint"
+	const path = endpointPath
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
 		in.FailValue(in.At(path+".path"), problem.CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
 	}
@@ -50,7 +48,7 @@ func checkEndpoint(in *input, e *Endpoint) {
 // checkJobs reports options of polled endpoint types that contradict the type or
 // each other.
 func checkJobs(in *input, e *Endpoint) {
-	const path = "benchmark.endpoint"
+	const path = endpointPath
 	isRunpod, isVideo := strings.HasPrefix(e.Type, "runpod"), e.Type == "video_generation"
 	if t := e.RequestContentType; t != nil && !isVideo {
 		form := "multipart/form-data"

@@ -54,8 +54,13 @@ func appendServer(in *input, e *Endpoint, servers []reached, s reached, u secret
 
 // socketPath returns the path of a socket without links, if the document may use it.
 func socketPath(in *input, e *Endpoint, name string) string {
-	if path, err := dataSocket(name, rootsOf(in)); err == nil {
+	if path, err := in.doc.Socket(name); err == nil {
 		return path
 	}
 	return name
+}
+
+func hasScheme(u secret.URL, scheme string) bool {
+	s, _, _ := strings.Cut(u.Reveal(), "://")
+	return strings.EqualFold(s, scheme)
 }

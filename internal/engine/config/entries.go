@@ -2,16 +2,8 @@ package config
 
 import ()
 
-const (
-	// defaultEntries is AIPerf's number of conversations if nothing suggests one.
-	defaultEntries = 100
-	// openEntries is the number of conversations of phases whose number of requests is
-	// not known before: the conversations are made when they are needed, so that many
-	// cost nothing.
-	openEntries = 100_000
-	// maxEntries is the largest number of conversations that a document can give.
-	maxEntries = 10_000_000
-)
+// defaultEntries is AIPerf's number of conversations if nothing suggests one.
+const defaultEntries = 100
 
 // entriesDefault sets the number of conversations that are made: as many as the phases
 // need, so that the run does not repeat them.

@@ -1,12 +1,46 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
 )
+
+// LoadOptions are the bounds and the surroundings of a document. The zero
+// value is for a user's own file, without an environment.
+type LoadOptions struct {
+	Format   Format
+	MaxBytes int // of the text; 0 = 64 MiB
+	// Untrusted is for documents from the network: ${NAME} only for names in
+	// AllowEnv, files only under DataRoots, no code and no file contents from
+	// the document, and the server's own fields are ignored with a warning.
+	Untrusted bool
+	AllowEnv  []string
+	DataRoots []string
+	// AllowDownload permits untrusted documents to download tokenizers.
+	AllowDownload bool
+	// Stored is for documents that were stored redacted, to read back what a run
+	// measured: placeholders replace the secrets, so it cannot run again.
+	Stored bool
+	// Resolved is for documents whose references and templates were replaced before
+	// they were stored.
+	Resolved bool
+	// LookupEnv gives environment variables; nil = none is set.
+	LookupEnv func(name string) (string, bool)
+	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
+	LookupSecret func(name string) (string, bool)
+	// Reach restricts the servers of the document.
+	Reach ReachOptions
+	// Choices are the closed lists of values.
+	Choices Choices
+	// Done ends the checks of the variations of a study early, with a problem: closed
+	// when nobody waits for them; nil = never.
+	Done <-chan struct{}
+}
 
 // input is a document that has been decoded, with what is known of the text that gave its values.
 // The rules over several fields report what contradicts each other, the defaults fill in what is
@@ -20,6 +54,18 @@ type input struct {
 	noSchedule bool
 	timed      bool // the dataset is a trace whose first record has a time
 }
+
+// CanonicalPointer is the pointer of a canonical path.
+func CanonicalPointer(path string) string { return "#/" + strings.ReplaceAll(path, ".", "/") }
+
+// endpointPath is the canonical path of the endpoint section.
+const endpointPath = "benchmark.endpoint"
+
+// datasetPath returns the canonical path of a dataset.
+func datasetPath(i int) string { return fmt.Sprintf("benchmark.datasets.%d", i) }
+
+// PhasePath returns the canonical path of a phase.
+func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
 
 // require reports a missing value.
 func (in *input) require(path, detail string) {

@@ -6,6 +6,13 @@ import (
 	"aiperfd/internal/engine/config/schema"
 )
 
+// mean gives a distribution without a value the default of its path as its only value.
+func mean(d *Distribution, path string) {
+	if !d.Given() {
+		*d = Distribution{Mean: new(schema.Default[float64](path))}
+	}
+}
+
 // mediaDefaults fills in the images, audio and rankings of a synthetic dataset.
 func mediaDefaults(in *input, d *Dataset, path string) {
 	if d.Images != nil {

@@ -6,9 +6,8 @@ import (
 	"aiperfd/internal/engine/config/problem"
 )
 
-// Concurrency is the type of phases that keep a number of sessions in progress. This file also has
-// the limits that phases of other types share with it, and how they rise.
-const Concurrency = "concurrency"
+// This file has the rules of the type concurrency, and of the limits that phases of other types share
+// with it.
 
 func fillConcurrency(in *input, p *Phase, path string) {
 	if p.Concurrency == nil {
@@ -19,7 +18,7 @@ func fillConcurrency(in *input, p *Phase, path string) {
 
 // checkRamps checks what changes in time.
 func checkRamps(in *input, p *Phase, path string) {
-	arrives := typeOf(in, p).arrives
+	arrives := in.options.Choices.isArrival(p.Type)
 	for _, r := range []struct {
 		name    string
 		ramp    *Ramp

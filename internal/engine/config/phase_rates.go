@@ -14,27 +14,6 @@ import (
 // This file has the rules of phases whose sessions are started by arrivals at a rate: constant,
 // poisson, gamma.
 
-// checkRate checks the rate of a phase by the type that the document gives.
-func checkRate(in *input, p *Phase, path string) {
-	if in.Failed[path+".type"] {
-		return
-	}
-	hasRate := in.Has(path+".rate") || in.Has(path+".sessionRate") || in.Has(path+".rateSeries")
-	hasShape := in.Has(path + ".smoothness")
-	t := typeOf(in, p)
-	switch {
-	case p.Type == "" && hasShape && !hasRate:
-		in.Conflict(path+".smoothness", "needs a rate")
-	case p.Type == Concurrency && in.Has(path+".rate"):
-		in.Conflict(path+".rate", noRate(in, p))
-	case t.rated && !hasRate:
-		in.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
-	}
-	if p.Type != "" && !t.shaped && hasShape {
-		in.Conflict(path+".smoothness", "only valid for the type "+schema.ChoiceList(in.options.Choices.Shaped))
-	}
-}
-
 // noRate says that a type has no rate, and which types have one.
 func noRate(in *input, p *Phase) string {
 	return "a phase of type " + p.Type + " has no rate; use the type " +
@@ -47,7 +26,7 @@ func checkSessionRate(in *input, p *Phase, path string) {
 	at := path + ".sessionRate"
 	switch {
 	case !in.Has(at) || p.Type == UserCentric:
-	case !typeOf(in, p).arrives:
+	case !in.options.Choices.isArrival(p.Type):
 		in.Conflict(at, "a phase of type "+p.Type+" has no rate")
 	case in.Has(path + ".rateSeries"), in.Has(path + ".rateRamp"):
 		in.Conflict(at, "a rate of sessions does not change in time")
@@ -124,7 +103,7 @@ func readSeries(in *input, s *RateSeries, path string) {
 }
 
 func fillArrivals(in *input, p *Phase, path string) {
-	if p.Smoothness == nil && typeOf(in, p).shaped {
+	if p.Smoothness == nil && in.options.Choices.IsShaped(p.Type) {
 		p.Smoothness = new(1.0)
 		in.infer(path+".smoothness", 1.0, "a "+p.Type+" process needs a shape; 1 is Poisson")
 	}
@@ -138,6 +117,15 @@ func fillSaturation(in *input, p *Phase, path string) {
 		in.infer(path+".saturationLimit", *p.SaturationLimit, "the saturation is abort")
 	}
 }
+
+const (
+	// openEntries is the number of conversations of phases whose number of requests is
+	// not known before: the conversations are made when they are needed, so that many
+	// cost nothing.
+	openEntries = 100_000
+	// maxEntries is the largest number of conversations that a document can give.
+	maxEntries = 10_000_000
+)
 
 // expectedNumber is the number of conversations that a phase with a duration needs. Random
 // arrivals are more than their mean by at most four standard deviations.

@@ -7,10 +7,6 @@ import (
 	"aiperfd/internal/engine/config/schema"
 )
 
-// FixedSchedule is the type of phases that send conversations at the times of their
-// dataset.
-const FixedSchedule = "fixed_schedule"
-
 // followTrace makes profiling phases without a type a replay of the dataset, if it is a
 // trace whose first record has a time. A phase over a trace needs no bound: ten requests
 // of a command line without one are dropped, since it is one pass over the trace. It

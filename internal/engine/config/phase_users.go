@@ -2,9 +2,6 @@ package config
 
 import "fmt"
 
-// UserCentric is the type of phases whose sessions are users that take turns.
-const UserCentric = "user_centric"
-
 func fillUsers(in *input, p *Phase, path string) {
 	if p.UserReplacement == "" {
 		p.UserReplacement = "scheduled"

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,21 +13,18 @@ import (
 // phaseType is a row of the table of types of phases: who starts the sessions, and what the fields of
 // such a phase must be.
 type phaseType struct {
-	name string
-	own  []string // the fields that no other type has
-	// rated is whether a phase needs a rate, arrives whether arrivals at this rate start its sessions,
-	// shaped whether these have a smoothness.
-	rated, arrives, shaped bool
-	check                  func(in *input, p *Phase, path string) // the rules of the type; nil = none
-	fill                   func(in *input, p *Phase, path string) // the defaults of the type
+	name  string
+	own   []string                               // the fields that no other type has
+	rated bool                                   // it needs a rate
+	check func(in *input, p *Phase, path string) // the rules of the type; nil = none
+	fill  func(in *input, p *Phase, path string) // the defaults of the type
 }
 
 // phaseTypes lists the types of phases in the order of their documentation.
 func phaseTypes(known *Choices) []phaseType {
 	types := []phaseType{{name: Concurrency, fill: fillConcurrency}}
 	for _, a := range known.Arrivals {
-		shaped := slices.Contains(known.Shaped, a.Name)
-		types = append(types, phaseType{name: a.Name, rated: true, arrives: true, shaped: shaped, fill: fillArrivals})
+		types = append(types, phaseType{name: a.Name, rated: true, fill: fillArrivals})
 	}
 	return append(types,
 		phaseType{
@@ -50,9 +46,6 @@ func typeOf(in *input, p *Phase) phaseType {
 	}
 	return phaseType{name: p.Type}
 }
-
-// PhasePath returns the canonical path of a phase.
-func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
 
 // checkPhases checks what does not depend on defaults.
 func checkPhases(in *input) {
@@ -162,6 +155,27 @@ func phaseKind(p *Phase) string {
 	return p.Kind
 }
 
+// checkRate checks the rate of a phase by the type that the document gives.
+func checkRate(in *input, p *Phase, path string) {
+	if in.Failed[path+".type"] {
+		return
+	}
+	hasRate := in.Has(path+".rate") || in.Has(path+".sessionRate") || in.Has(path+".rateSeries")
+	hasShape := in.Has(path + ".smoothness")
+	t := typeOf(in, p)
+	switch {
+	case p.Type == "" && hasShape && !hasRate:
+		in.Conflict(path+".smoothness", "needs a rate")
+	case p.Type == Concurrency && in.Has(path+".rate"):
+		in.Conflict(path+".rate", noRate(in, p))
+	case t.rated && !hasRate:
+		in.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
+	}
+	if p.Type != "" && !in.options.Choices.IsShaped(p.Type) && hasShape {
+		in.Conflict(path+".smoothness", "only valid for the type "+schema.ChoiceList(in.options.Choices.Shaped))
+	}
+}
+
 // checkSeamless checks that a phase may start before the one before it has ended. A
 // warm-up ends before anything is measured.
 func checkSeamless(in *input, i int) {
@@ -247,7 +261,7 @@ func fillPhase(in *input, p *Phase, path string) {
 	grace, reason := Seconds(math.Inf(1)), "the phase has no duration: it waits for all responses"
 	switch {
 	case p.Duration != nil && p.Kind == "profiling":
-		grace, reason = defaultGrace, "the phase has a duration"
+		grace, reason = Seconds(30), "the phase has a duration"
 	case p.Duration != nil:
 		reason = "a warm-up waits for all responses"
 	}
