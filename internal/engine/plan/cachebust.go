@@ -114,8 +114,8 @@ func (p *Plan) SystemMarker(count func(text string) int) int {
 	return p.CacheBust.Tokens(count)
 }
 
-// cacheBust compiles where prompts get a marker.
-func (c *datasetCompiler) cacheBust(d *config.Dataset, kind *endpoint.Kind) CacheBust {
+// compileCacheBust compiles where prompts get a marker.
+func compileCacheBust(c *compiler, d *config.Dataset, kind *endpoint.Kind) CacheBust {
 	target, at := d.Prompts.CacheBust.Target, "datasets/0/prompts/cacheBust/target"
 	if d.Type == "file" {
 		target, at = d.CacheBust.Target, "datasets/0/cacheBust/target"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -59,15 +60,7 @@ func describeRate(d *config.Phase) string {
 	return text + describeRamp(d.RateRamp)
 }
 
-func byRate(a, b config.Point) int {
-	switch {
-	case a.QPS < b.QPS:
-		return -1
-	case a.QPS > b.QPS:
-		return 1
-	}
-	return 0
-}
+func byRate(a, b config.Point) int { return cmp.Compare(a.QPS, b.QPS) }
 
 // describeRamp describes a ramp; nil is none.
 func describeRamp(r *config.Ramp) string {
