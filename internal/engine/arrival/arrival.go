@@ -94,9 +94,11 @@ func (o *Options) check(shaped bool) error {
 	for i, p := range o.Series {
 		switch {
 		case !isPositive(p.Rate):
-			return fmt.Errorf("point %d of the series: rate %v: must be a finite number of arrivals per second above 0", i, p.Rate)
+			return fmt.Errorf("point %d of the series: rate %v: must be a finite number of arrivals per second above 0", i,
+				p.Rate)
 		case p.At < 0 || i > 0 && p.At <= o.Series[i-1].At:
-			return fmt.Errorf("point %d of the series: time %v: must not be negative, and must be later than the point before", i, p.At)
+			return fmt.Errorf("point %d of the series: time %v: must not be negative, and must be later than the point before",
+				i, p.At)
 		}
 	}
 	return nil

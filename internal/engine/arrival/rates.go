@@ -141,7 +141,8 @@ func (p *piece) inverse(a float64) float64 {
 // This time change is exact for every process of independent gaps, and a Poisson
 // process stays one. Offsets are rounded to the nearest nanosecond.
 func (r *Rates) vary(gap func() float64, yield func(time.Duration) bool) {
-	begin, area, next := 0.0, 0.0, 0 // of the current piece: its start in seconds, the area so far, the index of the one after it
+	// of the current piece: its start in seconds, the area so far, the index of the one after it
+	begin, area, next := 0.0, 0.0, 0
 	for {
 		area += gap()
 		x := 0.0

@@ -59,7 +59,8 @@ func checkPublic(in *input, d *Dataset, path string) {
 	case !in.Has(path + ".dataset"):
 		in.require(path+".dataset", "dataset: a public dataset needs its name")
 	case hub && in.options.Untrusted && !in.options.AllowDownload:
-		in.FailValue(in.At(path+".dataset"), problem.CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
+		in.FailValue(in.At(path+".dataset"), problem.CodeNotAllowed,
+			"datasets by their id are allowed by: serve --allow-download")
 	}
 	if !hub {
 		noColumns(in, path)
@@ -83,7 +84,8 @@ func checkFileDataset(in *input, d *Dataset, path string) {
 	}
 	const many = 500
 	if len(d.Records) > many {
-		in.Warn(in.Where(path+".records"), problem.CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+		in.Warn(in.Where(path+".records"), problem.CodeNoEffect,
+			"records: %d inline records; use a file for large datasets", len(d.Records))
 	}
 	checkData(in, path+".path", d.Path)
 }
@@ -116,7 +118,8 @@ func checkFormat(in *input, d *Dataset, path string) {
 }
 
 func checkSynthetic(in *input, d *Dataset, path string) {
-	onlyFor(in, path, "file", "path format records columns blockSize osl ignoreTraceDelays synthesis replaySpeedup skipBadLines")
+	onlyFor(in, path, "file",
+		"path format records columns blockSize osl ignoreTraceDelays synthesis replaySpeedup skipBadLines")
 	checkWarmupMarker(in, d, path)
 	checkMedia(in, d, path)
 	checkLengths(in, d, path)
@@ -204,7 +207,8 @@ func needMean(in *input, path string, d Distribution, what string) {
 func checkWarmupMarker(in *input, d *Dataset, path string) {
 	at := path + ".prompts.cacheBust.target"
 	if d.Prompts.CacheBust.Target == "warmup_isolation_system" && d.SystemPrompt == nil && d.SystemPromptFile == nil && d.PrefixPrompts.SharedSystemLength == nil {
-		in.Conflict(at, "warmup_isolation_system needs a system message: set systemPrompt, systemPromptFile or sharedSystemLength")
+		in.Conflict(at,
+			"warmup_isolation_system needs a system message: set systemPrompt, systemPromptFile or sharedSystemLength")
 	}
 }
 

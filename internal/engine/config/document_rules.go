@@ -104,7 +104,8 @@ func checkRecords(in *input) {
 		in.Conflict(path+"recordFileSize", "is the size of record files, and the export level summary writes none")
 	}
 	if a.RecordFileSize != nil && a.RecordFormat != "jsonl" {
-		in.Conflict(path+"recordFileSize", "cannot be combined with recordFormat "+a.RecordFormat+": a Parquet file is one file")
+		in.Conflict(path+"recordFileSize",
+			"cannot be combined with recordFormat "+a.RecordFormat+": a Parquet file is one file")
 	}
 }
 
@@ -116,7 +117,8 @@ func checkArtifacts(in *input) {
 		in.noEffect(path+".trace", ": no record lines are written at level summary")
 	}
 	if p := in.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsFunc(*p, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) {
-		in.FailValue(in.At(path+".prefix"), problem.CodeOutOfRange, `must be the beginning of a file name, without \ : * ? " < > | and control characters`)
+		in.FailValue(in.At(path+".prefix"), problem.CodeOutOfRange,
+			`must be the beginning of a file name, without \ : * ? " < > | and control characters`)
 	}
 }
 
@@ -129,7 +131,8 @@ func checkTokenizer(in *input) {
 		checkFile(in, "benchmark.tokenizer.name", name)
 	}
 	if in.options.Untrusted && in.doc.Benchmark.Tokenizer.AllowDownload && !in.options.AllowDownload {
-		in.FailValue(in.At("benchmark.tokenizer.allowDownload"), problem.CodeNotAllowed, "downloads are allowed by: serve --allow-download")
+		in.FailValue(in.At("benchmark.tokenizer.allowDownload"), problem.CodeNotAllowed,
+			"downloads are allowed by: serve --allow-download")
 	}
 }
 
@@ -203,4 +206,42 @@ func unreliable(requests int64) string {
 		return fmt.Sprintf("p%d and higher percentiles are unreliable", percentile)
 	}
 	return "p99 is unreliable"
+}
+
+// checkUserFiles checks the paths, and that every template has a result.
+func checkUserFiles(in *input) {
+	const path = "benchmark.artifacts.userFiles"
+	files := in.doc.Benchmark.Artifacts.UserFiles
+	if len(files) == 0 || in.Failed[path] {
+		return
+	}
+	if in.options.Untrusted {
+		in.Fail(in.Where(path), problem.CodeNotAllowed, "%s: writing files from the document is not allowed here",
+			problem.Label(in.Where(path)))
+		return
+	}
+	taken := map[string]bool{}
+	for i, f := range files {
+		at := fmt.Sprintf("%s.%d", path, i)
+		if requirement := checkUserPath(f.Path, in.doc.Benchmark.Artifacts.Prefix); f.Path != "" && requirement != "" {
+			in.FailValue(in.At(at+".path"), problem.CodeOutOfRange, requirement)
+		}
+		if f.Path != "" && taken[strings.ToLower(f.Path)] {
+			in.Conflict(at+".path", "another file has this path")
+		}
+		taken[strings.ToLower(f.Path)] = true
+		switch {
+		case f.Path == "" && !in.Has(at+".path"):
+			in.require(at+".path", "path: required")
+		case f.Content.Node() == nil:
+			in.require(at+".content", "content: required")
+		case in.Failed[at+".format"]:
+		case f.Format == "text" && f.Content.Node().Shape != tree.Text:
+			in.Conflict(at+".format", "the content of a text is a string")
+		case f.Format != "" && f.Format != "text" && f.Content.Node().Shape == tree.Text:
+			in.Conflict(at+".format", "the content of "+f.Format+" is an object or a list; a string is a text")
+		default:
+			f.Render(in.doc.variables(), UserFileRun{Model: "model", EndpointURL: "http://localhost"}, in.Report)
+		}
+	}
 }

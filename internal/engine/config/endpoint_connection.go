@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -27,7 +28,8 @@ func checkConnection(in *input, e *Endpoint) {
 		case !schema.IsHeaderName(name):
 			in.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
-			in.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice", problem.Label(n.Items[i].Place), name)
+			in.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice",
+				problem.Label(n.Items[i].Place), name)
 		}
 	}
 }
@@ -156,7 +158,7 @@ func checkRoute(in *input, e *Endpoint) {
 		in.Conflict(endpointPath+".httpVersion", "HTTP/2 does not work through a proxy; use 1.1")
 	}
 	if e.ProxyFromEnv {
-		environmentProxies(in, e)
+		environmentProxies(in)
 	}
 	checkVersion(in, e)
 	checkAddresses(in, e)
@@ -178,9 +180,10 @@ func checkVersion(in *input, e *Endpoint) {
 
 // environmentProxies adds the credentials of the environment's proxies to the
 // secrets of the document. Untrusted documents cannot use the environment.
-func environmentProxies(in *input, e *Endpoint) {
+func environmentProxies(in *input) {
 	if in.options.Untrusted {
-		in.Fail(in.Where(endpointPath+".proxyFromEnv"), problem.CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
+		in.Fail(in.Where(endpointPath+".proxyFromEnv"), problem.CodeNotAllowed,
+			"proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
 		return
 	}
 	if in.options.LookupEnv == nil {
@@ -202,5 +205,55 @@ func checkServerCalls(in *input, e *Endpoint) {
 		if e.WaitForModelMode != "inference" && in.Has(endpointPath+".waitForModelMode") {
 			in.Conflict(endpointPath+".waitForModelMode", "needs a waitForModelTimeout above 0")
 		}
+	}
+}
+
+// checkAddresses checks the local addresses of connections and their IP version.
+func checkAddresses(in *input, e *Endpoint) {
+	const version, sources = endpointPath + ".ipVersion", endpointPath + ".sourceAddresses"
+	four, six := e.IPVersion != "6", e.IPVersion != "4" // what connections may have
+	var from4, from6 bool
+	n := in.At(sources)
+	for i, text := range e.SourceAddresses {
+		at := n
+		if n != nil && n.Shape == tree.List && i < len(n.Items) {
+			at = n.Items[i]
+		}
+		addr, err := netip.ParseAddr(text)
+		switch is4 := err == nil && addr.Is4(); {
+		case err != nil || addr.Zone() != "" || addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast():
+			in.FailValue(at, problem.CodeOutOfRange, "must be an IP address of this machine")
+		case is4 && !four, !is4 && !six:
+			in.FailValue(at, problem.CodeConflict, "conflicts with the IP version "+e.IPVersion)
+		default:
+			from4, from6 = from4 || is4, from6 || !is4
+		}
+	}
+	if from4 || from6 {
+		four, six = from4, from6
+	}
+	local := e.UnixSocket != nil
+	for _, u := range e.URLs {
+		local = local || hasScheme(u, "http+unix")
+		parsed, err := url.Parse(u.Reveal())
+		if err != nil {
+			continue // it is reported
+		}
+		host, err := netip.ParseAddr(parsed.Hostname())
+		if err != nil || (host.Unmap().Is4() && four) || (!host.Unmap().Is4() && six) {
+			continue
+		}
+		path := version
+		if from4 || from6 {
+			path = sources
+		}
+		in.Conflict(path, "the server "+strings.TrimSpace(host.String())+" has an address of the other IP version")
+	}
+	switch {
+	case !local:
+	case len(e.SourceAddresses) > 0:
+		in.Conflict(sources, "connections to Unix sockets have no IP address")
+	case e.IPVersion != "auto" && in.Has(version):
+		in.Conflict(version, "connections to Unix sockets have no IP version")
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 func checkEndpoint(in *input, e *Endpoint) {
 	const path = endpointPath
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
-		in.FailValue(in.At(path+".path"), problem.CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
+		in.FailValue(in.At(path+".path"), problem.CodeOutOfRange,
+			"must begin with / and contain no spaces, query or fragment")
 	}
 	if e.SessionHeader != nil && !schema.IsHeaderName(*e.SessionHeader) {
 		in.FailValue(in.At(path+".sessionHeader"), problem.CodeOutOfRange, "must be a header name")
@@ -40,7 +42,8 @@ func checkEndpoint(in *input, e *Endpoint) {
 	}
 	if e.UseLegacyMaxTokens && unrequested {
 		at := in.Where(path + ".useLegacyMaxTokens")
-		in.Warn(at, problem.CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", problem.Label(at), e.Type)
+		in.Warn(at, problem.CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length",
+			problem.Label(at), e.Type)
 	}
 	checkJobs(in, e)
 }
@@ -95,19 +98,45 @@ func checkTexts(in *input, e *Endpoint) {
 		for _, deepest := range in.deepest(path) {
 			at = in.Where(deepest)
 		}
-		in.Warn(at, problem.CodeNoEffect, "%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", problem.Label(at), e.Type)
+		in.Warn(at, problem.CodeNoEffect,
+			"%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", problem.Label(at), e.Type)
 	}
 }
 
 // checkStore warns if AIPerf would send less: with store it refers to the
 // response before instead of repeating the conversation.
 func checkStore(in *input, e *Endpoint) {
-	store := slices.ContainsFunc(e.Extra.Members(), func(m Member) bool { return m.Name == "store" && string(m.Value) == "true" })
-	turns := slices.ContainsFunc(in.doc.Benchmark.Datasets, func(d Dataset) bool { return d.Turns.Mean != nil && *d.Turns.Mean > 1 })
+	store := slices.ContainsFunc(e.Extra.Members(),
+		func(m Member) bool { return m.Name == "store" && string(m.Value) == "true" })
+	turns := slices.ContainsFunc(in.doc.Benchmark.Datasets,
+		func(d Dataset) bool { return d.Turns.Mean != nil && *d.Turns.Mean > 1 })
 	if e.Type != "responses" || !store || !turns {
 		return
 	}
 	at := in.Where(endpointPath + ".extra")
-	in.Warn(at, problem.CodeNoEffect, "%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
-		"chaining by previous_response_id is not supported by aiperfd yet", problem.Label(at))
+	in.Warn(at, problem.CodeNoEffect,
+		"%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
+			"chaining by previous_response_id is not supported by aiperfd yet", problem.Label(at))
 }
+
+// readTemplate takes the body of a template out of the file that it names, as
+// AIPerf does. A body in place makes a JSON object, so it has a brace; what has
+// none is a file or the name of a built-in template.
+func readTemplate(in *input, e *Endpoint) {
+	const path = endpointPath + ".template.body"
+	t := e.Template
+	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || in.options.Stored {
+		return
+	}
+	body, ok := readWhole(in, path, t.Body, schema.MaxPrompt)
+	switch {
+	case !ok:
+	case !bytes.Contains(body, []byte("{")):
+		in.FailValue(in.At(path), problem.CodeOutOfRange, "the file must hold a template of a JSON object")
+	default:
+		t.Body = string(body)
+	}
+}
+
+// builtInTemplate is the name that package endpoint knows a body for.
+const builtInTemplate = "nv-embedqa"

@@ -106,7 +106,8 @@ func checkVideoAudio(in *input, a VideoAudio, path string) {
 	}
 	for at, differs := range map[string]bool{rate: a.SampleRate != schema.Default[float64](rate), depth: a.Depth != schema.Default[int](depth)} {
 		if in.Has(at) && !in.Failed[at] && differs {
-			in.Warn(in.Where(at), problem.CodeNoEffect, "%s has no effect: the videos have no audio track", problem.Label(in.Where(at)))
+			in.Warn(in.Where(at), problem.CodeNoEffect, "%s has no effect: the videos have no audio track",
+				problem.Label(in.Where(at)))
 		}
 	}
 }

@@ -153,7 +153,8 @@ func checkStudy(in *input) {
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
 		in.Conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
 	} else if conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.KeepRecords != "all" {
-		in.Conflict("multiRun.convergence.mode", "needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
+		in.Conflict("multiRun.convergence.mode",
+			"needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
 	}
 }
 
@@ -162,7 +163,8 @@ func fillStudy(in *input) {
 	d := in.doc
 	if d.RandomSeed == nil && (d.Sweep != nil || d.MultiRun.NumRuns > 1) && d.MultiRun.SetConsistentSeed {
 		d.RandomSeed = new(int64(consistentSeed))
-		in.infer("randomSeed", consistentSeed, "the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
+		in.infer("randomSeed", consistentSeed,
+			"the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
 	}
 }
 

@@ -124,7 +124,8 @@ func compileCacheBust(c *compiler, d *config.Dataset, kind *endpoint.Kind) Cache
 	switch {
 	case !b.On():
 	case kind.Name == "raw" || d.Format == "raw_payload":
-		c.problem(at, "conflict", "%s: complete request bodies are sent as they are; use a dataset of prompts, or none", target)
+		c.problem(at, "conflict", "%s: complete request bodies are sent as they are; use a dataset of prompts, or none",
+			target)
 	case !kind.Caps.ProducesTokens || !kind.Caps.TokenizesInput:
 		c.problem(at, "conflict", "%s: the endpoint type %s does not generate text from prompts; use none", target, kind.Name)
 	}

@@ -42,7 +42,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	compileServerCalls(c, p)
 	compileDataset(c, p)
 	compileSessions(c, p)
-	sizePool(c, p)
+	sizePool(p)
 	p.Certify = c.b.Client.Certify
 	if err := c.err(); err != nil {
 		return nil, err
@@ -187,7 +187,8 @@ func compilePathModel(c *compiler, p *Plan) {
 	switch {
 	case !strings.Contains(path, "{model}") || len(items) == 0:
 	case len(items) > 1:
-		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one", len(items), path)
+		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one",
+			len(items), path)
 	default:
 		p.Settings.PathModel = items[0].Name
 	}
@@ -217,7 +218,8 @@ func compileTokens(c *compiler, p *Plan) {
 	p.Tokens = Tokens{
 		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: tokenizerFiles(c),
 		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
-		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
+		Explicit: !slices.ContainsFunc(c.doc.Defaulted(),
+			func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
 	}
 	if t.Name == "" {
 		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.Names), false
@@ -254,7 +256,8 @@ func compilePhases(c *compiler, p *Plan) {
 	for i := range c.b.Phases {
 		ph := compilePhase(c, i, p.Seed)
 		if ph.Prefill > 0 && !p.Settings.Streaming {
-			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict", "needs streams, which the endpoint type %s does not have", p.Kind.Name)
+			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict",
+				"needs streams, which the endpoint type %s does not have", p.Kind.Name)
 		}
 		if ph.Kind == bench.Profiling {
 			ph.ProfilingIndex = profiling
@@ -289,7 +292,8 @@ func compilePhase(c *compiler, i int, seed bench.Seed) spec.Phase {
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
 	ph.Seamless = d.Seamless
-	ph.Backlog.Saturation = spec.Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation, spec.Saturations()))
+	ph.Backlog.Saturation = spec.Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation,
+		spec.Saturations()))
 	ph.Backlog.Limit = given(d.SaturationLimit)
 	seed = seed.Child("phase." + d.Name)
 	shape(d, seed, &ph)
@@ -328,7 +332,8 @@ func compileUsers(c *compiler, i int, d *config.Phase, ph *spec.Phase) {
 	}
 	gap := float64(*d.Users) / *d.Rate
 	if !(gap < maxGap) {
-		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range", "rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
+		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range",
+			"rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
 		return
 	}
 	ph.Users = &spec.Users{
@@ -354,7 +359,8 @@ func compileSessions(c *compiler, p *Plan) {
 		return // it is reported
 	}
 	d := &c.b.Datasets[0]
-	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError, spec.TurnErrors())), FailFast: d.DAGFailFast}
+	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError,
+		spec.TurnErrors())), FailFast: d.DAGFailFast}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup
 	}

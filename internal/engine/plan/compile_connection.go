@@ -74,7 +74,7 @@ func compileTransport(c *compiler, p *Plan) {
 }
 
 // sizePool sizes the pool of connections by the phases.
-func sizePool(c *compiler, p *Plan) {
+func sizePool(p *Plan) {
 	const unlimited = 10_000 // rate phases without a cap
 	for _, ph := range p.Phases {
 		if ph.Concurrency == 0 {

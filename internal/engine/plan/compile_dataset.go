@@ -43,13 +43,16 @@ func compileDataset(c *compiler, p *Plan) {
 		o.DelayCap = &limit
 	}
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
-		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
+		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context",
+			p.Kind.Name)
 	}
 	if d.Warmup == "separate" && !slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Kind == bench.Warmup }) {
-		c.problem("datasets/0/warmup", "conflict", "there is no warm-up that could have data of its own (--warmup-request-count)")
+		c.problem("datasets/0/warmup", "conflict",
+			"there is no warm-up that could have data of its own (--warmup-request-count)")
 	}
 	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
-		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
+		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have",
+			p.Kind.Name, exactKinds())
 	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil })
 	window(p.Phases, &o.Options)
@@ -121,7 +124,8 @@ func compileBlockSize(c *compiler, d *config.Dataset, kind dataset.Kind) int {
 	case d.BlockSize == nil:
 		return block
 	case block == 0:
-		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
+		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none",
+			kind.Name)
 	}
 	return *d.BlockSize
 }
@@ -218,7 +222,8 @@ func compileFile(c *compiler, d *config.Dataset) file.File {
 func compileSynthetic(c *compiler, d *config.Dataset) synthetic.Spec {
 	s := synthetic.Spec{
 		ISL:   compileDistribution(c, "datasets/0/prompts/isl", d.Prompts.ISL),
-		Turns: compileDistribution(c, "datasets/0/turns", d.Turns), TurnDelay: compileDistribution(c, "datasets/0/turnDelay", d.TurnDelay),
+		Turns: compileDistribution(c, "datasets/0/turns", d.Turns), TurnDelay: compileDistribution(c,
+			"datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
 		Pairs: compilePairs(c, d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
@@ -252,7 +257,8 @@ func compilePairs(c *compiler, pairs []config.LengthPair) random.Pairs {
 	list := make([]random.Pair, len(pairs))
 	for i, p := range pairs {
 		at := pointer + "/" + strconv.Itoa(i)
-		list[i] = random.Pair{Input: compileDistribution(c, at+"/isl", p.ISL), Output: compileDistribution(c, at+"/osl", p.OSL), Probability: p.Probability}
+		list[i] = random.Pair{Input: compileDistribution(c, at+"/isl", p.ISL), Output: compileDistribution(c, at+"/osl",
+			p.OSL), Probability: p.Probability}
 	}
 	out, err := random.NewPairs(list)
 	if err != nil {
@@ -307,17 +313,22 @@ func compileMedia(c *compiler, d *config.Dataset, s *synthetic.Spec) {
 // endpoint type must have.
 func requireMedia(c *compiler, kind *endpoint.Kind, d *config.Dataset) {
 	if kind.Caps.Needs.Audio && !d.Audio.On() {
-		c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind.Name)
+		c.problem("datasets/0/audio", "required",
+			"the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio "+
+				"(--input-file)", kind.Name)
 	}
 	if kind.Caps.Needs.Images && !d.Images.On() {
-		c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind.Name)
+		c.problem("datasets/0/images", "required",
+			"the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images "+
+				"(--input-file)", kind.Name)
 	}
 }
 
 func compileImages(c *compiler, d *config.Images) synthetic.Images {
 	out := synthetic.Images{
 		BatchSize: *d.BatchSize, Format: d.Format, Source: d.Source, Sampling: d.SourceSampling,
-		Width: compileDistribution(c, "datasets/0/images/width", d.Width), Height: compileDistribution(c, "datasets/0/images/height", d.Height),
+		Width: compileDistribution(c, "datasets/0/images/width", d.Width), Height: compileDistribution(c,
+			"datasets/0/images/height", d.Height),
 	}
 	dir := d.Directory()
 	switch {
@@ -406,7 +417,8 @@ func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
 		}
 		for _, other := range endpoint.Kinds() {
 			if other.Path == path {
-				return fmt.Errorf("%q is the path of another endpoint type than %s: use --endpoint-type %s", path, kind.Name, other.Name)
+				return fmt.Errorf("%q is the path of another endpoint type than %s: use --endpoint-type %s", path, kind.Name,
+					other.Name)
 			}
 		}
 		return fmt.Errorf("%q is not the path of the endpoint type %s, which is %s", path, kind.Name, kind.Path)
@@ -425,7 +437,8 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		return out
 	}
 	if out.IgnoreDelays = d.IgnoreTraceDelays; out.IgnoreDelays && slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil }) {
-		c.problem("datasets/0/ignoreTraceDelays", "conflict", "a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
+		c.problem("datasets/0/ignoreTraceDelays", "conflict",
+			"a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
 	}
 	for _, m := range c.b.Endpoint.Extra.Members() {
 		if slices.Contains(kind.Adds, m.Name) {

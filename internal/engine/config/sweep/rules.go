@@ -119,7 +119,8 @@ func (b *Block) checkParameters(r rules, path string) {
 			p.distinct(r)
 		}
 		if first := b.Parameters[0]; b.Type == Zip && len(p.Values) != len(first.Values) {
-			r.Fail(p.Place, problem.CodeConflict, "%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
+			r.Fail(p.Place, problem.CodeConflict,
+				"%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
 				p.Path, len(p.Values), first.Path, len(first.Values))
 		}
 	}
@@ -170,7 +171,8 @@ func (b *Block) distinctRows(r rules, path string) {
 		}
 		text, err := plainjson.Marshal(row)
 		if err == nil && seen[string(text)] {
-			r.Fail(r.place(path), problem.CodeConflict, "parameters: the variation %s is given twice", problem.Clip(string(text)))
+			r.Fail(r.place(path), problem.CodeConflict, "parameters: the variation %s is given twice",
+				problem.Clip(string(text)))
 		}
 		seen[string(text)] = true
 	}
@@ -274,7 +276,40 @@ func (m *MultiRun) Check(d *schema.Decoder, sweep, adaptive bool) {
 	case m.NumRuns == 1 && !d.Failed[path+".numRuns"]:
 		r.Conflict(path+".convergence.metric", "needs more than one run")
 	case adaptive:
-		r.Conflict(path+".convergence.metric", "does not go with an adaptive search, which decides itself how often it repeats")
+		r.Conflict(path+".convergence.metric",
+			"does not go with an adaptive search, which decides itself how often it repeats")
 	}
 	c.Mode, c.Stat, c.MinRuns = cmp.Or(c.Mode, CIWidth), cmp.Or(c.Stat, "avg"), max(c.MinRuns, DefaultMinRuns)
+}
+
+// loads are the short names of the fields whose larger values are more load.
+func loads() []string {
+	return []string{"concurrency", "prefill_concurrency", "rate", "session_rate", "users"}
+}
+
+// IsLoad reports whether a larger value of a path is more load.
+func IsLoad(path string) bool { return slices.Contains(loads(), tree.SnakeCase(Name(path))) }
+
+// varies returns the paths that a sweep gives values.
+func (b *Block) varies() []string {
+	var paths []string
+	for _, p := range b.Parameters {
+		paths = append(paths, p.Path)
+	}
+	for _, d := range b.Dimensions {
+		paths = append(paths, d.Path)
+	}
+	for _, r := range b.Runs {
+		for _, a := range r.Values {
+			paths = append(paths, a.Path)
+		}
+	}
+	return paths
+}
+
+// checkStop reports conditions that can never end a sweep.
+func (b *Block) checkStop(r rules, path string) {
+	if len(b.StopWhen) > 0 && b.Type != Adaptive && !slices.ContainsFunc(b.varies(), IsLoad) {
+		r.Conflict(path, "needs a sweep over the load: "+schema.ChoiceList(loads()))
+	}
 }
