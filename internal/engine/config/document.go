@@ -438,7 +438,7 @@ type Client struct {
 	Certify string `json:"certify"`
 }
 
-// Default is a value that the loader chose because of other values.
+// Default is a value that was chosen because of other values.
 type Default struct {
 	Pointer string `json:"pointer"` // canonical: #/benchmark/phases/0/concurrency
 	Value   any    `json:"value"`

@@ -57,26 +57,14 @@ func compileDataset(c *compiler, p *Plan) {
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil })
 	window(p.Phases, &o.Options)
 	name := d.Type
-	if d.Type != "synthetic" {
-		if d.Type == "file" {
-			name = d.Format
-		}
-		o.Columns = source.Columns{
-			Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
-			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
-		}
-		o.File, o.OSL, o.Open = compileFile(c, d), compileDistribution(c, "datasets/0/osl", d.OSL), mediaFiles(c, d.Path)
-		o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
-		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
-		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
-		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		if d.Type == "public" && compilePublic(c, d, &o) {
-			p.Tokens.Optional = false
-		}
-		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
-	} else {
+	if d.Type == "synthetic" {
 		o.Synthetic, o.OSL = compileSynthetic(c, d), compileDistribution(c, "datasets/0/prompts/osl", d.Prompts.OSL)
 		checkCalibration(c, p, d)
+	} else {
+		compileRecords(c, p, d, &o)
+	}
+	if d.Type == "file" {
+		name = d.Format
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
@@ -88,6 +76,23 @@ func compileDataset(c *compiler, p *Plan) {
 			return
 		}
 	}
+}
+
+// compileRecords fills the options of a dataset whose conversations are read, and who counts their tokens.
+func compileRecords(c *compiler, p *Plan, d *config.Dataset, o *dataset.Options) {
+	o.Columns = source.Columns{
+		Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
+		OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
+	}
+	o.File, o.OSL, o.Open = compileFile(c, d), compileDistribution(c, "datasets/0/osl", d.OSL), mediaFiles(c, d.Path)
+	o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
+	o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
+	needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
+	p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+	if d.Type == "public" && compilePublic(c, d, o) {
+		p.Tokens.Optional = false
+	}
+	p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 }
 
 // checkCalibration checks that the lengths of prompts can be compared with the server's
