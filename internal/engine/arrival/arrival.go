@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/ramp"
 )
 
 // Options configure one arrival process.
@@ -21,7 +20,7 @@ type Options struct {
 	Rate       float64    // mean arrivals per second; finite, > 0; not used with a series
 	Smoothness float64    // shape of the gaps, for kinds that are Shaped; finite, > 0; 1 = Poisson
 	Seed       bench.Seed // root of the random streams; not used by constant
-	Ramp       ramp.Ramp  // to the rate, or to the first one of the series
+	Ramp       Ramp       // to the rate, or to the first one of the series
 	Series     []Point    // at least two, in the order of their times, which differ; nil = the rate is constant
 }
 
@@ -95,9 +94,11 @@ func (o *Options) check(shaped bool) error {
 	for i, p := range o.Series {
 		switch {
 		case !isPositive(p.Rate):
-			return fmt.Errorf("point %d of the series: rate %v: must be a finite number of arrivals per second above 0", i, p.Rate)
+			return fmt.Errorf("point %d of the series: rate %v: must be a finite number of arrivals per second above 0", i,
+				p.Rate)
 		case p.At < 0 || i > 0 && p.At <= o.Series[i-1].At:
-			return fmt.Errorf("point %d of the series: time %v: must not be negative, and must be later than the point before", i, p.At)
+			return fmt.Errorf("point %d of the series: time %v: must not be negative, and must be later than the point before",
+				i, p.At)
 		}
 	}
 	return nil

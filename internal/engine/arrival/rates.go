@@ -3,8 +3,6 @@ package arrival
 import (
 	"math"
 	"time"
-
-	"aiperfd/internal/engine/ramp"
 )
 
 // Point is a rate at a time.
@@ -36,7 +34,7 @@ const RampStart = 100 * time.Millisecond
 // newRates returns the rate of a ramp to the first point, or to rate without points, and
 // of the points after it. Between two points it changes evenly; before the first one
 // and after the last one it is constant.
-func newRates(rate float64, series []Point, rise ramp.Ramp) *Rates {
+func newRates(rate float64, series []Point, rise Ramp) *Rates {
 	r := &Rates{last: rate}
 	target := rate
 	if len(series) > 0 {
@@ -61,10 +59,10 @@ func (r *Rates) add(p piece) {
 }
 
 // ramp adds the pieces of a ramp.
-func (r *Rates) ramp(from, to float64, rise ramp.Ramp) {
+func (r *Rates) ramp(from, to float64, rise Ramp) {
 	d := rise.Duration.Seconds()
-	if rise.Strategy != ramp.Poisson {
-		r.add(piece{length: d, from: from, to: to, grows: rise.Strategy == ramp.Exponential})
+	if rise.Strategy != PoissonRamp {
+		r.add(piece{length: d, from: from, to: to, grows: rise.Strategy == ExponentialRamp})
 		return
 	}
 	// A step for each arrival per second, as AIPerf has on average.
@@ -143,7 +141,8 @@ func (p *piece) inverse(a float64) float64 {
 // This time change is exact for every process of independent gaps, and a Poisson
 // process stays one. Offsets are rounded to the nearest nanosecond.
 func (r *Rates) vary(gap func() float64, yield func(time.Duration) bool) {
-	begin, area, next := 0.0, 0.0, 0 // of the current piece: its start in seconds, the area so far, the index of the one after it
+	// of the current piece: its start in seconds, the area so far, the index of the one after it
+	begin, area, next := 0.0, 0.0, 0
 	for {
 		area += gap()
 		x := 0.0

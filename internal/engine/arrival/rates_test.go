@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/stat"
 )
 
@@ -19,7 +18,7 @@ import (
 type varied struct {
 	name   string
 	rate   float64
-	rise   ramp.Ramp
+	rise   Ramp
 	series []Point
 	count  func(t float64) float64 // expected arrivals in the first t seconds
 	until  float64                 // seconds
@@ -31,14 +30,14 @@ func variedRates() []varied {
 	series := []Point{{2 * sec, 50}, {12 * sec, 200}, {17 * sec, 20}, {27 * sec, 20}}
 	return []varied{
 		{
-			name: "linear ramp", rate: 100, rise: ramp.Ramp{Duration: 20 * sec}, until: 30,
+			name: "linear ramp", rate: 100, rise: Ramp{Duration: 20 * sec}, until: 30,
 			count: func(t float64) float64 { // from 0.5 to 100 per second
 				x := min(t, 20)
 				return 0.5*x + 99.5*x*x/40 + 100*max(0, t-20)
 			},
 		},
 		{
-			name: "exponential ramp", rate: 100, rise: ramp.Ramp{Duration: 20 * sec, Strategy: ramp.Exponential}, until: 30,
+			name: "exponential ramp", rate: 100, rise: Ramp{Duration: 20 * sec, Strategy: ExponentialRamp}, until: 30,
 			count: func(t float64) float64 { // 0.5·200^(t/20)
 				return 0.5*20/math.Log(200)*(math.Pow(200, min(t, 20)/20)-1) + 100*max(0, t-20)
 			},
@@ -57,7 +56,7 @@ func variedRates() []varied {
 			},
 		},
 		{
-			name: "ramp and series", rise: ramp.Ramp{Duration: 10 * sec}, series: []Point{{0, 80}, {10 * sec, 10}}, until: 30,
+			name: "ramp and series", rise: Ramp{Duration: 10 * sec}, series: []Point{{0, 80}, {10 * sec, 10}}, until: 30,
 			count: func(t float64) float64 { // from 0.8 to 80 per second, then down to 10
 				x, y := min(t, 10), max(0, min(t-10, 10))
 				return 0.8*x + 79.2*x*x/20 + 80*y - 7*y*y/2 + 10*max(0, t-20)
@@ -179,7 +178,7 @@ func TestConstantVaries(t *testing.T) {
 // The rate is the derivative of the expected number of arrivals, ramps with random
 // steps included.
 func TestRates(t *testing.T) {
-	all := append(variedRates(), varied{name: "poisson ramp", rate: 40, until: 30, rise: ramp.Ramp{Duration: 20 * sec, Strategy: ramp.Poisson, Seed: 5}})
+	all := append(variedRates(), varied{name: "poisson ramp", rate: 40, until: 30, rise: Ramp{Duration: 20 * sec, Strategy: PoissonRamp, Seed: 5}})
 	for _, v := range all {
 		r := newRates(v.rate, v.series, v.rise)
 		const step = 10 * time.Microsecond

@@ -18,7 +18,6 @@ import (
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/request"
 	"aiperfd/internal/engine/transport"
 )
@@ -85,7 +84,7 @@ func (o *Options) phase(sh *shape) spec.Phase {
 		p.Arrivals = until(arrival.Poisson(o.Rate, seed), o.Time)
 	} else {
 		p.Duration = o.Time
-		p.Shape.Concurrency = ramp.Ramp{Duration: sh.length() * time.Duration(sh.streams-1) / time.Duration(sh.streams)}
+		p.Shape.Concurrency = arrival.Ramp{Duration: sh.length() * time.Duration(sh.streams-1) / time.Duration(sh.streams)}
 	}
 	return p
 }

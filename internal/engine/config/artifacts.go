@@ -16,15 +16,16 @@ type Artifacts struct {
 	// the others) or failures.
 	KeepRecords      string   `json:"keepRecords"`
 	RecordSampleRate *float64 `json:"recordSampleRate"` // of keepRecords sample; nil = 0.01
-	RecordFileSize   *int64   `json:"recordFileSize"`   // bytes of a record file before the next one begins; nil = one file
-	ExportOutputs    bool     `json:"exportOutputsJson"`
-	ExportInputs     bool     `json:"exportInputs"`
-	Summary          bool     `json:"summary"` // as JSON; AIPerf's ["json"] is true
-	CSVPrecision     *int     `json:"csvPrecision"`
-	Overwrite        bool     `json:"overwrite"` // the folder that is named after the run
-	Trace            bool     `json:"trace"`     // needs level records or raw
-	ShowTraceTiming  bool     `json:"showTraceTiming"`
-	UserFiles        []File   `json:"userFiles,omitempty"`
+	// bytes of a record file before the next one begins; nil = one file
+	RecordFileSize  *int64 `json:"recordFileSize"`
+	ExportOutputs   bool   `json:"exportOutputsJson"`
+	ExportInputs    bool   `json:"exportInputs"`
+	Summary         bool   `json:"summary"` // as JSON; AIPerf's ["json"] is true
+	CSVPrecision    *int   `json:"csvPrecision"`
+	Overwrite       bool   `json:"overwrite"` // the folder that is named after the run
+	Trace           bool   `json:"trace"`     // needs level records or raw
+	ShowTraceTiming bool   `json:"showTraceTiming"`
+	UserFiles       []File `json:"userFiles,omitempty"`
 	// SliceDuration is the length of time slices with metrics of their own; nil = none.
 	SliceDuration *Seconds `json:"sliceDuration,omitempty"`
 }

@@ -59,7 +59,7 @@ func (c *Choices) list(name string) []Choice {
 	case "dialects":
 		return c.Dialects
 	case "phaseTypes":
-		return slices.Concat([]Choice{{Name: "concurrency"}}, c.Arrivals, []Choice{{Name: UserCentric}, {Name: FixedSchedule}})
+		return slices.Concat([]Choice{{Name: Concurrency}}, c.Arrivals, []Choice{{Name: UserCentric}, {Name: FixedSchedule}})
 	case "formats":
 		return c.Formats
 	case "corpora":
@@ -87,6 +87,11 @@ func named(names []string) []Choice {
 // smoothness.
 func (c *Choices) IsShaped(name string) bool {
 	return slices.ContainsFunc(c.Shaped, func(s string) bool { return suggest.Fold(s) == suggest.Fold(name) })
+}
+
+// isArrival reports whether arrivals at a rate start the sessions of phases of a type.
+func (c *Choices) isArrival(name string) bool {
+	return slices.ContainsFunc(c.Arrivals, func(a Choice) bool { return a.Name == name })
 }
 
 // Of returns the closed list of a field; nil = it has none.

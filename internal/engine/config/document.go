@@ -6,10 +6,14 @@
 package config
 
 import (
+	"fmt"
+	"strings"
+
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Document is what a user submits: one benchmark and the few
@@ -32,10 +36,10 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	keySource    string // the flag, variable or member that gave the API key
-	untrusted    bool   // files only under roots
-	roots        []string
-	study        *Study // nil = one run
+	keySource    string   // the flag, variable or member that gave the API key
+	untrusted    bool     // files only under roots
+	roots        []string // nil = any, or none if untrusted
+	study        *Study   // nil = one run
 }
 
 // Metadata describes a run for its users and for the queue; it does not affect what is
@@ -46,8 +50,9 @@ type Metadata struct {
 	Notes  string `json:"notes,omitempty"`  // ≤ 4 KiB
 	Pinned bool   `json:"pinned,omitempty"` // the daemon keeps the run
 
-	Priority          int     `json:"priority,omitempty"`          // the highest starts first
-	TTL               Seconds `json:"ttl,omitempty"`               // after the end, until the daemon deletes the run; 0 = no limit
+	Priority int `json:"priority,omitempty"` // the highest starts first
+	// after the end, until the daemon deletes the run; 0 = no limit
+	TTL               Seconds `json:"ttl,omitempty"`
 	Deadline          Seconds `json:"deadline,omitempty"`          // after the start, when the run fails; 0 = none
 	StartAfter        Time    `json:"startAfter,omitzero"`         // zero = at once
 	AllowSharedTarget bool    `json:"allowSharedTarget,omitempty"` // beside others that allow it
@@ -85,36 +90,42 @@ type Model struct {
 
 // Endpoint is the server under test and the connection to it.
 type Endpoint struct {
-	URLs                 []secret.URL    `json:"urls"`            // at least one; default http://localhost:8000
-	URLStrategy          string          `json:"urlStrategy"`     // round_robin (default), random, least_inflight
-	URLAffinity          string          `json:"urlAffinity"`     // what stays on one URL: session (default), request
-	URLParams            Params          `json:"urlParams"`       // for the query of every request
-	IPVersion            string          `json:"ipVersion"`       // auto (default: both, IPv4 first), 4, 6
-	SourceAddresses      []string        `json:"sourceAddresses"` // local addresses of connections, in turn; none = the system chooses
-	UnixSocket           *string         `json:"unixSocket"`      // connect here instead of to the hosts of the URLs
-	Type                 string          `json:"type"`            // chat (default)
-	Path                 *string         `json:"path"`            // replaces the type's path; "" = post to the base URL as it is
-	APIKey               secret.Text     `json:"apiKey"`
-	APIKeyFile           *string         `json:"apiKeyFile"`       // file that holds the API key
-	AuthStyle            string          `json:"authStyle"`        // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
-	Timeout              Seconds         `json:"timeout"`          // total for one exchange, > 0; default 21600
-	ConnectTimeout       Seconds         `json:"connectTimeout"`   // default 10, 0 = none
-	FirstByteTimeout     Seconds         `json:"firstByteTimeout"` // default 0 = none
-	IdleTimeout          Seconds         `json:"idleTimeout"`      // default 0 = none
-	Streaming            bool            `json:"streaming"`
-	ConnectionReuse      string          `json:"connectionReuse"` // pooled (default), never, sticky-user-sessions
-	HTTPVersion          string          `json:"httpVersion"`     // 1.1 (default), 2, auto, h2c
-	UseLegacyMaxTokens   bool            `json:"useLegacyMaxTokens"`
-	UseServerTokenCount  bool            `json:"useServerTokenCount"`
-	PerChunkUsage        bool            `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
-	Preconnect           bool            `json:"preconnect"`          // default true: open connections before the phase that needs them
-	StreamUsage          bool            `json:"streamUsage"`         // default true: request usage in streams
-	UseClientTokenCount  bool            `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
-	Headers              Headers         `json:"headers"`
-	Extra                Object          `json:"extra"`           // merged over every request body
-	SessionHeader        *string         `json:"sessionHeader"`   // replaces X-Correlation-ID
-	AffinityHeaders      []string        `json:"affinityHeaders"` // more headers with the session's id; default X-Session-Affinity
-	TLSVerify            bool            `json:"tlsVerify"`       // default true
+	URLs        []secret.URL `json:"urls"`        // at least one; default http://localhost:8000
+	URLStrategy string       `json:"urlStrategy"` // round_robin (default), random, least_inflight
+	URLAffinity string       `json:"urlAffinity"` // what stays on one URL: session (default), request
+	URLParams   Params       `json:"urlParams"`   // for the query of every request
+	IPVersion   string       `json:"ipVersion"`   // auto (default: both, IPv4 first), 4, 6
+	// local addresses of connections, in turn; none = the system chooses
+	SourceAddresses []string `json:"sourceAddresses"`
+	UnixSocket      *string  `json:"unixSocket"` // connect here instead of to the hosts of the URLs
+	Type            string   `json:"type"`       // chat (default)
+	// replaces the type's path; "" = post to the base URL as it is
+	Path       *string     `json:"path"`
+	APIKey     secret.Text `json:"apiKey"`
+	APIKeyFile *string     `json:"apiKeyFile"` // file that holds the API key
+	// where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
+	AuthStyle           string  `json:"authStyle"`
+	Timeout             Seconds `json:"timeout"`          // total for one exchange, > 0; default 21600
+	ConnectTimeout      Seconds `json:"connectTimeout"`   // default 10, 0 = none
+	FirstByteTimeout    Seconds `json:"firstByteTimeout"` // default 0 = none
+	IdleTimeout         Seconds `json:"idleTimeout"`      // default 0 = none
+	Streaming           bool    `json:"streaming"`
+	ConnectionReuse     string  `json:"connectionReuse"` // pooled (default), never, sticky-user-sessions
+	HTTPVersion         string  `json:"httpVersion"`     // 1.1 (default), 2, auto, h2c
+	UseLegacyMaxTokens  bool    `json:"useLegacyMaxTokens"`
+	UseServerTokenCount bool    `json:"useServerTokenCount"`
+	PerChunkUsage       bool    `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
+	// default true: open connections before the phase that needs them
+	Preconnect  bool `json:"preconnect"`
+	StreamUsage bool `json:"streamUsage"` // default true: request usage in streams
+	// count with the tokenizer only, as AIPerf does by default
+	UseClientTokenCount bool    `json:"useClientTokenCount"`
+	Headers             Headers `json:"headers"`
+	Extra               Object  `json:"extra"`         // merged over every request body
+	SessionHeader       *string `json:"sessionHeader"` // replaces X-Correlation-ID
+	// more headers with the session's id; default X-Session-Affinity
+	AffinityHeaders      []string        `json:"affinityHeaders"`
+	TLSVerify            bool            `json:"tlsVerify"` // default true
 	TLS                  TLS             `json:"tls,omitzero"`
 	Proxy                secret.URL      `json:"proxy"`                // http, https or socks5; default none
 	ProxyFromEnv         bool            `json:"proxyFromEnv"`         // honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY
@@ -142,10 +153,12 @@ type Endpoint struct {
 // Jobs configures submission and polling, for endpoint types whose responses take
 // more than one request.
 type Jobs struct {
-	PollInterval *Seconds `json:"pollInterval,omitempty"` // before each poll; nil = as the type has it, 0.1 s to begin with
-	Timeout      *Seconds `json:"timeout,omitempty"`      // from the start of a request to its last answer; nil = the endpoint's timeout
-	RunpodMode   string   `json:"runpodMode,omitempty"`   // default stream when streaming, else sync
-	RunpodInput  string   `json:"runpodInput,omitempty"`  // default messages
+	// before each poll; nil = as the type has it, 0.1 s to begin with
+	PollInterval *Seconds `json:"pollInterval,omitempty"`
+	// from the start of a request to its last answer; nil = the endpoint's timeout
+	Timeout     *Seconds `json:"timeout,omitempty"`
+	RunpodMode  string   `json:"runpodMode,omitempty"`  // default stream when streaming, else sync
+	RunpodInput string   `json:"runpodInput,omitempty"` // default messages
 }
 
 // Template describes an API: endpoint type template.
@@ -166,9 +179,10 @@ type TLS struct {
 
 // ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
-	Timeout *Seconds    `json:"timeoutSeconds"`   // default 5
-	Path    *secret.URL `json:"path"`             // default: vLLM's, then SGLang's
-	Before  string      `json:"before,omitempty"` // what the reset precedes: run (default), profiling (each phase of that kind), both
+	Timeout *Seconds    `json:"timeoutSeconds"` // default 5
+	Path    *secret.URL `json:"path"`           // default: vLLM's, then SGLang's
+	// what the reset precedes: run (default), profiling (each phase of that kind), both
+	Before string `json:"before,omitempty"`
 }
 
 // ServerProfiler starts the server's profiler for each profiling phase.
@@ -197,28 +211,56 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`      // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds"`
-	Path             string        `json:"path,omitempty"`         // type file
-	Format           string        `json:"format,omitempty"`       // type file; default: what the first record looks like
-	SkipBadLines     int           `json:"skipBadLines,omitempty"` // type file: records with problems that are skipped; default 0
-	Records          []Object      `json:"records,omitempty"`      // type file: inline instead of path
-	Columns          Columns       `json:"columns,omitzero"`       // format columns, or a public dataset of the hub
-	Dataset          string        `json:"dataset,omitempty"`      // type public: its name, or hf:ORG/NAME
-	HFSubset         string        `json:"hfSubset,omitempty"`
-	HFSplit          string        `json:"hfSplit,omitempty"`
-	HFRevision       string        `json:"hfRevision,omitempty"` // branch, tag or commit; default main
-	Warmup           string        `json:"warmup,omitempty"`     // conversations of the warm-up: shared (default), separate; type synthetic
-	OSLExact         bool          `json:"oslExact"`             // make the server generate as many tokens as requested
-	BlockSize        *int          `json:"blockSize"`            // tokens per hash id; formats with hash ids; nil = the format's own
-	OSL              Distribution  `json:"osl,omitzero"`         // type file: used if a record has no output_length
-	ReplaySpeedup    *float64      `json:"replaySpeedup"`        // type file: divides timestamps and delays
+	Path             string        `json:"path,omitempty"`   // type file
+	Format           string        `json:"format,omitempty"` // type file; default: what the first record looks like
+	// type file: records with problems that are skipped; default 0
+	SkipBadLines int      `json:"skipBadLines,omitempty"`
+	Records      []Object `json:"records,omitempty"` // type file: inline instead of path
+	Columns      Columns  `json:"columns,omitzero"`  // format columns, or a public dataset of the hub
+	Dataset      string   `json:"dataset,omitempty"` // type public: its name, or hf:ORG/NAME
+	HFSubset     string   `json:"hfSubset,omitempty"`
+	HFSplit      string   `json:"hfSplit,omitempty"`
+	HFRevision   string   `json:"hfRevision,omitempty"` // branch, tag or commit; default main
+	// conversations of the warm-up: shared (default), separate; type synthetic
+	Warmup   string `json:"warmup,omitempty"`
+	OSLExact bool   `json:"oslExact"` // make the server generate as many tokens as requested
+	// tokens per hash id; formats with hash ids; nil = the format's own
+	BlockSize     *int         `json:"blockSize"`
+	OSL           Distribution `json:"osl,omitzero"`  // type file: used if a record has no output_length
+	ReplaySpeedup *float64     `json:"replaySpeedup"` // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with
 	// the next turn, or retry_turn.
 	OnTurnError string    `json:"onTurnError,omitempty"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
 
-	Synthesis         *Synthesis `json:"synthesis"`                   // traces: changes of what was recorded; nil = none
-	IgnoreTraceDelays bool       `json:"ignoreTraceDelays,omitempty"` // traces: without their delays, and times of later turns
+	Synthesis *Synthesis `json:"synthesis"` // traces: changes of what was recorded; nil = none
+	// traces: without their delays, and times of later turns
+	IgnoreTraceDelays bool `json:"ignoreTraceDelays,omitempty"`
+}
+
+// Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
+// absent limits none.
+type Synthesis struct {
+	SpeedupRatio         *float64 `json:"speedupRatio"`         // divides times and delays; 0 = 1
+	PrefixLenMultiplier  *float64 `json:"prefixLenMultiplier"`  // of the blocks that prompts share
+	PrefixRootMultiplier *int     `json:"prefixRootMultiplier"` // trees of prefixes, which share nothing
+	PromptLenMultiplier  *float64 `json:"promptLenMultiplier"`  // of the rest of prompts
+	OutputLenMultiplier  *float64 `json:"outputLenMultiplier"`
+	MaxISL               *int     `json:"maxIsl"` // requests with longer prompts are left out
+	MaxOSL               *int     `json:"maxOsl"` // longer answers are cut
+}
+
+// Speedup returns the factor that divides the times and delays of a dataset.
+func (d *Dataset) Speedup() float64 {
+	speedup := 1.0
+	if d.ReplaySpeedup != nil {
+		speedup = *d.ReplaySpeedup
+	}
+	if s := d.Synthesis; s != nil && s.SpeedupRatio != nil && *s.SpeedupRatio > 0 {
+		speedup *= *s.SpeedupRatio
+	}
+	return speedup
 }
 
 // Columns names the columns of a table; empty = the first of those that are usual.
@@ -279,40 +321,90 @@ type PrefixPrompts struct {
 	UserContextLength  *int `json:"userContextLength"`  // one context per conversation, tokens
 }
 
-// Seconds is a length of time, see [schema.Seconds].
-type Seconds = schema.Seconds
+// The types of phases whose sessions do not start by arrivals at a rate.
+const (
+	Concurrency   = "concurrency"    // a number of sessions is kept in progress
+	UserCentric   = "user_centric"   // sessions are users that take turns
+	FixedSchedule = "fixed_schedule" // conversations are sent at the times of their dataset
+)
 
 // Phase is one stretch of load.
 type Phase struct {
-	Name                   string        `json:"name"`
-	Kind                   string        `json:"kind"`                   // warmup, profiling
-	Type                   string        `json:"type"`                   // concurrency, the kind of its arrivals, user_centric or fixed_schedule
-	ExcludeFromResults     bool          `json:"excludeFromResults"`     // true for warm-up, false for profiling
-	Requests               *int64        `json:"requests"`               // ≥ 1
-	Sessions               *int64        `json:"sessions"`               // ≥ 1
-	Duration               *Seconds      `json:"duration"`               // > 0
-	GracePeriod            *Seconds      `json:"gracePeriod"`            // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
-	Concurrency            *int          `json:"concurrency"`            // ≥ 1; closed loop: default 1; rates: nil = without limit
-	Rate                   *float64      `json:"rate"`                   // requests per second, > 0; rate types and user_centric
-	SessionRate            *float64      `json:"sessionRate"`            // new conversations per second, > 0; rate types, instead of rate
-	Users                  *int          `json:"users"`                  // user_centric: users at a time
-	UserReplacement        string        `json:"userReplacement"`        // user_centric: when a user is replaced; scheduled
-	Saturation             string        `json:"saturation"`             // what becomes of an arrival that finds no free slot; queue
-	SaturationLimit        *int          `json:"saturationLimit"`        // abort: arrivals that may wait
-	Smoothness             *float64      `json:"smoothness"`             // of the types that have one, > 0; 1 = Poisson
-	FailedRequestThreshold *float64      `json:"failedRequestThreshold"` // 0 to 1
-	AutoOffset             *bool         `json:"autoOffset"`             // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
-	StartOffset            *int64        `json:"startOffset"`            // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
-	EndOffset              *int64        `json:"endOffset"`              // fixed_schedule, milliseconds: later conversations are left out
-	Cancellation           *Cancellation `json:"cancellation"`           // nil = no request is cancelled on purpose
+	Name string `json:"name"`
+	Kind string `json:"kind"` // warmup, profiling
+	// concurrency, the kind of its arrivals, user_centric or fixed_schedule
+	Type               string   `json:"type"`
+	ExcludeFromResults bool     `json:"excludeFromResults"` // true for warm-up, false for profiling
+	Requests           *int64   `json:"requests"`           // ≥ 1
+	Sessions           *int64   `json:"sessions"`           // ≥ 1
+	Duration           *Seconds `json:"duration"`           // > 0
+	// ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
+	GracePeriod *Seconds `json:"gracePeriod"`
+	// ≥ 1; closed loop: default 1; rates: nil = without limit
+	Concurrency *int `json:"concurrency"`
+	// requests per second, > 0; rate types and user_centric
+	Rate *float64 `json:"rate"`
+	// new conversations per second, > 0; rate types, instead of rate
+	SessionRate *float64 `json:"sessionRate"`
+	Users       *int     `json:"users"` // user_centric: users at a time
+	// user_centric: when a user is replaced; scheduled
+	UserReplacement string `json:"userReplacement"`
+	// what becomes of an arrival that finds no free slot; queue
+	Saturation             string   `json:"saturation"`
+	SaturationLimit        *int     `json:"saturationLimit"`        // abort: arrivals that may wait
+	Smoothness             *float64 `json:"smoothness"`             // of the types that have one, > 0; 1 = Poisson
+	FailedRequestThreshold *float64 `json:"failedRequestThreshold"` // 0 to 1
+	// fixed_schedule: the phase starts with the first timestamp; default true without a start offset
+	AutoOffset *bool `json:"autoOffset"`
+	// fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
+	StartOffset *int64 `json:"startOffset"`
+	// fixed_schedule, milliseconds: later conversations are left out
+	EndOffset    *int64        `json:"endOffset"`
+	Cancellation *Cancellation `json:"cancellation"` // nil = no request is cancelled on purpose
 
-	ConcurrencyRamp    *Ramp       `json:"concurrencyRamp"`       // of the sessions at a time, from 1; nil = none
-	PrefillConcurrency *int        `json:"prefillConcurrency"`    // requests at a time without a first token; nil = without limit
-	PrefillRamp        *Ramp       `json:"prefillRamp"`           // of the prefill concurrency, from 1; nil = none
-	RateRamp           *Ramp       `json:"rateRamp"`              // to the rate, or to the first one of the series; nil = none
-	RateSeries         *RateSeries `json:"rateSeries"`            // instead of a rate; it begins after the ramp
-	Seamless           bool        `json:"seamless"`              // the phase starts when the one before has sent everything, without waiting for answers
-	ExcludeRamp        bool        `json:"excludeRamp,omitempty"` // requests of ramps do not enter the metrics
+	ConcurrencyRamp *Ramp `json:"concurrencyRamp"` // of the sessions at a time, from 1; nil = none
+	// requests at a time without a first token; nil = without limit
+	PrefillConcurrency *int  `json:"prefillConcurrency"`
+	PrefillRamp        *Ramp `json:"prefillRamp"` // of the prefill concurrency, from 1; nil = none
+	// to the rate, or to the first one of the series; nil = none
+	RateRamp   *Ramp       `json:"rateRamp"`
+	RateSeries *RateSeries `json:"rateSeries"` // instead of a rate; it begins after the ramp
+	// the phase starts when the one before has sent everything, without waiting for answers
+	Seamless    bool `json:"seamless"`
+	ExcludeRamp bool `json:"excludeRamp,omitempty"` // requests of ramps do not enter the metrics
+}
+
+// Cancellation ends some requests of a phase on purpose, to imitate users who go away.
+type Cancellation struct {
+	Rate  float64 `json:"rate"`  // percent of the requests; 0 = none
+	Delay Seconds `json:"delay"` // from the time when a request is fully written
+}
+
+// Ramp is how a limit or a rate rises at the start of a phase. In documents it may be
+// written as its duration.
+type Ramp struct {
+	Duration Seconds `json:"duration"`
+	Strategy string  `json:"strategy"` // linear (default), exponential, poisson
+}
+
+// Decode implements [schema.Decodable]: it reads an object over the default.
+func (r *Ramp) Decode(f schema.Target, n *tree.Node) bool {
+	schema.Fill(r, f.Path)
+	f.Fields(n, r, f.Path)
+	return true
+}
+
+// RateSeries is a rate that changes in time. In documents it may be written as its
+// points, or as its path.
+type RateSeries struct {
+	Path   *string `json:"path"` // of a JSON file with the points; nil once it was read
+	Points []Point `json:"points"`
+}
+
+// Point is a rate at a time. Between two points, the rate changes evenly.
+type Point struct {
+	TimeS float64 `json:"timeS"` // seconds since the start of the series
+	QPS   float64 `json:"qps"`   // arrivals per second
 }
 
 // Tokenizer names the tokenizer of prompts and answers.
@@ -321,7 +413,8 @@ type Tokenizer struct {
 	Revision string `json:"revision"` // of a model: branch, tag or commit; main
 	// ApplyChatTemplate includes the chat template of the tokenizer in lengths of prompts.
 	ApplyChatTemplate bool `json:"applyChatTemplate"`
-	AllowDownload     bool `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
+	// fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
+	AllowDownload bool `json:"allowDownload"`
 }
 
 // Runtime holds settings of the process rather than of the measurement.
@@ -340,8 +433,25 @@ type Logging struct {
 
 // Client configures the checks of the load generator itself.
 type Client struct {
-	Strict  bool   `json:"strict"`  // the command line ends with exit code 4 if the verdict on the client is invalid
-	Certify string `json:"certify"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none
+	Strict bool `json:"strict"` // the command line ends with exit code 4 if the verdict on the client is invalid
+	// when the client measures what it adds to latencies: none (default), before, after; true is before, false none
+	Certify string `json:"certify"`
+}
+
+// Default is a value that was chosen because of other values.
+type Default struct {
+	Pointer string `json:"pointer"` // canonical: #/benchmark/phases/0/concurrency
+	Value   any    `json:"value"`
+	Reason  string `json:"reason"`
+}
+
+// String names the field, its value as JSON and the reason.
+func (d Default) String() string {
+	value, err := plainjson.Marshal(d.Value)
+	if err != nil {
+		panic("encode default: " + err.Error()) // every type of a document encodes
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), value, d.Reason)
 }
 
 // KeySource names the flag, the environment variable or the member that gave the API key;

@@ -13,175 +13,143 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// documentRules checks that the sections of a document agree with each other.
-type documentRules struct{ *loader }
-
-// check reports missing and contradictory values. It runs before defaults are
+// checkDocument reports missing and contradictory values. It runs before defaults are
 // filled in, and over broken documents too: a value that could not be read counts
 // as given.
-func (c documentRules) check() {
-	if !c.has("benchmark") {
-		c.require("benchmark", "a benchmark section is required")
+func checkDocument(in *input) {
+	if !in.Has("benchmark") {
+		in.require("benchmark", "a benchmark section is required")
 		return
 	}
-	if c.at("benchmark").Shape != tree.Object {
+	if in.At("benchmark").Shape != tree.Object {
 		return
 	}
-	c.checkModels()
-	endpointRules{c.loader, &c.doc.Benchmark.Endpoint}.check()
-	if n := c.at("benchmark.datasets"); n == nil || n.Shape == tree.List {
-		for i := range c.doc.Benchmark.Datasets {
-			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.check()
+	checkModels(in)
+	checkEndpoint(in, &in.doc.Benchmark.Endpoint)
+	if n := in.At("benchmark.datasets"); n == nil || n.Shape == tree.List {
+		for i := range in.doc.Benchmark.Datasets {
+			checkDataset(in, &in.doc.Benchmark.Datasets[i], datasetPath(i))
 		}
 	}
-	c.checkPhases()
-	c.checkArtifacts()
-	c.checkTokenizer()
-	c.checkStudy()
-	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
-		c.conflict("benchmark.runtime.apiHost", "needs a port")
+	checkPhases(in)
+	checkArtifacts(in)
+	checkTokenizer(in)
+	checkStudy(in)
+	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {
+		in.Conflict("benchmark.runtime.apiHost", "needs a port")
 	}
 }
 
-func (c documentRules) checkModels() {
+func checkModels(in *input) {
 	const path = "benchmark.models"
-	m := &c.doc.Benchmark.Models
+	m := &in.doc.Benchmark.Models
 	if len(m.Items) == 0 {
 		return // the server's only model is used
 	}
 	sum, given := 0.0, 0
 	for i, item := range m.Items {
 		at := path + ".items." + strconv.Itoa(i)
-		if n := c.at(at); n != nil && n.Shape == tree.Object && !c.has(at+".name") {
-			c.require(at+".name", "name: required")
+		if n := in.At(at); n != nil && n.Shape == tree.Object && !in.Has(at+".name") {
+			in.require(at+".name", "name: required")
 		}
-		if c.has(at + ".weight") {
+		if in.Has(at + ".weight") {
 			given++
 		}
 		if item.Weight != nil {
 			sum += *item.Weight
-		} else if c.failed[at+".weight"] {
+		} else if in.Failed[at+".weight"] {
 			sum = math.NaN() // the sum is not checked
 		}
-		if c.has(at+".weight") && m.Strategy != "weighted" {
-			c.conflict(at+".weight", "weights need the strategy weighted")
+		if in.Has(at+".weight") && m.Strategy != "weighted" {
+			in.Conflict(at+".weight", "weights need the strategy weighted")
 		}
 	}
-	if m.Strategy != "weighted" || c.failed[path+".strategy"] {
+	if m.Strategy != "weighted" || in.Failed[path+".strategy"] {
 		return
 	}
 	switch {
 	case given < len(m.Items):
-		c.unweighted(path)
+		unweighted(in, path)
 	case math.Abs(sum-1) > 0.01:
-		name, at := "weights", c.where(path+".items")
-		if c.flagFor != nil {
-			name, at = "--model-weights", c.where(path+".items.0.weight")
+		name, at := "weights", in.Where(path+".items")
+		if in.flagFor != nil {
+			name, at = "--model-weights", in.Where(path+".items.0.weight")
 		}
 		rounded := math.Round(1e6*sum) / 1e6 // or 0.7 and 0.2 are 0.8999999999999999
-		c.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, schema.FormatNumber(rounded))
+		in.Fail(at, problem.CodeOutOfRange, "%s: must add up to 1, not %s", name, schema.FormatNumber(rounded))
 	}
 }
 
 // unweighted reports models without weights.
-func (c documentRules) unweighted(path string) {
+func unweighted(in *input, path string) {
 	const need = "weighted needs a weight for every model"
-	if c.flagFor != nil {
-		c.conflict(path+".strategy", need+": --model-weights")
+	if in.flagFor != nil {
+		in.Conflict(path+".strategy", need+": --model-weights")
 		return
 	}
-	c.require(path+".items", "weight: the strategy "+need)
-}
-
-func (c documentRules) checkPhases() {
-	const path = "benchmark.phases"
-	if !c.has(path) {
-		c.require(path, "phases: at least one profiling phase is required")
-		return
-	}
-	if c.at(path).Shape != tree.List {
-		return
-	}
-	names := make(map[string]bool)
-	profiling := false
-	for i := range c.doc.Benchmark.Phases {
-		p, at := &c.doc.Benchmark.Phases[i], PhasePath(i)
-		if c.at(at).Shape != tree.Object {
-			profiling = true // it may have been meant as one
-			continue
-		}
-		rules := phaseRules{c.loader, p, at}
-		rules.checkName(names)
-		rules.checkKind()
-		rules.checkSeamless(i)
-		rules.checkArrival()
-		rules.checkSeries()
-		rules.checkCancellation()
-		profiling = profiling || phaseKind(p) != "warmup"
-	}
-	if !profiling && len(c.doc.Benchmark.Phases) > 0 {
-		c.require(path, "phases: at least one profiling phase is required")
-	}
+	in.require(path+".items", "weight: the strategy "+need)
 }
 
 // checkRecords checks what is kept of the records.
-func (c documentRules) checkRecords() {
+func checkRecords(in *input) {
 	const path = "benchmark.artifacts."
-	a := &c.doc.Benchmark.Artifacts
+	a := &in.doc.Benchmark.Artifacts
 	if a.RecordSampleRate != nil && a.KeepRecords != "sample" {
-		c.conflict(path+"recordSampleRate", "needs the value sample of keepRecords")
+		in.Conflict(path+"recordSampleRate", "needs the value sample of keepRecords")
 	}
 	if a.KeepRecords != "all" && a.Level == "summary" {
-		c.conflict(path+"keepRecords", "selects records, and the export level summary writes none")
+		in.Conflict(path+"keepRecords", "selects records, and the export level summary writes none")
 	}
 	if a.RecordFileSize != nil && a.Level == "summary" {
-		c.conflict(path+"recordFileSize", "is the size of record files, and the export level summary writes none")
+		in.Conflict(path+"recordFileSize", "is the size of record files, and the export level summary writes none")
 	}
 	if a.RecordFileSize != nil && a.RecordFormat != "jsonl" {
-		c.conflict(path+"recordFileSize", "cannot be combined with recordFormat "+a.RecordFormat+": a Parquet file is one file")
+		in.Conflict(path+"recordFileSize",
+			"cannot be combined with recordFormat "+a.RecordFormat+": a Parquet file is one file")
 	}
 }
 
-func (c documentRules) checkArtifacts() {
-	c.checkUserFiles()
+func checkArtifacts(in *input) {
+	checkUserFiles(in)
 	const path = "benchmark.artifacts"
-	c.checkRecords()
-	if a := &c.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
-		at := c.where(path + ".trace")
-		c.Warn(at, problem.CodeNoEffect, "%s: no record lines are written at level summary", problem.Label(at))
+	checkRecords(in)
+	if a := &in.doc.Benchmark.Artifacts; a.Trace && a.Level == "summary" {
+		in.noEffect(path+".trace", ": no record lines are written at level summary")
 	}
-	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsFunc(*p, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) {
-		c.FailValue(c.at(path+".prefix"), problem.CodeOutOfRange, `must be the beginning of a file name, without \ : * ? " < > | and control characters`)
+	if p := in.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsFunc(*p, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) {
+		in.FailValue(in.At(path+".prefix"), problem.CodeOutOfRange,
+			`must be the beginning of a file name, without \ : * ? " < > | and control characters`)
 	}
 }
 
 // checkTokenizer checks that an untrusted document may read the tokenizer's file,
 // or have it downloaded.
-func (c documentRules) checkTokenizer() {
-	name := c.doc.Benchmark.Tokenizer.Name
+func checkTokenizer(in *input) {
+	name := in.doc.Benchmark.Tokenizer.Name
 	local := filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".json")
-	if c.options.Untrusted && local {
-		c.checkFile("benchmark.tokenizer.name", name)
+	if in.options.Untrusted && local {
+		checkFile(in, "benchmark.tokenizer.name", name)
 	}
-	if c.options.Untrusted && c.doc.Benchmark.Tokenizer.AllowDownload && !c.options.AllowDownload {
-		c.FailValue(c.at("benchmark.tokenizer.allowDownload"), problem.CodeNotAllowed, "downloads are allowed by: serve --allow-download")
+	if in.options.Untrusted && in.doc.Benchmark.Tokenizer.AllowDownload && !in.options.AllowDownload {
+		in.FailValue(in.At("benchmark.tokenizer.allowDownload"), problem.CodeNotAllowed,
+			"downloads are allowed by: serve --allow-download")
 	}
 }
 
 // checkFilled checks what needs the complete document.
-func (c documentRules) checkFilled() {
-	if n := c.at("benchmark.datasets"); n != nil && n.Shape == tree.List {
-		for i := range c.doc.Benchmark.Datasets {
-			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.checkFormat()
+func checkFilled(in *input) {
+	if n := in.At("benchmark.datasets"); n != nil && n.Shape == tree.List {
+		for i := range in.doc.Benchmark.Datasets {
+			checkFormat(in, &in.doc.Benchmark.Datasets[i], datasetPath(i))
 		}
 	}
-	c.checkFixed()
-	c.warnShort()
+	checkTypedPhases(in)
+	warnShort(in)
 }
 
 // warnTail warns of a closed loop whose last requests, at falling concurrency, are a large
 // part of all.
-func (c documentRules) warnTail(p *Phase, path string) {
+func warnTail(in *input, p *Phase, path string) {
 	const share = 10
 	n := *p.Requests
 	if p.Type != "concurrency" || p.Concurrency == nil || *p.Concurrency == 1 || n < int64(*p.Concurrency) || n/share >= int64(*p.Concurrency) {
@@ -191,19 +159,19 @@ func (c documentRules) warnTail(p *Phase, path string) {
 	if others := *p.Concurrency - 1; others > 1 {
 		last = fmt.Sprintf("%d run", others)
 	}
-	c.Warn(c.where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %s at falling concurrency, "+
+	in.Warn(in.Where(path), problem.CodeShortRun, "%d requests at concurrency %d: the last %s at falling concurrency, "+
 		"so that throughput is underestimated; use at least %d requests, or a duration", n, *p.Concurrency, last, share*int64(*p.Concurrency))
 }
 
 // warnShort warns of phases with few requests.
-func (c documentRules) warnShort() {
+func warnShort(in *input) {
 	const few = 100 // below it the 99th percentile is a single request
-	phases := c.doc.Benchmark.Phases
+	phases := in.doc.Benchmark.Phases
 	for i, p := range phases {
 		if p.Kind != "profiling" || p.Requests == nil {
 			continue
 		}
-		c.warnTail(&p, PhasePath(i)+".requests")
+		warnTail(in, &p, PhasePath(i)+".requests")
 		if *p.Requests >= few {
 			continue
 		}
@@ -218,11 +186,11 @@ func (c documentRules) warnShort() {
 			requests += " in phase " + p.Name
 		}
 		path := PhasePath(i) + ".requests"
-		at := c.where(path)
-		if c.inferred(path) {
+		at := in.Where(path)
+		if in.inferred(path) {
 			requests += ", the default of " + problem.Label(at)
 		}
-		c.Warn(at, problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
+		in.Warn(at, problem.CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }
 
@@ -238,4 +206,42 @@ func unreliable(requests int64) string {
 		return fmt.Sprintf("p%d and higher percentiles are unreliable", percentile)
 	}
 	return "p99 is unreliable"
+}
+
+// checkUserFiles checks the paths, and that every template has a result.
+func checkUserFiles(in *input) {
+	const path = "benchmark.artifacts.userFiles"
+	files := in.doc.Benchmark.Artifacts.UserFiles
+	if len(files) == 0 || in.Failed[path] {
+		return
+	}
+	if in.options.Untrusted {
+		in.Fail(in.Where(path), problem.CodeNotAllowed, "%s: writing files from the document is not allowed here",
+			problem.Label(in.Where(path)))
+		return
+	}
+	taken := map[string]bool{}
+	for i, f := range files {
+		at := fmt.Sprintf("%s.%d", path, i)
+		if requirement := checkUserPath(f.Path, in.doc.Benchmark.Artifacts.Prefix); f.Path != "" && requirement != "" {
+			in.FailValue(in.At(at+".path"), problem.CodeOutOfRange, requirement)
+		}
+		if f.Path != "" && taken[strings.ToLower(f.Path)] {
+			in.Conflict(at+".path", "another file has this path")
+		}
+		taken[strings.ToLower(f.Path)] = true
+		switch {
+		case f.Path == "" && !in.Has(at+".path"):
+			in.require(at+".path", "path: required")
+		case f.Content.Node() == nil:
+			in.require(at+".content", "content: required")
+		case in.Failed[at+".format"]:
+		case f.Format == "text" && f.Content.Node().Shape != tree.Text:
+			in.Conflict(at+".format", "the content of a text is a string")
+		case f.Format != "" && f.Format != "text" && f.Content.Node().Shape == tree.Text:
+			in.Conflict(at+".format", "the content of "+f.Format+" is an object or a list; a string is a text")
+		default:
+			f.Render(in.doc.variables(), UserFileRun{Model: "model", EndpointURL: "http://localhost"}, in.Report)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,71 +17,67 @@ import (
 
 // checkConnection checks credentials, headers, TLS, proxy, HTTP version, and the
 // requests that are sent beside the load.
-func (c endpointRules) checkConnection() {
-	c.checkCredentials()
-	c.checkTLS()
-	c.checkRoute()
-	c.checkServerCalls()
-	e := c.endpoint
+func checkConnection(in *input, e *Endpoint) {
+	checkCredentials(in, e)
+	checkTLS(in, e)
+	checkRoute(in, e)
+	checkServerCalls(in, e)
 	for i, name := range e.AffinityHeaders {
 		session := e.SessionHeader != nil && strings.EqualFold(*e.SessionHeader, name)
-		switch n := c.at(endpointPath + ".affinityHeaders"); {
+		switch n := in.At(endpointPath + ".affinityHeaders"); {
 		case !schema.IsHeaderName(name):
-			c.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
+			in.FailValue(n.Items[i], problem.CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
-			c.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice", problem.Label(n.Items[i].Place), name)
+			in.Fail(n.Items[i].Place, problem.CodeConflict, "%s: the header %s is given twice",
+				problem.Label(n.Items[i].Place), name)
 		}
 	}
 }
 
-func (c endpointRules) checkCredentials() {
-	e := c.endpoint
-	if e.APIKeyFile != nil && !e.APIKey.Empty() && !c.options.Stored {
-		c.conflict(endpointPath+".apiKeyFile", "conflicts with apiKey; use only one of them")
+func checkCredentials(in *input, e *Endpoint) {
+	if e.APIKeyFile != nil && !e.APIKey.Empty() && !in.options.Stored {
+		in.Conflict(endpointPath+".apiKeyFile", "conflicts with apiKey; use only one of them")
 	} else {
-		c.readKey()
+		readKey(in, e)
 	}
 	keyPath := endpointPath + ".apiKey"
 	if e.APIKeyFile != nil {
 		keyPath = endpointPath + ".apiKeyFile"
 	}
 	if !schema.IsHeaderValue(e.APIKey.Reveal()) {
-		at := c.where(keyPath)
-		c.Fail(at, problem.CodeOutOfRange, "%s: contains characters that are not allowed in a header", problem.Label(at))
+		at := in.Where(keyPath)
+		in.Fail(at, problem.CodeOutOfRange, "%s: contains characters that are not allowed in a header", problem.Label(at))
 	}
 	if e.APIKey.Empty() {
 		return
 	}
-	c.doc.keySource = cmp.Or(c.where(keyPath).Flag, keyPath)
+	in.doc.keySource = cmp.Or(in.Where(keyPath).Flag, keyPath)
 	if e.AuthStyle == "none" {
-		at := c.where(keyPath)
-		c.Warn(at, problem.CodeNoEffect, "%s: the API key is not sent because authStyle is none", problem.Label(at))
+		in.noEffect(keyPath, ": the API key is not sent because authStyle is none")
 	}
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && e.Type != "messages" {
-			at := c.where(endpointPath + ".headers." + name)
-			c.Warn(at, problem.CodeNoEffect, "%s: this header is sent instead of the API key", problem.Label(at))
+			in.noEffect(endpointPath+".headers."+name, ": this header is sent instead of the API key")
 		}
 	}
 }
 
 // readKey takes the API key out of its file.
-func (c endpointRules) readKey() {
+func readKey(in *input, e *Endpoint) {
 	const path = endpointPath + ".apiKeyFile"
-	e := c.endpoint
-	if e.APIKeyFile == nil || c.options.Stored {
+	if e.APIKeyFile == nil || in.options.Stored {
 		return
 	}
-	c.checkFile(path, *e.APIKeyFile)
-	if c.failed[path] || c.options.Untrusted && len(c.options.DataRoots) == 0 {
+	checkFile(in, path, *e.APIKeyFile)
+	if in.Failed[path] || in.doc.closed() {
 		return
 	}
-	key, err := KeyFrom(*e.APIKeyFile, c.roots())
+	key, err := KeyFrom(*e.APIKeyFile, in.doc.roots)
 	switch {
 	case err != nil:
-		c.FailValue(c.at(path), problem.CodeFileNotAllowed, "the file cannot be read")
+		in.FailValue(in.At(path), problem.CodeFileNotAllowed, "the file cannot be read")
 	case key == "":
-		c.FailValue(c.at(path), problem.CodeRequired, "the file contains no key")
+		in.FailValue(in.At(path), problem.CodeRequired, "the file contains no key")
 	default:
 		e.APIKey = secret.New(key)
 	}
@@ -100,122 +97,163 @@ func KeyFrom(name string, roots []string) (string, error) {
 	return strings.TrimSpace(string(data)), errors.Join(err, f.Close())
 }
 
-func (c endpointRules) checkTLS() {
+func checkTLS(in *input, e *Endpoint) {
 	const path = endpointPath + ".tls"
-	e := c.endpoint
 	t := &e.TLS
 	for name, file := range map[string]*string{".caFile": t.CAFile, ".certFile": t.CertFile, ".keyFile": t.KeyFile} {
 		if file != nil {
-			c.checkFile(path+name, *file)
+			checkFile(in, path+name, *file)
 		}
 	}
 	switch {
 	case t.CertFile != nil && t.KeyFile == nil:
-		c.conflict(path+".certFile", "needs keyFile")
+		in.Conflict(path+".certFile", "needs keyFile")
 	case t.KeyFile != nil && t.CertFile == nil:
-		c.conflict(path+".keyFile", "needs certFile")
+		in.Conflict(path+".keyFile", "needs certFile")
 	}
 	if t.CAFile != nil && !e.TLSVerify {
-		c.conflict(path+".caFile", "certificate verification is disabled")
+		in.Conflict(path+".caFile", "certificate verification is disabled")
 	}
 	if t.ServerName != nil && strings.ContainsFunc(*t.ServerName, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) {
-		c.FailValue(c.at(path+".serverName"), problem.CodeOutOfRange, "must be a host name")
+		in.FailValue(in.At(path+".serverName"), problem.CodeOutOfRange, "must be a host name")
 	}
 	if secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
-		at := c.where(path)
-		c.Warn(at, problem.CodeNoEffect, "%s: no URL is https", problem.Label(at))
+		in.noEffect(path, ": no URL is https")
 	}
 }
 
 // checkRoute checks sockets, proxies and versions of HTTP.
-func (c endpointRules) checkRoute() {
-	e := c.endpoint
+func checkRoute(in *input, e *Endpoint) {
 	socket := e.UnixSocket != nil
 	if socket {
-		c.checkSocket(c.at(endpointPath+".unixSocket"), *e.UnixSocket)
+		checkSocket(in, in.At(endpointPath+".unixSocket"), *e.UnixSocket)
 	}
 	proxied := !e.Proxy.Equal(secret.URL{}) || e.ProxyFromEnv
 	for i, u := range e.URLs {
 		if !hasScheme(u, "http+unix") {
 			continue
 		}
-		n := c.at(endpointPath + ".urls")
+		n := in.At(endpointPath + ".urls")
 		if n == nil || n.Shape != tree.List || i >= len(n.Items) {
 			continue
 		}
 		if socket {
-			c.Fail(n.Items[i].Place, problem.CodeConflict, "conflicts with the http+unix URL; use only one of them")
+			in.Fail(n.Items[i].Place, problem.CodeConflict, "conflicts with the http+unix URL; use only one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
 		if name, err := url.PathUnescape(host); err == nil {
-			c.checkSocket(n.Items[i], name)
+			checkSocket(in, n.Items[i], name)
 		}
 		socket = true
 	}
 	switch proxy := endpointPath + ".proxy"; {
 	case e.ProxyFromEnv && !e.Proxy.Equal(secret.URL{}):
-		c.conflict(proxy, "conflicts with proxyFromEnv; use only one of them")
+		in.Conflict(proxy, "conflicts with proxyFromEnv; use only one of them")
 	case proxied && socket:
-		c.conflict(proxy, "a Unix socket cannot be reached through a proxy")
+		in.Conflict(proxy, "a Unix socket cannot be reached through a proxy")
 	case hasScheme(e.Proxy, "https") && e.TLS.ServerName != nil:
-		c.conflict(endpointPath+".tls.serverName", "would also apply to the https proxy; use an http or socks5 proxy")
+		in.Conflict(endpointPath+".tls.serverName", "would also apply to the https proxy; use an http or socks5 proxy")
 	case proxied && (e.HTTPVersion == "2" || e.HTTPVersion == "h2c"):
-		c.conflict(endpointPath+".httpVersion", "HTTP/2 does not work through a proxy; use 1.1")
+		in.Conflict(endpointPath+".httpVersion", "HTTP/2 does not work through a proxy; use 1.1")
 	}
 	if e.ProxyFromEnv {
-		c.environmentProxies()
+		environmentProxies(in)
 	}
-	c.checkVersion()
-	c.checkAddresses()
+	checkVersion(in, e)
+	checkAddresses(in, e)
 }
 
-func (c endpointRules) checkVersion() {
-	e := c.endpoint
+func checkVersion(in *input, e *Endpoint) {
 	const path = endpointPath + ".httpVersion"
 	secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") })
 	plain := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return !hasScheme(u, "https") })
 	switch {
 	case e.HTTPVersion == "h2c" && secure:
-		c.conflict(path, "h2c is HTTP/2 without TLS; for https URLs use 2")
+		in.Conflict(path, "h2c is HTTP/2 without TLS; for https URLs use 2")
 	case e.HTTPVersion == "2" && plain:
-		c.conflict(path, "2 requires TLS; for http URLs use h2c")
+		in.Conflict(path, "2 requires TLS; for http URLs use h2c")
 	case e.HTTPVersion != "1.1" && e.ConnectionReuse != "pooled":
-		c.conflict(endpointPath+".connectionReuse", "requests share connections with HTTP/2; use pooled, or httpVersion 1.1")
+		in.Conflict(endpointPath+".connectionReuse", "requests share connections with HTTP/2; use pooled, or httpVersion 1.1")
 	}
 }
 
 // environmentProxies adds the credentials of the environment's proxies to the
 // secrets of the document. Untrusted documents cannot use the environment.
-func (c endpointRules) environmentProxies() {
-	if c.options.Untrusted {
-		c.Fail(c.where(endpointPath+".proxyFromEnv"), problem.CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
+func environmentProxies(in *input) {
+	if in.options.Untrusted {
+		in.Fail(in.Where(endpointPath+".proxyFromEnv"), problem.CodeNotAllowed,
+			"proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
 		return
 	}
-	if c.options.LookupEnv == nil {
+	if in.options.LookupEnv == nil {
 		return
 	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if value, ok := c.options.LookupEnv(name); ok && value != "" {
-			c.doc.injected = append(c.doc.injected, secret.NewURL(value).Secrets()...)
+		if value, ok := in.options.LookupEnv(name); ok && value != "" {
+			in.doc.injected = append(in.doc.injected, secret.NewURL(value).Secrets()...)
 		}
 	}
 }
 
 // checkServerCalls checks waiting.
-func (c endpointRules) checkServerCalls() {
-	e := c.endpoint
+func checkServerCalls(in *input, e *Endpoint) {
 	if e.WaitForModelTimeout == 0 {
-		if e.WaitForModelInterval != Seconds(schema.Default[float64](endpointPath+".waitForModelInterval")) && c.has(endpointPath+".waitForModelInterval") {
-			c.conflict(endpointPath+".waitForModelInterval", "needs a waitForModelTimeout above 0")
+		if e.WaitForModelInterval != Seconds(schema.Default[float64](endpointPath+".waitForModelInterval")) && in.Has(endpointPath+".waitForModelInterval") {
+			in.Conflict(endpointPath+".waitForModelInterval", "needs a waitForModelTimeout above 0")
 		}
-		if e.WaitForModelMode != "inference" && c.has(endpointPath+".waitForModelMode") {
-			c.conflict(endpointPath+".waitForModelMode", "needs a waitForModelTimeout above 0")
+		if e.WaitForModelMode != "inference" && in.Has(endpointPath+".waitForModelMode") {
+			in.Conflict(endpointPath+".waitForModelMode", "needs a waitForModelTimeout above 0")
 		}
 	}
 }
 
-func hasScheme(u secret.URL, scheme string) bool {
-	s, _, _ := strings.Cut(u.Reveal(), "://")
-	return strings.EqualFold(s, scheme)
+// checkAddresses checks the local addresses of connections and their IP version.
+func checkAddresses(in *input, e *Endpoint) {
+	const version, sources = endpointPath + ".ipVersion", endpointPath + ".sourceAddresses"
+	four, six := e.IPVersion != "6", e.IPVersion != "4" // what connections may have
+	var from4, from6 bool
+	n := in.At(sources)
+	for i, text := range e.SourceAddresses {
+		at := n
+		if n != nil && n.Shape == tree.List && i < len(n.Items) {
+			at = n.Items[i]
+		}
+		addr, err := netip.ParseAddr(text)
+		switch is4 := err == nil && addr.Is4(); {
+		case err != nil || addr.Zone() != "" || addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast():
+			in.FailValue(at, problem.CodeOutOfRange, "must be an IP address of this machine")
+		case is4 && !four, !is4 && !six:
+			in.FailValue(at, problem.CodeConflict, "conflicts with the IP version "+e.IPVersion)
+		default:
+			from4, from6 = from4 || is4, from6 || !is4
+		}
+	}
+	if from4 || from6 {
+		four, six = from4, from6
+	}
+	local := e.UnixSocket != nil
+	for _, u := range e.URLs {
+		local = local || hasScheme(u, "http+unix")
+		parsed, err := url.Parse(u.Reveal())
+		if err != nil {
+			continue // it is reported
+		}
+		host, err := netip.ParseAddr(parsed.Hostname())
+		if err != nil || (host.Unmap().Is4() && four) || (!host.Unmap().Is4() && six) {
+			continue
+		}
+		path := version
+		if from4 || from6 {
+			path = sources
+		}
+		in.Conflict(path, "the server "+strings.TrimSpace(host.String())+" has an address of the other IP version")
+	}
+	switch {
+	case !local:
+	case len(e.SourceAddresses) > 0:
+		in.Conflict(sources, "connections to Unix sockets have no IP address")
+	case e.IPVersion != "auto" && in.Has(version):
+		in.Conflict(version, "connections to Unix sockets have no IP version")
+	}
 }

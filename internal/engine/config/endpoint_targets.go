@@ -1,48 +1,44 @@
 package config
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 
+	"aiperfd/internal/engine/allow"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
-// targetRules checks which servers a document reaches.
-type targetRules struct {
-	*loader
-	endpoint *Endpoint
-}
-
-// check reports the servers that the document must not reach, and the secrets that it must
+// checkTargets reports the servers that the document must not reach, and the secrets that it must
 // not send to them.
-func (c targetRules) check() {
-	if c.options.Stored {
+func checkTargets(in *input, e *Endpoint) {
+	if in.options.Stored {
 		return
 	}
-	e := c.endpoint
 	var servers []reached
-	list := c.at(endpointPath + ".urls")
+	list := in.At(endpointPath + ".urls")
 	for i, u := range e.URLs {
-		s := reached{Node: list, At: c.where(endpointPath + ".urls")}
+		s := reached{Node: list, At: in.Where(endpointPath + ".urls")}
 		if list != nil && list.Shape == tree.List && i < len(list.Items) {
 			s.Node, s.At = list.Items[i], list.Items[i].Place
 		}
 		if e.UnixSocket != nil {
-			s.Socket, s.At = c.socketPath(*e.UnixSocket), c.where(endpointPath+".unixSocket")
+			s.Socket, s.At = socketPath(in, *e.UnixSocket), in.Where(endpointPath+".unixSocket")
 		}
-		servers = c.appendServer(servers, s, u)
+		servers = appendServer(in, servers, s, u)
 	}
 	if !e.Proxy.Equal(secret.URL{}) {
-		servers = c.appendServer(servers, reached{
-			Node: c.at(endpointPath + ".proxy"), At: c.where(endpointPath + ".proxy"), Proxy: true,
+		servers = appendServer(in, servers, reached{
+			Node: in.At(endpointPath + ".proxy"), At: in.Where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
-	checkReach(c.Report, servers, c.root, c.options.Reach)
+	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }
 
 // appendServer adds the server of a URL. A URL that cannot be read is reported elsewhere.
-func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []reached {
+func appendServer(in *input, servers []reached, s reached, u secret.URL) []reached {
 	raw := u.Reveal()
 	if _, rest, _ := strings.Cut(raw, "://"); hasScheme(u, "http+unix") {
 		host, _, _ := strings.Cut(rest, "/")
@@ -50,7 +46,7 @@ func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []
 		if err != nil {
 			return servers
 		}
-		s.Socket, raw = c.socketPath(name), "http://localhost"
+		s.Socket, raw = socketPath(in, name), "http://localhost"
 	}
 	var err error
 	if s.URL, err = url.Parse(raw); err != nil {
@@ -60,9 +56,95 @@ func (c targetRules) appendServer(servers []reached, s reached, u secret.URL) []
 }
 
 // socketPath returns the path of a socket without links, if the document may use it.
-func (c targetRules) socketPath(name string) string {
-	if path, err := dataSocket(name, c.roots()); err == nil {
+func socketPath(in *input, name string) string {
+	if path, err := in.doc.Socket(name); err == nil {
 		return path
 	}
 	return name
+}
+
+func hasScheme(u secret.URL, scheme string) bool {
+	s, _, _ := strings.Cut(u.Reveal(), "://")
+	return strings.EqualFold(s, scheme)
+}
+
+// ReachOptions are what the operator allows.
+type ReachOptions struct {
+	Targets *allow.List // nil = every server
+	// SecretHosts returns the hosts to which a secret is bound; false = it is not bound.
+	// nil = no secret is.
+	SecretHosts func(name string) (allow.Patterns, bool)
+}
+
+// reached is a server that a document names.
+type reached struct {
+	Node   *tree.Node // nil = the document does not give it
+	At     tree.Place
+	URL    *url.URL
+	Socket string // path of the Unix socket that is used instead; empty = none
+	Proxy  bool   // other servers are reached through it
+}
+
+// checkReach reports the servers that the document must not reach, and the secrets that it
+// would send to hosts other than theirs. A secret in the URL of a server goes to this server;
+// any other goes to all servers, and to the proxy of servers without TLS.
+func checkReach(r *problem.Report, servers []reached, root *tree.Node, o ReachOptions) {
+	for _, s := range servers {
+		err := o.Targets.URL(s.URL)
+		if s.Socket != "" {
+			err = o.Targets.Socket(s.Socket)
+		}
+		denied, ok := errors.AsType[*allow.Denied](err)
+		switch {
+		case !ok:
+		case s.Node != nil && len(s.Node.Secrets) > 0: // the host may be one
+			r.Fail(s.At, problem.CodeTargetNotAllowed, "%s: not an allowed target: %s", problem.Label(s.At), denied.Reason)
+		default:
+			r.Fail(s.At, problem.CodeTargetNotAllowed, "%s: %v", problem.Label(s.At), denied)
+		}
+	}
+	if o.SecretHosts == nil {
+		return
+	}
+	root.Walk(func(n *tree.Node) {
+		for _, name := range n.References {
+			if hosts, bound := o.SecretHosts(name); bound {
+				bind(r, n, name, hosts, servers)
+			}
+		}
+	})
+}
+
+// bind reports the first server that gets a secret and is not one of its hosts. A proxy
+// gets the secrets of all servers: TLS keeps them from it only if the document verifies
+// certificates by the names in its URLs.
+func bind(r *problem.Report, n *tree.Node, name string, hosts allow.Patterns, servers []reached) {
+	var own *reached
+	for i := range servers {
+		if servers[i].Node == n {
+			own = &servers[i]
+		}
+	}
+	for _, s := range servers {
+		gets := own == nil || s.Node == n || s.Proxy && !own.Proxy
+		if !gets || s.allowedBy(hosts) {
+			continue
+		}
+		to := s.Socket
+		if to == "" {
+			to = allow.Address(s.URL)
+		}
+		r.Fail(n.Place, problem.CodeSecretNotAllowed,
+			"%s: the secret %s would be sent to %s, which is not one of its hosts (%s.hosts in serve --secrets-dir)",
+			problem.Label(n.Place), name, to, name)
+		return
+	}
+}
+
+// allowedBy reports whether a server is one of the hosts of a secret.
+func (s *reached) allowedBy(hosts allow.Patterns) bool {
+	if s.Socket != "" {
+		return hosts.Socket(s.Socket)
+	}
+	return hosts.Host(s.URL.Hostname(), allow.Port(s.URL))
 }

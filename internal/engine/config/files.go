@@ -18,7 +18,7 @@ import (
 // Open opens a file that the document names, within the bounds under which the
 // document was loaded. The caller closes the file.
 func (d *Document) Open(name string) (*os.File, error) {
-	if d.untrusted && len(d.roots) == 0 {
+	if d.closed() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
 	return OpenFile(name, d.roots)
@@ -27,7 +27,7 @@ func (d *Document) Open(name string) (*os.File, error) {
 // Folder lists the files of a directory that the document names, sorted, as names
 // for [Document.Open]. Directories in it are left out.
 func (d *Document) Folder(name string) ([]string, error) {
-	if d.untrusted && len(d.roots) == 0 {
+	if d.closed() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
 	return dataFolder(name, d.roots)
@@ -37,14 +37,24 @@ func (d *Document) Folder(name string) ([]string, error) {
 // bounds under which the document was loaded. For a document with bounds the path
 // has no links left.
 func (d *Document) Socket(name string) (string, error) {
-	switch {
-	case !d.untrusted:
+	if d.Trusted() {
 		return name, nil
-	case len(d.roots) == 0:
-		return "", &fs.PathError{Op: "connect", Path: name, Err: fs.ErrPermission}
 	}
 	return dataSocket(name, d.roots)
 }
+
+// DataFile returns the file system and the path in it by which a file that the document
+// names is opened within the bounds of the document. A nil file system means that of the
+// operating system.
+func (d *Document) DataFile(name string) (fs.FS, string) {
+	if d.Trusted() {
+		return nil, name
+	}
+	return dataFS(name, d.roots)
+}
+
+// closed reports whether the document may open no file at all.
+func (d *Document) closed() bool { return d.untrusted && len(d.roots) == 0 }
 
 // Trusted reports whether the document may name any file.
 func (d *Document) Trusted() bool { return !d.untrusted }
@@ -79,37 +89,24 @@ func (d *Document) variables() *tree.Node {
 	return n
 }
 
-// roots returns the directories that files must be in; nil = any.
-func (l *loader) roots() []string {
-	if l.options.Untrusted {
-		return l.options.DataRoots
-	}
-	return nil
-}
-
-// head returns the first bytes of a file that the document may read.
-func (l *loader) head(name string, most int64) ([]byte, error) {
-	f, err := OpenFile(name, l.roots())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// whole returns the contents of the small file that a path of the document names;
+// readWhole returns the contents of the small file that a path of the document names;
 // false = there is a problem, or the file must not be read.
-func (l *loader) whole(path, name string, most int) ([]byte, bool) {
-	n := l.at(path)
-	if l.checkFile(path, name); n == nil || l.failed[path] || l.options.Stored || l.options.Untrusted && len(l.options.DataRoots) == 0 {
+func readWhole(in *input, path, name string, most int) ([]byte, bool) {
+	n := in.At(path)
+	if checkFile(in, path, name); n == nil || in.Failed[path] || in.options.Stored || in.doc.closed() {
 		return nil, false
 	}
-	data, err := l.head(name, int64(most)+1)
+	f, err := in.doc.Open(name)
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
+	}
 	switch {
 	case err != nil:
-		l.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
+		in.FailValue(n, problem.CodeFileNotAllowed, "the file cannot be read")
 	case len(data) > most:
-		l.FailValue(n, problem.CodeOutOfRange, fmt.Sprintf("the file must have at most %d MiB", most>>20))
+		in.FailValue(n, problem.CodeOutOfRange, fmt.Sprintf("the file must have at most %d MiB", most>>20))
 	default:
 		return data, true
 	}
@@ -117,48 +114,47 @@ func (l *loader) whole(path, name string, most int) ([]byte, bool) {
 }
 
 // checkFile reports a path that does not lead to a readable file.
-func (l *loader) checkFile(path, name string) {
-	if name == "" || l.failed[path] || l.options.Stored {
+func checkFile(in *input, path, name string) {
+	if name == "" || in.Failed[path] || in.options.Stored {
 		return
 	}
-	n := l.at(path)
+	n := in.At(path)
 	if n == nil {
 		return
 	}
-	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
-		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
+	if in.doc.closed() {
+		in.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 		return
 	}
-	roots := l.roots()
-	if complaint := fileComplaint(name, roots); complaint != "" {
-		l.failed[path] = true
-		l.FailValue(n, problem.CodeFileNotAllowed, complaint)
+	if complaint := fileComplaint(in.doc, name); complaint != "" {
+		in.Failed[path] = true
+		in.FailValue(n, problem.CodeFileNotAllowed, complaint)
 	}
 }
 
 // checkData reports the path of a dataset that cannot be read. A trusted document may
 // also name a folder, or a pipe, which is not opened: its data can be read only once.
-func (l *loader) checkData(path, name string) {
-	if !l.options.Untrusted {
+func checkData(in *input, path, name string) {
+	if !in.options.Untrusted {
 		const readable = fs.ModeDir | fs.ModeNamedPipe
 		if info, err := os.Stat(name); err == nil && info.Mode()&readable != 0 {
 			return
 		}
 	}
-	l.checkFile(path, name)
+	checkFile(in, path, name)
 }
 
 // fileComplaint returns why a file cannot be read, or "". With roots, it gives the
 // same reason for files that are missing and files outside of the roots.
-func fileComplaint(name string, roots []string) string {
-	f, err := OpenFile(name, roots)
+func fileComplaint(d *Document, name string) string {
+	f, err := d.Open(name)
 	if err == nil {
 		err = f.Close()
 	}
 	switch {
 	case err == nil:
 		return ""
-	case len(roots) > 0:
+	case len(d.roots) > 0:
 		return "must be a file in one of the server's data directories (serve --data-root)"
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
@@ -169,44 +165,41 @@ func fileComplaint(name string, roots []string) string {
 }
 
 // checkFolder reports a source of images that is no readable directory.
-func (l *loader) checkFolder(path, name string) {
-	if l.failed[path] || l.options.Stored {
+func checkFolder(in *input, path, name string) {
+	if in.Failed[path] || in.options.Stored {
 		return
 	}
-	roots := l.roots()
 	complaint := "must be noise, noise-smooth, assets or a directory"
-	if !l.options.Untrusted || len(roots) > 0 {
-		_, err := dataFolder(name, roots)
-		switch {
-		case err == nil:
-			return
-		case len(roots) > 0:
-			complaint += " in one of the server's data directories (serve --data-root)"
-		case errors.Is(err, fs.ErrNotExist):
-			complaint += "; no such directory"
-		}
-	} else {
+	switch _, err := in.doc.Folder(name); {
+	case err == nil:
+		return
+	case in.doc.closed():
 		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
+	case len(in.doc.roots) > 0:
+		complaint += " in one of the server's data directories (serve --data-root)"
+	case errors.Is(err, fs.ErrNotExist):
+		complaint += "; no such directory"
 	}
-	l.failed[path] = true
-	l.FailValue(l.at(path), problem.CodeFileNotAllowed, complaint)
+	in.Failed[path] = true
+	in.FailValue(in.At(path), problem.CodeFileNotAllowed, complaint)
 }
 
 // checkSocket reports a unix socket that may not be used.
-func (l *loader) checkSocket(n *tree.Node, name string) {
+func checkSocket(in *input, n *tree.Node, name string) {
 	const longest = 107 // bytes in sockaddr_un
 	switch {
-	case n == nil || l.options.Stored:
+	case n == nil || in.options.Stored:
 	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
-		l.FailValue(n, problem.CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
+		in.FailValue(n, problem.CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
 	case len(name) > longest:
-		l.FailValue(n, problem.CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
-	case !l.options.Untrusted:
-	case len(l.options.DataRoots) == 0:
-		l.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
+		in.FailValue(n, problem.CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
+	case !in.options.Untrusted:
+	case in.doc.closed():
+		in.FailValue(n, problem.CodeFileNotAllowed, "reading files is not allowed here")
 	default:
-		if _, err := dataSocket(name, l.options.DataRoots); err != nil {
-			l.FailValue(n, problem.CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
+		if _, err := in.doc.Socket(name); err != nil {
+			in.FailValue(n, problem.CodeFileNotAllowed,
+				"must be a socket in one of the server's data directories (serve --data-root)")
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package config
 
-import (
-	"slices"
-)
+import "slices"
 
 // Images are the generated images of a synthetic dataset.
 type Images struct {

@@ -16,8 +16,9 @@ import (
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is given.
 func TestRankingDefaults(t *testing.T) {
-	l := filler{newLoader(&problem.Report{}, LoadOptions{Choices: someChoices()}, false)}
-	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
+	o := LoadOptions{Choices: someChoices()}
+	in := &input{Decoder: newDecoder(&problem.Report{}, o, false), options: o, doc: &Document{}}
+	in.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {
 		given *Rankings
@@ -26,13 +27,13 @@ func TestRankingDefaults(t *testing.T) {
 		{nil, "10 128 32"}, {&Rankings{Passages: Distribution{Mean: &mean}}, "3 128 32"},
 	} {
 		d := Dataset{Rankings: tt.given}
-		l.mediaDefaults(&d, "benchmark.datasets.0")
+		mediaDefaults(in, &d, "benchmark.datasets.0")
 		r := d.Rankings
 		if got := schema.FormatNumber(*r.Passages.Mean) + " " + schema.FormatNumber(*r.PassageTokens.Mean) + " " + schema.FormatNumber(*r.QueryTokens.Mean); got != tt.want {
 			t.Errorf("rankings = %s, want %s", got, tt.want)
 		}
 	}
-	if given := l.doc.Defaulted(); len(given) != 1 || given[0].Pointer != "#/benchmark/datasets/0/rankings" {
+	if given := in.doc.Defaulted(); len(given) != 1 || given[0].Pointer != "#/benchmark/datasets/0/rankings" {
 		t.Errorf("Defaulted() = %+v, want the rankings that were not given", given)
 	}
 }

@@ -36,7 +36,8 @@ func (o *Objectives) Decode(f schema.Target, n *tree.Node) bool {
 		f.Given[at] = m.Value
 		if !slices.Contains(objectives, tag) {
 			known := append(slices.Sorted(maps.Keys(ObjectiveAliases())), objectives...)
-			f.Fail(m.Place, problem.CodeUnknownField, "%s%q is not a metric%s", name, problem.Clip(m.Name), suggest.DidYouMean(m.Name, known))
+			f.Fail(m.Place, problem.CodeUnknownField, "%s%q is not a metric%s", name, problem.Clip(m.Name),
+				suggest.DidYouMean(m.Name, known))
 			continue
 		}
 		limit, ok := f.Float(m.Value, at)

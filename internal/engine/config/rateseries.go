@@ -11,12 +11,6 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// Point is a rate at a time. Between two points, the rate changes evenly.
-type Point struct {
-	TimeS float64 `json:"timeS"` // seconds since the start of the series
-	QPS   float64 `json:"qps"`   // arrivals per second
-}
-
 // The limits of a series.
 const (
 	MinPoints      = 2

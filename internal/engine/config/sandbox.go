@@ -22,29 +22,41 @@ func OpenFile(name string, roots []string) (*os.File, error) {
 	if len(roots) == 0 {
 		return openRegular(name, os.Stat, os.Open)
 	}
+	var f *os.File
+	err := underRoots(name, roots, func(root *os.Root, rel string) (err error) {
+		f, err = openRegular(rel, root.Stat, root.Open) // it stays open when the root is closed
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// underRoots looks for a name under each root until use finds it there.
+func underRoots(name string, roots []string, use func(root *os.Root, rel string) error) error {
 	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission})
 	for _, dir := range roots {
 		rel, ok := under(dir, name)
 		if !ok {
 			continue
 		}
-		var root *os.Root
-		if root, err = os.OpenRoot(dir); err != nil {
+		root, openErr := os.OpenRoot(dir)
+		if openErr != nil {
+			err = openErr
 			continue
 		}
-		var f *os.File
-		f, err = openRegular(rel, root.Stat, root.Open)
-		closeErr := root.Close() // the file stays open
-		if err == nil && closeErr == nil {
-			return f, nil
+		if err = errors.Join(use(root, rel), root.Close()); err == nil {
+			return nil
 		}
-		err = errors.Join(err, closeErr)
 	}
-	return nil, err
+	return err
 }
 
 // openRegular looks before it opens: opening a pipe would block.
-func openRegular(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) (*os.File, error) {
+func openRegular(
+	name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error),
+) (*os.File, error) {
 	info, err := stat(name)
 	if err != nil {
 		return nil, err
@@ -76,28 +88,21 @@ func dataFolder(name string, roots []string) ([]string, error) {
 	if len(roots) == 0 {
 		return listFolder(name, name, os.Stat, os.Open)
 	}
-	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission})
-	for _, dir := range roots {
-		rel, ok := under(dir, name)
-		if !ok {
-			continue
-		}
-		root, openErr := os.OpenRoot(dir)
-		if openErr != nil {
-			err = openErr
-			continue
-		}
-		files, listErr := listFolder(rel, name, root.Stat, root.Open)
-		if listErr = errors.Join(listErr, root.Close()); listErr == nil {
-			return files, nil
-		}
-		err = listErr
+	var files []string
+	err := underRoots(name, roots, func(root *os.Root, rel string) (err error) {
+		files, err = listFolder(rel, name, root.Stat, root.Open)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return files, nil
 }
 
 // listFolder reads a directory; its files get the name under which it is known.
-func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]string, error) {
+func listFolder(
+	name, known string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error),
+) ([]string, error) {
 	info, err := stat(name)
 	if err != nil {
 		return nil, err

@@ -69,19 +69,19 @@ func (d *Document) Confidential() []string { return d.confidential }
 
 // hideMetadata removes secrets from the metadata, which is stored and shown as it is:
 // values of labels with sensitive names, and the secrets of the document.
-func hideMetadata(l *loader) {
-	m := &l.doc.Metadata
+func hideMetadata(in *input) {
+	m := &in.doc.Metadata
 	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
 		value := m.Labels[name]
 		if !redact.SensitiveName(name) || value == "" || value == redact.Placeholder {
 			continue
 		}
-		l.doc.injected = append(l.doc.injected, value)
+		in.doc.injected = append(in.doc.injected, value)
 		m.Labels[name] = redact.Placeholder
-		l.Warn(l.where("metadata.labels"), problem.CodeHidden, "%s: the name is that of a secret; the value is shown as %s",
+		in.Warn(in.Where("metadata.labels"), problem.CodeHidden, "%s: the name is that of a secret; the value is shown as %s",
 			problem.Clip(name), redact.Placeholder)
 	}
-	set, clean := redact.NewSet(l.doc.Secrets()...), make(Labels, len(m.Labels))
+	set, clean := redact.NewSet(in.doc.Secrets()...), make(Labels, len(m.Labels))
 	for name, value := range m.Labels {
 		clean[set.String(name)] = set.String(value)
 	}

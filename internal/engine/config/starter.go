@@ -87,7 +87,8 @@ func FindStarter(name string) (Starter, error) {
 	case "gputelemetry":
 		return Starter{}, fmt.Errorf("there is no template %q: GPU telemetry is not supported by aiperfd yet", name)
 	case "speedbenchsweep":
-		return Starter{}, fmt.Errorf("there is no template %q: the datasets speed_bench_* are not supported by aiperfd yet", name)
+		return Starter{}, fmt.Errorf("there is no template %q: the datasets speed_bench_* are not supported by aiperfd yet",
+			name)
 	}
 	return Starter{}, fmt.Errorf("there is no template %q%s (see --list)", name, suggest.DidYouMean(name, names))
 }

@@ -144,25 +144,27 @@ func dropWarmups(root *tree.Node) {
 }
 
 // checkStudy checks the blocks of studies.
-func (c documentRules) checkStudy() {
-	d := c.doc
+func checkStudy(in *input) {
+	d := in.doc
 	if d.Sweep != nil {
-		d.Sweep.Check(c.decoder)
+		d.Sweep.Check(in.Decoder)
 	}
-	d.MultiRun.Check(c.decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
+	d.MultiRun.Check(in.Decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
-		c.conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
+		in.Conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
 	} else if conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.KeepRecords != "all" {
-		c.conflict("multiRun.convergence.mode", "needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
+		in.Conflict("multiRun.convergence.mode",
+			"needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
 	}
 }
 
 // fillStudy sets the seed of a study.
-func (l *loader) fillStudy() {
-	d := l.doc
+func fillStudy(in *input) {
+	d := in.doc
 	if d.RandomSeed == nil && (d.Sweep != nil || d.MultiRun.NumRuns > 1) && d.MultiRun.SetConsistentSeed {
 		d.RandomSeed = new(int64(consistentSeed))
-		l.infer("randomSeed", consistentSeed, "the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
+		in.infer("randomSeed", consistentSeed,
+			"the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
 	}
 }
 
@@ -179,7 +181,7 @@ func showsSecret(d *Document, v *vary.Variation) bool {
 
 // unrendered returns the scenarios of a sweep with their templates, which are evaluated
 // for each variation. Their names are those of the document.
-func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Scenario {
+func unrendered(in *input, draft *Draft, rendered []sweep.Scenario) []sweep.Scenario {
 	var raw struct {
 		Sweep sweep.Block `json:"sweep"`
 	}
@@ -188,7 +190,7 @@ func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Sce
 		return rendered
 	}
 	only := tree.ObjectNode(tree.Member{Name: "sweep", Value: tree.ObjectNode(tree.Member{Name: "runs", Value: block.Get("runs")})})
-	newLoader(new(problem.Report), l.options, false).decoder.Document(only, &raw)
+	newDecoder(new(problem.Report), in.options, false).Document(only, &raw)
 	if len(raw.Sweep.Runs) != len(rendered) {
 		return rendered // a template makes the list
 	}
@@ -199,9 +201,9 @@ func (l *loader) unrendered(draft *Draft, rendered []sweep.Scenario) []sweep.Sce
 }
 
 // stopped reports whether nobody waits for the document any more.
-func (l *loader) stopped() bool {
+func isStopped(in *input) bool {
 	select {
-	case <-l.options.Done:
+	case <-in.options.Done:
 		return true
 	default:
 		return false
@@ -209,8 +211,8 @@ func (l *loader) stopped() bool {
 }
 
 // makeStudy expands a valid document that asks for several runs, and checks each.
-func (l *loader) makeStudy(draft *Draft) {
-	d := l.doc
+func makeStudy(in *input, draft *Draft) {
+	d := in.doc
 	if d.Sweep == nil && d.MultiRun.NumRuns < 2 {
 		return
 	}
@@ -223,26 +225,26 @@ func (l *loader) makeStudy(draft *Draft) {
 		s.Variations = []vary.Variation{{Label: "base"}}
 		return
 	}
-	s.Sweep.Runs = l.unrendered(draft, s.Sweep.Runs)
+	s.Sweep.Runs = unrendered(in, draft, s.Sweep.Runs)
 	s.Sizing = sweep.SizingOf(s.Sweep, draft.Root)
 	s.Variations = s.Sweep.Expand(s.Seed)
 	for i := range s.Variations {
 		s.Variations[i].Settings = s.Sizing.Settings(s.Variations[i].Values)
 	}
 	checked := s.Checked()
-	at := l.where("sweep")
+	at := in.Where("sweep")
 	if len(s.Sweep.Parameters) == 1 {
 		at = s.Sweep.Parameters[0].Place
 	}
 	seen := make(map[string]bool)
 	for i := range checked {
-		if l.stopped() {
-			l.Fail(at, problem.CodeOutOfRange, "the check of the variations was ended after %d of %d", i, len(checked))
+		if isStopped(in) {
+			in.Fail(at, problem.CodeOutOfRange, "the check of the variations was ended after %d of %d", i, len(checked))
 			return
 		}
 		doc, _, err := s.Cell(&checked[i], 0)
 		if err == nil && showsSecret(doc, &checked[i]) {
-			l.Fail(at, problem.CodeNotAllowed, "a secret cannot vary: the values of variations are stored and shown")
+			in.Fail(at, problem.CodeNotAllowed, "a secret cannot vary: the values of variations are stored and shown")
 			return
 		}
 		var invalid *problem.Invalid
@@ -256,7 +258,7 @@ func (l *loader) makeStudy(draft *Draft) {
 		for _, p := range invalid.Problems {
 			if text := p.Detail; !seen[text] {
 				seen[text] = true
-				l.Fail(at, p.Code, "%s: %s", problem.Clip(label), strings.TrimPrefix(text, label+": "))
+				in.Fail(at, p.Code, "%s: %s", problem.Clip(label), strings.TrimPrefix(text, label+": "))
 			}
 		}
 	}

@@ -87,7 +87,8 @@ func (f File) Render(variables *tree.Node, run UserFileRun, r *problem.Report) [
 	}
 	text, err := yaml.JSONToYAML(content.JSON())
 	if err != nil {
-		r.Fail(f.Content.node.Place, problem.CodeWrongType, "%s: cannot be written as YAML", problem.Label(f.Content.node.Place))
+		r.Fail(f.Content.node.Place, problem.CodeWrongType, "%s: cannot be written as YAML",
+			problem.Label(f.Content.node.Place))
 	}
 	return text
 }

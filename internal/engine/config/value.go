@@ -2,6 +2,7 @@ package config
 
 import (
 	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/tree"
 )
 
 // The types of plain values.
@@ -20,6 +21,21 @@ type (
 	Params = schema.Params
 	// Time is an instant.
 	Time = schema.Time
+	// Seconds is a length of time, see [schema.Seconds].
+	Seconds = schema.Seconds
 	// Labels are the labels of a run: name → value.
 	Labels = schema.Labels
 )
+
+// Format is the notation of a document.
+type Format = tree.Format
+
+// The notations.
+const (
+	Auto = tree.Auto // JSON if it begins with a brace and is JSON, else YAML
+	JSON = tree.JSON
+	YAML = tree.YAML
+)
+
+// Malformed is the error for text that is not a document at all.
+type Malformed = tree.Malformed

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
-	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -87,7 +87,7 @@ func TestLeastInFlight(t *testing.T) {
 				o.Targets, o.Spread = 2, spec.Spread{Least: true, Request: tt.request}
 				o.Encoder.(*chatEncoder).hosts = []string{"3", "1"}
 				work := NewWork(o)
-				out.phase = NewPhase(work, &spec.Phase{Concurrency: tt.slots, Shape: spec.Shape{Concurrency: ramp.Ramp{Duration: 300 * time.Millisecond}}, Grace: -1}, out)
+				out.phase = NewPhase(work, &spec.Phase{Concurrency: tt.slots, Shape: spec.Shape{Concurrency: arrival.Ramp{Duration: 300 * time.Millisecond}}, Grace: -1}, out)
 				out.phase.Begin()
 				out.phase.Run(t.Context())
 				got := map[string]string{}

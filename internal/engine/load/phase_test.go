@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
-	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -75,10 +75,10 @@ func every(d time.Duration) func(yield func(time.Duration) bool) {
 
 func TestConcurrencyRamp(t *testing.T) {
 	const ms = time.Millisecond
-	shape := func(d time.Duration, strategy ramp.Strategy) spec.Shape {
-		return spec.Shape{Concurrency: ramp.Ramp{Duration: d, Strategy: strategy}}
+	shape := func(d time.Duration, strategy arrival.RampStrategy) spec.Shape {
+		return spec.Shape{Concurrency: arrival.Ramp{Duration: d, Strategy: strategy}}
 	}
-	linear := shape(300*ms, ramp.Linear)
+	linear := shape(300*ms, arrival.LinearRamp)
 	tests := []struct {
 		name  string
 		phase spec.Phase
@@ -91,7 +91,7 @@ func TestConcurrencyRamp(t *testing.T) {
 			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 350 * ms, 450 * ms}, 800 * ms,
 		},
 		{
-			"slots grow by the same factor", spec.Phase{Concurrency: 4, Shape: shape(200*ms, ramp.Exponential), Requests: 4},
+			"slots grow by the same factor", spec.Phase{Concurrency: 4, Shape: shape(200*ms, arrival.ExponentialRamp), Requests: 4},
 			[]time.Duration{0, 100 * ms, 158_496_250, 200 * ms}, 550 * ms,
 		},
 		{
@@ -103,7 +103,7 @@ func TestConcurrencyRamp(t *testing.T) {
 			[]time.Duration{0, 100 * ms, 200 * ms}, 550 * ms,
 		},
 		{
-			"a ramp that is longer than the phase does not hold its end", spec.Phase{Concurrency: 2, Shape: shape(time.Hour, ramp.Linear), Requests: 3},
+			"a ramp that is longer than the phase does not hold its end", spec.Phase{Concurrency: 2, Shape: shape(time.Hour, arrival.LinearRamp), Requests: 3},
 			[]time.Duration{0, 350 * ms, 700 * ms}, 1050 * ms,
 		},
 		{
@@ -111,7 +111,7 @@ func TestConcurrencyRamp(t *testing.T) {
 			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 100 * ms, 60 * ms, 200 * ms, 80 * ms, 300 * ms, 100 * ms, 370 * ms, 120 * ms, 450 * ms}, 800 * ms,
 		},
 		{
-			"an open loop ends before its ramp", spec.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: shape(time.Hour, ramp.Linear), Requests: 2},
+			"an open loop ends before its ramp", spec.Phase{Arrivals: every(20 * ms), Concurrency: 4, Shape: shape(time.Hour, arrival.LinearRamp), Requests: 2},
 			[]time.Duration{20 * ms, 20 * ms, 40 * ms, 370 * ms}, 720 * ms,
 		},
 	}

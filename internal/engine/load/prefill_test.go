@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/eventlog"
 	"aiperfd/internal/engine/load/spec"
-	"aiperfd/internal/engine/ramp"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -127,12 +127,12 @@ func TestPrefill(t *testing.T) {
 			[]queued{{0, 0, 0}, {0, 0, 100 * ms}}, 1,
 		},
 		{
-			"a ramp", spec.Phase{Concurrency: 4, Prefill: 3, Requests: 4, Shape: spec.Shape{Prefill: ramp.Ramp{Duration: 100 * ms}}},
+			"a ramp", spec.Phase{Concurrency: 4, Prefill: 3, Requests: 4, Shape: spec.Shape{Prefill: arrival.Ramp{Duration: 100 * ms}}},
 			[]queued{{0, 0, 0}, {0, 0, 50 * ms}, {0, 0, 100 * ms}, {0, 0, 100 * ms}}, 3,
 		},
 		{
 			"a ramp that is longer than the phase does not hold its end", spec.Phase{
-				Concurrency: 2, Prefill: 2, Requests: 2, Shape: spec.Shape{Prefill: ramp.Ramp{Duration: time.Hour}},
+				Concurrency: 2, Prefill: 2, Requests: 2, Shape: spec.Shape{Prefill: arrival.Ramp{Duration: time.Hour}},
 			},
 			[]queued{{0, 0, 0}, {0, 0, 100 * ms}}, 1,
 		},
@@ -169,7 +169,7 @@ func TestRampRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got, _ := prefillPhase(t.Context(), spec.Phase{
 			Concurrency: 4, Prefill: 4, Requests: 8,
-			Shape: spec.Shape{Concurrency: ramp.Ramp{Duration: 300 * ms}, Prefill: ramp.Ramp{Duration: 550 * ms}},
+			Shape: spec.Shape{Concurrency: arrival.Ramp{Duration: 300 * ms}, Prefill: arrival.Ramp{Duration: 550 * ms}},
 		})
 		if got.ramp != 5 { // at 0, 100, 200, 300 and 500 ms
 			t.Errorf("%d requests of the ramp, want 5", got.ramp)

@@ -114,8 +114,8 @@ func (p *Plan) SystemMarker(count func(text string) int) int {
 	return p.CacheBust.Tokens(count)
 }
 
-// cacheBust compiles where prompts get a marker.
-func (c *datasetCompiler) cacheBust(d *config.Dataset, kind *endpoint.Kind) CacheBust {
+// compileCacheBust compiles where prompts get a marker.
+func compileCacheBust(c *compiler, d *config.Dataset, kind *endpoint.Kind) CacheBust {
 	target, at := d.Prompts.CacheBust.Target, "datasets/0/prompts/cacheBust/target"
 	if d.Type == "file" {
 		target, at = d.CacheBust.Target, "datasets/0/cacheBust/target"
@@ -124,7 +124,8 @@ func (c *datasetCompiler) cacheBust(d *config.Dataset, kind *endpoint.Kind) Cach
 	switch {
 	case !b.On():
 	case kind.Name == "raw" || d.Format == "raw_payload":
-		c.problem(at, "conflict", "%s: complete request bodies are sent as they are; use a dataset of prompts, or none", target)
+		c.problem(at, "conflict", "%s: complete request bodies are sent as they are; use a dataset of prompts, or none",
+			target)
 	case !kind.Caps.ProducesTokens || !kind.Caps.TokenizesInput:
 		c.problem(at, "conflict", "%s: the endpoint type %s does not generate text from prompts; use none", target, kind.Name)
 	}

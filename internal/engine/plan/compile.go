@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -32,15 +34,15 @@ const userAgent = "aiperfd"
 func Compile(d *config.Document) (*Plan, error) {
 	c := newCompiler(d)
 	p := &Plan{}
-	c.measure(p)
+	compileMeasure(c, p)
 	p.Models = newModels(c.b.Models)
-	c.transport(p)
-	c.targets(p)
-	c.headers(p)
-	c.serverCalls(p)
-	(&datasetCompiler{c}).compile(p)
-	c.sessions(p)
-	c.pool(p)
+	compileTransport(c, p)
+	compileTargets(c, p)
+	compileHeaders(c, p)
+	compileServerCalls(c, p)
+	compileDataset(c, p)
+	compileSessions(c, p)
+	sizePool(p)
 	p.Certify = c.b.Client.Certify
 	if err := c.err(); err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func Compile(d *config.Document) (*Plan, error) {
 func CompileMeasure(d *config.Document) (*Measure, error) {
 	c := newCompiler(d)
 	p := &Plan{}
-	c.measure(p)
+	compileMeasure(c, p)
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -76,17 +78,17 @@ func (c *compiler) err() error {
 	return &problem.Invalid{Problems: c.problems}
 }
 
-// measure fills the part of a plan that needs only the document.
-func (c *compiler) measure(p *Plan) {
+// compileMeasure fills the part of a plan that needs only the document.
+func compileMeasure(c *compiler, p *Plan) {
 	if c.doc.RandomSeed == nil {
 		seed := drawSeed()
 		c.doc.RandomSeed = &seed // recorded, so that every run can be repeated
 	}
 	p.Seed = bench.Seed(*c.doc.RandomSeed)
 	p.Document = c.doc
-	c.endpoint(p)
-	c.phases(p)
-	c.metrics(p)
+	compileEndpoint(c, p)
+	compilePhases(c, p)
+	compileMetrics(c, p)
 	p.Files = Files{
 		Records: c.b.Artifacts.Level != "summary" && c.b.Artifacts.RecordFormat != "parquet",
 		Tables:  c.b.Artifacts.Level != "summary" && c.b.Artifacts.RecordFormat != "jsonl",
@@ -97,18 +99,20 @@ func (c *compiler) measure(p *Plan) {
 	}
 	p.Files.Keep = export.RecordKeep{Mode: export.KeepMode(c.b.Artifacts.KeepRecords)}
 	if p.Files.Keep.Mode == export.KeepSample {
-		p.Files.Keep.Rate = 0.01
-		if rate := c.b.Artifacts.RecordSampleRate; rate != nil {
-			p.Files.Keep.Rate = *rate
-		}
+		p.Files.Keep.Rate = *cmp.Or(c.b.Artifacts.RecordSampleRate, new(0.01))
 	}
-	if size := c.b.Artifacts.RecordFileSize; size != nil {
-		p.Files.PartSize = *size
+	p.Files.PartSize = given(c.b.Artifacts.RecordFileSize)
+	p.Files.Layout = export.Layout{
+		Prefix: given(c.b.Artifacts.Prefix), CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary,
 	}
-	p.Files.Layout = export.Layout{CSVDigits: c.b.Artifacts.CSVPrecision, NoSummary: !c.b.Artifacts.Summary}
-	if prefix := c.b.Artifacts.Prefix; prefix != nil {
-		p.Files.Layout.Prefix = *prefix
+}
+
+// given returns an optional value; the zero value stands for one that is not given.
+func given[T any](value *T) (v T) {
+	if value != nil {
+		v = *value
 	}
+	return v
 }
 
 func (c *compiler) problem(pointer, code, format string, args ...any) {
@@ -126,7 +130,7 @@ func (c *compiler) choice(pointer, name string, names []string) int {
 	return max(0, i)
 }
 
-func (c *compiler) endpoint(p *Plan) {
+func compileEndpoint(c *compiler, p *Plan) {
 	e := &c.b.Endpoint
 	kind, _ := endpoint.Lookup(e.Type) // one of [Choices]
 	if e.Template != nil {
@@ -150,16 +154,16 @@ func (c *compiler) endpoint(p *Plan) {
 	if e.DynamoOSLHint && !kind.Caps.Hints {
 		c.problem("endpoint/dynamoOslHint", "conflict", "the endpoint type %s takes no hints", kind.Name)
 	}
-	c.dialect(p)
-	c.pathModel(p)
-	c.jobs(p)
+	compileDialect(c, p)
+	compilePathModel(c, p)
+	compileJobs(c, p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
 }
 
-// dialect checks that the endpoint type has the dialect, if one is given.
-func (c *compiler) dialect(p *Plan) {
+// compileDialect checks that the endpoint type has the dialect, if one is given.
+func compileDialect(c *compiler, p *Plan) {
 	name := c.b.Endpoint.Dialect
 	switch {
 	case name == nil:
@@ -173,9 +177,9 @@ func (c *compiler) dialect(p *Plan) {
 	}
 }
 
-// pathModel sets the model that the path names. There can be only one, since all
+// compilePathModel sets the model that the path names. There can be only one, since all
 // requests have the same path.
-func (c *compiler) pathModel(p *Plan) {
+func compilePathModel(c *compiler, p *Plan) {
 	path, items := p.Kind.DefaultPath(p.Settings.Streaming), c.b.Models.Items
 	if own := c.b.Endpoint.Path; own != nil {
 		path = *own
@@ -183,20 +187,39 @@ func (c *compiler) pathModel(p *Plan) {
 	switch {
 	case !strings.Contains(path, "{model}") || len(items) == 0:
 	case len(items) > 1:
-		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one", len(items), path)
+		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one",
+			len(items), path)
 	default:
 		p.Settings.PathModel = items[0].Name
 	}
 }
 
-// tokens compiles who counts tokens. Without a tokenizer in the document, each model
+// compileJobs compiles how jobs are submitted and polled, and adapts the endpoint type to
+// that.
+func compileJobs(c *compiler, p *Plan) {
+	e := &c.b.Endpoint
+	j := &p.Settings.Job
+	j.Timeout = cmp.Or(e.Jobs.Timeout, &e.Timeout).Duration()
+	j.Interval = given(e.Jobs.PollInterval).Duration()
+	j.Mode, j.Input, j.Download = e.Jobs.RunpodMode, e.Jobs.RunpodInput, e.DownloadVideoContent
+	if p.Settings.Streaming {
+		j.Mode = cmp.Or(j.Mode, endpoint.RunpodStream)
+	}
+	j.JSON = given(e.RequestContentType) == "application/json"
+	if p.Kind.Adapt != nil {
+		p.Kind.Adapt(&p.Kind, &p.Settings)
+	}
+}
+
+// compileTokens compiles who counts tokens. Without a tokenizer in the document, each model
 // has its own.
-func (c *compiler) tokens(p *Plan) {
+func compileTokens(c *compiler, p *Plan) {
 	t := &c.b.Tokenizer
 	p.Tokens = Tokens{
-		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: c.tokenizerFile(),
+		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: tokenizerFiles(c),
 		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
-		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
+		Explicit: !slices.ContainsFunc(c.doc.Defaulted(),
+			func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
 	}
 	if t.Name == "" {
 		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.Names), false
@@ -206,9 +229,9 @@ func (c *compiler) tokens(p *Plan) {
 	}
 }
 
-// tokenizerFile returns the function that opens the tokenizer files of an untrusted
+// tokenizerFiles returns the function that opens the tokenizer files of an untrusted
 // document; nil = every file may be read.
-func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
+func tokenizerFiles(c *compiler) func(string) (io.ReadCloser, error) {
 	if c.doc.Trusted() {
 		return nil
 	}
@@ -228,12 +251,13 @@ func (c *compiler) readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxPrompt))
 }
 
-func (c *compiler) phases(p *Plan) {
+func compilePhases(c *compiler, p *Plan) {
 	profiling := 0
 	for i := range c.b.Phases {
-		ph := c.phase(i, p.Seed)
+		ph := compilePhase(c, i, p.Seed)
 		if ph.Prefill > 0 && !p.Settings.Streaming {
-			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict", "needs streams, which the endpoint type %s does not have", p.Kind.Name)
+			c.problem(fmt.Sprintf("phases/%d/prefillConcurrency", i), "conflict",
+				"needs streams, which the endpoint type %s does not have", p.Kind.Name)
 		}
 		if ph.Kind == bench.Profiling {
 			ph.ProfilingIndex = profiling
@@ -249,23 +273,13 @@ func (c *compiler) phases(p *Plan) {
 	}
 }
 
-func (c *compiler) phase(i int, seed bench.Seed) spec.Phase {
+func compilePhase(c *compiler, i int, seed bench.Seed) spec.Phase {
 	d := &c.b.Phases[i]
 	ph := spec.Phase{
 		Index: i, ProfilingIndex: -1, Name: d.Name, Kind: bench.PhaseKind(d.Kind), Grace: -1,
 		Excluded: d.ExcludeFromResults, FailThreshold: d.FailedRequestThreshold,
-	}
-	if d.Requests != nil {
-		ph.Requests = *d.Requests
-	}
-	if d.Sessions != nil {
-		ph.Sessions = *d.Sessions
-	}
-	if d.Duration != nil {
-		ph.Duration = d.Duration.Duration()
-	}
-	if d.Concurrency != nil {
-		ph.Concurrency = *d.Concurrency
+		Requests: given(d.Requests), Sessions: given(d.Sessions), Duration: given(d.Duration).Duration(),
+		Concurrency: given(d.Concurrency),
 	}
 	if x := d.Cancellation; x != nil && x.Rate > 0 {
 		ph.Cancellation = &spec.Cancellation{
@@ -278,34 +292,31 @@ func (c *compiler) phase(i int, seed bench.Seed) spec.Phase {
 	}
 	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
 	ph.Seamless = d.Seamless
-	ph.Backlog.Saturation = spec.Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation, spec.Saturations()))
-	if d.SaturationLimit != nil {
-		ph.Backlog.Limit = *d.SaturationLimit
-	}
+	ph.Backlog.Saturation = spec.Saturation(c.choice(fmt.Sprintf("phases/%d/saturation", i), d.Saturation,
+		spec.Saturations()))
+	ph.Backlog.Limit = given(d.SaturationLimit)
 	seed = seed.Child("phase." + d.Name)
 	shape(d, seed, &ph)
 	switch d.Type {
 	case config.FixedSchedule:
-		c.replay(d, &ph)
+		compileReplay(c, d, &ph)
 	case config.UserCentric:
-		c.users(i, d, &ph)
+		compileUsers(c, i, d, &ph)
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
 		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency) + describeRamp(d.ConcurrencyRamp)
 	default:
-		c.arrivals(i, d, seed, &ph)
+		compileArrivals(c, i, d, seed, &ph)
 	}
 	ph.Load += describeLimits(d, &ph)
 	return ph
 }
 
-// replay makes a phase that sends the dataset at its own times.
-func (c *compiler) replay(d *config.Phase, ph *spec.Phase) {
+// compileReplay makes a phase that sends the dataset at its own times.
+func compileReplay(c *compiler, d *config.Phase, ph *spec.Phase) {
 	ph.Once, ph.Load = true, "fixed schedule"
 	ph.Replay = &spec.Replay{Auto: d.AutoOffset == nil || *d.AutoOffset, End: -1}
-	if d.StartOffset != nil {
-		ph.Replay.Start = milliseconds(*d.StartOffset)
-	}
+	ph.Replay.Start = milliseconds(given(d.StartOffset))
 	if d.EndOffset != nil {
 		ph.Replay.End = milliseconds(*d.EndOffset)
 	}
@@ -314,14 +325,15 @@ func (c *compiler) replay(d *config.Phase, ph *spec.Phase) {
 	}
 }
 
-// users makes a phase of users.
-func (c *compiler) users(i int, d *config.Phase, ph *spec.Phase) {
+// compileUsers makes a phase of users.
+func compileUsers(c *compiler, i int, d *config.Phase, ph *spec.Phase) {
 	if d.Users == nil || d.Rate == nil {
 		return // it is reported
 	}
 	gap := float64(*d.Users) / *d.Rate
 	if !(gap < maxGap) {
-		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range", "rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
+		c.problem(fmt.Sprintf("phases/%d/rate", i), "out-of-range",
+			"rate %v: a user would send a turn every %.3g s, at most every %g s", *d.Rate, gap, maxGap)
 		return
 	}
 	ph.Users = &spec.Users{
@@ -341,19 +353,20 @@ func milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
-// sessions compiles how conversations are carried out.
-func (c *compiler) sessions(p *Plan) {
+// compileSessions compiles how conversations are carried out.
+func compileSessions(c *compiler, p *Plan) {
 	if len(c.b.Datasets) != 1 {
 		return // it is reported
 	}
 	d := &c.b.Datasets[0]
-	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError, spec.TurnErrors())), FailFast: d.DAGFailFast}
+	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError,
+		spec.TurnErrors())), FailFast: d.DAGFailFast}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup
 	}
 }
 
-func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *spec.Phase) {
+func compileArrivals(c *compiler, i int, d *config.Phase, seed bench.Seed, ph *spec.Phase) {
 	o := arrival.Options{Smoothness: 1, Seed: seed}
 	switch {
 	case d.SessionRate != nil:
@@ -382,7 +395,7 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *spec.Ph
 	}
 }
 
-func (c *compiler) metrics(p *Plan) {
+func compileMetrics(c *compiler, p *Plan) {
 	p.Metrics = measure.Options{
 		Streaming: p.Settings.Streaming,
 		Caps:      p.Kind.Caps,
@@ -393,9 +406,7 @@ func (c *compiler) metrics(p *Plan) {
 	for _, m := range c.b.Models.Items {
 		p.Metrics.Models = append(p.Metrics.Models, m.Name)
 	}
-	if d := c.b.Artifacts.SliceDuration; d != nil {
-		p.Metrics.Slice = d.Duration()
-	}
+	p.Metrics.Slice = given(c.b.Artifacts.SliceDuration).Duration()
 	for _, ph := range p.Phases {
 		p.Metrics.Prefill = p.Metrics.Prefill || (ph.Kind == bench.Profiling && ph.Prefill > 0)
 		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
@@ -410,4 +421,8 @@ func (c *compiler) metrics(p *Plan) {
 
 // drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number
 // represents it exactly.
-func drawSeed() int64 { return int64(randomBits() >> 11) }
+func drawSeed() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return int64(binary.LittleEndian.Uint64(b[:]) >> 11)
+}

@@ -23,13 +23,13 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// transport compiles the options of connections.
-func (c *compiler) transport(p *Plan) {
+// compileTransport compiles the options of connections.
+func compileTransport(c *compiler, p *Plan) {
 	e := &c.b.Endpoint
 	p.Transport = transport.Options{
 		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
 		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
-		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(), Trace: p.Files.Trace,
+		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: compileTLS(c), Trace: p.Files.Trace,
 	}
 	p.Preconnect = e.Preconnect
 	o := &p.Transport
@@ -73,8 +73,8 @@ func (c *compiler) transport(p *Plan) {
 	}
 }
 
-// pool sizes the pool of connections by the phases.
-func (c *compiler) pool(p *Plan) {
+// sizePool sizes the pool of connections by the phases.
+func sizePool(p *Plan) {
 	const unlimited = 10_000 // rate phases without a cap
 	for _, ph := range p.Phases {
 		if ph.Concurrency == 0 {
@@ -93,9 +93,9 @@ func (c *compiler) socket(pointer, name string) string {
 	return path
 }
 
-// tls reads the certificates that the document names; nil = the document has no TLS
+// compileTLS reads the certificates that the document names; nil = the document has no TLS
 // options.
-func (c *compiler) tls() *tls.Config {
+func compileTLS(c *compiler) *tls.Config {
 	t := &c.b.Endpoint.TLS
 	if *t == (config.TLS{}) {
 		return nil
@@ -133,9 +133,9 @@ func (c *compiler) tls() *tls.Config {
 	return out
 }
 
-// targets compiles the URLs of requests. It needs the model for paths that name it,
+// compileTargets compiles the URLs of requests. It needs the model for paths that name it,
 // and may be called again when the model is known.
-func (c *compiler) targets(p *Plan) {
+func compileTargets(c *compiler, p *Plan) {
 	e := &c.b.Endpoint
 	p.Targets = nil
 	p.Spread = spec.Spread{
@@ -143,7 +143,7 @@ func (c *compiler) targets(p *Plan) {
 		Random: e.URLStrategy == "random", Request: e.URLAffinity == "request", Least: e.URLStrategy == "least_inflight" && len(e.URLs) > 1,
 	}
 	for i, base := range e.URLs {
-		t, err := c.target(p, i, base)
+		t, err := compileTarget(c, p, i, base)
 		if err != nil {
 			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%v", err)
 			continue
@@ -152,7 +152,7 @@ func (c *compiler) targets(p *Plan) {
 	}
 }
 
-func (c *compiler) target(p *Plan, i int, base secret.URL) (Target, error) {
+func compileTarget(c *compiler, p *Plan, i int, base secret.URL) (Target, error) {
 	e := &c.b.Endpoint
 	raw, model := base.Reveal(), ""
 	if len(c.b.Models.Items) > 0 {
@@ -213,9 +213,9 @@ func query(params map[string]secret.Text) string {
 	return strings.Join(pairs, "&")
 }
 
-// headers compiles the headers of every request. Headers of the user override the
+// compileHeaders compiles the headers of every request. Headers of the user override the
 // defaults; the identity headers are written last, by the execution.
-func (c *compiler) headers(p *Plan) {
+func compileHeaders(c *compiler, p *Plan) {
 	e := &c.b.Endpoint
 	h := http.Header{
 		"User-Agent": {userAgent}, "Content-Type": {cmp.Or(p.Kind.ContentType, "application/json")},
@@ -276,8 +276,8 @@ func (p *Plan) hosts() []string {
 // CallTimeout is the default timeout of a request that is not load.
 const CallTimeout = 5 * time.Second
 
-// serverCalls compiles the requests to the servers that are not load.
-func (c *compiler) serverCalls(p *Plan) {
+// compileServerCalls compiles the requests to the servers that are not load.
+func compileServerCalls(c *compiler, p *Plan) {
 	e := &c.b.Endpoint
 	p.Wait = Readiness{
 		Timeout: e.WaitForModelTimeout.Duration(), Interval: e.WaitForModelInterval.Duration(),
@@ -331,7 +331,7 @@ func (p *Plan) WithModel(model string) (*Plan, error) {
 	q.Document, q.Transport.Sockets = &doc, maps.Clone(p.Transport.Sockets)
 	c := newCompiler(&doc)
 	q.Models = newModels(c.b.Models)
-	c.targets(&q)
+	compileTargets(c, &q)
 	if err := c.err(); err != nil {
 		return nil, err
 	}

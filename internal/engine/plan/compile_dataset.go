@@ -17,25 +17,23 @@ import (
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
+	"aiperfd/internal/engine/dataset/trace"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/media"
 )
 
-// datasetCompiler compiles the dataset of a document.
-type datasetCompiler struct{ *compiler }
-
-// compile fills the dataset of a plan, and its Tokens.
-func (c *datasetCompiler) compile(p *Plan) {
+// compileDataset fills the dataset of a plan, and its Tokens.
+func compileDataset(c *compiler, p *Plan) {
 	if len(c.b.Datasets) != 1 {
 		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
 		return
 	}
 	d := &c.b.Datasets[0]
-	c.tokens(p)
-	p.CacheBust = c.cacheBust(d, &p.Kind)
-	o := dataset.Options{Options: source.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}}
+	compileTokens(c, p)
+	p.CacheBust = compileCacheBust(c, d, &p.Kind)
+	o := dataset.Options{Options: source.Options{Entries: d.Entries, Seed: p.Seed, System: readSystemPrompt(c, d)}}
 	if d.RandomSeed != nil {
 		o.Seed = bench.Seed(*d.RandomSeed)
 	}
@@ -44,42 +42,33 @@ func (c *datasetCompiler) compile(p *Plan) {
 		o.DelayCap = &limit
 	}
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
-		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
+		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context",
+			p.Kind.Name)
 	}
 	if d.Warmup == "separate" && !slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Kind == bench.Warmup }) {
-		c.problem("datasets/0/warmup", "conflict", "there is no warm-up that could have data of its own (--warmup-request-count)")
+		c.problem("datasets/0/warmup", "conflict",
+			"there is no warm-up that could have data of its own (--warmup-request-count)")
 	}
 	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
-		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
+		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have",
+			p.Kind.Name, exactKinds())
 	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil })
 	window(p.Phases, &o.Options)
 	name := d.Type
-	if d.Type != "synthetic" {
-		if d.Type == "file" {
-			name = d.Format
-		}
-		o.Columns = source.Columns{
-			Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
-			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
-		}
-		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
-		o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
-		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
-		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
-		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		if d.Type == "public" && c.public(d, &o) {
-			p.Tokens.Optional = false
-		}
-		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+	if d.Type == "synthetic" {
+		o.Synthetic, o.OSL = compileSynthetic(c, d), compileDistribution(c, "datasets/0/prompts/osl", d.Prompts.OSL)
+		checkCalibration(c, p, d)
 	} else {
-		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
-		c.calibration(p, d)
+		compileRecords(c, p, d, &o)
+	}
+	if d.Type == "file" {
+		name = d.Format
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
-			o.BlockSize = c.blockSize(d, kind)
-			o.Trace = c.trace(d, p, kind)
+			o.BlockSize = compileBlockSize(c, d, kind)
+			o.Trace = compileTrace(c, d, p, kind)
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
@@ -88,9 +77,26 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 }
 
-// calibration checks that the lengths of prompts can be compared with the server's
+// compileRecords fills the options of a dataset whose conversations are read, and who counts their tokens.
+func compileRecords(c *compiler, p *Plan, d *config.Dataset, o *dataset.Options) {
+	o.Columns = source.Columns{
+		Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
+		OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
+	}
+	o.File, o.OSL, o.Open = compileFile(c, d), compileDistribution(c, "datasets/0/osl", d.OSL), mediaFiles(c, d.Path)
+	o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
+	o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
+	needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
+	p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+	if d.Type == "public" && compilePublic(c, d, o) {
+		p.Tokens.Optional = false
+	}
+	p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+}
+
+// checkCalibration checks that the lengths of prompts can be compared with the server's
 // counts.
-func (c *datasetCompiler) calibration(p *Plan, d *config.Dataset) {
+func checkCalibration(c *compiler, p *Plan, d *config.Dataset) {
 	const pointer = "datasets/0/prompts/islCalibrate"
 	switch caps := &p.Kind.Caps; {
 	case !d.Prompts.ISLCalibrate:
@@ -112,8 +118,8 @@ func exactKinds() string {
 	return strings.Join(names, ", ")
 }
 
-// blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
-func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
+// compileBlockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
+func compileBlockSize(c *compiler, d *config.Dataset, kind dataset.Kind) int {
 	block := 0
 	if kind.File {
 		block = kind.Format.BlockSize
@@ -122,14 +128,15 @@ func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
 	case d.BlockSize == nil:
 		return block
 	case block == 0:
-		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
+		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none",
+			kind.Name)
 	}
 	return *d.BlockSize
 }
 
-// public compiles the request for a public dataset and reports whether it needs a
+// compilePublic compiles the request for a public dataset and reports whether it needs a
 // tokenizer.
-func (c *datasetCompiler) public(d *config.Dataset, o *dataset.Options) (counts bool) {
+func compilePublic(c *compiler, d *config.Dataset, o *dataset.Options) (counts bool) {
 	set, err := dataset.FindPublic(d.Dataset)
 	if err != nil {
 		c.problem("datasets/0/dataset", "unsupported", "%v", err)
@@ -184,9 +191,9 @@ func sharedText(d *config.Dataset) string {
 	return ""
 }
 
-// systemPrompt returns the literal system prompt, read from its file if the document
+// readSystemPrompt returns the literal system prompt, read from its file if the document
 // names one.
-func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
+func readSystemPrompt(c *compiler, d *config.Dataset) string {
 	switch {
 	case d.SystemPrompt != nil:
 		return *d.SystemPrompt
@@ -200,7 +207,7 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 	return ""
 }
 
-func (c *datasetCompiler) file(d *config.Dataset) file.File {
+func compileFile(c *compiler, d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
 		f.FS, f.Path = c.doc.DataFile(d.Path)
@@ -216,29 +223,25 @@ func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	return f
 }
 
-func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
+func compileSynthetic(c *compiler, d *config.Dataset) synthetic.Spec {
 	s := synthetic.Spec{
-		ISL:   c.dist("datasets/0/prompts/isl", d.Prompts.ISL),
-		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
+		ISL:   compileDistribution(c, "datasets/0/prompts/isl", d.Prompts.ISL),
+		Turns: compileDistribution(c, "datasets/0/turns", d.Turns), TurnDelay: compileDistribution(c,
+			"datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
-		Pairs: c.pairs(d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
+		Pairs: compilePairs(c, d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
 	}
 	if r := d.Prompts.RandomRangeRatio; r != nil {
 		s.Ratio = synthetic.Ratio{Given: true, Input: r.Input, Output: r.Output}
 	}
-	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
-		s.SharedSystem = *n
-	}
-	if n := d.PrefixPrompts.UserContextLength; n != nil {
-		s.UserContext = *n
-	}
-	c.media(d, &s)
+	s.SharedSystem, s.UserContext = given(d.PrefixPrompts.SharedSystemLength), given(d.PrefixPrompts.UserContextLength)
+	compileMedia(c, d, &s)
 	return s
 }
 
-// dist compiles a distribution; an absent one compiles to the zero value.
-func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dist {
+// compileDistribution compiles a distribution; an absent one compiles to the zero value.
+func compileDistribution(c *compiler, pointer string, d config.Distribution) random.Dist {
 	if !d.Given() {
 		return random.Dist{}
 	}
@@ -249,8 +252,8 @@ func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dis
 	return out
 }
 
-// pairs compiles pairs of lengths; none compile to the zero value.
-func (c *datasetCompiler) pairs(pairs []config.LengthPair) random.Pairs {
+// compilePairs compiles pairs of lengths; none compile to the zero value.
+func compilePairs(c *compiler, pairs []config.LengthPair) random.Pairs {
 	const pointer = "datasets/0/prompts/sequenceDistribution"
 	if len(pairs) == 0 {
 		return random.Pairs{}
@@ -258,7 +261,8 @@ func (c *datasetCompiler) pairs(pairs []config.LengthPair) random.Pairs {
 	list := make([]random.Pair, len(pairs))
 	for i, p := range pairs {
 		at := pointer + "/" + strconv.Itoa(i)
-		list[i] = random.Pair{Input: c.dist(at+"/isl", p.ISL), Output: c.dist(at+"/osl", p.OSL), Probability: p.Probability}
+		list[i] = random.Pair{Input: compileDistribution(c, at+"/isl", p.ISL), Output: compileDistribution(c, at+"/osl",
+			p.OSL), Probability: p.Probability}
 	}
 	out, err := random.NewPairs(list)
 	if err != nil {
@@ -278,52 +282,57 @@ func distSpec(d config.Distribution) random.Spec {
 	return s
 }
 
-// media compiles the generated images, audio clips, videos and rankings.
-func (c *datasetCompiler) media(d *config.Dataset, s *synthetic.Spec) {
+// compileMedia compiles the generated images, audio clips, videos and rankings.
+func compileMedia(c *compiler, d *config.Dataset, s *synthetic.Spec) {
 	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
 		if !kind.Caps.Images {
 			c.problem("datasets/0/images", "conflict", "the endpoint type %s takes no images", kind.Name)
 		}
-		s.Images = c.images(d.Images)
+		s.Images = compileImages(c, d.Images)
 	}
 	if d.Audio.On() {
 		if !kind.Caps.Audio {
 			c.problem("datasets/0/audio", "conflict", "the endpoint type %s takes no audio", kind.Name)
 		}
-		s.Audio = c.audio(d.Audio)
+		s.Audio = compileAudio(c, d.Audio)
 	}
 	if d.Video.On() {
 		if !kind.Caps.Video {
 			c.problem("datasets/0/video", "conflict", "the endpoint type %s takes no video", kind.Name)
 		}
-		s.Videos = c.videos(d.Video)
+		s.Videos = compileVideos(c, d.Video)
 	}
-	c.requireMedia(&kind, d)
+	requireMedia(c, &kind, d)
 	if r := d.Rankings; r != nil {
 		s.Rankings = synthetic.Rankings{
-			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),
-			PassageTokens: c.dist("datasets/0/rankings/passageTokens", r.PassageTokens),
-			QueryTokens:   c.dist("datasets/0/rankings/queryTokens", r.QueryTokens),
+			Passages:      compileDistribution(c, "datasets/0/rankings/passages", r.Passages),
+			PassageTokens: compileDistribution(c, "datasets/0/rankings/passageTokens", r.PassageTokens),
+			QueryTokens:   compileDistribution(c, "datasets/0/rankings/queryTokens", r.QueryTokens),
 		}
 	}
 }
 
 // requireMedia reports a synthetic dataset without what every request of the
 // endpoint type must have.
-func (c *datasetCompiler) requireMedia(kind *endpoint.Kind, d *config.Dataset) {
+func requireMedia(c *compiler, kind *endpoint.Kind, d *config.Dataset) {
 	if kind.Caps.Needs.Audio && !d.Audio.On() {
-		c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind.Name)
+		c.problem("datasets/0/audio", "required",
+			"the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio "+
+				"(--input-file)", kind.Name)
 	}
 	if kind.Caps.Needs.Images && !d.Images.On() {
-		c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind.Name)
+		c.problem("datasets/0/images", "required",
+			"the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images "+
+				"(--input-file)", kind.Name)
 	}
 }
 
-func (c *datasetCompiler) images(d *config.Images) synthetic.Images {
+func compileImages(c *compiler, d *config.Images) synthetic.Images {
 	out := synthetic.Images{
 		BatchSize: *d.BatchSize, Format: d.Format, Source: d.Source, Sampling: d.SourceSampling,
-		Width: c.dist("datasets/0/images/width", d.Width), Height: c.dist("datasets/0/images/height", d.Height),
+		Width: compileDistribution(c, "datasets/0/images/width", d.Width), Height: compileDistribution(c,
+			"datasets/0/images/height", d.Height),
 	}
 	dir := d.Directory()
 	switch {
@@ -348,9 +357,9 @@ func imageName(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(name)))
 }
 
-func (c *datasetCompiler) audio(d *config.Audio) synthetic.Audio {
+func compileAudio(c *compiler, d *config.Audio) synthetic.Audio {
 	out := synthetic.Audio{
-		BatchSize: *d.BatchSize, Length: c.dist("datasets/0/audio/length", d.Length),
+		BatchSize: *d.BatchSize, Length: compileDistribution(c, "datasets/0/audio/length", d.Length),
 		Depths: d.Depths, Channels: d.Channels,
 	}
 	for _, rate := range d.SampleRates {
@@ -359,7 +368,7 @@ func (c *datasetCompiler) audio(d *config.Audio) synthetic.Audio {
 	return out
 }
 
-func (c *datasetCompiler) videos(d *config.Video) synthetic.Videos {
+func compileVideos(c *compiler, d *config.Video) synthetic.Videos {
 	out := synthetic.Videos{BatchSize: *d.BatchSize, Clip: media.Video{
 		Width: *d.Width, Height: *d.Height, Frames: d.Frames(), FPS: d.FPS, Pattern: d.SynthType, Format: d.Format, Codec: d.Codec,
 	}}
@@ -374,7 +383,7 @@ func (c *datasetCompiler) videos(d *config.Video) synthetic.Videos {
 }
 
 // open opens a file within the bounds of the document.
-func (c *datasetCompiler) open(name string) (io.ReadCloser, error) {
+func (c *compiler) open(name string) (io.ReadCloser, error) {
 	f, err := c.doc.Open(name)
 	if err != nil {
 		return nil, err // not a nil file in an interface
@@ -386,7 +395,7 @@ func (c *datasetCompiler) open(name string) (io.ReadCloser, error) {
 // the records of a dataset name. Like all files of the document, they are read from
 // the working directory, or in a daemon from its data directories; if they are not
 // there, from the folder of the input.
-func (c *datasetCompiler) mediaFiles(input string) func(name string) (io.ReadCloser, error) {
+func mediaFiles(c *compiler, input string) func(name string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) {
 		f, err := c.open(name)
 		if err == nil || filepath.IsAbs(name) || input == "" {
@@ -412,9 +421,62 @@ func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
 		}
 		for _, other := range endpoint.Kinds() {
 			if other.Path == path {
-				return fmt.Errorf("%q is the path of another endpoint type than %s: use --endpoint-type %s", path, kind.Name, other.Name)
+				return fmt.Errorf("%q is the path of another endpoint type than %s: use --endpoint-type %s", path, kind.Name,
+					other.Name)
 			}
 		}
 		return fmt.Errorf("%q is not the path of the endpoint type %s, which is %s", path, kind.Name, kind.Path)
+	}
+}
+
+// compileTrace compiles the options that only traces have.
+func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (out trace.Spec) {
+	if !kind.Trace {
+		if d.IgnoreTraceDelays {
+			c.problem("datasets/0/ignoreTraceDelays", "conflict", "only traces have recorded delays, and %s is none", kind.Name)
+		}
+		if d.Synthesis != nil {
+			c.problem("datasets/0/synthesis", "conflict", "only traces can be changed, and %s is none", kind.Name)
+		}
+		return out
+	}
+	if out.IgnoreDelays = d.IgnoreTraceDelays; out.IgnoreDelays && slices.ContainsFunc(p.Phases, func(ph spec.Phase) bool { return ph.Replay != nil }) {
+		c.problem("datasets/0/ignoreTraceDelays", "conflict",
+			"a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
+	}
+	for _, m := range c.b.Endpoint.Extra.Members() {
+		if slices.Contains(kind.Adds, m.Name) {
+			c.problem("endpoint/extra/"+m.Name, "conflict", "%s sends a recorded value", kind.Name)
+		}
+	}
+	if s := d.Synthesis; s != nil {
+		out.Synthesis = trace.Synthesis{
+			PrefixLen: s.PrefixLenMultiplier, PromptLen: s.PromptLenMultiplier, OutputLen: s.OutputLenMultiplier,
+			Roots: given(s.PrefixRootMultiplier), MaxISL: given(s.MaxISL), MaxOSL: given(s.MaxOSL),
+		}
+	}
+	return out
+}
+
+// window leaves out what the only replay of a dataset leaves out, so that it is not
+// prepared.
+func window(phases []spec.Phase, o *source.Options) {
+	var only *spec.Replay
+	for i := range phases {
+		if r := phases[i].Replay; r != nil {
+			if only != nil {
+				return
+			}
+			only = r
+		}
+	}
+	if only == nil {
+		return
+	}
+	if !only.Auto {
+		o.From = &only.Start
+	}
+	if only.End >= 0 {
+		o.Until = &only.End
 	}
 }

@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"crypto/rand"
-	"encoding/binary"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 
 	"aiperfd/internal/engine/config"
 )
@@ -29,7 +27,7 @@ func newModels(m config.Models) Models {
 }
 
 // Pick returns the model of session n. It draws from r only if the strategy is random.
-func (m *Models) Pick(n int64, r *mathrand.Rand) string {
+func (m *Models) Pick(n int64, r *rand.Rand) string {
 	switch {
 	case len(m.Names) == 1:
 		return m.Names[0]
@@ -44,11 +42,4 @@ func (m *Models) Pick(n int64, r *mathrand.Rand) string {
 		}
 	}
 	return m.Names[int(n%int64(len(m.Names)))]
-}
-
-// randomBits returns 64 bits of the system's randomness.
-func randomBits() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	return binary.LittleEndian.Uint64(b[:])
 }

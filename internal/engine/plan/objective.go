@@ -9,13 +9,13 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/metric/catalogue"
-	"aiperfd/internal/engine/slo"
+	"aiperfd/internal/engine/metric/measure"
 )
 
 // runSLOs reads the objectives of the run as a whole.
 func runSLOs(c *compiler, p *Plan) {
 	for i, text := range c.b.RunSLOs {
-		o, err := slo.Parse(text, config.ObjectiveAliases())
+		o, err := measure.ParseObjective(text, config.ObjectiveAliases())
 		if err == nil {
 			err = p.Metrics.Measures(o.Tag)
 		}

@@ -1,6 +1,11 @@
+// Package plan compiles documents to plans: every name of a document becomes a value,
+// and nothing is looked up by name afterwards. A plan is immutable. Values that exist
+// only while a run is active (clock, dialer, memory) are passed beside the plan.
+// [Measure] is the part that recovery needs.
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +21,6 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
-	"aiperfd/internal/engine/slo"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -52,7 +56,7 @@ type Measure struct {
 	Settings endpoint.Settings
 	Phases   []spec.Phase
 	Metrics  measure.Options
-	RunSLOs  []slo.Objective // that the run as a whole must meet
+	RunSLOs  []measure.Objective // that the run as a whole must meet
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 
@@ -171,3 +175,35 @@ type Tokens struct {
 
 // MainRevision is the default revision of models.
 const MainRevision = "main"
+
+// FunctionURL returns the URL of another function of the server. Paths at the root are
+// not below a version such as /v1.
+func (t *Target) FunctionURL(path string, atRoot bool) (*url.URL, error) {
+	path, query := cutQuery(path)
+	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, RootPath: atRoot}, false, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(endpoint.WithQuery(joined, query))
+	if err != nil {
+		return nil, errors.New("the path is not valid in a URL")
+	}
+	return u, nil
+}
+
+// ModelList returns the URL of the list of models; ok = false if the API is known not
+// to have one.
+func (t *Target) ModelList() (list *url.URL, ok bool) {
+	if !endpoint.ListsModels(t.URL) {
+		return nil, false
+	}
+	list, err := t.FunctionURL("/v1/models", false)
+	return list, err == nil // the URL of the requests was joined from the same base
+}
+
+func cutQuery(path string) (bare, query string) {
+	if u, err := url.Parse(path); err == nil {
+		return u.EscapedPath(), u.RawQuery
+	}
+	return path, ""
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,16 +9,15 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/load/spec"
-	"aiperfd/internal/engine/ramp"
 )
 
 // newRamp compiles a ramp; nil is none.
-func newRamp(d *config.Ramp, seed bench.Seed) ramp.Ramp {
+func newRamp(d *config.Ramp, seed bench.Seed) arrival.Ramp {
 	if d == nil {
-		return ramp.Ramp{}
+		return arrival.Ramp{}
 	}
 	// The strategy is one of the list, which the document checks.
-	return ramp.Ramp{Duration: d.Duration.Duration(), Strategy: ramp.Strategy(slices.Index(ramp.Strategies(), d.Strategy)), Seed: seed}
+	return arrival.Ramp{Duration: d.Duration.Duration(), Strategy: arrival.RampStrategy(slices.Index(arrival.RampStrategies(), d.Strategy)), Seed: seed}
 }
 
 // shape compiles how the limits of a phase change in time.
@@ -60,22 +60,14 @@ func describeRate(d *config.Phase) string {
 	return text + describeRamp(d.RateRamp)
 }
 
-func byRate(a, b config.Point) int {
-	switch {
-	case a.QPS < b.QPS:
-		return -1
-	case a.QPS > b.QPS:
-		return 1
-	}
-	return 0
-}
+func byRate(a, b config.Point) int { return cmp.Compare(a.QPS, b.QPS) }
 
 // describeRamp describes a ramp; nil is none.
 func describeRamp(r *config.Ramp) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Strategy == ramp.Strategies()[ramp.Linear]:
+	case r.Strategy == arrival.RampStrategies()[arrival.LinearRamp]:
 		return fmt.Sprintf(" after a ramp of %v", r.Duration.Duration())
 	}
 	return fmt.Sprintf(" after a ramp of %v (%s)", r.Duration.Duration(), r.Strategy)

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/sketch"
-	"aiperfd/internal/engine/slo"
+
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -69,7 +69,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.ByTurn = measure.ByTurn(profiling...)
 	rep.ByModel = measure.ModelResults(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
-	rep.SLOs.Run = slo.Judge(m.RunSLOs, rep.Results)
+	rep.SLOs.Run = measure.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
 	rep.Checks = consistency(rep, phases)
 	return rep

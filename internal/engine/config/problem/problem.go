@@ -45,7 +45,8 @@ const (
 // Problem is one thing that is wrong with a document or a command line, or
 // worth a warning.
 type Problem struct {
-	Pointer string `json:"pointer"`          // RFC 6901 in fragment form, in the user's spelling: #/benchmark/phases/0/rate
+	// RFC 6901 in fragment form, in the user's spelling: #/benchmark/phases/0/rate
+	Pointer string `json:"pointer"`
 	Flag    string `json:"flag,omitempty"`   // the flag or environment variable at fault, if it was one
 	Code    string `json:"code"`             // one of the Code constants
 	Detail  string `json:"detail"`           // a sentence: field, value, what is accepted
@@ -83,7 +84,8 @@ func (e *Invalid) Error() string {
 // Has reports whether err is *Invalid with a problem of a code.
 func Has(err error, code string) bool {
 	var invalid *Invalid
-	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p Problem) bool { return p.Code == code })
+	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems,
+		func(p Problem) bool { return p.Code == code })
 }
 
 // found is a problem with its sort key.

@@ -47,16 +47,41 @@ type DecodeOptions struct {
 	Lists func(name string) []Choice
 }
 
+// Given are the values that a document gives: canonical path → value, null values left out.
+type Given map[string]*tree.Node
+
+// At returns the node that gave a canonical path; nil = the document does not give it, or gives null.
+func (g Given) At(path string) *tree.Node { return g[path] }
+
+// Has reports whether the document gave a value other than null.
+func (g Given) Has(path string) bool { return g[path] != nil }
+
+// Where returns the place of a path, or of the nearest given parent with the
+// missing names added to its pointer.
+func (g Given) Where(path string) tree.Place {
+	missing := ""
+	for {
+		if n := g[path]; n != nil {
+			at := n.Place
+			at.Pointer += missing
+			return at
+		}
+		cut := strings.LastIndexByte(path, '.')
+		missing = "/" + path[cut+1:] + missing
+		path = path[:max(cut, 0)]
+	}
+}
+
 // Decoder reads nodes into the fields of structs. Keys match the fields'
 // JSON names; the table of fields restricts their values, see [FieldAt].
 //
 // Decodable values may read and change its fields.
 type Decoder struct {
 	*problem.Report
+	Given
 	Options  DecodeOptions
-	Given    map[string]*tree.Node // canonical path → value, null values left out
-	Failed   map[string]bool       // canonical paths whose value could not be read
-	Injected []string              // values that substitutions put into secret places
+	Failed   map[string]bool // canonical paths whose value could not be read
+	Injected []string        // values that substitutions put into secret places
 	validate *validator.Validate
 
 	Confidential []string // those of Injected that ${secret:NAME} gave
@@ -65,7 +90,7 @@ type Decoder struct {
 // NewDecoder returns a decoder that reports problems to r.
 func NewDecoder(r *problem.Report, o DecodeOptions) *Decoder {
 	return &Decoder{
-		Report: r, Options: o, Given: make(map[string]*tree.Node), Failed: make(map[string]bool),
+		Report: r, Options: o, Given: make(Given), Failed: make(map[string]bool),
 		validate: validator.New(),
 	}
 }
@@ -386,7 +411,7 @@ func (d *Decoder) Float(n *tree.Node, path string) (float64, bool) {
 
 // Conflict reports a given value that contradicts others.
 func (d *Decoder) Conflict(path, detail string) {
-	at := d.Given[path].Place
+	at := d.Where(path)
 	d.Fail(at, problem.CodeConflict, "%s: %s", problem.Label(at), detail)
 }
 

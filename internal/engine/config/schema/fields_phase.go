@@ -1,6 +1,13 @@
 package schema
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
+
+// SaturationLimit is how many arrivals may wait by default before the saturation abort ends a run,
+// unless the concurrency is more: a burst is not a rate.
+const SaturationLimit = 100
 
 // phaseFields are the rows of the phases of load.
 func phaseFields() []Field {
@@ -61,7 +68,10 @@ func phaseOnlyFields() []Field {
 		{Path: "benchmark.phases.*.users", Least: new(1.0), Most: new(1000000.0)},
 		{Path: "benchmark.phases.*.userReplacement", Choices: "scheduled on-completion", Default: "scheduled"},
 		{Path: "benchmark.phases.*.saturation", Choices: "queue drop abort", Default: "queue"},
-		{Path: "benchmark.phases.*.saturationLimit", Least: new(1.0), Default: "100, or concurrency if that is more"},
+		{
+			Path: "benchmark.phases.*.saturationLimit", Least: new(1.0),
+			Default: fmt.Sprintf("%d, or concurrency if that is more", SaturationLimit),
+		},
 		{Path: "benchmark.phases.*.smoothness", Above: new(0.0), Default: "1 with type {shaped}"},
 		{Path: "benchmark.phases.*.failedRequestThreshold", Least: new(0.0), Most: new(1.0)},
 		{Path: "benchmark.phases.*.autoOffset", Default: "true without startOffset"},

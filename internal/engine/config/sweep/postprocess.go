@@ -49,16 +49,12 @@ func needs() map[string][]string {
 }
 
 func (p *PostProcess) check(r rules, path string) {
-	for _, name := range []string{"handler", "outputFilename"} {
-		if !r.has(path + "." + name) {
-			r.require(path+"."+name, name+" is required")
-		}
-	}
-	if r.has(path+".outputFilename") && !plainJSONName(p.OutputFilename) {
+	r.requireAll(path, "handler", "outputFilename")
+	if r.Has(path+".outputFilename") && !plainJSONName(p.OutputFilename) {
 		r.Conflict(path+".outputFilename", "must be the name of a .json file, without a folder")
 	}
 	for _, name := range needs()[p.Handler] {
-		if !r.has(path + ".params." + name) {
+		if !r.Has(path + ".params." + name) {
 			r.require(path+".params."+name, "the handler "+p.Handler+" needs "+name)
 		}
 	}

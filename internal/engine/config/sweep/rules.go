@@ -19,12 +19,9 @@ type rules struct {
 	*schema.Decoder
 }
 
-// has reports whether the document gives a value.
-func (r rules) has(path string) bool { return r.Given[path] != nil }
-
 // place returns the place of a path, or of its nearest given parent.
 func (r rules) place(path string) tree.Place {
-	for ; path != "" && !r.has(path); path = path[:max(0, strings.LastIndexByte(path, '.'))] {
+	for ; path != "" && !r.Has(path); path = path[:max(0, strings.LastIndexByte(path, '.'))] {
 	}
 	return r.Given[path].Place
 }
@@ -32,6 +29,15 @@ func (r rules) place(path string) tree.Place {
 // require reports a missing value.
 func (r rules) require(path, detail string) {
 	r.Fail(r.place(path), problem.CodeRequired, "%s", detail)
+}
+
+// requireAll reports members that an object at a path must have and does not.
+func (r rules) requireAll(path string, names ...string) {
+	for _, name := range names {
+		if at := path + "." + name; !r.Has(at) {
+			r.require(at, name+" is required")
+		}
+	}
 }
 
 // fields names the members of a block that only some types have.
@@ -52,15 +58,15 @@ func fields() map[string][]string {
 func (b *Block) Check(d *schema.Decoder) {
 	const path = "sweep"
 	r := rules{d}
-	if d.Failed[path+".type"] || !r.has(path) {
+	if d.Failed[path+".type"] || !r.Has(path) {
 		return
 	}
-	if !r.has(path + ".type") {
+	if !r.Has(path + ".type") {
 		r.require(path+".type", "sweep: type is required: grid, zip, scenarios, sobol, latin_hypercube or adaptive_search")
 		return
 	}
 	for name, types := range fields() {
-		if at := path + "." + name; r.has(at) && !slices.Contains(types, b.Type) {
+		if at := path + "." + name; r.Has(at) && !slices.Contains(types, b.Type) {
 			r.Conflict(at, "a sweep of type "+b.Type+" has no "+name+"; it is for "+schema.ChoiceList(types))
 		}
 	}
@@ -71,7 +77,7 @@ func (b *Block) Check(d *schema.Decoder) {
 		b.StopWhen[i].check(r, path+".stopWhen."+strconv.Itoa(i))
 	}
 	b.checkStop(r, path+".stopWhen")
-	if r.has(path+".maxFailures") && b.OnFailure == Abort {
+	if r.Has(path+".maxFailures") && b.OnFailure == Abort {
 		r.Conflict(path+".maxFailures", "onFailure: abort ends the sweep at the first failure")
 	}
 	switch b.Type {
@@ -82,9 +88,9 @@ func (b *Block) Check(d *schema.Decoder) {
 	case Sobol, LatinHypercube:
 		b.checkDesign(r, path)
 	case Adaptive:
-		searchRules{b, r}.checkSearch(path)
+		b.checkSearch(r, path)
 	}
-	if r.has(path+".slaPrecision") && b.Type != Adaptive && !b.AutoRequests {
+	if r.Has(path+".slaPrecision") && b.Type != Adaptive && !b.AutoRequests {
 		r.Conflict(path+".slaPrecision", "needs autoRequests in a sweep that does not search")
 	}
 	if b.PostProcess != nil {
@@ -94,14 +100,8 @@ func (b *Block) Check(d *schema.Decoder) {
 
 // check checks one filter, and gives it the usual statistic if it has none.
 func (f *Filter) check(r rules, path string) {
-	for _, name := range []string{"metricTag", "op", "threshold"} {
-		if !r.has(path + "." + name) {
-			r.require(path+"."+name, name+" is required")
-		}
-	}
-	if f.Stat == "" {
-		f.Stat = DefaultStat
-	}
+	r.requireAll(path, "metricTag", "op", "threshold")
+	f.Stat = cmp.Or(f.Stat, DefaultStat)
 }
 
 func (b *Block) checkParameters(r rules, path string) {
@@ -119,7 +119,8 @@ func (b *Block) checkParameters(r rules, path string) {
 			p.distinct(r)
 		}
 		if first := b.Parameters[0]; b.Type == Zip && len(p.Values) != len(first.Values) {
-			r.Fail(p.Place, problem.CodeConflict, "%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
+			r.Fail(p.Place, problem.CodeConflict,
+				"%s: zip takes lists of equal length; this one has %d values and that of %s has %d",
 				p.Path, len(p.Values), first.Path, len(first.Values))
 		}
 	}
@@ -170,7 +171,8 @@ func (b *Block) distinctRows(r rules, path string) {
 		}
 		text, err := plainjson.Marshal(row)
 		if err == nil && seen[string(text)] {
-			r.Fail(r.place(path), problem.CodeConflict, "parameters: the variation %s is given twice", problem.Clip(string(text)))
+			r.Fail(r.place(path), problem.CodeConflict, "parameters: the variation %s is given twice",
+				problem.Clip(string(text)))
 		}
 		seen[string(text)] = true
 	}
@@ -194,12 +196,10 @@ func (b *Block) checkScenarios(r rules, path string) {
 }
 
 func (b *Block) checkDesign(r rules, path string) {
-	if !r.has(path + ".samples") {
+	if !r.Has(path + ".samples") {
 		r.require(path+".samples", "samples is required: the number of variations")
 	}
-	if !r.has(path + ".dimensions") {
-		r.require(path+".dimensions", "dimensions is required")
-	}
+	r.requireAll(path, "dimensions")
 	seen := make(map[string]bool)
 	for i := range b.Dimensions {
 		d, at := &b.Dimensions[i], path+".dimensions."+strconv.Itoa(i)
@@ -213,12 +213,10 @@ func (b *Block) checkDesign(r rules, path string) {
 
 // check checks one dimension.
 func (d *Dimension) check(r rules, path string) {
-	if !r.has(path + ".path") {
-		r.require(path+".path", "path is required")
-	}
-	if r.has(path + ".choices") {
+	r.requireAll(path, "path")
+	if r.Has(path + ".choices") {
 		for _, name := range []string{"lo", "hi", "scale", "kind"} {
-			if r.has(path + "." + name) {
+			if r.Has(path + "." + name) {
 				r.Conflict(path+"."+name, "choices replace lo, hi, scale and kind")
 			}
 		}
@@ -273,12 +271,45 @@ func (m *MultiRun) Check(d *schema.Decoder, sweep, adaptive bool) {
 		r.Conflict(path+".convergence.threshold", fmt.Sprintf("must be less than 1, not %v", *c.Threshold))
 	}
 	switch {
-	case !r.has(path + ".convergence.metric"):
+	case !r.Has(path + ".convergence.metric"):
 		r.require(path+".convergence.metric", "metric is required")
 	case m.NumRuns == 1 && !d.Failed[path+".numRuns"]:
 		r.Conflict(path+".convergence.metric", "needs more than one run")
 	case adaptive:
-		r.Conflict(path+".convergence.metric", "does not go with an adaptive search, which decides itself how often it repeats")
+		r.Conflict(path+".convergence.metric",
+			"does not go with an adaptive search, which decides itself how often it repeats")
 	}
 	c.Mode, c.Stat, c.MinRuns = cmp.Or(c.Mode, CIWidth), cmp.Or(c.Stat, "avg"), max(c.MinRuns, DefaultMinRuns)
+}
+
+// loads are the short names of the fields whose larger values are more load.
+func loads() []string {
+	return []string{"concurrency", "prefill_concurrency", "rate", "session_rate", "users"}
+}
+
+// IsLoad reports whether a larger value of a path is more load.
+func IsLoad(path string) bool { return slices.Contains(loads(), tree.SnakeCase(Name(path))) }
+
+// varies returns the paths that a sweep gives values.
+func (b *Block) varies() []string {
+	var paths []string
+	for _, p := range b.Parameters {
+		paths = append(paths, p.Path)
+	}
+	for _, d := range b.Dimensions {
+		paths = append(paths, d.Path)
+	}
+	for _, r := range b.Runs {
+		for _, a := range r.Values {
+			paths = append(paths, a.Path)
+		}
+	}
+	return paths
+}
+
+// checkStop reports conditions that can never end a sweep.
+func (b *Block) checkStop(r rules, path string) {
+	if len(b.StopWhen) > 0 && b.Type != Adaptive && !slices.ContainsFunc(b.varies(), IsLoad) {
+		r.Conflict(path, "needs a sweep over the load: "+schema.ChoiceList(loads()))
+	}
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -57,12 +58,6 @@ type Tier struct {
 	Filters []Filter `json:"filters"`
 }
 
-// searchRules checks and completes an adaptive search.
-type searchRules struct {
-	*Block
-	rules
-}
-
 // planners names the members that only some planners use.
 func planners() map[string][]string {
 	optimum := []string{Bayesian, Optuna}
@@ -73,54 +68,39 @@ func planners() map[string][]string {
 }
 
 // checkSearch checks the search and fills in its defaults.
-func (b searchRules) checkSearch(path string) {
-	if b.Planner == "" {
-		b.Planner = Bayesian
-	}
-	b.checkSpace(path + ".searchSpace")
-	b.checkObjectives(path)
+func (b *Block) checkSearch(r rules, path string) {
+	b.Planner = cmp.Or(b.Planner, Bayesian)
+	b.checkSpace(r, path+".searchSpace")
+	b.checkObjectives(r, path)
 	for i := range b.OutcomeConstraints {
-		for _, name := range []string{"metric", "op", "bound"} {
-			if at := path + ".outcomeConstraints." + strconv.Itoa(i) + "." + name; !b.has(at) {
-				b.require(at, name+" is required")
-			}
-		}
+		r.requireAll(path+".outcomeConstraints."+strconv.Itoa(i), "metric", "op", "bound")
 	}
-	b.checkTiers(path)
+	b.checkTiers(r, path)
 	for name, uses := range planners() {
-		if at := path + "." + name; b.has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
-			b.Conflict(at, "the search does not use it; it is for the planner "+schema.ChoiceList(uses))
+		if at := path + "." + name; r.Has(at) && (len(b.SLATiers) > 0 || !slices.Contains(uses, b.Planner)) {
+			r.Conflict(at, "the search does not use it; it is for the planner "+schema.ChoiceList(uses))
 		}
 	}
 	b.searchDefaults()
-	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && b.has(path+".nInitialPoints") {
-		b.Conflict(path+".nInitialPoints", "must be less than maxIterations")
+	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && r.Has(path+".nInitialPoints") {
+		r.Conflict(path+".nInitialPoints", "must be less than maxIterations")
 	}
 }
 
-func (b searchRules) searchDefaults() {
-	fill := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	fill(&b.MaxIterations, DefaultIterations)
-	fill(&b.InitialPoints, min(DefaultInitialPoints, max(b.MaxIterations-1, 1)))
-	fill(&b.ImprovementPatience, DefaultPatience)
-	fill(&b.PlateauWindow, DefaultPlateauWindow)
-	fill(&b.StabilityTrials, DefaultStability)
-	if b.PlateauThreshold == 0 {
-		b.PlateauThreshold = DefaultPlateauThreshold
-	}
-	if b.SLAPrecision == "" {
-		b.SLAPrecision = "normal"
-	}
+func (b *Block) searchDefaults() {
+	b.MaxIterations = cmp.Or(b.MaxIterations, DefaultIterations)
+	b.InitialPoints = cmp.Or(b.InitialPoints, min(DefaultInitialPoints, max(b.MaxIterations-1, 1)))
+	b.ImprovementPatience = cmp.Or(b.ImprovementPatience, DefaultPatience)
+	b.PlateauWindow = cmp.Or(b.PlateauWindow, DefaultPlateauWindow)
+	b.StabilityTrials = cmp.Or(b.StabilityTrials, DefaultStability)
+	b.PlateauThreshold = cmp.Or(b.PlateauThreshold, DefaultPlateauThreshold)
+	b.SLAPrecision = cmp.Or(b.SLAPrecision, string(Normal))
 }
 
-func (b searchRules) checkSpace(path string) {
+func (b *Block) checkSpace(r rules, path string) {
 	if len(b.SearchSpace) == 0 {
-		if !b.Failed[path] {
-			b.require(path, "searchSpace is required: the paths that the search may vary, each with lo and hi")
+		if !r.Failed[path] {
+			r.require(path, "searchSpace is required: the paths that the search may vary, each with lo and hi")
 		}
 		return
 	}
@@ -128,28 +108,19 @@ func (b searchRules) checkSpace(path string) {
 	for i := range b.SearchSpace {
 		d, at := &b.SearchSpace[i], path+"."+strconv.Itoa(i)
 		if d.Path != "" && seen[d.Path] {
-			b.Conflict(at+".path", "the path "+d.Path+" is given twice")
+			r.Conflict(at+".path", "the path "+d.Path+" is given twice")
 		}
 		seen[d.Path] = true
-		d.check(b.rules, at)
+		d.check(r, at)
 	}
 	if b.Boundary() && (len(b.SearchSpace) != 1 || b.SearchSpace[0].Kind != "int") {
-		b.Conflict(path, "a search for a boundary takes one dimension, of kind int")
+		r.Conflict(path, "a search for a boundary takes one dimension, of kind int")
 	}
 }
 
 func (d *SearchDimension) check(r rules, path string) {
-	for _, name := range []string{"path", "lo", "hi"} {
-		if !r.has(path + "." + name) {
-			r.require(path+"."+name, name+" is required")
-		}
-	}
-	if d.Kind == "" {
-		d.Kind = "real"
-	}
-	if d.Prior == "" {
-		d.Prior = "uniform"
-	}
+	r.requireAll(path, "path", "lo", "hi")
+	d.Kind, d.Prior = cmp.Or(d.Kind, "real"), cmp.Or(d.Prior, "uniform")
 	if d.Lo == nil || d.Hi == nil {
 		return
 	}
@@ -163,44 +134,38 @@ func (d *SearchDimension) check(r rules, path string) {
 	}
 }
 
-func (b searchRules) checkObjectives(path string) {
-	if len(b.Objectives) == 0 && !b.Boundary() && !b.Failed[path+".objectives"] {
-		b.require(path+".objectives", "objectives is required: what the search maximizes or minimizes")
+func (b *Block) checkObjectives(r rules, path string) {
+	if len(b.Objectives) == 0 && !b.Boundary() && !r.Failed[path+".objectives"] {
+		r.require(path+".objectives", "objectives is required: what the search maximizes or minimizes")
 	}
 	for i := range b.Objectives {
 		o := &b.Objectives[i]
-		for _, name := range []string{"metric", "direction"} {
-			if at := path + ".objectives." + strconv.Itoa(i) + "." + name; !b.has(at) {
-				b.require(at, name+" is required")
-			}
-		}
-		if o.Stat == "" {
-			o.Stat = "avg"
-		}
+		r.requireAll(path+".objectives."+strconv.Itoa(i), "metric", "direction")
+		o.Stat = cmp.Or(o.Stat, "avg")
 	}
 }
 
-func (b searchRules) checkTiers(path string) {
+func (b *Block) checkTiers(r rules, path string) {
 	if len(b.SLATiers) == 0 {
-		if b.Boundary() && len(b.SLAFilters) == 0 && !b.Failed[path+".slaFilters"] {
-			b.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
+		if b.Boundary() && len(b.SLAFilters) == 0 && !r.Failed[path+".slaFilters"] {
+			r.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
 		}
 		return
 	}
-	if b.has(path+".planner") && b.Planner != MonotonicSLA {
-		b.Conflict(path+".planner", "slaTiers are searched by bisection: leave planner out, or give "+MonotonicSLA)
+	if r.Has(path+".planner") && b.Planner != MonotonicSLA {
+		r.Conflict(path+".planner", "slaTiers are searched by bisection: leave planner out, or give "+MonotonicSLA)
 	}
 	seen := make(map[string]bool)
 	for i := range b.SLATiers {
 		t, at := &b.SLATiers[i], path+".slaTiers."+strconv.Itoa(i)
-		if t.Label == "" && !b.Failed[at+".label"] {
-			b.require(at+".label", "label is required")
+		if t.Label == "" && !r.Failed[at+".label"] {
+			r.require(at+".label", "label is required")
 		} else if seen[t.Label] {
-			b.Conflict(at+".label", "the label is given twice")
+			r.Conflict(at+".label", "the label is given twice")
 		}
 		seen[t.Label] = true
 		for j := range t.Filters {
-			t.Filters[j].check(b.rules, at+".filters."+strconv.Itoa(j))
+			t.Filters[j].check(r, at+".filters."+strconv.Itoa(j))
 		}
 	}
 }

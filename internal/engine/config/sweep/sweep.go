@@ -72,7 +72,8 @@ type Block struct {
 	StabilityTrials     int               `json:"monotonicStabilityTrials,omitempty"`
 	SLAReplicates       int               `json:"slaReplicates,omitempty"` // 0 = 2
 	SLAPrecision        string            `json:"slaPrecision,omitempty"`
-	SLAWarmupSeconds    *float64          `json:"slaWarmupSeconds,omitempty"` // before each probe; nil = none but that of the document
+	// before each probe; nil = none but that of the document
+	SLAWarmupSeconds *float64 `json:"slaWarmupSeconds,omitempty"`
 }
 
 // Dimension is one dimension of a sampled design.

@@ -12,8 +12,9 @@ type Assignment struct {
 	// Path is the place: phases.profiling.rate, datasets.main.prompts.isl.mean,
 	// variables.users, or the name of a field of the profiling phase, such as concurrency.
 	// The paths benchmark and variables merge an object into the document.
-	Path  string `json:"path"`
-	Value any    `json:"value"` // of JSON: nil, bool, float64, json.Number, string, []any, map[string]any; texts may be templates
+	Path string `json:"path"`
+	// of JSON: nil, bool, float64, json.Number, string, []any, map[string]any; texts may be templates
+	Value any `json:"value"`
 }
 
 // Variation is a document with some values replaced.

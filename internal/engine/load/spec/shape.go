@@ -5,17 +5,16 @@ import (
 
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/ramp"
 )
 
 // Shape is how the load of a phase changes in time. The zero Shape does not change.
 type Shape struct {
-	Concurrency ramp.Ramp // of the sessions at a time, from 1; needs a Concurrency
-	Prefill     ramp.Ramp // of the requests without a first token, from 1; needs a Prefill
+	Concurrency arrival.Ramp // of the sessions at a time, from 1; needs a Concurrency
+	Prefill     arrival.Ramp // of the requests without a first token, from 1; needs a Prefill
 	// CountFills counts requests without a first token, because a phase that may overlap with
 	// this one limits them.
 	CountFills  bool
-	Rate        ramp.Ramp      // of the rate; see Rates
+	Rate        arrival.Ramp   // of the rate; see Rates
 	Rates       *arrival.Rates // the rate in time, including its ramp; nil = constant
 	Series      bool           // Rates has no target
 	ExcludeRamp bool           // requests that are sent during a ramp do not enter the metrics

@@ -1,6 +1,4 @@
-// Package slo judges a run by objectives on the statistics of its metrics, such as
-// "p99(time_to_first_token) < 500ms".
-package slo
+package measure
 
 import (
 	"cmp"
@@ -15,7 +13,8 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// Objective is one condition that a run must meet.
+// Objective is one condition on a statistic of a metric that the run as a whole must meet, such as
+// "p99(time_to_first_token) < 500ms".
 type Objective struct {
 	Text  string // as the user wrote it
 	Tag   string
@@ -49,19 +48,24 @@ func (o Op) holds(v, limit float64) bool {
 	return false
 }
 
-// form is stat(metric) op number unit, or metric op number unit.
-var form = regexp.MustCompile(`^\s*(?:(\w+)\s*\(\s*([\w.]+)\s*\)|([\w.]+))\s*(<=|>=|<|>|≤|≥)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\S*)\s*$`)
+// objectiveForm is stat(metric) op number unit, or metric op number unit.
+var objectiveForm = regexp.MustCompile(`^\s*(?:(\w+)\s*\(\s*([\w.]+)\s*\)|([\w.]+))` +
+	`\s*(<=|>=|<|>|≤|≥)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\S*)\s*$`)
 
-// Parse reads an objective. The statistic is a name in JSON files (avg, p99, p99_9, max,
+// ParseObjective reads an objective. The statistic is a name in JSON files (avg, p99, p99_9, max,
 // …); a metric alone stands for its average, which is the value of one that has no
 // others. A time may have the unit ns, us, ms, s or min; other metrics their own unit.
 // Without a unit the number has that of the metric. short maps short names of metrics.
-func Parse(text string, short map[string]string) (Objective, error) {
-	m := form.FindStringSubmatch(text)
+func ParseObjective(text string, short map[string]string) (Objective, error) {
+	m := objectiveForm.FindStringSubmatch(text)
 	if m == nil {
-		return Objective{}, fmt.Errorf("%q is not of the form STATISTIC(METRIC) < NUMBER, for example p99(time_to_first_token) < 500ms", text)
+		return Objective{}, fmt.Errorf("%q is not of the form STATISTIC(METRIC) < NUMBER, "+
+			"for example p99(time_to_first_token) < 500ms", text)
 	}
-	o := Objective{Text: strings.Join(strings.Fields(text), " "), Op: Op(strings.NewReplacer("≤", "<=", "≥", ">=").Replace(m[4]))}
+	o := Objective{
+		Text: strings.Join(strings.Fields(text), " "),
+		Op:   Op(strings.NewReplacer("≤", "<=", "≥", ">=").Replace(m[4])),
+	}
 	name := cmp.Or(m[2], m[3])
 	o.Tag = cmp.Or(short[strings.ToLower(name)], name)
 	def, ok := catalogue.Lookup(o.Tag)
@@ -70,7 +74,7 @@ func Parse(text string, short map[string]string) (Objective, error) {
 		for _, d := range catalogue.Defs() {
 			tags = append(tags, d.Tag)
 		}
-		return Objective{}, fmt.Errorf("%q is not a metric%s", name, suggestion(name, tags))
+		return Objective{}, fmt.Errorf("%q is not a metric%s", name, suggestMetric(name, tags))
 	}
 	scalar := (def.Kind == catalogue.Aggregate || def.Kind == catalogue.Derived) && !strings.HasPrefix(o.Tag, "adj_")
 	if m[1] == "" && !scalar {
@@ -86,7 +90,7 @@ func Parse(text string, short map[string]string) (Objective, error) {
 	if err != nil || math.IsInf(number, 0) {
 		return Objective{}, fmt.Errorf("%q is not a number", m[5])
 	}
-	factor, err := convert(m[6], def.Unit)
+	factor, err := unitFactor(m[6], def.Unit)
 	if err != nil {
 		return Objective{}, err
 	}
@@ -94,9 +98,9 @@ func Parse(text string, short map[string]string) (Objective, error) {
 	return o, nil
 }
 
-// suggestion returns the metrics that a wrong name probably means: those of the headline
+// suggestMetric returns the metrics that a wrong name probably means: those of the headline
 // that contain it, or else the nearest one.
-func suggestion(name string, tags []string) string {
+func suggestMetric(name string, tags []string) string {
 	var usual []string
 	for _, tag := range []string{"request_throughput", "output_token_throughput", "request_latency", "request_error_rate"} {
 		if len(name) > 3 && strings.Contains(tag, strings.ToLower(name)) {
@@ -109,8 +113,8 @@ func suggestion(name string, tags []string) string {
 	return suggest.DidYouMean(name, tags)
 }
 
-// convert returns the factor from a unit to that of a metric.
-func convert(unit, to string) (float64, error) {
+// unitFactor returns the factor from a unit to that of a metric.
+func unitFactor(unit, to string) (float64, error) {
 	times := map[string]float64{"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "min": 60}
 	have, isTime := times[unit]
 	want, wantsTime := times[to]
@@ -131,11 +135,13 @@ func convert(unit, to string) (float64, error) {
 func Judge(objectives []Objective, rs metric.Results) []metric.SLOResult {
 	var out []metric.SLOResult
 	for _, o := range objectives {
-		r := metric.SLOResult{Objective: o.Text, Metric: o.Tag, Statistic: o.Stat.String(), Operator: string(o.Op), Limit: o.Limit}
+		r := metric.SLOResult{
+			Objective: o.Text, Metric: o.Tag, Statistic: o.Stat.String(), Operator: string(o.Op), Limit: o.Limit,
+		}
 		if def, ok := catalogue.Lookup(o.Tag); ok {
 			r.Unit = def.Unit
 		}
-		if v, ok := value(&o, rs); ok {
+		if v, ok := objectiveValue(&o, rs); ok {
 			r.Met = o.Op.holds(v, o.Limit)
 			if !math.IsInf(v, 0) {
 				r.Value = &v
@@ -156,14 +162,16 @@ func (o *Objective) doubt(m *metric.Result, met bool) string {
 	}
 	p := m.Confidence.Plausible(o.Stat)
 	switch {
-	case p == nil || o.Op.holds(p.Low, o.Limit) == met && o.Op.holds(p.High, o.Limit) == met:
+	case p == nil, o.Op.holds(p.Low, o.Limit) == met && o.Op.holds(p.High, o.Limit) == met:
 		return ""
 	case p.Observed:
-		return fmt.Sprintf("the limit is within the confidence interval, %.4g to %s", p.Low, metric.ValueText(p.High, m.Def.Unit))
+		return fmt.Sprintf("the limit is within the confidence interval, %.4g to %s",
+			p.Low, metric.ValueText(p.High, m.Def.Unit))
 	case m.Count == 1:
 		return fmt.Sprintf("one value is too few to be sure of the %s", o.Stat)
 	case p.Effective < nearlyAll*float64(m.Count):
-		return fmt.Sprintf("%d values, worth %.0f independent ones, are too few to be sure of the %s", m.Count, max(1, p.Effective), o.Stat)
+		return fmt.Sprintf("%d values, worth %.0f independent ones, are too few to be sure of the %s",
+			m.Count, max(1, p.Effective), o.Stat)
 	}
 	return fmt.Sprintf("%d values are too few to be sure of the %s", m.Count, o.Stat)
 }
@@ -171,8 +179,8 @@ func (o *Objective) doubt(m *metric.Result, met bool) string {
 // nearlyAll is the share of values from which on they count as independent in words.
 const nearlyAll = 0.9
 
-// value returns the statistic of an objective.
-func value(o *Objective, rs metric.Results) (float64, bool) {
+// objectiveValue returns the statistic of an objective.
+func objectiveValue(o *Objective, rs metric.Results) (float64, bool) {
 	m := rs.Find(o.Tag)
 	if m != nil {
 		return m.Get(o.Stat)

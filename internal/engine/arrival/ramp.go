@@ -1,6 +1,4 @@
-// Package ramp describes how a limit or a rate rises to its target at the start of a
-// phase.
-package ramp
+package arrival
 
 import (
 	"iter"
@@ -11,25 +9,25 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Strategy is the shape of a ramp.
-type Strategy uint8
+// RampStrategy is the shape of a ramp.
+type RampStrategy uint8
 
-// The strategies. The names in documents are those of [Strategies].
+// The strategies. The names in documents are those of [RampStrategies].
 const (
-	Linear      Strategy = iota // the value rises evenly
-	Exponential                 // the value grows by the same factor in equal times
-	Poisson                     // the value rises in equal steps at random times
+	LinearRamp      RampStrategy = iota // the value rises evenly
+	ExponentialRamp                     // the value grows by the same factor in equal times
+	PoissonRamp                         // the value rises in equal steps at random times
 )
 
-// Strategies returns the names of the strategies, in the order of their values.
-func Strategies() []string { return []string{"linear", "exponential", "poisson"} }
+// RampStrategies returns the names of the strategies, in the order of their values.
+func RampStrategies() []string { return []string{"linear", "exponential", "poisson"} }
 
 // Ramp is a rise from a start value to a target. The zero Ramp is none: the value is
 // the target from the start.
 type Ramp struct {
 	Duration time.Duration // 0 = none
-	Strategy Strategy
-	Seed     bench.Seed // of the times of Poisson
+	Strategy RampStrategy
+	Seed     bench.Seed // of the times of PoissonRamp
 }
 
 // Steps yields the offsets from the start at which a limit becomes 1, 2, …, target, in
@@ -52,7 +50,7 @@ func (r Ramp) Steps(target int) iter.Seq[time.Duration] {
 // becomes v, from 2 to target. It is called once for each v in ascending order.
 func (r Ramp) shares(target int) func(v int) float64 {
 	switch r.Strategy {
-	case Exponential: // target^share = v
+	case ExponentialRamp: // target^share = v
 		whole := math.Log(float64(target))
 		return func(v int) float64 {
 			if v == target {
@@ -60,10 +58,10 @@ func (r Ramp) shares(target int) func(v int) float64 {
 			}
 			return math.Log(float64(v)) / whole
 		}
-	case Poisson:
+	case PoissonRamp:
 		times := r.Times(target - 1)
 		return func(int) float64 { return times() }
-	case Linear:
+	case LinearRamp:
 	}
 	return func(v int) float64 { return float64(v-1) / float64(target-1) }
 }

@@ -1,4 +1,4 @@
-package ramp
+package arrival
 
 import (
 	"fmt"
@@ -23,11 +23,11 @@ func TestSteps(t *testing.T) {
 		{Ramp{}, 3, []time.Duration{0, 0, 0}},
 		{Ramp{Duration: 8 * s}, 1, []time.Duration{0}},
 		{Ramp{Duration: 8 * s}, 5, []time.Duration{0, 2 * s, 4 * s, 6 * s, 8 * s}},
-		{Ramp{Duration: 3 * s, Strategy: Exponential}, 8, []time.Duration{
+		{Ramp{Duration: 3 * s, Strategy: ExponentialRamp}, 8, []time.Duration{
 			0, s, 1_584962501, 2 * s, 2_321928095, 2_584962501, 2_807354922, 3 * s,
 		}},
-		{Ramp{Duration: 10 * s, Strategy: Poisson, Seed: 1}, 1, []time.Duration{0}},
-		{Ramp{Duration: 10 * s, Strategy: Poisson, Seed: 1}, 2, []time.Duration{0, 10 * s}},
+		{Ramp{Duration: 10 * s, Strategy: PoissonRamp, Seed: 1}, 1, []time.Duration{0}},
+		{Ramp{Duration: 10 * s, Strategy: PoissonRamp, Seed: 1}, 2, []time.Duration{0, 10 * s}},
 		{Ramp{Duration: s}, 0, nil},
 	}
 	for _, tt := range tests {
@@ -40,9 +40,9 @@ func TestSteps(t *testing.T) {
 
 // Every ramp begins at 0, never goes back and ends at its duration.
 func TestStepsAreOrdered(t *testing.T) {
-	for i, name := range Strategies() {
+	for i, name := range RampStrategies() {
 		for _, target := range []int{2, 3, 100, 10_000} {
-			r := Ramp{Duration: 30 * time.Second, Strategy: Strategy(i), Seed: 7}
+			r := Ramp{Duration: 30 * time.Second, Strategy: RampStrategy(i), Seed: 7}
 			got := slices.Collect(r.Steps(target))
 			if len(got) != target || got[0] != 0 || got[target-1] != r.Duration || !slices.IsSorted(got) {
 				t.Errorf("%s to %d: %d steps from %v to %v, sorted %t", name, target, len(got), got[0], got[len(got)-1], slices.IsSorted(got))
@@ -82,13 +82,13 @@ func TestPoissonTimesAreUniform(t *testing.T) {
 func TestArea(t *testing.T) {
 	const target, d = 1000, 60.0
 	for i, want := range []float64{(1 + target) / 2.0, (target - 1) / math.Log(target), (1 + target) / 2.0} {
-		r := Ramp{Duration: 60 * time.Second, Strategy: Strategy(i), Seed: 3}
+		r := Ramp{Duration: 60 * time.Second, Strategy: RampStrategy(i), Seed: 3}
 		area := 0.0
 		for at := range r.Steps(target) {
 			area += d - at.Seconds()
 		}
-		if got := area / d; math.Abs(got-want) > 0.01*want && Strategy(i) != Poisson || math.Abs(got-want) > 0.05*want {
-			t.Errorf("%s: %v slots on average, want %v", Strategies()[i], got, want)
+		if got := area / d; math.Abs(got-want) > 0.01*want && RampStrategy(i) != PoissonRamp || math.Abs(got-want) > 0.05*want {
+			t.Errorf("%s: %v slots on average, want %v", RampStrategies()[i], got, want)
 		}
 	}
 }

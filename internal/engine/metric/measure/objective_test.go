@@ -1,4 +1,4 @@
-package slo
+package measure
 
 import (
 	"testing"
@@ -8,10 +8,9 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/metric/measure"
 )
 
-func TestParse(t *testing.T) {
+func TestParseObjective(t *testing.T) {
 	short := map[string]string{"ttft": "time_to_first_token"}
 	for text, want := range map[string]Objective{
 		"p99(time_to_first_token) < 500ms": {Tag: "time_to_first_token", Stat: metric.P99, Op: Less, Limit: 500},
@@ -26,7 +25,7 @@ func TestParse(t *testing.T) {
 		if want.Text == "" {
 			want.Text = text
 		}
-		got, err := Parse(text, short)
+		got, err := ParseObjective(text, short)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
@@ -42,21 +41,21 @@ func TestParse(t *testing.T) {
 		"p99(ttft) < 5 tokens":      `"tokens" is not a unit of time, use ns, us, ms, s or min`,
 		"request_count > 5 s":       `the unit is requests, not "s"`,
 	} {
-		if _, err := Parse(text, short); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+		if _, err := ParseObjective(text, short); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
 }
 
-// FuzzParse checks that what is accepted is accepted again as it is kept.
-func FuzzParse(f *testing.F) {
+// FuzzParseObjective checks that what is accepted is accepted again as it is kept.
+func FuzzParseObjective(f *testing.F) {
 	f.Add("p99(request_latency) < 5 ms")
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := Parse(text, nil)
+		o, err := ParseObjective(text, nil)
 		if err != nil {
 			return
 		}
-		again, err := Parse(o.Text, nil)
+		again, err := ParseObjective(o.Text, nil)
 		if err != nil || again != o {
 			t.Errorf("%q: %+v, then %+v, %v", text, o, again, err)
 		}
@@ -67,7 +66,7 @@ func FuzzParse(f *testing.F) {
 // milliseconds, of which those from the failing-th on fail.
 func judged(t *testing.T, objective string, failing int, latencies ...float64) metric.SLOResult {
 	t.Helper()
-	set, err := measure.NewSet(measure.Options{})
+	set, err := NewSet(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func judged(t *testing.T, objective string, failing int, latencies ...float64) m
 		}
 		set.Observe(r)
 	}
-	o, err := Parse(objective, nil)
+	o, err := ParseObjective(objective, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
