@@ -70,9 +70,16 @@ type Live interface {
 	Health() run.Health
 }
 
+// Loaded is a document from the network that was read.
+type Loaded struct {
+	Document *config.Document
+	Compiled any               // see [run.Submission]
+	Warnings []problem.Problem // also with an error
+}
+
 // LoadFunc reads a document from the network. Its errors are *problem.Invalid,
 // *config.Malformed and that of ctx.
-type LoadFunc func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error)
+type LoadFunc func(ctx context.Context, data []byte, format config.Format) (Loaded, error)
 
 // The names of metrics that /metrics serves.
 const (

@@ -12,14 +12,14 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 )
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
-	o.Load = func(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
+	o.Load = func(_ context.Context, data []byte, format config.Format) (out Loaded, err error) {
+		out.Document, out.Warnings, err = config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
+		return out, err
 	}
 	o.Compat = compat.Resolved
 }

@@ -55,31 +55,31 @@ func (h *runHandler) body(w http.ResponseWriter, r *http.Request) (*intake.Body,
 
 // document reads a document when it is its turn, until the client leaves. An invalid one
 // is a *failure with the problems.
-func (h *runHandler) document(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+func (h *runHandler) document(ctx context.Context, data []byte, format config.Format) (Loaded, error) {
 	ctx, leave, err := h.gate.Enter(ctx, len(data))
 	if err != nil {
-		return nil, nil, err
+		return Loaded{}, err
 	}
 	defer leave()
-	doc, warnings, err := h.load(ctx, data, format)
+	loaded, err := h.load(ctx, data, format)
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
 	switch {
 	case err == nil:
-		return doc, warnings, nil
+		return loaded, nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil, respond.Fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
+		return Loaded{}, respond.Fail(intake.ErrBusy, "The document was not checked within %v", intake.WorkLimit)
 	case errors.As(err, &malformed):
-		return nil, nil, &respond.Failure{Err: respond.ErrMalformed, Detail: malformed.Detail, Position: *malformed}
+		return Loaded{}, &respond.Failure{Err: respond.ErrMalformed, Detail: malformed.Detail, Position: *malformed}
 	case errors.As(err, &invalid):
 		n := len(invalid.Problems)
 		detail := fmt.Sprintf("%d problems in the submitted configuration", n)
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &respond.Failure{Err: invalidity(invalid), Detail: detail, Errors: invalid.Problems, Warnings: warnings}
+		return Loaded{}, &respond.Failure{Err: invalidity(invalid), Detail: detail, Errors: invalid.Problems, Warnings: loaded.Warnings}
 	}
-	return nil, nil, err
+	return Loaded{}, err
 }
 
 // invalidity returns the error of the table for an invalid document: what the operator
@@ -156,17 +156,19 @@ func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 
 // create submits a document.
 func (h *runHandler) create(ctx context.Context, body []byte, format config.Format, id *run.Idempotency) (*run.Run, error) {
-	doc, warnings, err := h.document(ctx, body, format)
+	loaded, err := h.document(ctx, body, format)
 	if err != nil {
 		return nil, err
 	}
-	accepted := make([]bench.Warning, 0, len(warnings))
-	for _, p := range warnings {
+	accepted := make([]bench.Warning, 0, len(loaded.Warnings))
+	for _, p := range loaded.Warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	created, err := h.runs.Submit(ctx, doc, run.Submission{Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
+	created, err := h.runs.Submit(ctx, loaded.Document, run.Submission{
+		Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id, Compiled: loaded.Compiled,
+	})
 	if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
-		return nil, &respond.Failure{Err: invalidity(invalid), Errors: invalid.Problems, Warnings: warnings}
+		return nil, &respond.Failure{Err: invalidity(invalid), Errors: invalid.Problems, Warnings: loaded.Warnings}
 	}
 	return created, err
 }
@@ -320,7 +322,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.Release()
-	doc, warnings, err := h.document(r.Context(), body.Data, format)
+	loaded, err := h.document(r.Context(), body.Data, format)
 	var f *respond.Failure
 	switch {
 	case errors.As(err, &f) && f.Errors != nil:
@@ -328,7 +330,7 @@ func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	return h.WriteJSON(w, http.StatusOK, newValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
+	return h.WriteJSON(w, http.StatusOK, newValidation(h.compat(loaded.Document), nil, loaded.Warnings, loaded.Document.Defaulted()))
 }
 
 // deleteRun deletes a run.

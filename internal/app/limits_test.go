@@ -29,7 +29,7 @@ func TestCapsOfStudies(t *testing.T) {
 			text := fmt.Sprintf("benchmark:\n  model: m\n  endpoint: {url: 'http://h:1'}\n"+
 				"  datasets: [{type: synthetic, entries: 10, prompts: {isl: 10}}]\n"+
 				"  phases: [{type: concurrency, concurrency: %d, requests: 500}]\n%s\n", concurrency, more)
-			_, _, err := loadChecked([]byte(text), config.YAML, config.LoadOptions{Untrusted: true, Choices: plan.Choices()}, caps)
+			_, err := loadChecked([]byte(text), config.YAML, config.LoadOptions{Untrusted: true, Choices: plan.Choices()}, caps)
 			got := ""
 			if invalid, ok := errors.AsType[*problem.Invalid](err); ok && len(invalid.Problems) == 1 {
 				got = invalid.Problems[0].Detail

@@ -12,8 +12,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] knows the runs of an earlier process.
+// Submit queues the run of a document. The run is durable when Submit returns. It waits until [Engine.Run] knows the runs of an earlier process.
 // The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
@@ -41,11 +40,15 @@ func (e *Engine) Describe(doc *config.Document, s run.Submission) (*run.Run, err
 	return j.item.View(), nil
 }
 
-// compile makes the job of a submission, which may ask for what the caps allow.
+// compile makes the job of a submission, which may ask for what the caps allow. The plan is
+// the one that the submission carries, if it has been compiled before.
 func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
-	p, err := plan.Compile(doc)
-	if err != nil {
-		return nil, err
+	p, _ := s.Compiled.(*plan.Plan)
+	if p == nil {
+		var err error
+		if p, err = plan.Compile(doc); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.opts.Caps.Check(p); err != nil {
 		return nil, err
