@@ -24,7 +24,6 @@ import (
 	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study"
@@ -106,7 +105,7 @@ func newApp(o options) (*app, error) {
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			loaded, err := loadChecked(text, config.JSON, o.load, quota.Caps{}) // as it was accepted
+			loaded, err := loadChecked(text, config.JSON, o.load, engine.Caps{}) // as it was accepted
 			return loaded.Document, err
 		}
 	}
@@ -168,7 +167,7 @@ func (a admission) Submit(ctx context.Context, doc *config.Document, s run.Submi
 
 // loadChecked reads a document and reports its problems, including those that
 // only compiling it finds, and those that exceed the caps.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps quota.Caps) (api.Loaded, error) {
+func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps engine.Caps) (api.Loaded, error) {
 	o.Format = format
 	var out api.Loaded
 	var err error

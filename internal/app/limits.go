@@ -10,18 +10,18 @@ import (
 	"time"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/quota"
 )
 
 // Limits bound what the clients of a daemon can take from it and ask of it. The zero
 // value has the defaults of package api, and allows every load.
 type Limits struct {
 	API           api.Limits
-	Caps          quota.Caps
+	Caps          engine.Caps
 	WebSockets    int           // clients at a time; 0 = feed.DefaultMaxClients
 	MetricsLinger time.Duration // see api.Options
 }
@@ -50,7 +50,7 @@ func requestMemory() int64 {
 // returns that of the document; a study carries those of its variations.
 // Of a search, whose variations follow from results, it checks the lowest and the highest
 // values; the engine checks every cell again.
-func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) (*plan.Plan, error) {
+func checkPlans(doc *config.Document, caps engine.Caps, done <-chan struct{}) (*plan.Plan, error) {
 	whole, err := plan.Compile(doc)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
@@ -70,7 +70,7 @@ func TestSubmissionsLoadAndCompileOnce(t *testing.T) {
 			text := fmt.Sprintf("benchmark:\n  model: demo-model\n  tokenizer: {name: builtin}\n  endpoint: {url: %q}\n"+
 				"  datasets: [{type: file, systemPromptFile: %q, records: [{text: Hello}], osl: 1}]\n"+
 				"  phases: [{type: concurrency, concurrency: 1, requests: 3}]\n%s\n", url, prompt, tt.more)
-			loaded, err := loadChecked([]byte(text), config.YAML, o.load, quota.Caps{Concurrency: 10})
+			loaded, err := loadChecked([]byte(text), config.YAML, o.load, engine.Caps{Concurrency: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

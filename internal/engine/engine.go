@@ -22,7 +22,6 @@ import (
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
@@ -45,9 +44,9 @@ type Options struct {
 	Publisher run.Publisher // nil = events are discarded
 	Log       zerolog.Logger
 	Version   string
-	MaxRuns   int        // runs at a time; 0 = 1, because load generators disturb each other
-	MaxQueued int        // 0 = 100
-	Caps      quota.Caps // of submissions; the zero value allows everything
+	MaxRuns   int  // runs at a time; 0 = 1, because load generators disturb each other
+	MaxQueued int  // 0 = 100
+	Caps      Caps // of submissions; the zero value allows everything
 	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
 	// Allow decides which servers runs may connect to; nil = all.

@@ -1,5 +1,6 @@
 // Package cell defines what a study consists of: the trials of each variation of a document,
-// and the planners that choose the next variation. It is data; package study performs it.
+// and the planners that choose the next variation. It computes what the trials say together, when
+// they are stable, and which variations are best. It is data; package study performs it.
 package cell
 
 import (

@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 )
 
@@ -72,7 +71,7 @@ type estimate struct {
 	LeftOut int  `json:"client_invalid_runs,omitempty"`
 }
 
-func newEstimate(e *aggregate.Estimate) estimate {
+func newEstimate(e *cell.Estimate) estimate {
 	out := estimate{
 		Mean: e.Mean, Std: e.Std, Min: e.Min, Max: e.Max, CV: finite(e.CV()), SE: e.SE, Low: e.Low, High: e.High,
 		T: finite(e.T), Unit: e.Unit, Count: e.N, Invalid: e.Invalid, LeftOut: e.LeftOut,
@@ -86,7 +85,7 @@ func newEstimate(e *aggregate.Estimate) estimate {
 	return out
 }
 
-func estimates(c *aggregate.Cell) map[string]estimate {
+func estimates(c *cell.Result) map[string]estimate {
 	out := make(map[string]estimate, len(c.Statistics))
 	for i := range c.Statistics {
 		s := &c.Statistics[i]
@@ -96,7 +95,7 @@ func estimates(c *aggregate.Cell) map[string]estimate {
 }
 
 // labels lists the labels and ids of the runs that are results.
-func labels(c *aggregate.Cell) (names, ids []string) {
+func labels(c *cell.Result) (names, ids []string) {
 	names, ids = []string{}, []string{}
 	for _, t := range c.Good {
 		names, ids = append(names, t.Label), append(ids, t.RunID)
@@ -105,7 +104,7 @@ func labels(c *aggregate.Cell) (names, ids []string) {
 }
 
 // values returns the values of a variation by path.
-func values(c *aggregate.Cell) map[string]any {
+func values(c *cell.Result) map[string]any {
 	out := make(map[string]any, len(c.Values))
 	for _, a := range c.Values {
 		out[a.Path] = a.Value
@@ -114,7 +113,7 @@ func values(c *aggregate.Cell) map[string]any {
 }
 
 // aggregateJSON returns AIPerf's aggregate of one variation.
-func aggregateJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
+func aggregateJSON(r *Report, c *cell.Result) ([]byte, error) {
 	names, ids := labels(c)
 	meta := map[string]any{
 		"aggregation_type": "confidence", "num_profile_runs": len(c.Trials), "num_successful_runs": len(c.Good),
@@ -143,7 +142,7 @@ func (r *Report) order() string {
 
 // model returns the first model of a variation: the one that it varies, or that of the study;
 // "" if the server has chosen it.
-func (r *Report) model(c *aggregate.Cell) string {
+func (r *Report) model(c *cell.Result) string {
 	for _, a := range c.Values {
 		name, isText := a.Value.(string)
 		if isText && (a.Path == "models" || a.Path == "model" || a.Path == "models.items.0.name" || a.Path == "models.items.0") {
@@ -157,7 +156,7 @@ func (r *Report) model(c *aggregate.Cell) string {
 }
 
 // collatedJSON returns the requests of all runs of a variation together.
-func collatedJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
+func collatedJSON(r *Report, c *cell.Result) ([]byte, error) {
 	metrics := make(map[string]any)
 	for _, p := range c.Pooled {
 		combined := map[string]any{"mean": p.Mean, "std": p.Std, "count": p.Count, "unit": p.Unit}
@@ -241,7 +240,7 @@ func sweepJSON(r *Report) ([]byte, error) {
 	})
 }
 
-func broken(c *aggregate.Cell) []brokenFilter {
+func broken(c *cell.Result) []brokenFilter {
 	var out []brokenFilter
 	for _, f := range c.Broken {
 		b := brokenFilter{Metric: f.MetricTag, Stat: f.Stat, Op: f.Op, Threshold: f.Threshold}
@@ -253,7 +252,7 @@ func broken(c *aggregate.Cell) []brokenFilter {
 	return out
 }
 
-func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
+func (r *Report) sweepMetadata(best *cell.Comparison) map[string]any {
 	paths, names := r.names()
 	s := r.Study.Sweep
 	var params []map[string]any
@@ -279,7 +278,7 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	meta := map[string]any{
 		"aggregation_type": "sweep", "sweep_parameters": params, "num_combinations": len(r.rows), "sweep_mode": s.IterationOrder,
 		"sweep_type": s.Type, "confidence_level": r.Study.MultiRun.ConfidenceLevel, "num_trials_per_value": r.trials(),
-		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + aggregate.LatencyStat,
+		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + cell.LatencyStat,
 	}
 	if len(r.Skipped) > 0 {
 		skipped := []map[string]string{}
@@ -310,14 +309,14 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 }
 
 // best returns the best configurations that exist.
-func (r *Report) best(best *aggregate.Comparison) map[string]any {
+func (r *Report) best(best *cell.Comparison) map[string]any {
 	out := map[string]any{}
 	for _, b := range []struct {
 		name, tag, stat string
 		at              int
 	}{
-		{"best_throughput", aggregate.ThroughputTag, aggregate.ThroughputStat, best.BestThroughput},
-		{"best_latency_p99", best.LatencyTag, aggregate.LatencyStat, best.BestLatency},
+		{"best_throughput", cell.ThroughputTag, cell.ThroughputStat, best.BestThroughput},
+		{"best_latency_p99", best.LatencyTag, cell.LatencyStat, best.BestLatency},
 	} {
 		if b.at < 0 {
 			continue
@@ -331,7 +330,7 @@ func (r *Report) best(best *aggregate.Comparison) map[string]any {
 	return out
 }
 
-func (r *Report) pareto(best *aggregate.Comparison) []map[string]any {
+func (r *Report) pareto(best *cell.Comparison) []map[string]any {
 	out := []map[string]any{}
 	for _, i := range best.Pareto {
 		out = append(out, r.parameters(&r.rows[i]))

@@ -1,4 +1,4 @@
-package aggregate
+package cell
 
 import (
 	"slices"
@@ -34,7 +34,7 @@ type Comparison struct {
 // cell counts for nothing if the load generator distorted one of them, or leaves a condition
 // open; without objectives and conditions (conditioned) if it distorted both throughput and
 // latency. Otherwise a cell is left out only of what a distorted number would decide.
-func Compare(cells []Cell, objectives []string, conditioned bool) Comparison {
+func Compare(cells []Result, objectives []string, conditioned bool) Comparison {
 	free := len(objectives) == 0 && !conditioned
 	out := Comparison{BestThroughput: -1, BestLatency: -1, LatencyTag: firstTokenTag}
 	var candidates, feasible []int

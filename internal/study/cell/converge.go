@@ -1,4 +1,4 @@
-package aggregate
+package cell
 
 import (
 	"cmp"
@@ -6,15 +6,14 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/study/cell"
 )
 
 // Converged reports whether the trials of a variation are stable enough to repeat it no
 // more. Trials that failed do not count, nor those in which the load generator distorted the
 // metric. Looking after every trial makes the widths at which repeats end somewhat too
 // small.
-func Converged(c *sweep.Convergence, level float64, trials []cell.Trial) bool {
-	o := cell.Outcome{Trials: trials}
+func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
+	o := Outcome{Trials: trials}
 	if c == nil {
 		return false
 	}

@@ -1,6 +1,4 @@
-// Package quota bounds the load that a plan may ask for, because whoever may submit a
-// document to a daemon is not always the one who answers for its load.
-package quota
+package engine
 
 import (
 	"fmt"
@@ -9,20 +7,13 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/media"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
-// The default caps of a daemon.
-const (
-	DefaultConcurrency = 10_000
-	DefaultRate        = 100_000
-	DefaultDuration    = 24 * time.Hour
-	DefaultRequests    = 10_000_000
-	DefaultTokens      = 10_000_000_000
-)
-
-// Caps are the most that a plan may ask for; 0 = no cap.
+// Caps are the most that a plan may ask for, because whoever may submit a document to a daemon is
+// not always the one who answers for its load; 0 = no cap.
 type Caps struct {
 	Concurrency int           // sessions, users, or requests without a first token at a time, of one phase
 	Rate        float64       // arrivals per second, of one phase
@@ -35,11 +26,18 @@ type Caps struct {
 	Connections int
 }
 
+// DefaultCaps returns the caps of a daemon that is told nothing else.
+func DefaultCaps() Caps {
+	return Caps{
+		Concurrency: 10_000, Rate: 100_000, Duration: 24 * time.Hour, Requests: 10_000_000, Tokens: 10_000_000_000,
+	}
+}
+
 // Check returns a *problem.Invalid with all caps that a plan exceeds, or nil. What a plan
 // does not know is not checked: the length of a dataset that is read from a file, and how
 // many requests a closed loop sends in a given time.
 func (c Caps) Check(p *plan.Plan) error {
-	k := checker{caps: c, plan: p}
+	k := capCheck{caps: c, plan: p}
 	var duration time.Duration
 	var requests, tokens float64
 	each := perRequest(p)
@@ -66,21 +64,21 @@ func (c Caps) Check(p *plan.Plan) error {
 	return &problem.Invalid{Problems: k.problems}
 }
 
-// checker collects the problems of one plan.
-type checker struct {
+// capCheck collects the problems of one plan.
+type capCheck struct {
 	caps     Caps
 	plan     *plan.Plan
 	problems []problem.Problem
 }
 
-func (k *checker) fail(field string, value any, format string, args ...any) {
+func (k *capCheck) fail(field string, value any, format string, args ...any) {
 	k.problems = append(k.problems, problem.Problem{
 		Pointer: "#/benchmark/" + field, Code: problem.CodeOutOfRange, Detail: fmt.Sprintf(format, args...), Value: value,
 	})
 }
 
 // first names a field of the first phase that matches.
-func (k *checker) first(match func(*spec.Phase) bool, field string) string {
+func (k *capCheck) first(match func(*spec.Phase) bool, field string) string {
 	for i := range k.plan.Phases {
 		if ph := &k.plan.Phases[i]; match(ph) {
 			return fmt.Sprintf("phases/%d/%s", ph.Index, field)
@@ -90,7 +88,7 @@ func (k *checker) first(match func(*spec.Phase) bool, field string) string {
 }
 
 // phase checks one phase and returns how many requests it sends, 0 if that is unknown.
-func (k *checker) phase(ph *spec.Phase) float64 {
+func (k *capCheck) phase(ph *spec.Phase) float64 {
 	at := func(field string) string { return fmt.Sprintf("phases/%d/%s", ph.Index, field) }
 	users := 0
 	if ph.Users != nil {
@@ -123,7 +121,7 @@ func (k *checker) phase(ph *spec.Phase) float64 {
 }
 
 // requests returns how many requests a phase sends at most, 0 if that is unknown.
-func (k *checker) requests(ph *spec.Phase) float64 {
+func (k *capCheck) requests(ph *spec.Phase) float64 {
 	most := math.Inf(1)
 	if ph.Requests > 0 {
 		most = float64(ph.Requests)
@@ -156,4 +154,94 @@ func perRequest(p *plan.Plan) float64 {
 		return sum + in*float64(max(1, s.BatchSize)) + out
 	}
 	return sum + s.ISL.Mean()*float64(max(1, s.BatchSize)) + output.Mean()
+}
+
+// The memory of requests that are generated. A request exists as text, as body and, while
+// it is encoded, as a growing buffer. The sessions that are built ahead count too, see
+// package load.
+const (
+	copies       = 3
+	built        = 64     // sessions that are built ahead
+	bytesOfToken = 5      // of English text, rounded up
+	inBase64     = 4. / 3 // of media
+	mostMedia    = 256e6  // bytes of generated media that a dataset keeps
+	kibi, mebi   = 1 << 10, 1 << 20
+)
+
+// memory checks the memory that the requests of the plan take together. Long draws count:
+// a distribution of which one draw in a thousand does not fit would end the process.
+func (k *capCheck) memory() {
+	if k.caps.Memory <= 0 {
+		return
+	}
+	each, kept := requestBytes(k.plan)
+	for i := range k.plan.Phases {
+		ph := &k.plan.Phases[i]
+		open := float64(built)
+		if ph.Concurrency > 0 {
+			open = float64(ph.Concurrency)
+		}
+		if ph.Users != nil {
+			open = float64(ph.Users.Count)
+		}
+		open += built
+		if n := k.requests(ph); n > 0 {
+			open = min(open, n)
+		}
+		need := kept + copies*each*open
+		if need > float64(k.caps.Memory) {
+			k.fail("datasets/0", nil, "the requests of phase %s take up to %.0f MiB of memory (%.0f KiB each, %.0f built or in flight), the daemon allows %d MiB, "+
+				"which is half of what it may use; lower the lengths, batch sizes, turns or the concurrency",
+				ph.Name, need/mebi, each/kibi, open, k.caps.Memory/mebi)
+			return
+		}
+	}
+}
+
+// requestBytes returns at least the bytes of almost every request, and those that the
+// dataset keeps.
+func requestBytes(p *plan.Plan) (each, kept float64) {
+	s, d := &p.Dataset.Options.Synthetic, &p.Document.Benchmark.Datasets[0]
+	tokens := s.ISL.High() * float64(max(1, s.BatchSize))
+	if s.Pairs.Given() {
+		tokens = s.Pairs.High() * float64(max(1, s.BatchSize))
+	}
+	if passages := s.Rankings.Passages.High(); passages > 0 {
+		tokens = passages*s.Rankings.PassageTokens.High() + s.Rankings.QueryTokens.High()
+	}
+	var files float64
+	if i := s.Images; i.BatchSize > 0 {
+		format := media.PNG
+		if i.Format == "jpeg" {
+			format = media.JPEG
+		}
+		files += float64(i.BatchSize * media.Bytes(int(min(i.Width.High(), media.MaxSide)), int(min(i.Height.High(), media.MaxSide)), format))
+	}
+	if a := s.Audio; a.BatchSize > 0 {
+		rate, depth := 0, 0
+		for _, r := range a.SampleRates {
+			rate = max(rate, r)
+		}
+		for _, b := range a.Depths {
+			depth = max(depth, b)
+		}
+		files += float64(a.BatchSize*a.Channels*rate*depth/8) * min(a.Length.High(), media.MaxClip.Seconds())
+	}
+	turns := max(1, s.Turns.High())
+	each = turns*(tokens*bytesOfToken+files*inBase64) + float64(s.SharedSystem+s.UserContext+s.PrefixLength)*bytesOfToken
+	if d.SystemPrompt != nil {
+		each += float64(len(*d.SystemPrompt))
+	}
+	if extra, err := p.Document.Benchmark.Endpoint.Extra.MarshalJSON(); err == nil {
+		each += float64(len(extra))
+	}
+	longest := 0
+	for i := range d.Records {
+		if text, err := d.Records[i].MarshalJSON(); err == nil {
+			longest = max(longest, len(text))
+		}
+	}
+	each += float64(longest)
+	kept = min(max(mostMedia, files), files*turns*math.Max(1, float64(d.Entries))) + float64(s.PrefixPool)*float64(s.PrefixLength)*bytesOfToken
+	return each, kept
 }
