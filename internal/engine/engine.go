@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
@@ -102,6 +103,7 @@ func New(o Options) (*Engine, error) {
 	}
 	o.MaxRuns, o.MaxQueued = cmp.Or(o.MaxRuns, DefaultMaxRuns), cmp.Or(o.MaxQueued, DefaultMaxQueued)
 	o.StopGrace, o.StopTimeout = cmp.Or(o.StopGrace, DefaultStopGrace), cmp.Or(o.StopTimeout, DefaultStopTimeout)
+	o.DiskReserve = cmp.Or(o.DiskReserve, collect.DefaultReserve)
 	if o.Pacer == nil {
 		o.Pacer = pace.Timers
 	}

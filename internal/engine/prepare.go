@@ -88,7 +88,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 		}
 	}()
 	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
-		Plan: x.plan, Hub: env.system.hub, Log: env.notify.log, Status: env.notify.status, Warn: x.warnings.add,
+		Plan: x.plan, Hub: env.opts.Hub, Log: env.notify.log, Status: env.notify.status, Warn: x.warnings.add,
 	}); err != nil {
 		return nil, &prepareError{run.TokenizerFailed, err}
 	}
@@ -209,7 +209,7 @@ func (x *prepared) openFiles(env *environment) (err error) {
 	x.observe(env)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: env.dir, Plan: x.plan, Clock: x.clock, Secrets: env.secrets,
-		Reserve: env.system.reserve, Alarm: env.notify.alarm, Faults: x.faults,
+		Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm, Faults: x.faults,
 	})
 	return err
 }
@@ -240,7 +240,7 @@ func (x *prepared) stampLag() (lags verdict.Histogram) {
 func connectionWarnings(p *plan.Plan, env *environment) []bench.Warning {
 	var out warnings
 	o := &p.Transport
-	if files, ok := monitor.FileLimit(); ok && env.system.dial == nil {
+	if files, ok := monitor.FileLimit(); ok && env.opts.Dial == nil {
 		if text := plan.Overcommitted(p, files); text != "" {
 			env.notify.log.Warn().Msg(text)
 			out.add("file-limit", text)

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"time"
 
-	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -64,13 +62,4 @@ func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
 	at := newStamps(e.opts.Wall, time.Time{})
 	r.CreatedAt, r.Version, r.Cell = at.now(), e.opts.Version, s.Cell
 	return e.newJob(&r, p, secrets, at), nil
-}
-
-// system returns the options of the engine that its runs use.
-func (e *Engine) system() system {
-	o := &e.opts
-	return system{
-		allow: o.Allow, dial: o.Dial, memory: e.memory, pacer: o.Pacer, hub: o.Hub, watchdog: e.watchdog,
-		monitor: o.Monitor, reference: o.Reference, reserve: cmp.Or(o.DiskReserve, collect.DefaultReserve),
-	}
 }

@@ -13,11 +13,10 @@ import (
 // metric. Looking after every trial makes the widths at which repeats end somewhat too
 // small.
 func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
-	o := Outcome{Trials: trials}
 	if c == nil {
 		return false
 	}
-	good := Sound(o.Successful(), c.Metric)
+	good := Sound(trials, c.Metric)
 	if len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
 		return false
 	}

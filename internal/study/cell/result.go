@@ -88,25 +88,12 @@ func (c *Result) Find(tag, name string) *Estimate {
 	return &c.Statistics[i].Estimate
 }
 
-// Sound returns the trials in which the load generator did not distort any of these metrics.
-func Sound(trials []Trial, tags ...string) []Trial {
-	return slices.DeleteFunc(slices.Clone(trials), func(t Trial) bool { return t.Distorted(tags...) })
-}
-
-// Counting returns the runs whose values of a metric count: those in which the load generator
-// did not distort it or, if it did in all, all of them.
-func (c *Result) Counting(tag string) []Trial {
-	if sound := Sound(c.Good, tag); len(sound) > 0 {
-		return sound
-	}
-	return c.Good
-}
+// Counting returns the runs whose values of a metric count, see [Counting].
+func (c *Result) Counting(tag string) []Trial { return Counting(c.Good, tag) }
 
 // Invalid reports whether there is one of these metrics that the load generator distorted in
-// all runs, so that the cell has no result of it.
-func (c *Result) Invalid(tags ...string) bool {
-	return len(c.Good) > 0 && slices.ContainsFunc(tags, func(tag string) bool { return len(Sound(c.Good, tag)) == 0 })
-}
+// all runs, so that there is no result of it.
+func (c *Result) Invalid(tags ...string) bool { return Distorted(c.Good, tags...) }
 
 // Distorted returns in how many runs the load generator distorted one of these metrics.
 func (c *Result) Distorted(tags ...string) int { return len(c.Good) - len(Sound(c.Good, tags...)) }

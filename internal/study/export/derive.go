@@ -34,10 +34,7 @@ type object = map[string]any
 // and the load generator did not distort the metric.
 func value(o *cell.Outcome, tag, stat string) (float64, bool) {
 	sum, n := 0.0, 0
-	for _, t := range o.Successful() {
-		if t.Distorted(tag) {
-			continue
-		}
+	for _, t := range cell.Sound(o.Trials, tag) {
 		v, ok := t.Stat(tag, stat)
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, false
