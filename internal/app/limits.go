@@ -80,7 +80,10 @@ func checkPlans(doc *config.Document, caps engine.Caps, done <-chan struct{}) (*
 		if err != nil && !errors.As(err, &invalid) {
 			return nil, err
 		}
-		for _, one := range problemsOf(invalid) {
+		if invalid == nil {
+			continue
+		}
+		for _, one := range invalid.Problems {
 			one.Detail = variations[i].Label + ": " + one.Detail
 			if key := one.Pointer + one.Code; !seen[key] { // the first variation of many
 				seen[key] = true
@@ -92,11 +95,4 @@ func checkPlans(doc *config.Document, caps engine.Caps, done <-chan struct{}) (*
 		return whole, nil
 	}
 	return nil, &found
-}
-
-func problemsOf(e *problem.Invalid) []problem.Problem {
-	if e == nil {
-		return nil
-	}
-	return e.Problems
 }

@@ -122,7 +122,7 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.prepared.plan.Objectives(),
 	})
-	observers := []collect.Observer{a.client, a.silence}
+	observers := []collect.Observer{a.client.Observer(), a.silence.Observer()}
 	for _, o := range x.prepared.observers {
 		observers = append(observers, o.Phase(p, set))
 	}

@@ -167,14 +167,14 @@ func (x *prepared) observe(env *environment) {
 		x.recordSeries(env),
 		x.recordSamples(env),
 	} {
-		if o != nil {
+		if o.Phase != nil {
 			x.observers = append(x.observers, o)
 		}
 	}
 }
 
-// recordSeries begins the time series of the run, which others can read from now on. nil =
-// there is no file for it, and the run goes on without one.
+// recordSeries begins the time series of the run, which others can read from now on. It
+// is zero if there is no file for it, and the run goes on without one.
 func (x *prepared) recordSeries(env *environment) collect.RunObserver {
 	to, err := series.Create(series.Options{
 		Path: filepath.Join(env.dir, series.File), Clock: x.clock,
@@ -182,7 +182,7 @@ func (x *prepared) recordSeries(env *environment) collect.RunObserver {
 	})
 	if err != nil {
 		x.warnings.add(collect.WarnSeries, err.Error())
-		return nil
+		return collect.RunObserver{}
 	}
 	env.live.series.Store(to)
 	return collect.NewSeries(to)
@@ -296,7 +296,9 @@ func (x *prepared) endObservers(l *live) {
 	l.series.Store(nil)
 	l.samples.Store(nil)
 	for _, o := range x.observers {
-		o.End(x.warnings.add)
+		if o.End != nil {
+			o.End(x.warnings.add)
+		}
 	}
 }
 

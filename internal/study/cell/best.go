@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -101,14 +102,6 @@ func pareto(candidates []int, throughput, latency func(int) *Estimate) []int {
 			out = append(out, i)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int {
-		switch x, y := throughput(a).Mean, throughput(b).Mean; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(throughput(a).Mean, throughput(b).Mean) })
 	return out
 }

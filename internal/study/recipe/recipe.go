@@ -19,8 +19,8 @@ const (
 	oslPath         = "datasets.main.prompts.osl.mean"
 )
 
-// The options of recipes, by their names on the command line without dashes. Needs and
-// problems name them.
+// The options of recipes, by their names on the command line without dashes, besides those of the
+// ends and the number of steps of an axis. Needs and problems name them.
 const (
 	optTTFT              = "ttft-sla-ms"
 	optITL               = "itl-sla-ms"
@@ -29,18 +29,6 @@ const (
 	optErrors            = "error-rate-sla"
 	optAttainment        = "slo-attainment-fraction"
 	optStyle             = "search-style"
-	optConcurrencyMin    = "concurrency-min"
-	optConcurrencyMax    = "concurrency-max"
-	optConcurrencySteps  = "concurrency-steps"
-	optRateMin           = "rate-min"
-	optRateMax           = "rate-max"
-	optRateSteps         = "rate-steps"
-	optISLMin            = "isl-min"
-	optISLMax            = "isl-max"
-	optISLSteps          = "isl-steps"
-	optOSLMin            = "osl-min"
-	optOSLMax            = "osl-max"
-	optOSLSteps          = "osl-steps"
 	optDegradation       = "degradation-threshold"
 	optDegradationMetric = "degradation-metric-tag"
 	optDegradationStat   = "degradation-stat"
@@ -69,7 +57,7 @@ type Recipe struct {
 // Recipes returns all recipes, in the order of their documentation.
 func Recipes() []Recipe {
 	limits := []string{optTTFT, optITL, optTPOT, optE2E, optErrors}
-	concurrency := []string{optConcurrencyMin, optConcurrencyMax}
+	concurrency := []string{"concurrency-min", "concurrency-max"}
 	adaptive := []string{optIterations, optInitial, optSeed, optFilters}
 	return []Recipe{
 		{"max-throughput-ttft-sla", "the highest output throughput at which the 95th percentile of the TTFT is below --ttft-sla-ms", true, false,
@@ -77,17 +65,17 @@ func Recipes() []Recipe {
 		{"max-throughput-itl-sla", "the highest output throughput at which the 95th percentile of the inter-token latency is below --itl-sla-ms", true, false,
 			slices.Concat([]string{optITL, optTPOT}, concurrency, adaptive), throughputUnderITL},
 		{"max-concurrency-under-sla", "the highest concurrency that keeps all given limits", false, false,
-			slices.Concat(limits, concurrency, []string{optStyle, optConcurrencySteps}, adaptive), concurrencyUnderSLA},
+			slices.Concat(limits, concurrency, []string{optStyle, "concurrency-steps"}, adaptive), concurrencyUnderSLA},
 		{"max-rate-under-sla", "the highest rate of requests, in an open loop, that keeps all given limits", false, true,
-			slices.Concat(limits, []string{optRateMin, optRateMax, optStyle, optRateSteps}, adaptive), rateUnderSLA},
+			slices.Concat(limits, []string{"rate-min", "rate-max", optStyle, "rate-steps"}, adaptive), rateUnderSLA},
 		{"max-goodput-under-slo", "the highest goodput at which enough requests keep all of --ttft-sla-ms, --itl-sla-ms and --e2e-sla-ms", true, false,
 			slices.Concat([]string{optTTFT, optITL, optTPOT, optE2E, optAttainment}, concurrency, adaptive), goodputUnderSLO},
 		{"concurrency-ramp", "the concurrency from which the latency is worse than that of the lowest ones by --degradation-threshold", false, false,
-			slices.Concat(concurrency, []string{optConcurrencySteps, optDegradation, optDegradationMetric, optDegradationStat, optFilters}), concurrencyRamp},
+			slices.Concat(concurrency, []string{"concurrency-steps", optDegradation, optDegradationMetric, optDegradationStat, optFilters}), concurrencyRamp},
 		{"prefill-ttft-curve", "the TTFT by prompt length at concurrency 1", true, false,
-			[]string{optISLMin, optISLMax, optISLSteps, optFilters}, prefillCurve},
+			[]string{"isl-min", "isl-max", "isl-steps", optFilters}, prefillCurve},
 		{"decode-itl-curve", "the inter-token latency by concurrency and output length", true, false,
-			slices.Concat(concurrency, []string{optConcurrencySteps, optOSLMin, optOSLMax, optOSLSteps, optFilters}), decodeSurface},
+			slices.Concat(concurrency, []string{"concurrency-steps", "osl-min", "osl-max", "osl-steps", optFilters}), decodeSurface},
 		{"pareto-sweep", "TTFT against output throughput for several pairs of lengths and concurrencies", true, false,
 			[]string{optPairs, optConcurrency, optFilters}, paretoSweep},
 	}

@@ -77,11 +77,11 @@ func (p bayesian) stopped(done []cell.Outcome) stop {
 // improves reports whether an iteration keeps all limits and no earlier one that does is
 // at least as good. Infeasible iterations neither improve nor stand in the way.
 func (p bayesian) improves(before []Iteration, it *Iteration) bool {
-	if !it.Verdict.Pass || slices.Contains(it.Objectives, nil) {
+	if !it.Verdict.Pass || !it.measured() {
 		return false
 	}
 	return !slices.ContainsFunc(before, func(b Iteration) bool {
-		if !b.Verdict.Pass || slices.Contains(b.Objectives, nil) {
+		if !b.Verdict.Pass || !b.measured() {
 			return false
 		}
 		better, _ := p.compare(it.Objectives, b.Objectives)
@@ -245,7 +245,7 @@ func (p bayesian) model(done []cell.Outcome) model {
 	var values []float64
 	weights := p.weights(len(done))
 	for i := range its {
-		if slices.Contains(its[i].Objectives, nil) {
+		if !its[i].measured() {
 			continue
 		}
 		points = append(points, p.unit(p.at(&done[i])))
@@ -257,7 +257,7 @@ func (p bayesian) model(done []cell.Outcome) model {
 	if len(points) > 0 {
 		worst := slices.Min(values)
 		for i := range its {
-			if slices.Contains(its[i].Objectives, nil) { // failed: worse than everything that was measured
+			if !its[i].measured() { // failed: worse than everything that was measured
 				points = append(points, p.unit(p.at(&done[i])))
 				values = append(values, worst-max(0.1*math.Abs(worst), 1))
 			}
