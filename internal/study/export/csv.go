@@ -142,16 +142,7 @@ func valuesOf(c *cell.Result, paths []string) []string {
 // sweepSections returns what follows the table of variations.
 func (r *Report) sweepSections(best *cell.Comparison, paths, names []string) [][]string {
 	rows := [][]string{nil, {"Best Configurations"}, append(append([]string{"Configuration"}, names...), "Metric", "Unit")}
-	for _, b := range []struct {
-		title, tag, stat string
-		at               int
-	}{
-		{"Best Throughput", cell.ThroughputTag, cell.ThroughputStat, best.BestThroughput},
-		{"Best Latency (P99)", best.LatencyTag, cell.LatencyStat, best.BestLatency},
-	} {
-		if b.at < 0 {
-			continue
-		}
+	for _, b := range bests(best) {
 		c := &r.rows[b.at]
 		e := c.Find(b.tag, b.stat)
 		rows = append(rows, append(append([]string{b.title}, valuesOf(c, paths)...), decimals(e.Mean, 4), e.Unit))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/study/cell"
 )
@@ -103,10 +104,10 @@ func labels(c *cell.Result) (names, ids []string) {
 	return names, ids
 }
 
-// values returns the values of a variation by path.
-func values(c *cell.Result) map[string]any {
-	out := make(map[string]any, len(c.Values))
-	for _, a := range c.Values {
+// ByPath returns assigned values by their path.
+func ByPath(values []vary.Assignment) map[string]any {
+	out := make(map[string]any, len(values))
+	for _, a := range values {
 		out[a.Path] = a.Value
 	}
 	return out
@@ -124,7 +125,7 @@ func aggregateJSON(r *Report, c *cell.Result) ([]byte, error) {
 		meta["single_run"] = true
 	}
 	if r.Study.Sweep != nil {
-		meta["variation_label"], meta["variation_index"], meta["variation_values"] = c.Label, c.Index, values(c)
+		meta["variation_label"], meta["variation_index"], meta["variation_values"] = c.Label, c.Index, ByPath(c.Values)
 		meta["sweep_mode"] = r.order()
 		if model := r.model(c); model != "" {
 			meta["model"] = model
@@ -308,19 +309,25 @@ func (r *Report) sweepMetadata(best *cell.Comparison) map[string]any {
 	return meta
 }
 
-// best returns the best configurations that exist.
+// bestOf is a configuration that is best in a statistic.
+type bestOf struct {
+	title, name, tag, stat string
+	at                     int
+}
+
+// bests returns the best configurations that exist.
+func bests(c *cell.Comparison) []bestOf {
+	all := []bestOf{
+		{"Best Throughput", "best_throughput", cell.ThroughputTag, cell.ThroughputStat, c.BestThroughput},
+		{"Best Latency (P99)", "best_latency_p99", c.LatencyTag, cell.LatencyStat, c.BestLatency},
+	}
+	return slices.DeleteFunc(all, func(b bestOf) bool { return b.at < 0 })
+}
+
+// best returns the best configurations.
 func (r *Report) best(best *cell.Comparison) map[string]any {
 	out := map[string]any{}
-	for _, b := range []struct {
-		name, tag, stat string
-		at              int
-	}{
-		{"best_throughput", cell.ThroughputTag, cell.ThroughputStat, best.BestThroughput},
-		{"best_latency_p99", best.LatencyTag, cell.LatencyStat, best.BestLatency},
-	} {
-		if b.at < 0 {
-			continue
-		}
+	for _, b := range bests(best) {
 		e := r.rows[b.at].Find(b.tag, b.stat)
 		out[b.name] = map[string]any{
 			"parameters": r.parameters(&r.rows[b.at]), "metric": e.Mean, "unit": e.Unit, "ci_low": e.Low, "ci_high": e.High,
@@ -343,11 +350,7 @@ func designJSON(r *Report) ([]byte, error) {
 	s := r.Study.Sweep
 	mapped := []map[string]any{}
 	for _, v := range r.Study.Variations {
-		assigned := make(map[string]any)
-		for _, a := range v.Values {
-			assigned[a.Path] = a.Value
-		}
-		mapped = append(mapped, assigned)
+		mapped = append(mapped, ByPath(v.Values))
 	}
 	seed := r.Study.Seed
 	if s.Seed != nil {
