@@ -52,10 +52,12 @@ func (c Caps) Check(p *plan.Plan) error {
 			duration.String(), "the phases last %v, the daemon allows %v (--max-duration)", duration, c.Duration)
 	}
 	if c.Requests > 0 && requests > float64(c.Requests) {
-		k.fail("phases", requests, "the phases send %.0f requests, the daemon allows %d (--max-requests)", requests, c.Requests)
+		k.fail("phases", requests,
+			"the phases send %.0f requests, the daemon allows %d (--max-requests)", requests, c.Requests)
 	}
 	if c.Tokens > 0 && tokens > float64(c.Tokens) {
-		k.fail("datasets/0/prompts", tokens, "the requests have about %.0f tokens, the daemon allows %d (--max-tokens)", tokens, c.Tokens)
+		k.fail("datasets/0/prompts", tokens,
+			"the requests have about %.0f tokens, the daemon allows %d (--max-tokens)", tokens, c.Tokens)
 	}
 	k.memory()
 	if len(k.problems) == 0 {
@@ -73,7 +75,8 @@ type capCheck struct {
 
 func (k *capCheck) fail(field string, value any, format string, args ...any) {
 	k.problems = append(k.problems, problem.Problem{
-		Pointer: "#/benchmark/" + field, Code: problem.CodeOutOfRange, Detail: fmt.Sprintf(format, args...), Value: value,
+		Pointer: "#/benchmark/" + field, Code: problem.CodeOutOfRange,
+		Detail: fmt.Sprintf(format, args...), Value: value,
 	})
 }
 
@@ -99,7 +102,8 @@ func (k *capCheck) phase(ph *spec.Phase) float64 {
 		value int
 	}{{"concurrency", ph.Concurrency}, {"prefillConcurrency", ph.Prefill}, {"users", users}} {
 		if k.caps.Concurrency > 0 && n.value > k.caps.Concurrency {
-			k.fail(at(n.field), n.value, "%s is %d, the daemon allows %d (--max-concurrency)", n.field, n.value, k.caps.Concurrency)
+			k.fail(at(n.field), n.value,
+				"%s is %d, the daemon allows %d (--max-concurrency)", n.field, n.value, k.caps.Concurrency)
 		}
 	}
 	closed := !ph.Open() && k.plan.Transport.Version == transport.HTTP1
@@ -215,7 +219,8 @@ func requestBytes(p *plan.Plan) (each, kept float64) {
 		if i.Format == "jpeg" {
 			format = media.JPEG
 		}
-		files += float64(i.BatchSize * media.Bytes(int(min(i.Width.High(), media.MaxSide)), int(min(i.Height.High(), media.MaxSide)), format))
+		files += float64(i.BatchSize * media.Bytes(int(min(i.Width.High(), media.MaxSide)),
+			int(min(i.Height.High(), media.MaxSide)), format))
 	}
 	if a := s.Audio; a.BatchSize > 0 {
 		rate, depth := 0, 0
@@ -228,7 +233,8 @@ func requestBytes(p *plan.Plan) (each, kept float64) {
 		files += float64(a.BatchSize*a.Channels*rate*depth/8) * min(a.Length.High(), media.MaxClip.Seconds())
 	}
 	turns := max(1, s.Turns.High())
-	each = turns*(tokens*bytesOfToken+files*inBase64) + float64(s.SharedSystem+s.UserContext+s.PrefixLength)*bytesOfToken
+	each = turns*(tokens*bytesOfToken+files*inBase64) +
+		float64(s.SharedSystem+s.UserContext+s.PrefixLength)*bytesOfToken
 	if d.SystemPrompt != nil {
 		each += float64(len(*d.SystemPrompt))
 	}
@@ -242,6 +248,7 @@ func requestBytes(p *plan.Plan) (each, kept float64) {
 		}
 	}
 	each += float64(longest)
-	kept = min(max(mostMedia, files), files*turns*math.Max(1, float64(d.Entries))) + float64(s.PrefixPool)*float64(s.PrefixLength)*bytesOfToken
+	kept = min(max(mostMedia, files), files*turns*math.Max(1, float64(d.Entries))) +
+		float64(s.PrefixPool)*float64(s.PrefixLength)*bytesOfToken
 	return each, kept
 }

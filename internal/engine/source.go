@@ -16,8 +16,10 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 	x.sender = &request.Polling{Sender: x.client, Plan: p, Clock: x.clock}
 	return load.NewWork(load.Options{
 		Sessions: p.Sessions, Spread: p.Spread, Targets: len(p.Targets), PerPhase: p.CacheBust.Warmup,
-		Clock:   x.clock,
-		Source:  &loadSource{data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection), ctx: ctx},
+		Clock: x.clock,
+		Source: &loadSource{
+			data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection), ctx: ctx,
+		},
 		Encoder: request.NewEncoder(request.Options{Plan: p, RunID: env.id, TokenIDs: x.tokenIDs()}),
 		Sender:  x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
 	})

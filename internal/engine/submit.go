@@ -10,7 +10,8 @@ import (
 	"aiperfd/internal/run"
 )
 
-// Submit queues the run of a document. The run is durable when Submit returns. It waits until [Engine.Run] knows the runs of an earlier process.
+// Submit queues the run of a document. The run is durable when Submit returns. It waits until
+// [Engine.Run] knows the runs of an earlier process.
 // The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {

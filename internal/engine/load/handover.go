@@ -8,7 +8,7 @@ func (p *Phase) takeOver(ctx context.Context) {
 	for range cap(p.returns) {
 		select {
 		case what := <-p.returns:
-			p.env.useFreed(ctx, what)
+			p.useFreed(ctx, what)
 		case <-p.env.sent.done:
 			return
 		}
@@ -16,7 +16,8 @@ func (p *Phase) takeOver(ctx context.Context) {
 }
 
 // useFreed makes a slot or a prefill of an earlier phase one of this phase, if it needs it.
-func (e *sessionEnv) useFreed(ctx context.Context, what freed) {
+func (p *Phase) useFreed(ctx context.Context, what freed) {
+	e := &p.env
 	switch what {
 	case freedPrefill:
 		if decide(&e.arbiter, func(s *scheduler) bool { return s.fill.endInherited(e.prefill != nil) }) {

@@ -45,6 +45,16 @@ func valueOf(rs metric.Results, tag string, stat metric.Stat) *float64 {
 	return nil
 }
 
+// average returns the average of a metric; 0 if the result does not have it.
+func average(rs metric.Results, tag string) float64 {
+	if m := rs.Find(tag); m != nil {
+		if v, ok := m.Get(metric.Avg); ok {
+			return v
+		}
+	}
+	return 0
+}
+
 // windowSummaries returns the throughput in each named window.
 func windowSummaries(rep *export.Report) []run.Window {
 	var out []run.Window
