@@ -13,8 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )

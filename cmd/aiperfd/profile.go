@@ -76,8 +76,9 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if repeat != nil {
 		missing = repeat.MissingSecrets(doc, err)
 	}
+	var compiled *plan.Plan
 	if err == nil {
-		_, err = plan.Compile(doc)
+		compiled, err = plan.Compile(doc)
 	}
 	if err != nil {
 		err = problemList(given.Explain(err))
@@ -94,7 +95,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		return exitError{exitUsage, err}
 	}
 	p := &app.Profile{
-		Document: doc, Folder: folder, Warnings: problems, Out: out, Version: version, Repeat: repeat,
+		Document: doc, Plan: compiled, Folder: folder, Warnings: problems, Out: out, Version: version, Repeat: repeat,
 		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), given),
 	}
 	if strings.Contains(p.Command, redact.Placeholder) {

@@ -13,8 +13,8 @@ import (
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/app"
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/monitor"
-	"aiperfd/internal/engine/quota"
 )
 
 // limitFlags are the limits on the clients of the daemon and on their documents.
@@ -24,7 +24,7 @@ type limitFlags struct {
 }
 
 func (f *limitFlags) add(fs *pflag.FlagSet) {
-	l := &f.limits
+	l, caps := &f.limits, engine.DefaultCaps()
 	fs.Int64Var(&l.API.Body, "max-body", api.DefaultMaxBody, "maximum size of a request body in `bytes`")
 	fs.IntVar(&l.API.Header, "max-header", api.DefaultMaxHeader, "maximum size of the header of a request in `bytes`")
 	fs.DurationVar(&l.API.HeaderTimeout, "header-timeout", api.DefaultHeaderTimeout,
@@ -41,15 +41,15 @@ func (f *limitFlags) add(fs *pflag.FlagSet) {
 		"maximum `number` of streams of server-sent events")
 	fs.DurationVar(&l.MetricsLinger, "metrics-linger", api.DefaultMetricsLinger,
 		"`time` for which /metrics has the run that ended last")
-	fs.IntVar(&l.Caps.Concurrency, "max-concurrency", quota.DefaultConcurrency,
+	fs.IntVar(&l.Caps.Concurrency, "max-concurrency", caps.Concurrency,
 		"maximum concurrency that a document may ask for; 0 = unlimited")
-	fs.Float64Var(&l.Caps.Rate, "max-rate", quota.DefaultRate,
+	fs.Float64Var(&l.Caps.Rate, "max-rate", caps.Rate,
 		"maximum arrivals per second that a document may ask for; 0 = unlimited")
-	fs.DurationVar(&l.Caps.Duration, "max-duration", quota.DefaultDuration,
+	fs.DurationVar(&l.Caps.Duration, "max-duration", caps.Duration,
 		"maximum duration of all phases that a document may ask for; 0 = unlimited")
-	fs.Int64Var(&l.Caps.Requests, "max-requests", quota.DefaultRequests,
+	fs.Int64Var(&l.Caps.Requests, "max-requests", caps.Requests,
 		"maximum requests of a run that a document may ask for; 0 = unlimited")
-	fs.Int64Var(&l.Caps.Tokens, "max-tokens", quota.DefaultTokens,
+	fs.Int64Var(&l.Caps.Tokens, "max-tokens", caps.Tokens,
 		"maximum prompt and output tokens of a run that a document may ask for; 0 = unlimited")
 	f.rate = fs.Lookup("submit-rate")
 }

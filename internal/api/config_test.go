@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/wire"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,15 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/runs"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 )
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
-	o.Load = func(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
-		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
+	o.Load = func(_ context.Context, data []byte, format config.Format) (out runs.Loaded, err error) {
+		out.Document, out.Warnings, err = config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
+		return out, err
 	}
 	o.Compat = config.Resolved
 }

@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -368,19 +369,19 @@ func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]st
 }
 
 // fakeLoad loads three documents.
-func fakeLoad(_ context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+func fakeLoad(_ context.Context, data []byte, format config.Format) (runs.Loaded, error) {
 	switch text := string(data); {
 	case strings.Contains(text, "[:"):
-		return nil, nil, &config.Malformed{Line: 1, Column: 2, Detail: "unexpected token"}
+		return runs.Loaded{}, &config.Malformed{Line: 1, Column: 2, Detail: "unexpected token"}
 	case strings.Contains(text, "rate: -5"):
-		return nil, []problem.Problem{{Pointer: "#/benchmark", Code: "short-run", Detail: "short"}}, &problem.Invalid{Problems: []problem.Problem{
+		return runs.Loaded{Warnings: []problem.Problem{{Pointer: "#/benchmark", Code: "short-run", Detail: "short"}}}, &problem.Invalid{Problems: []problem.Problem{
 			{Pointer: "#/benchmark/phases/0/rate", Code: "out-of-range", Detail: "must be greater than 0", Value: -5, Line: 14, Column: 11},
 			{Pointer: "#/benchmark/endpoint/apiKey", Code: "redacted-placeholder", Detail: "holds <redacted>"},
 		}}
 	}
 	doc := &config.Document{Metadata: config.Metadata{Name: string(format)}}
 	doc.Benchmark.Endpoint.APIKey = secret.New(canary)
-	return doc, []problem.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}, nil
+	return runs.Loaded{Document: doc, Warnings: []problem.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}}, nil
 }
 
 // canary is a secret that no answer may show.

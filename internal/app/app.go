@@ -18,13 +18,12 @@ import (
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/feed"
+	apiruns "aiperfd/internal/api/runs"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
-	"aiperfd/internal/engine/quota"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study"
@@ -106,8 +105,8 @@ func newApp(o options) (*app, error) {
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			doc, _, err := loadChecked(text, config.JSON, o.load, quota.Caps{}) // as it was accepted
-			return doc, err
+			loaded, err := loadChecked(text, config.JSON, o.load, engine.Caps{}) // as it was accepted
+			return loaded.Document, err
 		}
 	}
 	a.studies, err = study.New(study.Options{
@@ -124,14 +123,14 @@ func newApp(o options) (*app, error) {
 	a.server, err = api.New(api.Options{
 		Simulator: o.simulator.source(),
 		Runs:      runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
-		Load: func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
 			load := o.load
 			load.Done = ctx.Done()
-			doc, warnings, err := loadChecked(data, format, load, o.limits.Caps)
+			loaded, err := loadChecked(data, format, load, o.limits.Caps)
 			if ctx.Err() != nil {
-				return nil, nil, fmt.Errorf("read document: %w", ctx.Err())
+				return apiruns.Loaded{}, fmt.Errorf("read document: %w", ctx.Err())
 			}
-			return doc, warnings, err
+			return loaded, err
 		},
 		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
 		AllowedHosts: o.allowedHosts, OneShot: o.role == single, MetricNames: o.metricNames, Access: o.access,
@@ -168,13 +167,14 @@ func (a admission) Submit(ctx context.Context, doc *config.Document, s run.Submi
 
 // loadChecked reads a document and reports its problems, including those that
 // only compiling it finds, and those that exceed the caps.
-func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps quota.Caps) (*config.Document, []problem.Problem, error) {
+func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps engine.Caps) (apiruns.Loaded, error) {
 	o.Format = format
-	doc, warnings, err := config.Load(data, o)
-	if err == nil {
-		err = checkPlans(doc, caps, o.Done)
+	var out apiruns.Loaded
+	var err error
+	if out.Document, out.Warnings, err = config.Load(data, o); err == nil {
+		out.Compiled, err = checkPlans(out.Document, caps, o.Done)
 	}
-	return doc, warnings, err
+	return out, err
 }
 
 // run executes the engine and serves the API until ctx ends or shutdown is

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/plan"
 )
 
 // A benchmark on a full disk prints its results, and its error names the folder.
@@ -43,6 +44,10 @@ func TestProfileOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiled, err := plan.Compile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
 	folder, err := MakeFolder(doc, true)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +56,7 @@ func TestProfileOnAFullDisk(t *testing.T) {
 		t.Fatalf("fill the disk: %v", err)
 	}
 	var out bytes.Buffer
-	err = (&Profile{Document: doc, Folder: folder, Out: &out}).Run(ctx)
+	err = (&Profile{Document: doc, Plan: compiled, Folder: folder, Out: &out}).Run(ctx)
 	if ended, ok := errors.AsType[*OutcomeError](err); !ok || ended.Outcome != Failed ||
 		!strings.HasPrefix(ended.Message, "the files in "+folder.Path+" are missing or incomplete: ") || !strings.Contains(ended.Message, "no space left") {
 		t.Errorf("error %v, want one that names %s", err, folder.Path)

@@ -10,18 +10,18 @@ import (
 	"time"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/quota"
 )
 
 // Limits bound what the clients of a daemon can take from it and ask of it. The zero
 // value has the defaults of package api, and allows every load.
 type Limits struct {
 	API           api.Limits
-	Caps          quota.Caps
+	Caps          engine.Caps
 	WebSockets    int           // clients at a time; 0 = feed.DefaultMaxClients
 	MetricsLinger time.Duration // see api.Options
 }
@@ -46,17 +46,18 @@ func requestMemory() int64 {
 	return limit / 2
 }
 
-// checkPlans compiles a document, and each variation of a study, and checks the plans.
+// checkPlans compiles a document, and each variation of a study, and checks the plans. It
+// returns that of the document; a study carries those of its variations.
 // Of a search, whose variations follow from results, it checks the lowest and the highest
 // values; the engine checks every cell again.
-func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) error {
-	p, err := plan.Compile(doc)
+func checkPlans(doc *config.Document, caps engine.Caps, done <-chan struct{}) (*plan.Plan, error) {
+	whole, err := plan.Compile(doc)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := doc.Study()
 	if s == nil || s.Sweep == nil {
-		return caps.Check(p)
+		return whole, caps.Check(whole)
 	}
 	variations := s.Checked()
 	var found problem.Invalid
@@ -64,21 +65,25 @@ func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) err
 	for i := range variations {
 		select {
 		case <-done:
-			return fmt.Errorf("check variation %d of %d: %w", i+1, len(variations), context.Canceled)
+			return nil, fmt.Errorf("check variation %d of %d: %w", i+1, len(variations), context.Canceled)
 		default:
 		}
-		cell, _, err := s.Cell(&variations[i], 0)
+		cell, err := s.First(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if p, err = plan.Compile(cell); err == nil {
-			err = caps.Check(p)
+		p, err := plan.Compile(cell.Document)
+		if err == nil {
+			cell.Plan, err = p, caps.Check(p)
 		}
 		var invalid *problem.Invalid
 		if err != nil && !errors.As(err, &invalid) {
-			return err
+			return nil, err
 		}
-		for _, one := range problemsOf(invalid) {
+		if invalid == nil {
+			continue
+		}
+		for _, one := range invalid.Problems {
 			one.Detail = variations[i].Label + ": " + one.Detail
 			if key := one.Pointer + one.Code; !seen[key] { // the first variation of many
 				seen[key] = true
@@ -87,14 +92,7 @@ func checkPlans(doc *config.Document, caps quota.Caps, done <-chan struct{}) err
 		}
 	}
 	if len(found.Problems) == 0 {
-		return nil
+		return whole, nil
 	}
-	return &found
-}
-
-func problemsOf(e *problem.Invalid) []problem.Problem {
-	if e == nil {
-		return nil
-	}
-	return e.Problems
+	return nil, &found
 }

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/quota"
 )
 
 // The caps hold for every variation of a study.
 func TestCapsOfStudies(t *testing.T) {
-	caps := quota.Caps{Concurrency: 100, Rate: 50, Duration: time.Hour}
+	caps := engine.Caps{Concurrency: 100, Rate: 50, Duration: time.Hour}
 	for name, tt := range map[string]struct{ sweep, want string }{
 		"within":  {"{type: grid, parameters: {phases.profiling.concurrency: [1, 100]}}", ""},
 		"grid":    {"{type: grid, parameters: {phases.profiling.concurrency: [1, 101, 102]}}", "phases.profiling.concurrency=101: concurrency is 101, the daemon allows 100 (--max-concurrency)"},
@@ -29,7 +29,7 @@ func TestCapsOfStudies(t *testing.T) {
 			text := fmt.Sprintf("benchmark:\n  model: m\n  endpoint: {url: 'http://h:1'}\n"+
 				"  datasets: [{type: synthetic, entries: 10, prompts: {isl: 10}}]\n"+
 				"  phases: [{type: concurrency, concurrency: %d, requests: 500}]\n%s\n", concurrency, more)
-			_, _, err := loadChecked([]byte(text), config.YAML, config.LoadOptions{Untrusted: true, Choices: plan.Choices()}, caps)
+			_, err := loadChecked([]byte(text), config.YAML, config.LoadOptions{Untrusted: true, Choices: plan.Choices()}, caps)
 			got := ""
 			if invalid, ok := errors.AsType[*problem.Invalid](err); ok && len(invalid.Problems) == 1 {
 				got = invalid.Problems[0].Detail

@@ -28,6 +28,7 @@ const interruptPatience = time.Second
 // Repeat are required.
 type Profile struct {
 	Document *config.Document
+	Plan     *plan.Plan // of Document
 	Folder   *Folder
 	Command  string // the command line of the run, redacted
 	Warnings []problem.Problem
@@ -179,7 +180,9 @@ func (o *oneShot) listen(ctx context.Context, ao *options) error {
 func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
 	id := o.Folder.resumed
 	if id == "" {
-		queued, err := a.studies.Submit(ctx, o.Document, run.Submission{Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
+		queued, err := a.studies.Submit(ctx, o.Document, run.Submission{
+			Warnings: o.warnings, Via: "cli", CLICommand: o.Command, Compiled: o.Plan,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (x *execution) certify(ctx context.Context, when string) {
 func (x *execution) reference() certify.Options {
 	with := x.prepared.plan
 	o := certify.Options{
-		Transport: x.env.connections(with, bench.Clock{}), Pacer: x.env.system.pacer, Network: x.env.system.reference,
+		Transport: x.env.connections(with, bench.Clock{}), Pacer: x.env.opts.Pacer, Network: x.env.opts.Reference,
 		RequestBytes: x.requestBytes(),
 	}
 	for i := range with.Phases {

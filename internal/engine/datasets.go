@@ -55,7 +55,7 @@ func (x *prepared) openDatasets(ctx context.Context, env *environment, limit ben
 		if o.Tokenizer, err = x.calibrated(ctx, &tok, env); err != nil {
 			return err
 		}
-		o.Public.Hub = env.system.hub
+		o.Public.Hub = env.opts.Hub
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 			if n := o.Synthetic.SharedSystem; n > 0 {

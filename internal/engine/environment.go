@@ -1,18 +1,11 @@
 package engine
 
 import (
-	"context"
-	"net"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/certify"
-	"aiperfd/internal/engine/hub"
-	"aiperfd/internal/engine/monitor"
-	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/samples"
@@ -25,25 +18,13 @@ import (
 type environment struct {
 	id, dir string
 	secrets *redact.Set
-	system  system
+	opts    *Options // of the engine
 	notify  notifications
 	cancel  *cancellation
 	live    *live
-}
 
-// system holds the options of the engine that a run uses.
-type system struct {
-	allow    *allow.List                                                       // nil = every server may be reached
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
-	memory   *transport.Memory                                                 // of responses; nil = without bound
-	pacer    func() pace.Waiter
-	hub      hub.Options // locates the tokenizers of models
+	memory   *transport.Memory // of the responses of all runs; nil = without bound
 	watchdog *watchdog
-	monitor  monitor.Options
-	// reference opens the network of certificates; nil = the loopback interface.
-	reference func() (net.Listener, certify.Dial, error)
-	// reserve is the bytes of the disk that record files leave free.
-	reserve int64
 }
 
 // notifications are how a run reports to the engine. None blocks.
@@ -83,8 +64,8 @@ func (w *warnings) add(code, detail string) {
 // connections returns the options of the connections of a run.
 func (env *environment) connections(p *plan.Plan, clock bench.Clock) transport.Options {
 	o := p.Transport
-	o.Dial, o.Memory, o.Clock = env.system.dial, env.system.memory, clock
-	o.Policy.Allow = env.system.allow
+	o.Dial, o.Memory, o.Clock = env.opts.Dial, env.memory, clock
+	o.Policy.Allow = env.opts.Allow
 	o.Policy.Private = func(body []byte) bool {
 		text := string(body)
 		return env.secrets.Exact(text) != text

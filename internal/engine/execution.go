@@ -107,7 +107,7 @@ func (x *execution) announce(what run.EventType, snap *run.Snapshot, phase int) 
 
 // watched calls work while the process monitors itself.
 func (x *execution) watched(work func()) {
-	x.monitor = monitor.Start(x.env.system.monitor)
+	x.monitor = monitor.Start(x.env.opts.Monitor)
 	stop := sync.OnceFunc(x.monitor.Stop)
 	defer stop()
 	work()

@@ -13,6 +13,7 @@ import (
 // How the store is watched.
 const (
 	storeEvery    = 10 * time.Second // between two checks
+	storeTimeout  = 10 * time.Second // of a check
 	storePatience = time.Minute      // of failed checks, until the service has failed
 )
 

@@ -130,7 +130,8 @@ func (j *job) Execute(ctx context.Context) {
 // environment returns what the run needs besides its plan.
 func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.Logger) *environment {
 	return &environment{
-		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, system: j.engine.system(), cancel: j.cancels, live: j.live,
+		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live,
+		memory: j.engine.memory, watchdog: j.engine.watchdog,
 		notify: notifications{
 			log: log, note: lines.Add, publish: j.item.PublishPhase,
 			status:        func(text string) { j.setStatus(ctx, log, zerolog.InfoLevel, text) },

@@ -117,12 +117,12 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 		x.prepared.data.warming = p.Kind == bench.Warmup
 	}
 	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
-	a.alive = x.env.system.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.env.id), phasePatience)
+	a.alive = x.env.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.env.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.prepared.plan.Objectives(),
 	})
-	observers := []collect.Observer{a.client, a.silence}
+	observers := []collect.Observer{a.client.Observer(), a.silence.Observer()}
 	for _, o := range x.prepared.observers {
 		observers = append(observers, o.Phase(p, set))
 	}
@@ -157,7 +157,7 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 // stops those that have begun after it.
 func (x *execution) finish(a *activePhase) {
 	x.env.cancel.leave(a.load)
-	x.env.system.watchdog.forget(a.alive)
+	x.env.watchdog.forget(a.alive)
 	x.prepared.records.Publish(func() func() {
 		x.keep(a)
 		snap := x.shot(a)

@@ -88,7 +88,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 		}
 	}()
 	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
-		Plan: x.plan, Hub: env.system.hub, Log: env.notify.log, Status: env.notify.status, Warn: x.warnings.add,
+		Plan: x.plan, Hub: env.opts.Hub, Log: env.notify.log, Status: env.notify.status, Warn: x.warnings.add,
 	}); err != nil {
 		return nil, &prepareError{run.TokenizerFailed, err}
 	}
@@ -167,14 +167,14 @@ func (x *prepared) observe(env *environment) {
 		x.recordSeries(env),
 		x.recordSamples(env),
 	} {
-		if o != nil {
+		if o.Phase != nil {
 			x.observers = append(x.observers, o)
 		}
 	}
 }
 
-// recordSeries begins the time series of the run, which others can read from now on. nil =
-// there is no file for it, and the run goes on without one.
+// recordSeries begins the time series of the run, which others can read from now on. It
+// is zero if there is no file for it, and the run goes on without one.
 func (x *prepared) recordSeries(env *environment) collect.RunObserver {
 	to, err := series.Create(series.Options{
 		Path: filepath.Join(env.dir, series.File), Clock: x.clock,
@@ -182,7 +182,7 @@ func (x *prepared) recordSeries(env *environment) collect.RunObserver {
 	})
 	if err != nil {
 		x.warnings.add(collect.WarnSeries, err.Error())
-		return nil
+		return collect.RunObserver{}
 	}
 	env.live.series.Store(to)
 	return collect.NewSeries(to)
@@ -209,7 +209,7 @@ func (x *prepared) openFiles(env *environment) (err error) {
 	x.observe(env)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: env.dir, Plan: x.plan, Clock: x.clock, Secrets: env.secrets,
-		Reserve: env.system.reserve, Alarm: env.notify.alarm, Faults: x.faults,
+		Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm, Faults: x.faults,
 	})
 	return err
 }
@@ -240,7 +240,7 @@ func (x *prepared) stampLag() (lags verdict.Histogram) {
 func connectionWarnings(p *plan.Plan, env *environment) []bench.Warning {
 	var out warnings
 	o := &p.Transport
-	if files, ok := monitor.FileLimit(); ok && env.system.dial == nil {
+	if files, ok := monitor.FileLimit(); ok && env.opts.Dial == nil {
 		if text := plan.Overcommitted(p, files); text != "" {
 			env.notify.log.Warn().Msg(text)
 			out.add("file-limit", text)
@@ -296,7 +296,9 @@ func (x *prepared) endObservers(l *live) {
 	l.series.Store(nil)
 	l.samples.Store(nil)
 	for _, o := range x.observers {
-		o.End(x.warnings.add)
+		if o.End != nil {
+			o.End(x.warnings.add)
+		}
 	}
 }
 

@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"os"
-	"runtime"
 	"sync"
 	"time"
 
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/run"
 )
@@ -29,12 +26,7 @@ func (m *processMeter) read() run.Process {
 	if since := now.Sub(m.at); since < freshness && !m.at.IsZero() {
 		return m.last
 	}
-	u := monitor.ReadUsage()
-	p := run.Process{
-		PID: os.Getpid(), Created: u.Started, CPUUser: u.User, CPUSystem: u.System, RSS: bench.Bytes(u.RSS),
-		Threads: u.Threads, Goroutines: runtime.NumGoroutine(),
-		VoluntarySwitches: u.VoluntarySwitches, InvoluntarySwitches: u.InvoluntarySwitches, IO: (*run.IO)(u.IO),
-	}
+	p := monitor.ReadUsage()
 	if !m.at.IsZero() {
 		busy := p.CPUUser + p.CPUSystem - m.last.CPUUser - m.last.CPUSystem
 		p.CPUPercent = max(0, 100*float64(busy)/float64(now.Sub(m.at)))

@@ -25,13 +25,16 @@ import (
 )
 
 // interruptedReason is the state reason of runs that the end of the process interrupted.
-const interruptedReason = "interrupted: the process ended while the run was active; the summary covers the requests that were recorded"
+const interruptedReason = "interrupted: the process ended while the run was active; " +
+	"the summary covers the requests that were recorded"
 
 // recoveringReason is the state reason of such a run while its results are computed.
-const recoveringReason = "recovering: the process ended while the run was active; its results are being computed from the record file"
+const recoveringReason = "recovering: the process ended while the run was active; " +
+	"its results are being computed from the record file"
 
 // spaceReason is the state reason of such a run while its results cannot be written.
-const spaceReason = "recovering: the process ended while the run was active; the disk is full, and its results are computed as soon as it has space"
+const spaceReason = "recovering: the process ended while the run was active; " +
+	"the disk is full, and its results are computed as soon as it has space"
 
 // progressEvery is how often a recovery updates the state reason of its run.
 const progressEvery = 5 * time.Second
@@ -83,7 +86,8 @@ func (j *job) Recover(ctx context.Context) (ended bool) {
 	if full := durable.Full(err) && !cancelled; full || ctx.Err() != nil {
 		tries.undo()
 		if full && !waits {
-			log.Warn().Err(err).Msg("the disk is full; the results of the interrupted run are computed when it has space")
+			log.Warn().Err(err).
+				Msg("the disk is full; the results of the interrupted run are computed when it has space")
 			j.item.Change(ctx, func(r *run.Run) { r.StateReason = spaceReason })
 		}
 		return ctx.Err() != nil
@@ -95,7 +99,7 @@ func (j *job) Recover(ctx context.Context) (ended bool) {
 		results = "there are no results"
 		log.Warn().Err(err).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(dir))
-		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
+		addWarning(r, "no-partial-results", err.Error())
 	}
 	j.endInterrupted(r, results)
 	j.item.Change(ctx, func(now *run.Run) {
@@ -106,6 +110,11 @@ func (j *job) Recover(ctx context.Context) (ended bool) {
 	e.health.count(func(h *run.Health) { h.Recovered++ })
 	j.item.Publish(run.EventComplete)
 	return true
+}
+
+// addWarning adds a warning to a run, whose copies keep theirs.
+func addWarning(r *run.Run, code, detail string) {
+	r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: code, Detail: detail})
 }
 
 // endInterrupted makes a run terminal that an earlier process has not ended: the way that
@@ -134,7 +143,7 @@ func (j *job) rebuild(ctx context.Context, r *run.Run) error {
 	}
 	dir := j.dir()
 	if err := collect.RecoverOutputs(dir, measure.Files.Layout.Prefix); err != nil {
-		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: outputs: %v", err)})
+		addWarning(r, "export", fmt.Sprintf("not written: outputs: %v", err))
 	}
 	values := collect.NewValues(dir)
 	defer values.Close()
@@ -150,7 +159,7 @@ func (j *job) rebuild(ctx context.Context, r *run.Run) error {
 		return failed[at]
 	}
 	if len(failed) > 0 {
-		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+		addWarning(r, "export", fmt.Sprintf("not written: %v", failed))
 	}
 	r.Summary = report.Summarize(rep)
 	snap := &run.Snapshot{Wall: time.Now().UTC(), State: r.State, Phases: phases, Stream: rep.Stream}

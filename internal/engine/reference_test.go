@@ -34,7 +34,7 @@ func sendsTurns(t *testing.T, p *plan.Plan, turns ...bench.Turn) *execution {
 	}
 	data := &datasets{}
 	data.add(r, nil)
-	env := &environment{cancel: newCancellation(), live: newLive(bench.StateQueued)}
+	env := &environment{opts: new(Options), cancel: newCancellation(), live: newLive(bench.StateQueued)}
 	return &execution{env: env, prepared: &prepared{plan: p, data: data}}
 }
 
@@ -47,7 +47,7 @@ func TestNoCertificate(t *testing.T) {
 	if len(x.prepared.warnings) != 0 || x.certificate != nil {
 		t.Errorf("not its time: warnings %v, certificate %v", x.prepared.warnings, x.certificate)
 	}
-	x.env.system.reference = func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") }
+	x.env.opts.Reference = func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") }
 	x.certify(t.Context(), "before")
 	want := warnings{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
 	if diff := cmp.Diff(want, x.prepared.warnings); diff != "" {

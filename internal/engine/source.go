@@ -16,29 +16,24 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 	x.sender = &request.Polling{Sender: x.client, Plan: p, Clock: x.clock}
 	return load.NewWork(load.Options{
 		Sessions: p.Sessions, Spread: p.Spread, Targets: len(p.Targets), PerPhase: p.CacheBust.Warmup,
-		Clock:   x.clock,
-		Source:  newLoadSource(ctx, x),
+		Clock: x.clock,
+		Source: &loadSource{
+			data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection), ctx: ctx,
+		},
 		Encoder: request.NewEncoder(request.Options{Plan: p, RunID: env.id, TokenIDs: x.tokenIDs()}),
-		Sender:  x.sender, Received: x.received, Pacer: env.system.pacer, Stop: env.cancel,
+		Sender:  x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
 	})
 }
 
 // loadSource gives the load the conversations of the datasets, each with its model.
 type loadSource struct {
-	data    *datasets
-	models  *plan.Models
-	choose  *rand.Rand // models
-	restart func(once bool) error
+	data   *datasets
+	models *plan.Models
+	choose *rand.Rand      // models
+	ctx    context.Context // of reading that begins again
 }
 
 var _ load.Source = (*loadSource)(nil)
-
-func newLoadSource(ctx context.Context, x *prepared) *loadSource {
-	return &loadSource{
-		data: x.data, models: &x.plan.Models, choose: x.plan.Seed.Rand(bench.StreamModelSelection),
-		restart: func(once bool) error { return x.data.restart(ctx, once) },
-	}
-}
 
 // Next implements [load.Source].
 func (s *loadSource) Next(session int64, quit <-chan struct{}) (c *bench.Conversation, model string, err error) {
@@ -48,4 +43,4 @@ func (s *loadSource) Next(session int64, quit <-chan struct{}) (c *bench.Convers
 }
 
 // Restart implements [load.Source].
-func (s *loadSource) Restart(once bool) error { return s.restart(once) }
+func (s *loadSource) Restart(once bool) error { return s.data.restart(s.ctx, once) }

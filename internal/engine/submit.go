@@ -1,19 +1,17 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"time"
 
-	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
 )
 
-// Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] knows the runs of an earlier process.
+// Submit queues the run of a document. The run is durable when Submit returns. It waits until
+// [Engine.Run] knows the runs of an earlier process.
 // The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
@@ -41,11 +39,15 @@ func (e *Engine) Describe(doc *config.Document, s run.Submission) (*run.Run, err
 	return j.item.View(), nil
 }
 
-// compile makes the job of a submission, which may ask for what the caps allow.
+// compile makes the job of a submission, which may ask for what the caps allow. The plan is
+// the one that the submission carries, if it has been compiled before.
 func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
-	p, err := plan.Compile(doc)
-	if err != nil {
-		return nil, err
+	p, _ := s.Compiled.(*plan.Plan)
+	if p == nil {
+		var err error
+		if p, err = plan.Compile(doc); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.opts.Caps.Check(p); err != nil {
 		return nil, err
@@ -61,13 +63,4 @@ func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
 	at := newStamps(e.opts.Wall, time.Time{})
 	r.CreatedAt, r.Version, r.Cell = at.now(), e.opts.Version, s.Cell
 	return e.newJob(&r, p, secrets, at), nil
-}
-
-// system returns the options of the engine that its runs use.
-func (e *Engine) system() system {
-	o := &e.opts
-	return system{
-		allow: o.Allow, dial: o.Dial, memory: e.memory, pacer: o.Pacer, hub: o.Hub, watchdog: e.watchdog,
-		monitor: o.Monitor, reference: o.Reference, reserve: cmp.Or(o.DiskReserve, collect.DefaultReserve),
-	}
 }

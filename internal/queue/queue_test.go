@@ -291,18 +291,22 @@ func TestUnstored(t *testing.T) {
 	})
 }
 
-// slow is a store that needs a second for a change.
-type slow struct{ run.Store }
+// held is a store that takes a change when its gate opens.
+type held struct {
+	run.Store
+	gate chan struct{}
+}
 
-func (slow) Put(context.Context, *run.Run) error {
-	time.Sleep(time.Second)
+func (h held) Put(context.Context, *run.Run) error {
+	<-h.gate
 	return nil
 }
 
 // TestChangeIsStoredBeforeSeen: who sees that a run has ended finds its end in the store.
 func TestChangeIsStoredBeforeSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		it := NewItem(&Backing{Store: slow{}, Publisher: run.Publishers{}}, &run.Run{State: bench.StateExporting}, Hooks{})
+		store := held{gate: make(chan struct{})}
+		it := NewItem(&Backing{Store: store, Publisher: run.Publishers{}}, &run.Run{State: bench.StateExporting}, Hooks{})
 		var change sync.WaitGroup
 		change.Go(func() {
 			it.Change(t.Context(), func(r *run.Run) { r.State = bench.StateCompleted })
@@ -311,6 +315,7 @@ func TestChangeIsStoredBeforeSeen(t *testing.T) {
 		if got := it.View().State; got != bench.StateExporting {
 			t.Errorf("while the change is being stored, the state is %s, want %s", got, bench.StateExporting)
 		}
+		close(store.gate)
 		change.Wait()
 		if got := it.View().State; got != bench.StateCompleted {
 			t.Errorf("after the change, the state is %s, want %s", got, bench.StateCompleted)

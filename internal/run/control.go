@@ -15,6 +15,9 @@ type Submission struct {
 	// Idempotency is kept with the run; nil = the request has no key.
 	Idempotency *Idempotency
 	Cell        *Cell // the place of the run in a study, which the queue always takes; nil = it stands alone
+	// Compiled is what a check has compiled the document to, for whoever performs the run; nil =
+	// it has not been compiled.
+	Compiled any
 }
 
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with

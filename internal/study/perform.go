@@ -16,7 +16,6 @@ import (
 	engineexport "aiperfd/internal/engine/export"
 	"aiperfd/internal/queue"
 	"aiperfd/internal/run"
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/export"
 	"aiperfd/internal/study/search"
@@ -302,7 +301,7 @@ func (p *performance) repeated(ctx context.Context, list cell.List) error {
 
 // converged reports whether a variation needs no further trial.
 func (p *performance) converged(at int) bool {
-	return aggregate.Converged(p.doc.MultiRun.Convergence, p.doc.MultiRun.ConfidenceLevel, p.outcomes[at].Trials)
+	return cell.Converged(p.doc.MultiRun.Convergence, p.doc.MultiRun.ConfidenceLevel, p.outcomes[at].Trials)
 }
 
 // skips reports whether a variation is not measured because one with less load met a

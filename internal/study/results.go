@@ -87,10 +87,7 @@ const configFile = "run_config.json"
 
 // writeConfig writes what a cell is and how it was configured.
 func (p *performance) writeConfig(r *run.Run) error {
-	values := make(map[string]any, len(r.Cell.Variation.Values))
-	for _, a := range r.Cell.Variation.Values {
-		values[a.Path] = a.Value
-	}
+	values := studyexport.ByPath(r.Cell.Variation.Values)
 	dir := p.opts.Store.Dir(r.ID)
 	data, err := plainjson.Marshal(map[string]any{
 		"benchmark_id": r.ID, "sweep_id": r.Cell.ParentID, "cfg": r.Config, "trial": r.Cell.Trial, "label": r.Cell.Label,

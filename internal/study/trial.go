@@ -55,16 +55,16 @@ func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int) (
 		ParentID: p.item.ID(), Variation: *v, Trial: trial,
 		Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial),
 	}
-	doc, warnings, err := p.doc.Cell(v, trial)
+	cell, err := p.doc.Take(v, trial)
 	if err != nil {
 		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
 	}
-	parent := p.item.View()
+	parent, doc := p.item.View(), cell.Document
 	doc.Metadata.Priority = parent.Priority
 	sub := run.Submission{
-		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place,
+		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place, Compiled: cell.Plan,
 	}
-	for _, w := range warnings {
+	for _, w := range cell.Warnings {
 		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
 	}
 	child, err := p.opts.Runner.Submit(ctx, doc, sub)

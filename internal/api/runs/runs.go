@@ -38,9 +38,16 @@ type Engine interface {
 	Delete(ctx context.Context, id string, force bool) error
 }
 
+// Loaded is a document from the network that was read.
+type Loaded struct {
+	Document *config.Document
+	Compiled any               // see [run.Submission]
+	Warnings []problem.Problem // also with an error
+}
+
 // LoadFunc reads a document from the network. Its errors are *problem.Invalid,
 // *config.Malformed and that of ctx.
-type LoadFunc func(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error)
+type LoadFunc func(ctx context.Context, data []byte, format config.Format) (Loaded, error)
 
 // Options are the parameters of a [Handler]. Those of the first group are required.
 type Options struct {

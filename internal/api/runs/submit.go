@@ -40,33 +40,33 @@ func (h *Handler) documentBody(w http.ResponseWriter, r *http.Request) (*body, c
 
 // document reads a document when it is its turn, until the client leaves. An invalid one
 // is a *failure with the problems.
-func (h *Handler) document(ctx context.Context, data []byte, format config.Format) (*config.Document, []problem.Problem, error) {
+func (h *Handler) document(ctx context.Context, data []byte, format config.Format) (Loaded, error) {
 	ctx, leave, err := h.gate.enter(ctx, len(data))
 	if err != nil {
-		return nil, nil, err
+		return Loaded{}, err
 	}
 	defer leave()
-	doc, warnings, err := h.Load(ctx, data, format)
+	loaded, err := h.Load(ctx, data, format)
 	var malformed *config.Malformed
 	var invalid *problem.Invalid
 	switch {
 	case err == nil:
-		return doc, warnings, nil
+		return loaded, nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil, respond.Fail(respond.ErrBusy, "The document was not checked within %v", workLimit)
+		return Loaded{}, respond.Fail(respond.ErrBusy, "The document was not checked within %v", workLimit)
 	case errors.As(err, &malformed):
-		return nil, nil, malformedBody(malformed)
+		return Loaded{}, malformedBody(malformed)
 	case errors.As(err, &invalid):
 		n := len(invalid.Problems)
 		detail := fmt.Sprintf("%d problems in the submitted configuration", n)
 		if n == 1 {
 			detail = "1 problem in the submitted configuration"
 		}
-		return nil, nil, &respond.Failure{
-			Err: invalidity(invalid), Detail: detail, Errors: faults(invalid.Problems), Warnings: faults(warnings),
+		return Loaded{}, &respond.Failure{
+			Err: invalidity(invalid), Detail: detail, Errors: faults(invalid.Problems), Warnings: faults(loaded.Warnings),
 		}
 	}
-	return nil, nil, err
+	return Loaded{}, err
 }
 
 // invalidity returns the error of the table for an invalid document: what the operator
@@ -142,18 +142,20 @@ func (h *Handler) Submit(w http.ResponseWriter, r *http.Request) error {
 
 // create submits a document.
 func (h *Handler) create(ctx context.Context, body []byte, format config.Format, id *run.Idempotency) (*run.Run, error) {
-	doc, warnings, err := h.document(ctx, body, format)
+	loaded, err := h.document(ctx, body, format)
 	if err != nil {
 		return nil, err
 	}
-	accepted := make([]bench.Warning, 0, len(warnings))
-	for _, p := range warnings {
+	accepted := make([]bench.Warning, 0, len(loaded.Warnings))
+	for _, p := range loaded.Warnings {
 		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	created, err := h.Engine.Submit(ctx, doc, run.Submission{Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id})
+	created, err := h.Engine.Submit(ctx, loaded.Document, run.Submission{
+		Warnings: accepted, Via: "api", By: access.Caller(ctx), Idempotency: id, Compiled: loaded.Compiled,
+	})
 	if invalid, ok := errors.AsType[*problem.Invalid](err); ok {
 		return nil, &respond.Failure{
-			Err: invalidity(invalid), Errors: faults(invalid.Problems), Warnings: faults(warnings),
+			Err: invalidity(invalid), Errors: faults(invalid.Problems), Warnings: faults(loaded.Warnings),
 		}
 	}
 	return created, err
@@ -202,13 +204,13 @@ func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.release()
-	doc, warnings, err := h.document(r.Context(), body.Data, format)
+	loaded, err := h.document(r.Context(), body.Data, format)
 	var f *respond.Failure
 	out := wire.Validation{Errors: []wire.Fault{}, Defaults: []wire.Default{}}
 	switch {
 	case err == nil:
-		out.Valid, out.Warnings, out.Config = true, faults(warnings), h.Compat(doc)
-		for _, d := range doc.Defaulted() {
+		out.Valid, out.Warnings, out.Config = true, faults(loaded.Warnings), h.Compat(loaded.Document)
+		for _, d := range loaded.Document.Defaulted() {
 			out.Defaults = append(out.Defaults, wire.Default(d))
 		}
 	case errors.As(err, &f) && f.Errors != nil:

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/view"
 )
@@ -31,7 +30,7 @@ type finding struct {
 
 // doubtNotes says which numbers the load generator distorted, where and why, and what helps.
 // tags are the metrics that the table shows or that decide.
-func doubtNotes(cells []aggregate.Cell, tags []string) []string {
+func doubtNotes(cells []cell.Result, tags []string) []string {
 	var found [effects][]finding
 	for i := range cells {
 		c := &cells[i]

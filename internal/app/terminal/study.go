@@ -13,10 +13,8 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
-	"aiperfd/internal/study/postprocess"
 	"aiperfd/internal/study/search"
 	"aiperfd/internal/view"
 )
@@ -182,9 +180,9 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 }
 
 // studyTable returns the columns that fit, and the table with them.
-func studyTable(s *config.Study, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) ([]column, view.Table) {
+func studyTable(s *config.Study, cells []cell.Result, best *cell.Comparison, o TableOptions) ([]column, view.Table) {
 	columns := slices.DeleteFunc(studyColumns(s), func(c column) bool {
-		return !slices.ContainsFunc(cells, func(x aggregate.Cell) bool { return x.Find(c.tag, c.stat) != nil })
+		return !slices.ContainsFunc(cells, func(x cell.Result) bool { return x.Find(c.tag, c.stat) != nil })
 	})
 	for {
 		t := tableWith(columns, cells, best, o)
@@ -200,7 +198,7 @@ func studyTable(s *config.Study, cells []aggregate.Cell, best *aggregate.Compari
 var leading = [...]view.Column{{}, {Title: "variation"}, {Title: "runs", Number: true}}
 
 // tableWith returns the table with these columns.
-func tableWith(columns []column, cells []aggregate.Cell, best *aggregate.Comparison, o TableOptions) view.Table {
+func tableWith(columns []column, cells []cell.Result, best *cell.Comparison, o TableOptions) view.Table {
 	t := view.Table{Columns: slices.Clone(leading[:])}
 	for i := range columns {
 		t.Columns = append(t.Columns, columns[i].Column)
@@ -221,7 +219,7 @@ func tableWith(columns []column, cells []aggregate.Cell, best *aggregate.Compari
 }
 
 // mark is a star for the Pareto set.
-func mark(i int, best *aggregate.Comparison) string {
+func mark(i int, best *cell.Comparison) string {
 	switch {
 	case slices.Contains(best.Pareto, i):
 		return "*"
@@ -233,7 +231,7 @@ func mark(i int, best *aggregate.Comparison) string {
 	return ""
 }
 
-func title(c *aggregate.Cell) string {
+func title(c *cell.Result) string {
 	const most = 32
 	text := studyexport.Short(&c.Variation)
 	if c.Label == "base" {
@@ -247,7 +245,7 @@ const fewMark = "*"
 
 // markedFigure returns the mean of an estimate, with a mark if the load generator distorted it
 // or a run has too few requests for it.
-func markedFigure(e *aggregate.Estimate) string {
+func markedFigure(e *cell.Estimate) string {
 	text := view.Figure(e.Mean)
 	if e.Unsupported {
 		text += fewMark
@@ -259,7 +257,7 @@ func markedFigure(e *aggregate.Estimate) string {
 }
 
 // figure returns an estimate with its marks and half the width of its interval.
-func figure(e *aggregate.Estimate, s Style) string {
+func figure(e *cell.Estimate, s Style) string {
 	if e == nil {
 		return "-"
 	}
@@ -275,7 +273,7 @@ func figure(e *aggregate.Estimate, s Style) string {
 }
 
 // clientOf returns the worst verdict on the load generator by the numbers of the columns.
-func clientOf(c *aggregate.Cell, columns []column) string {
+func clientOf(c *cell.Result, columns []column) string {
 	word := "-"
 	for i := range c.Good {
 		t := &c.Good[i]
@@ -303,22 +301,22 @@ func clientOf(c *aggregate.Cell, columns []column) string {
 }
 
 // studyNotes returns the lines below the table.
-func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison, columns []column, o TableOptions) []string {
+func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Comparison, columns []column, o TableOptions) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if found := search.Of(r.Study); found != nil {
 		notes = found.Findings(r.Outcomes)
 	}
 	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
-		e := cells[best.BestThroughput].Find(aggregate.ThroughputTag, aggregate.ThroughputStat)
+		e := cells[best.BestThroughput].Find(cell.ThroughputTag, cell.ThroughputStat)
 		add("Best throughput%s: %s (%s req/s)", within(cells, best, best.BestThroughput), title(&cells[best.BestThroughput]), markedFigure(e))
 	}
 	if r.Study.Sweep != nil && best.BestLatency >= 0 {
-		e := cells[best.BestLatency].Find(best.LatencyTag, aggregate.LatencyStat)
+		e := cells[best.BestLatency].Find(best.LatencyTag, cell.LatencyStat)
 		add("Best %s p99%s: %s (%s ms)", latencyName(best), within(cells, best, best.BestLatency), title(&cells[best.BestLatency]), markedFigure(e))
 	}
 	if r.Study.Sweep != nil {
-		notes = append(notes, postprocess.Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
+		notes = append(notes, studyexport.Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
 	}
 	notes = append(notes, setNotes(r, cells, best)...)
 	notes = append(notes, skipNotes(r.Skipped)...)
@@ -362,7 +360,7 @@ func studyNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.C
 }
 
 // latencyName is the name of the latency by which variations are compared.
-func latencyName(best *aggregate.Comparison) string {
+func latencyName(best *cell.Comparison) string {
 	if best.LatencyTag == "time_to_first_token" {
 		return "TTFT"
 	}
@@ -370,7 +368,7 @@ func latencyName(best *aggregate.Comparison) string {
 }
 
 // within says whether the best variation keeps the limits, if some do not.
-func within(cells []aggregate.Cell, best *aggregate.Comparison, i int) string {
+func within(cells []cell.Result, best *cell.Comparison, i int) string {
 	switch {
 	case len(best.Infeasible) == 0:
 		return ""
@@ -381,8 +379,8 @@ func within(cells []aggregate.Cell, best *aggregate.Comparison, i int) string {
 }
 
 // starred reports whether the table or the best latency has a percentile of too few requests.
-func starred(cells []aggregate.Cell, columns []column, best *aggregate.Comparison) bool {
-	columns = append(slices.Clip(columns), column{tag: best.LatencyTag, stat: aggregate.LatencyStat})
+func starred(cells []cell.Result, columns []column, best *cell.Comparison) bool {
+	columns = append(slices.Clip(columns), column{tag: best.LatencyTag, stat: cell.LatencyStat})
 	for i := range cells {
 		for _, c := range columns {
 			if e := cells[i].Find(c.tag, c.stat); e != nil && e.Unsupported {
@@ -394,7 +392,7 @@ func starred(cells []aggregate.Cell, columns []column, best *aggregate.Compariso
 }
 
 // setNotes explains the marks of the Pareto set and of what violates a filter.
-func setNotes(r *studyexport.Report, cells []aggregate.Cell, best *aggregate.Comparison) []string {
+func setNotes(r *studyexport.Report, cells []cell.Result, best *cell.Comparison) []string {
 	var notes []string
 	limits := ""
 	if n := len(best.Infeasible); n > 0 {
@@ -446,7 +444,7 @@ func few(n int) string {
 
 // largestSpread returns the largest ratio of the differences between runs and their own
 // intervals, over the statistics of the table.
-func largestSpread(s *config.Study, cells []aggregate.Cell) float64 {
+func largestSpread(s *config.Study, cells []cell.Result) float64 {
 	largest := 0.0
 	for i := range cells {
 		for _, c := range studyColumns(s) {

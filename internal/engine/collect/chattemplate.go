@@ -57,7 +57,7 @@ func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) 
 
 // openChat opens the chat templates if the user requested them. Without a template,
 // lengths are those of the texts, and the result has a warning.
-func (x *tokenOpener) openChat(all *tokenizers) {
+func (x *TokenOptions) openChat(all *tokenizers) {
 	if !x.Plan.Tokens.Template {
 		return
 	}

@@ -3,7 +3,6 @@ package collect
 import (
 	"time"
 
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
@@ -37,17 +36,20 @@ type ClientOptions struct {
 	StampLag func() verdict.Histogram
 }
 
-var _ Observer = (*Client)(nil)
-
-// NewClient returns the observer of a phase.
+// NewClient returns the client of a phase.
 func NewClient(o ClientOptions) *Client { return &Client{options: o} }
+
+// Observer returns what observes the phase.
+func (c *Client) Observer() Observer {
+	return Observer{Begin: c.begin, Observe: c.Tally.Observe, Look: c.look}
+}
 
 // Counted reports whether the phase enters the result, so that the client must keep up
 // with it.
 func (c *Client) Counted() bool { return c.mark != nil }
 
-// Begin implements [Observer]: it opens the window.
-func (c *Client) Begin(p Load) {
+// begin opens the window.
+func (c *Client) begin(p Load) {
 	o := &c.options
 	if o.Monitor == nil || !o.Phase.Counted() {
 		return
@@ -60,12 +62,9 @@ func (c *Client) Begin(p Load) {
 	c.gauge = o.Monitor.Watch(o.InFlight)
 }
 
-// Observe implements [Observer].
-func (c *Client) Observe(rec *bench.Record) { c.Tally.Observe(rec) }
-
-// Look implements [Observer]: it judges the window so far. The last look closes the
+// look judges the window so far. The last look closes the
 // window. Without a successful request there is no judgement.
-func (c *Client) Look(l *Look) {
+func (c *Client) look(l *Look) {
 	o := &c.options
 	if c.mark == nil || !l.Fresh {
 		return

@@ -28,13 +28,13 @@ func TestStampLag(t *testing.T) {
 			StampLag: func() verdict.Histogram { return lag },
 		}
 		c := NewClient(o)
-		c.Begin(instant{})
-		c.Observe(&bench.Record{
+		c.begin(instant{})
+		c.Tally.Observe(&bench.Record{
 			Stamps: bench.Stamps{Due: 1, Permit: 1, Start: 1, Wrote: 2, End: 3}, Answer: bench.Answer{Chunks: []bench.Chunk{{At: 3}}},
 		})
 		lag.AddN(2*time.Millisecond, 100)
 		time.Sleep(time.Second)
-		c.Look(&Look{Fresh: true})
+		c.look(&Look{Fresh: true})
 		if got := c.Report.StampLag; got == nil || got.Count != 100 || got.P50 < 2 || got.Max > 2.2 {
 			t.Errorf("stamp lag = %+v, want 100 of 2 ms", got)
 		}
@@ -43,8 +43,8 @@ func TestStampLag(t *testing.T) {
 		}
 		o.Phase = &spec.Phase{Kind: bench.Warmup}
 		warmup := NewClient(o)
-		warmup.Begin(instant{})
-		warmup.Look(&Look{Fresh: true})
+		warmup.begin(instant{})
+		warmup.look(&Look{Fresh: true})
 		if warmup.Report != nil {
 			t.Errorf("a warm-up was judged: %+v", warmup.Report)
 		}

@@ -24,8 +24,6 @@ import (
 // fragile is an observer that panics at successes.
 type fragile struct{ seen []string }
 
-func (*fragile) Begin(Load) {}
-func (*fragile) Look(*Look) {}
 func (f *fragile) Observe(rec *bench.Record) {
 	if rec.Answer.Failure == nil {
 		var none []int
@@ -72,7 +70,7 @@ func TestPanics(t *testing.T) {
 	observer := new(fragile)
 	r := NewRecorder(RecorderOptions{
 		Run:   &Run{Plan: p, Clock: bench.NewClock(), Secrets: faults.Secrets, Tokens: &Tokens{}, Files: files, Faults: faults},
-		Phase: &spec.Phase{Kind: bench.Warmup}, Set: set, Observers: []Observer{observer},
+		Phase: &spec.Phase{Kind: bench.Warmup}, Set: set, Observers: []Observer{{Observe: observer.Observe}},
 	})
 	r.load = twoReturned{}
 	r.startFinishers()

@@ -164,16 +164,19 @@ func (f *recordFile[T]) encode(out encoder[T], line T) error {
 // valueNames is the pattern of the names of value files.
 const valueNames = ".values-*"
 
-// valueFiles store the values of the sets of phases until the results are computed.
+// Values store the values of the sets of phases until the results are computed.
 // They are removed while they are open, so that a crash leaves nothing behind; on
 // systems that do not allow this, when they are closed or the run is recovered.
-type valueFiles struct {
+type Values struct {
 	dir   string
 	files []*os.File
 }
 
-// keep assigns a new file to a set. After an error the values stay in memory.
-func (v *valueFiles) keep(set *measure.Set) error {
+// NewValues returns the values of a run with a folder. They must be closed.
+func NewValues(dir string) *Values { return &Values{dir: dir} }
+
+// Keep assigns a new file to a set. After an error the values stay in memory.
+func (v *Values) Keep(set *measure.Set) error {
 	f, err := os.CreateTemp(v.dir, valueNames)
 	if err != nil {
 		return fmt.Errorf("keep values on disk: %w", err)
@@ -184,25 +187,13 @@ func (v *valueFiles) keep(set *measure.Set) error {
 	return nil
 }
 
-// close releases all values.
-func (v *valueFiles) close() {
+// Close releases all values.
+func (v *Values) Close() {
 	for _, f := range v.files {
 		_, _ = f.Close(), os.Remove(f.Name())
 	}
 	v.files = nil
 }
-
-// Values store the values of the sets of a run that is recovered.
-type Values struct{ valueFiles }
-
-// NewValues returns the values of a run with a folder. They must be closed.
-func NewValues(dir string) *Values { return &Values{valueFiles{dir: dir}} }
-
-// Keep assigns a file to a set. After an error the values stay in memory.
-func (v *Values) Keep(set *measure.Set) error { return v.keep(set) }
-
-// Close removes all values.
-func (v *Values) Close() { v.close() }
 
 // RemoveValues removes the value files that a run of an earlier process has left.
 func RemoveValues(dir string) {
@@ -220,7 +211,7 @@ type Files struct {
 	raws    recordFile[*export.Raw]
 	outputs recordFile[*bench.Record]
 	texts   outputFiles
-	values  valueFiles
+	values  Values
 	disk    *disk
 
 	keep       export.RecordKeep
@@ -241,7 +232,7 @@ type FileOptions struct {
 // OpenFiles starts the writers of the record files of the plan. The files must be
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
-	f := &Files{values: valueFiles{dir: o.Dir}, keep: o.Plan.Files.Keep}
+	f := &Files{values: Values{dir: o.Dir}, keep: o.Plan.Files.Keep}
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
@@ -311,7 +302,7 @@ func removeUnread(o *FileOptions, name string) (exists bool) {
 
 // Keep assigns a file to the values of a metric set. After an error the values stay in
 // memory.
-func (f *Files) Keep(set *measure.Set) error { return f.values.keep(set) }
+func (f *Files) Keep(set *measure.Set) error { return f.values.Keep(set) }
 
 // Close returns when all lines are on disk. A second call returns the same error.
 func (f *Files) Close() error {
@@ -331,7 +322,7 @@ func (f *Files) Close() error {
 func (f *Files) Incomplete() (names []string, w bench.Warning) { return f.disk.incomplete() }
 
 // Release removes the values of all sets.
-func (f *Files) Release() { f.values.close() }
+func (f *Files) Release() { f.values.Close() }
 
 // write writes a record. A file that cannot be written is reported once, by Close.
 func (f *Files) write(rec *bench.Record) {

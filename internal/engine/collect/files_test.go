@@ -29,8 +29,8 @@ func TestValueFiles(t *testing.T) {
 		}
 		return len(entries)
 	}
-	v := valueFiles{dir: dir}
-	if err := v.keep(set); err != nil {
+	v := Values{dir: dir}
+	if err := v.Keep(set); err != nil {
 		t.Fatal(err)
 	}
 	file := v.files[0]
@@ -40,7 +40,7 @@ func TestValueFiles(t *testing.T) {
 	if runtime.GOOS == "linux" && left() != 0 {
 		t.Error("the file has a name while it is used")
 	}
-	v.close()
+	v.Close()
 	if _, err := file.WriteAt([]byte("x"), 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after close: %v, want %v", err, os.ErrClosed)
 	}
@@ -48,8 +48,8 @@ func TestValueFiles(t *testing.T) {
 		t.Error("the file is left after close")
 	}
 
-	v = valueFiles{dir: filepath.Join(dir, "missing")}
-	if err := v.keep(set); !errors.Is(err, os.ErrNotExist) || len(v.files) != 0 {
+	v = Values{dir: filepath.Join(dir, "missing")}
+	if err := v.Keep(set); !errors.Is(err, os.ErrNotExist) || len(v.files) != 0 {
 		t.Errorf("in a folder that is missing: %v, want %v", err, os.ErrNotExist)
 	}
 

@@ -29,25 +29,22 @@ type Load interface {
 	Settled(ok bool)
 }
 
-// Observer observes a phase while it is performed. The recorder calls it from one
-// goroutine at a time; no method may block.
-type Observer interface {
-	// Begin is called once, before the first request.
-	Begin(p Load)
-	// Observe is called for each record.
-	Observe(rec *bench.Record)
-	// Look is called four times per second, and when all records are in.
-	Look(l *Look)
+// Observer observes a phase while it is performed. The recorder calls its functions from one
+// goroutine at a time; none may block. One that is nil is not called.
+type Observer struct {
+	Begin   func(p Load)            // is called once, before the first request
+	Observe func(rec *bench.Record) // is called for each record
+	Look    func(l *Look)           // is called four times per second, and when all records are in
 }
 
 // RunObserver observes the phases of a run.
-type RunObserver interface {
+type RunObserver struct {
 	// Phase returns the observer of a phase with its metrics, before it begins. Phases may
 	// overlap.
-	Phase(p *spec.Phase, set *measure.Set) Observer
+	Phase func(p *spec.Phase, set *measure.Set) Observer
 	// End is called once, when no phase is performed any more. It may block. What the results
-	// lack goes to warn.
-	End(warn func(code, detail string))
+	// lack goes to warn. nil = it is not called.
+	End func(warn func(code, detail string))
 }
 
 // Look is the state of a phase at one instant.
@@ -136,7 +133,9 @@ func (r *Recorder) Begin(p Load) (publish func()) {
 	}
 	r.startFinishers()
 	for _, o := range r.Observers {
-		o.Begin(p)
+		if o.Begin != nil {
+			o.Begin(p)
+		}
 	}
 	r.recording.Go(r.loop)
 	return r.Shot(run.EventPhaseStart)
@@ -193,8 +192,10 @@ func (r *Recorder) measure(rec *bench.Record) {
 	} else {
 		r.observe(rec, r.Set.Observe)
 	}
-	for _, o := range r.Observers {
-		r.observe(rec, o.Observe)
+	for i := range r.Observers {
+		if observe := r.Observers[i].Observe; observe != nil {
+			r.observe(rec, observe)
+		}
 	}
 	r.bytes.sent += int64(rec.Conn.Sent)
 	r.bytes.received += int64(rec.Conn.Received)
@@ -259,7 +260,9 @@ func (r *Recorder) look(last bool) (publish func()) {
 	}
 	l.Metrics = r.live
 	for _, o := range r.Observers {
-		o.Look(&l)
+		if o.Look != nil {
+			o.Look(&l)
+		}
 	}
 	var events []run.EventType
 	if !r.sendingComplete && l.Stats.SentEnd != 0 {

@@ -11,13 +11,13 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// Repeats counts which prompts of a run, and which blocks of the prompts of a trace, had
+// repeats counts which prompts of a run, and which blocks of the prompts of a trace, had
 // been sent before. It takes less than 16 MiB, however long the run is; [distinct] says
 // how exact it is.
 //
 // The order in which requests return does not matter: of the requests with one prompt, all
 // but one are repetitions.
-type Repeats struct {
+type repeats struct {
 	bust    plan.CacheBust
 	seed    maphash.Seed
 	prompts distinct
@@ -34,41 +34,28 @@ const (
 	unitBytes // tokens are not counted
 )
 
-// NewRepeats returns a Repeats for the phases of a run.
-func NewRepeats(bust plan.CacheBust) *Repeats {
-	return &Repeats{bust: bust, seed: maphash.MakeSeed()}
+// NewRepeats returns the observer that adds to the metrics of each phase what it repeats.
+func NewRepeats(bust plan.CacheBust) RunObserver {
+	r := newRepeats(bust)
+	return RunObserver{Phase: func(_ *spec.Phase, set *measure.Set) Observer {
+		return Observer{Observe: (&phaseRepeats{run: r, set: set}).observe}
+	}}
 }
 
-var _ RunObserver = (*Repeats)(nil)
-
-// Phase implements [RunObserver]: the observer adds what it finds to the metrics.
-func (r *Repeats) Phase(_ *spec.Phase, set *measure.Set) Observer {
-	return &phaseRepeats{run: r, set: set}
-}
-
-// End implements [RunObserver].
-func (r *Repeats) End(func(code, detail string)) {}
+func newRepeats(bust plan.CacheBust) *repeats { return &repeats{bust: bust, seed: maphash.MakeSeed()} }
 
 // phaseRepeats counts the repetitions of one phase: what is different in the run after a
 // record, less what was before, is new.
 type phaseRepeats struct {
-	run *Repeats
+	run *repeats
 	set *measure.Set
 
 	sum                            catalogue.Reuse
 	unique, uniqueInput, newBlocks float64 // new in the run
 }
 
-var _ Observer = (*phaseRepeats)(nil)
-
-// Begin implements [Observer].
-func (p *phaseRepeats) Begin(Load) {}
-
-// Look implements [Observer].
-func (p *phaseRepeats) Look(*Look) {}
-
-// Observe implements [Observer]. Requests that were not sent completely do not count.
-func (p *phaseRepeats) Observe(rec *bench.Record) {
+// observe counts a request. Those that were not sent completely do not count.
+func (p *phaseRepeats) observe(rec *bench.Record) {
 	if rec.Content.Prompt == 0 || rec.Stamps.Wrote == 0 {
 		return
 	}
@@ -105,7 +92,7 @@ func between(least, v, most float64) float64 { return min(max(least, v), most) }
 
 // input returns the size of the input of a request. The first request that succeeds
 // decides for the run whether that is in tokens or in bytes.
-func (r *Repeats) input(rec *bench.Record) uint32 {
+func (r *repeats) input(rec *bench.Record) uint32 {
 	if r.unit == unitUnknown && rec.OK() {
 		r.unit = unitBytes
 		if rec.InputTokens != nil {
@@ -127,7 +114,7 @@ func (r *Repeats) input(rec *bench.Record) uint32 {
 
 // addBlocks adds the blocks of a prompt. A block is the same as another one if all blocks
 // before it are, too. Prompts that begin with different markers have none in common.
-func (r *Repeats) addBlocks(rec *bench.Record) {
+func (r *repeats) addBlocks(rec *bench.Record) {
 	begin := rec.Model
 	if !r.bust.Suffix {
 		begin += rec.Content.Marker

@@ -101,17 +101,17 @@ func TestRepeats(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRepeats(tt.bust)
+			r := newRepeats(tt.bust)
 			observe := func(records []*bench.Record) catalogue.Reuse {
 				set, err := measure.NewSet(measure.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := r.Phase(nil, set)
+				p := &phaseRepeats{run: r, set: set}
 				for _, rec := range records {
-					p.Observe(rec)
+					p.observe(rec)
 				}
-				return p.(*phaseRepeats).sum
+				return p.sum
 			}
 			observe(tt.warmup)
 			if diff := cmp.Diff(tt.want, observe(tt.records)); diff != "" {

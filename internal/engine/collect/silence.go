@@ -3,8 +3,6 @@ package collect
 import (
 	"fmt"
 	"time"
-
-	"aiperfd/internal/engine/bench"
 )
 
 // FirstSilence is how long servers may send nothing before the first alarm. The next
@@ -32,13 +30,13 @@ type SilenceOptions struct {
 	Clear    func() // withdraws the alarm
 }
 
-var _ Observer = (*Silence)(nil)
-
-// NewSilence returns the observer of a phase.
+// NewSilence returns the silence of the servers of a phase.
 func NewSilence(o SilenceOptions) *Silence { return &Silence{options: o} }
 
-// Begin implements [Observer].
-func (s *Silence) Begin(Load) {
+// Observer returns what observes the phase.
+func (s *Silence) Observer() Observer { return Observer{Begin: s.begin, Look: s.look} }
+
+func (s *Silence) begin(Load) {
 	o := &s.options
 	s.received, s.since, s.next = o.Received(), o.Since, o.First
 	if s.since.IsZero() {
@@ -48,12 +46,9 @@ func (s *Silence) Begin(Load) {
 	s.next = max(o.First, o.Next)
 }
 
-// Observe implements [Observer].
-func (s *Silence) Observe(*bench.Record) {}
-
-// Look implements [Observer]: it calls Alarm if the servers are silent. A server
+// look calls Alarm if the servers are silent. A server
 // without requests is not silent.
-func (s *Silence) Look(l *Look) {
+func (s *Silence) look(l *Look) {
 	o, now := &s.options, time.Now()
 	if l.Last {
 		s.end()

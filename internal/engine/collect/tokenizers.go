@@ -73,25 +73,21 @@ func OpenTokens(ctx context.Context, o TokenOptions) (*Tokens, error) {
 	if t.Optional {
 		return out, nil
 	}
-	x := &tokenOpener{TokenOptions: o}
-	all, err := x.open(ctx)
+	all, err := o.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out.all = *all
-	out.substitute = x.substitute(all)
-	x.openChat(all)
+	out.substitute = o.substitute(all)
+	o.openChat(all)
 	if !t.Server {
 		out.tokenizers = *all
 	}
 	return out, nil
 }
 
-// tokenOpener finds tokenizers.
-type tokenOpener struct{ TokenOptions }
-
 // open finds the tokenizer of each name.
-func (x *tokenOpener) open(ctx context.Context) (*tokenizers, error) {
+func (x *TokenOptions) open(ctx context.Context) (*tokenizers, error) {
 	t := &x.Plan.Tokens
 	all := &tokenizers{}
 	known := map[string]*named{}
@@ -121,7 +117,7 @@ func (x *tokenOpener) open(ctx context.Context) (*tokenizers, error) {
 }
 
 // substitute describes the replacement of missing tokenizers; nil = none is missing.
-func (x *tokenOpener) substitute(all *tokenizers) *substitute {
+func (x *TokenOptions) substitute(all *tokenizers) *substitute {
 	var names, reasons []string
 	broken := false
 	for i, model := range x.Plan.Models.Names {
@@ -152,7 +148,7 @@ func (x *tokenOpener) substitute(all *tokenizers) *substitute {
 // findTokenizer finds the tokenizer of a name: built in, a file, a model in the
 // Hugging Face cache, a model of OpenAI, or a model on the hub if downloads are
 // allowed.
-func (x *tokenOpener) findTokenizer(ctx context.Context, name string) (*named, error) {
+func (x *TokenOptions) findTokenizer(ctx context.Context, name string) (*named, error) {
 	if tok, ok := tokenizer.Encoding(name); ok {
 		return &named{Tokenizer: tok, method: tok.Method()}, nil
 	}
@@ -214,7 +210,7 @@ func tokenizerFiles() []hub.File {
 
 // fetchTokenizer downloads a tokenizer into the cache, if the user allows it. The
 // error lists the places that were searched.
-func (x *tokenOpener) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
+func (x *TokenOptions) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
 	t := &x.Plan.Tokens
 	switch {
 	case !hub.IsID(name):

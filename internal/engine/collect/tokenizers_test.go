@@ -108,7 +108,7 @@ func TestFindTokenizer(t *testing.T) {
 			if tt.revision != "" {
 				plan.Tokens.Revision = tt.revision
 			}
-			x := &tokenOpener{options(plan, hub.Options{Cache: cache, Endpoint: "http://127.0.0.1:1"}, nil)}
+			x := options(plan, hub.Options{Cache: cache, Endpoint: "http://127.0.0.1:1"}, nil)
 			got, err := x.findTokenizer(t.Context(), tt.name)
 			if tt.err != "" || err != nil {
 				if err == nil || tt.err == "" || !strings.Contains(err.Error(), tt.err) {
@@ -151,7 +151,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 		"org/folder": "tokenizer.json wordlevel", "/data/t.json": "tokenizer.json wordlevel", "t.json": "error: not a file that this document may name",
 		"afile": "error: not in the Hugging Face cache; ", "org/checkpoint": "org/checkpoint@0123456789ab",
 	} {
-		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: true, Open: open}}, hub.Options{Cache: cache}, nil)}
+		x := options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: true, Open: open}}, hub.Options{Cache: cache}, nil)
 		tok, err := x.findTokenizer(t.Context(), name)
 		got := ""
 		if err != nil {
@@ -255,7 +255,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}{
 		{false, "", "not in "}, {true, "HF_HUB_OFFLINE", "download: HF_HUB_OFFLINE is set"}, {true, "", "connection refused"},
 	} {
-		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: tt.fetch}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}, nil)}
+		x := options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: tt.fetch}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}, nil)
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
 			t.Errorf("missing = %v, error %v; want %q", tok, err, tt.want)
@@ -275,7 +275,7 @@ func TestFetchTokenizer(t *testing.T) {
 	defer server.Close()
 	cache := t.TempDir()
 	for range 2 { // the second time it is there
-		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: cache, Endpoint: server.URL}, nil)}
+		x := options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: cache, Endpoint: server.URL}, nil)
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || tok.missing != "" || tok.VocabSize() != 3 || !strings.HasPrefix(tok.method, "org/m@0123456789ab, tokenizer.json") {
 			t.Fatalf("fetched: %+v, error %v", tok, err)
@@ -286,7 +286,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}, nil)}
+	x := options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}, nil)
 	if _, err := x.findTokenizer(ctx, "org/m"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

@@ -30,7 +30,15 @@ type Study struct {
 	Sizing     sweep.Sizing // how long each variation is measured
 	Seed       int64
 
-	draft *Draft // as it was read
+	draft  *Draft          // as it was read
+	loaded map[int]*Loaded // by the place of the variation among those that a check loads
+}
+
+// Loaded is the first trial of a variation, as the check of its study has loaded it.
+type Loaded struct {
+	Document *Document
+	Warnings []problem.Problem
+	Plan     any // that a check has compiled the document to; nil = none has
 }
 
 // Adaptive reports whether the study is a search, whose variations follow from results.
@@ -44,6 +52,36 @@ func (s *Study) Checked() []vary.Variation {
 	}
 	return s.Variations
 }
+
+// First returns the first trial of a variation, by its place among those of [Study.Checked]: the
+// one that the study was checked with or, where that was not kept, a new one. The error is
+// *problem.Invalid.
+func (s *Study) First(place int) (*Loaded, error) {
+	if kept := s.loaded[place]; kept != nil {
+		return kept, nil
+	}
+	doc, warnings, err := s.Cell(&s.Checked()[place], 0)
+	return &Loaded{Document: doc, Warnings: warnings}, err
+}
+
+// Take returns one trial of a variation, from 0. What the check of the study has loaded and
+// compiled of it is the caller's from then on. The error is *problem.Invalid.
+func (s *Study) Take(v *vary.Variation, trial int) (*Loaded, error) {
+	if kept := s.loaded[v.Index]; kept != nil && trial == 0 && !s.Adaptive() {
+		delete(s.loaded, v.Index)
+		return kept, nil
+	}
+	doc, warnings, err := s.Cell(v, trial)
+	return &Loaded{Document: doc, Warnings: warnings}, err
+}
+
+// A study keeps what its check has loaded, so that nothing is loaded and compiled twice, up to
+// keptText bytes of documents in all, each with what a small one takes as a plan: many studies
+// may wait for a long time.
+const (
+	keptText = 4 << 20
+	planText = 16 << 10
+)
 
 // Text returns the document as it was read, to be stored and read again, see
 // [Draft.Text].
@@ -231,7 +269,10 @@ func makeStudy(in *input, draft *Draft) {
 	for i := range s.Variations {
 		s.Variations[i].Settings = s.Sizing.Settings(s.Variations[i].Values)
 	}
-	checked := s.Checked()
+	checked, kept := s.Checked(), 0
+	if d.RandomSeed != nil { // else the compiler draws one, and the trials follow it
+		s.loaded, kept = make(map[int]*Loaded), keptText/(len(s.Text())+planText)
+	}
 	at := in.Where("sweep")
 	if len(s.Sweep.Parameters) == 1 {
 		at = s.Sweep.Parameters[0].Place
@@ -242,10 +283,13 @@ func makeStudy(in *input, draft *Draft) {
 			in.Fail(at, problem.CodeOutOfRange, "the check of the variations was ended after %d of %d", i, len(checked))
 			return
 		}
-		doc, _, err := s.Cell(&checked[i], 0)
+		doc, warnings, err := s.Cell(&checked[i], 0)
 		if err == nil && showsSecret(doc, &checked[i]) {
 			in.Fail(at, problem.CodeNotAllowed, "a secret cannot vary: the values of variations are stored and shown")
 			return
+		}
+		if err == nil && i < kept {
+			s.loaded[i] = &Loaded{Document: doc, Warnings: warnings}
 		}
 		var invalid *problem.Invalid
 		if !errors.As(err, &invalid) {

@@ -44,7 +44,7 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 	child := &session{
 		Dialogue: Dialogue{Session: s.Session, Root: s.Root, Phase: s.Phase, Marker: s.Marker, Conversation: c},
 		env:      s.env, model: s.model, target: s.target, zero: s.zero, unsent: c.Requests(),
-		correlation: s.env.ids.next(), permits: make(chan time.Duration, 1),
+		correlation: s.env.work.ids.next(), permits: make(chan time.Duration, 1),
 		root: s.root, depth: s.depth + 1, parent: s, awaits: g,
 	}
 	if s.env.replay != nil {
@@ -93,7 +93,7 @@ func (s *session) performRounds(ctx context.Context) (successor *session) {
 	e := s.env
 	for i := range s.Conversation.Rounds {
 		r := &s.Conversation.Rounds[i]
-		s.due += e.Sessions.Scaled(r.Think)
+		s.due += e.work.Sessions.Scaled(r.Think)
 		if !e.waitFor(s.due - e.clock.Now()) {
 			break
 		}

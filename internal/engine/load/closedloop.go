@@ -19,7 +19,7 @@ var _ slots = (*closedLoop)(nil)
 func (c *closedLoop) openSlots(ctx context.Context) {
 	e := c.env
 	steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
-	e.climbRamp(steps, e.start, e.drained.done, func(limit int, opens time.Duration) {
+	e.work.climbRamp(steps, e.start, e.drained.done, func(limit int, opens time.Duration) {
 		if !decide(&e.arbiter, func(s *scheduler) bool { s.slots = limit; return s.takeSlot() }) {
 			return
 		}

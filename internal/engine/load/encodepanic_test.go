@@ -44,7 +44,7 @@ func TestEncodePanics(t *testing.T) {
 		var got []string
 		for i := range sink.all {
 			f := &sink.all[i]
-			f.Decode(work.Encoder)
+			f.Decode(work.requests.Encoder)
 			text := "ok"
 			if failure := f.Record.Answer.Failure; failure != nil {
 				text = string(failure.Class) + "/" + failure.Code + " " + string(failure.Step) + ": " + failure.Message

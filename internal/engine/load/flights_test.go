@@ -97,7 +97,7 @@ func TestLeastInFlight(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Error(diff)
 				}
-				for target, n := range work.flights.count {
+				for target, n := range work.requests.flights.count {
 					if n != 0 {
 						t.Errorf("%d requests in flight to target %d", n, target)
 					}

@@ -2,29 +2,22 @@ package load
 
 import "context"
 
-// handover brings what earlier phases give back to a phase that has begun while they wait
-// for their last answers.
-type handover struct {
-	env     *sessionEnv
-	returns <-chan freed // has room for everything; nil = there is nothing
-}
-
-// takeOver starts sessions and requests for what earlier phases give back, until nothing
-// is left to send.
-func (h *handover) takeOver(ctx context.Context) {
-	for range cap(h.returns) {
+// takeOver starts sessions and requests for what earlier phases give back, which still wait
+// for their last answers, until nothing is left to send.
+func (p *Phase) takeOver(ctx context.Context) {
+	for range cap(p.returns) {
 		select {
-		case what := <-h.returns:
-			h.useFreed(ctx, what)
-		case <-h.env.sent.done:
+		case what := <-p.returns:
+			p.useFreed(ctx, what)
+		case <-p.env.sent.done:
 			return
 		}
 	}
 }
 
 // useFreed makes a slot or a prefill of an earlier phase one of this phase, if it needs it.
-func (h *handover) useFreed(ctx context.Context, what freed) {
-	e := h.env
+func (p *Phase) useFreed(ctx context.Context, what freed) {
+	e := &p.env
 	switch what {
 	case freedPrefill:
 		if decide(&e.arbiter, func(s *scheduler) bool { return s.fill.endInherited(e.prefill != nil) }) {

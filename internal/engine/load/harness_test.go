@@ -230,7 +230,7 @@ func (sc *scenario) run(ctx context.Context) []sent {
 }
 
 func (sc *scenario) Finished(f Finished) {
-	f.Decode(sc.work.Encoder)
+	f.Decode(sc.work.requests.Encoder)
 	start := sc.loaded.Start()
 	one := sent{
 		due: f.Record.Stamps.Due - start, at: f.Record.Stamps.Start - start, ended: f.Record.Stamps.End - start,

@@ -48,12 +48,12 @@ func (o *openLoop) takeArrivals(ctx context.Context) {
 		next, stop = iter.Pull(e.phase.Arrivals)
 		defer stop()
 	}
-	wait := e.Pacer()
+	wait := e.work.Pacer()
 	defer wait.Close()
 	e.group.Go(func() { o.watchArrivals(ctx, next, wait) })
 	if e.phase.Shape.Concurrency.Duration > 0 {
 		steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
-		e.climbRamp(steps, e.start, e.drained.done, func(limit int, _ time.Duration) {
+		e.work.climbRamp(steps, e.start, e.drained.done, func(limit int, _ time.Duration) {
 			if s := o.raiseSlots(limit); s != nil {
 				e.group.Go(func() { s.performSlot(ctx) })
 			}

@@ -16,12 +16,12 @@ import (
 // Phase performs one phase of a plan. Stop, Stats and InFlight may be called from
 // anywhere.
 type Phase struct {
-	work     *Work
-	env      sessionEnv
-	pump     *pump
-	open     *openLoop   // nil = closed loop
-	closed   *closedLoop // nil = open loop
-	handover handover
+	work    *Work
+	env     sessionEnv
+	pump    *pump
+	open    *openLoop    // nil = closed loop
+	closed  *closedLoop  // nil = open loop
+	returns <-chan freed // of earlier phases; has room for everything; nil = there is nothing
 
 	yielded  sync.Once       // the dataset was left to the next phase
 	timedOut bool            // the grace period ended before the requests
@@ -31,17 +31,17 @@ type Phase struct {
 // NewPhase returns a phase that has not begun.
 func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 	ph := &Phase{work: w, env: sessionEnv{
-		requests: &w.requests, course: newCourse(w.Clock, newScheduler(p)), phase: p, sink: out,
+		work: &w.requests, course: newCourse(w.requests.Clock, newScheduler(p)), phase: p, sink: out,
 	}}
 	e := &ph.env
 	switch {
 	case p.Replay != nil:
-		e.replay = newReplayTimes(p.Replay, &w.Sessions)
+		e.replay = newReplayTimes(p.Replay, &w.requests.Sessions)
 	case p.Users != nil:
 		e.users = &userTimes{users: p.Users}
 	}
 	if p.Prefill > 0 || p.Shape.CountFills {
-		e.prefill = newPrefill(&e.course, w.Encoder)
+		e.prefill = newPrefill(&e.course, w.requests.Encoder)
 	}
 	ph.pump = newPump(e, &w.stock, ph.endDataset)
 	if p.Open() {
@@ -51,7 +51,6 @@ func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 		ph.closed = &closedLoop{env: e, pump: ph.pump}
 		e.slots = ph.closed
 	}
-	ph.handover.env = e
 	return ph
 }
 
@@ -72,7 +71,7 @@ func (p *Phase) Begin(earlier ...*Phase) {
 		e.users.beginHistory(p.pump.meanTurns())
 	}
 	p.pump.startFilling()
-	p.handover.returns = e.inheritFrom(arbiters)
+	p.returns = e.inheritFrom(arbiters)
 	e.start = e.clock.Now()
 }
 
@@ -84,9 +83,9 @@ func (p *Phase) Run(ctx context.Context) {
 	defer cut(nil)
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
-	e.prefill.startRamp(&e.Options, &e.phase.Shape, e.phase.Prefill, e.start)
-	if p.handover.returns != nil {
-		e.group.Go(func() { p.handover.takeOver(inflight) })
+	e.prefill.startRamp(&e.work.Options, &e.phase.Shape, e.phase.Prefill, e.start)
+	if p.returns != nil {
+		e.group.Go(func() { p.takeOver(inflight) })
 	}
 	if p.open != nil {
 		p.open.takeArrivals(inflight)
@@ -146,7 +145,7 @@ func (p *Phase) awaitSessions(cut context.CancelCauseFunc) (timedOut bool) {
 		close(done)
 	})
 	defer waiter.Wait()
-	stopped, cancelled := e.stopped.done, e.Stop.Requested()
+	stopped, cancelled := e.stopped.done, e.work.Stop.Requested()
 	grace := time.NewTimer(0)
 	grace.Stop()
 	silent := time.NewTimer(0)
@@ -157,9 +156,9 @@ func (p *Phase) awaitSessions(cut context.CancelCauseFunc) (timedOut bool) {
 		case <-done:
 			return timedOut
 		case <-silent.C:
-			if now := e.Received(); now != received {
+			if now := e.work.Received(); now != received {
 				received = now
-				silent.Reset(e.Stop.Patience())
+				silent.Reset(e.work.Stop.Patience())
 				continue
 			}
 			timedOut = true
@@ -178,8 +177,8 @@ func (p *Phase) awaitSessions(cut context.CancelCauseFunc) (timedOut bool) {
 			stopped = nil
 		case <-cancelled:
 			cancelled = nil
-			if patience := e.Stop.Patience(); patience > 0 {
-				received = e.Received()
+			if patience := e.work.Stop.Patience(); patience > 0 {
+				received = e.work.Received()
 				silent.Reset(patience)
 			}
 		}
@@ -193,7 +192,7 @@ func (p *Phase) awaitSessions(cut context.CancelCauseFunc) (timedOut bool) {
 // limit.
 func (p *Phase) graceLeft() time.Duration {
 	e := &p.env
-	if g, ok := e.Stop.Grace(e.phase); ok {
+	if g, ok := e.work.Stop.Grace(e.phase); ok {
 		return g
 	}
 	if e.phase.Grace < 0 {
@@ -263,7 +262,7 @@ func (p *Phase) InFlight() int64 { return p.env.inFlight() }
 // begin, while this one waits for answers. If turns that fail are sent again, this is
 // known when all answers are there.
 func (p *Phase) Sent() <-chan struct{} {
-	if p.env.Sessions.OnTurnError == spec.RetryTurn {
+	if p.env.work.Sessions.OnTurnError == spec.RetryTurn {
 		return p.env.ended.done
 	}
 	return p.env.sent.done

@@ -15,9 +15,11 @@ const lookaheadSessions = 64
 // pump prepares sessions before they are due, and holds those that wait to be started, in
 // the order in which they were drawn. takeSession may be called from anywhere.
 type pump struct {
-	env   *sessionEnv
-	stock *stock
-	dry   func(why error) // tells the phase that no session can be drawn any more
+	stock   *stock
+	table   timetable        // gives sessions their places; nil = they have none
+	prepare func(s *session) // makes the first turn of a session ready to be sent
+	unread  *latch           // no session is needed any more
+	dry     func(why error)  // tells the phase that no session can be drawn any more
 
 	prepared chan *session // a queue with room for lookaheadSessions; only a holder of drawing sends
 	low      chan struct{} // buffered 1: the pool is half empty
@@ -31,7 +33,7 @@ type pump struct {
 
 func newPump(e *sessionEnv, k *stock, dry func(why error)) *pump {
 	a := &pump{
-		env: e, stock: k, dry: dry,
+		stock: k, table: e.timetable(), prepare: func(s *session) { s.prepareFirst(e) }, unread: e.unread, dry: dry,
 		prepared: make(chan *session, lookaheadSessions), low: make(chan struct{}, 1), left: -1,
 	}
 	for _, bound := range []int64{e.phase.Requests, e.phase.Sessions} {
@@ -56,7 +58,7 @@ func (a *pump) startFilling() {
 			select {
 			case <-a.low:
 				a.fillPool()
-			case <-a.env.unread.done:
+			case <-a.unread.done:
 				return
 			}
 		}
@@ -75,7 +77,7 @@ var errClosed = errors.New("the phase has sent everything")
 // closePump ends the filling and returns the unused sessions to the stock. takeSession
 // returns nil from then on.
 func (a *pump) closePump() {
-	a.env.unread.close()
+	a.unread.close()
 	a.filler.Wait()
 	a.using.Lock()
 	defer a.using.Unlock()
@@ -165,24 +167,24 @@ func (a *pump) popPrepared() *session {
 // drawSession makes the next session; nil = there is none. Call with drawing held.
 func (a *pump) drawSession() *session {
 	for a.dryness == nil {
-		s, err := a.stock.drawSession(a.env.unread.done)
+		s, err := a.stock.drawSession(a.unread.done)
 		inside := true
-		if table := a.env.timetable(); err == nil && table != nil {
+		if err == nil && a.table != nil {
 			var p placement
-			if p, inside, err = table.place(s.Conversation); inside {
+			if p, inside, err = a.table.place(s.Conversation); inside {
 				s.placeAt(p)
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			a.dryness = io.EOF
-		case err != nil && a.env.unread.closed():
+		case err != nil && a.unread.closed():
 			return nil // no session is needed any more
 		case err != nil:
 			a.dryness = fmt.Errorf("read the dataset: %w", err)
 		case inside:
 			a.left--
-			s.prepareFirst(a.env)
+			a.prepare(s)
 			return s
 		}
 	}
@@ -202,7 +204,7 @@ func (a *pump) meanTurns() (mean float64) {
 	var next []*session
 	sum := 0
 	for int64(len(next)) < n {
-		s, err := a.stock.drawSession(a.env.unread.done)
+		s, err := a.stock.drawSession(a.unread.done)
 		if err != nil {
 			break // the first draw meets it again
 		}

@@ -24,7 +24,7 @@ type slots interface {
 
 // sessionEnv is what the sessions of a phase have in common.
 type sessionEnv struct {
-	*requests
+	work *requests // of the run
 	course
 	phase   *spec.Phase
 	sink    Sink
@@ -115,7 +115,7 @@ func (s *session) restoreWhole() {
 // prepareFirst builds the first turn of a session, so that this is done before it is due.
 func (s *session) prepareFirst(env *sessionEnv) {
 	s.env, s.Phase = env, env.phase.Kind
-	if (s.next.rec == nil || env.PerPhase) && !s.isSilent() {
+	if (s.next.rec == nil || env.work.PerPhase) && !s.isSilent() {
 		s.buildTurn(0)
 	}
 }
@@ -135,7 +135,7 @@ func (s *session) buildTurn(n int) {
 	turns := s.Conversation.Turns
 	rec := &bench.Record{
 		SessionNum: s.Session, Turn: n, Turns: len(turns),
-		RequestID: s.env.ids.next(), CorrelationID: s.correlation, ConversationID: s.Conversation.ID, Model: s.model,
+		RequestID: s.env.work.ids.next(), CorrelationID: s.correlation, ConversationID: s.Conversation.ID, Model: s.model,
 	}
 	if own := turns[n].Model; own != "" {
 		rec.Model = own
@@ -144,9 +144,9 @@ func (s *session) buildTurn(n int) {
 		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
 	}
 	s.next = preparedTurn{rec: rec, request: transport.Request{Session: s.correlation}}
-	s.next.items, s.next.err = s.env.encodeTurn(&s.Dialogue, rec, &s.next.request)
-	if !s.env.Spread.Late() {
-		s.env.addressTo(s.target, rec, &s.next.request)
+	s.next.items, s.next.err = s.env.work.encodeTurn(&s.Dialogue, rec, &s.next.request)
+	if !s.env.work.Spread.Late() {
+		s.env.work.addressTo(s.target, rec, &s.next.request)
 	}
 }
 
@@ -155,9 +155,9 @@ func (s *session) exchangeTurn(ctx context.Context) Finished {
 	e, next := s.env, &s.next
 	rec := next.rec
 	rec.Phase = e.phase.Index
-	if e.Spread.Late() {
-		e.addressTo(e.chooseTarget(&s.target), rec, &next.request)
-		defer e.flights.endFlight(rec.Target)
+	if e.work.Spread.Late() {
+		e.work.addressTo(e.work.chooseTarget(&s.target), rec, &next.request)
+		defer e.work.flights.endFlight(rec.Target)
 	}
 	endFill := e.prefill.watchFill(&next.request)
 	f := Finished{Record: rec, Items: next.items, Conversation: s.Conversation, History: s.History}
@@ -167,7 +167,7 @@ func (s *session) exchangeTurn(ctx context.Context) Finished {
 	} else {
 		next.request.Cancel = e.phase.Cancellation.Of(rec, s.retries)
 		f.Header, f.Body = next.request.Header, next.request.Body
-		f.Exchange = e.Sender.Do(ctx, &next.request)
+		f.Exchange = e.work.Sender.Do(ctx, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
 	endFill()
@@ -204,7 +204,7 @@ const maxRetries = 3
 
 // goesOn reports whether a turn leads to what comes after it.
 func (s *session) goesOn(failed bool) bool {
-	return !failed || s.env.Sessions.OnTurnError == spec.Continue
+	return !failed || s.env.work.Sessions.OnTurnError == spec.Continue
 }
 
 // settleTurn adds an answer to the history and encodes the turn to be sent next, whose
@@ -219,7 +219,7 @@ func (s *session) settleTurn(turn int, a *bench.Answer) (next int) {
 		if next == len(s.Conversation.Turns) || s.endsInFork(turn) {
 			return noTurn
 		}
-	case s.env.Sessions.OnTurnError == spec.RetryTurn && s.retries < maxRetries:
+	case s.env.work.Sessions.OnTurnError == spec.RetryTurn && s.retries < maxRetries:
 		s.retries++
 		s.unsent++
 		s.env.count.pendingTurns.Add(1)
@@ -289,5 +289,5 @@ func (s *session) dueAfter(turn int, answered time.Duration) time.Duration {
 	case e.users != nil && s.parent == nil:
 		return max(answered, s.due+e.users.users.Gap)
 	}
-	return answered + e.Sessions.Scaled(s.Conversation.Turns[turn].Delay)
+	return answered + e.work.Sessions.Scaled(s.Conversation.Turns[turn].Delay)
 }

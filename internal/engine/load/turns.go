@@ -36,7 +36,7 @@ func (s *session) performTurns(ctx context.Context, losses *outage) (successor *
 			s.env.sink.Finished(f)
 			return successor
 		}
-		f.Decode(s.env.Encoder) // what follows needs the answer
+		f.Decode(s.env.work.Encoder) // what follows needs the answer
 		failed := f.Record.Answer.Failure != nil
 		next := s.settleTurn(n, &f.Record.Answer)
 		started := f.Record.Stamps.Start
@@ -60,7 +60,7 @@ func (s *session) performTurns(ctx context.Context, losses *outage) (successor *
 
 // answerDecides reports whether the answer to a turn decides what is sent next.
 func (s *session) answerDecides(turn int) bool {
-	t, policy := &s.Conversation.Turns[turn], &s.env.Sessions
+	t, policy := &s.Conversation.Turns[turn], &s.env.work.Sessions
 	return turn < len(s.Conversation.Turns)-1 || len(t.Forks)+len(t.Spawns) > 0 ||
 		s.parent != nil && policy.FailFast || policy.OnTurnError == spec.RetryTurn
 }
@@ -105,7 +105,7 @@ func (s *session) endSession(ctx context.Context, ended time.Duration, failed bo
 		s.root.cut.Store(true)
 		s.countUnsent(missing)
 	}
-	e.Sender.EndSession(s.correlation)
+	e.work.Sender.EndSession(s.correlation)
 	s.tellParent(ended, failed)
 	if s.root.live.Add(-1) > 0 {
 		return nil
@@ -120,7 +120,7 @@ func (s *session) endSession(ctx context.Context, ended time.Duration, failed bo
 
 // tellParent reports the end of the session to its parent.
 func (s *session) tellParent(ended time.Duration, failed bool) {
-	if s.parent != nil && s.env.Sessions.FailFast && (failed || s.broken.Load()) {
+	if s.parent != nil && s.env.work.Sessions.FailFast && (failed || s.broken.Load()) {
 		s.parent.broken.Store(true)
 	}
 	if s.awaits != nil {

@@ -192,7 +192,7 @@ func TestUsersLeaveWholeConversations(t *testing.T) {
 		sc.run(t.Context())
 		next := spec.Phase{Kind: bench.Profiling, Concurrency: 1, Sessions: 3, Grace: -1}
 		sc.sessions.Speedup = 1e6 // of delays
-		sc.work.Sessions = sc.sessions
+		sc.work.requests.Sessions = sc.sessions
 		sc.requests = nil
 		sc.loaded = NewPhase(sc.work, &next, sc)
 		sc.loaded.Begin()

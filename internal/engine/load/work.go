@@ -4,9 +4,9 @@ import "sync/atomic"
 
 // Work is what the phases of one run share: the requests and their targets.
 type Work struct {
-	requests
-	stock  stock
-	failed atomic.Pointer[error] // of the dataset; nil = none
+	requests requests
+	stock    stock
+	failed   atomic.Pointer[error] // of the dataset; nil = none
 }
 
 // NewWork returns the work of a run.
@@ -14,7 +14,7 @@ func NewWork(o Options) *Work {
 	w := &Work{requests: requests{Options: o, ids: newIdentities()}}
 	w.stock.requests = &w.requests
 	if o.Spread.Least {
-		w.flights.count = make([]int64, o.Targets)
+		w.requests.flights.count = make([]int64, o.Targets)
 	}
 	return w
 }
@@ -30,11 +30,11 @@ func (w *Work) Err() error {
 // Target returns the index of the target of the nth session or request that will be
 // started, from 0. It is called between phases only.
 func (w *Work) Target(n int64) int {
-	switch {
-	case w.Spread.Request:
-		return w.Spread.Pick(w.chosen.Load() + n)
-	case w.Spread.Least:
-		return w.Spread.Pick(n)
+	switch q := &w.requests; {
+	case q.Spread.Request:
+		return q.Spread.Pick(q.chosen.Load() + n)
+	case q.Spread.Least:
+		return q.Spread.Pick(n)
 	}
 	return w.stock.targetOf(n)
 }

@@ -51,28 +51,25 @@ func readCgroup(root fs.FS) *verdict.Cgroup {
 
 // limitV2 reads the limit of one group of version 2; nil if it has none.
 func limitV2(root fs.FS, dir string) *verdict.Cgroup {
-	words := strings.Fields(readText(root, dir+"/cpu.max")) // "max 100000", or quota and period in µs
-	if len(words) != 2 {
-		return nil
-	}
-	quota, err := strconv.ParseFloat(words[0], 64)
-	period, _ := strconv.ParseFloat(words[1], 64)
-	if err != nil || quota <= 0 || period <= 0 {
-		return nil
-	}
-	stopped := statOf(readText(root, dir+"/cpu.stat"), "throttled_usec")
-	return &verdict.Cgroup{Quota: quota / period, Throttled: time.Duration(stopped) * time.Microsecond}
+	quota, period, _ := strings.Cut(readText(root, dir+"/cpu.max"), " ") // "max 100000", or quota and period in µs
+	return limitOf(quota, period, statOf(readText(root, dir+"/cpu.stat"), "throttled_usec")*int64(time.Microsecond))
 }
 
 // limitV1 reads the limit of one group of version 1; nil if it has none.
 func limitV1(root fs.FS, dir string) *verdict.Cgroup {
-	quota, err := strconv.ParseFloat(strings.TrimSpace(readText(root, dir+"/cpu.cfs_quota_us")), 64)
-	period, _ := strconv.ParseFloat(strings.TrimSpace(readText(root, dir+"/cpu.cfs_period_us")), 64)
-	if err != nil || quota <= 0 || period <= 0 { // -1 = none
+	quota, period := readText(root, dir+"/cpu.cfs_quota_us"), readText(root, dir+"/cpu.cfs_period_us")
+	return limitOf(quota, period, statOf(readText(root, dir+"/cpu.stat"), "throttled_time"))
+}
+
+// limitOf returns the limit of a group that was throttled for some nanoseconds; nil if its quota is
+// none, such as -1.
+func limitOf(quota, period string, throttled int64) *verdict.Cgroup {
+	used, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
+	of, _ := strconv.ParseFloat(strings.TrimSpace(period), 64)
+	if err != nil || used <= 0 || of <= 0 {
 		return nil
 	}
-	stopped := statOf(readText(root, dir+"/cpu.stat"), "throttled_time")
-	return &verdict.Cgroup{Quota: quota / period, Throttled: time.Duration(stopped)}
+	return &verdict.Cgroup{Quota: used / of, Throttled: time.Duration(throttled)}
 }
 
 // readText returns the content of a file; empty if it cannot be read.

@@ -2,11 +2,17 @@
 
 package monitor
 
-import "runtime"
+import (
+	"os"
+	"runtime"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
+)
 
 // ReadUsage returns the figures of the Go runtime, without those of the system.
-func ReadUsage() Usage {
+func ReadUsage() run.Process {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	return Usage{RSS: int64(mem.Sys)}
+	return run.Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine(), RSS: bench.Bytes(mem.Sys)}
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 )
 

@@ -48,16 +48,6 @@ func usageDiscrepancy(in *Input, rep *export.Report) []bench.Warning {
 		off, requests, discrepancyReasons(in.Plan, average(rep.Results, "usage_prompt_tokens_diff_pct")))
 }
 
-// average returns the average of a metric; 0 if the result does not have it.
-func average(rs metric.Results, tag string) float64 {
-	if m := rs.Find(tag); m != nil {
-		if v, ok := m.Get(metric.Avg); ok {
-			return v
-		}
-	}
-	return 0
-}
-
 // count returns the number of records that have a metric.
 func count(rs metric.Results, tag string) int64 {
 	if m := rs.Find(tag); m != nil {

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -26,7 +27,7 @@ type Input struct {
 	Warnings    []bench.Warning // of the preparation
 	Tokens      Tokens
 	Responses   Responses
-	Sharing     Sharing
+	Sharing     transport.SharedCount
 }
 
 // Tokens describes how tokens were counted.
@@ -45,13 +46,6 @@ type Responses struct {
 	Example    string // of such an event, redacted; may be empty
 	Impossible int64  // had token counts that no response can have
 	Crashes    int64  // panics while responses were processed
-}
-
-// Sharing counts the connections that requests shared.
-type Sharing struct {
-	Connections int // opened over HTTP/2
-	Limit       int // requests at a time on one of them
-	Fallbacks   int // servers that do not offer HTTP/2
 }
 
 // Outcome is how a run ended, with its results.

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -158,7 +159,7 @@ func TestWarnings(t *testing.T) {
 	in.Warnings = []bench.Warning{{Code: "prepared", Detail: "first"}}
 	in.Tokens = Tokens{Warning: &bench.Warning{Code: "tokenizer-builtin", Detail: "counts"}, Refused: 2, Refusal: errors.New("no system message")}
 	in.Responses = Responses{Mismatched: 3, Malformed: 4, Example: "{", Impossible: 5, Crashes: 6}
-	in.Sharing = Sharing{Connections: 2, Limit: 100, Fallbacks: 1}
+	in.Sharing = transport.SharedCount{Connections: 2, Limit: 100, Fallbacks: 1}
 	in.SameHost = "localhost:8000"
 	want := []string{
 		"prepared: first",

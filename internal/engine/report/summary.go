@@ -10,20 +10,13 @@ import (
 func Summarize(rep *export.Report) *run.Summary {
 	s := &run.Summary{}
 	get := func(tag string, stat metric.Stat) *float64 { return valueOf(rep.Results, tag, stat) }
-	count := func(tag string) int64 {
-		if v := get(tag, metric.Avg); v != nil {
-			return int64(*v)
-		}
-		return 0
-	}
-	s.Requests, s.Errors = count("request_count"), count("error_request_count")
-	s.Cancelled, s.CancelledByTest = count("cancelled_request_count"), count("cancelled_by_test_count")
+	all := summarizeGroup(rep.Results)
+	s.Requests, s.Errors = all.Requests, all.Errors
+	s.Cancelled, s.CancelledByTest = int64(average(rep.Results, "cancelled_request_count")), int64(average(rep.Results, "cancelled_by_test_count"))
 	s.ErrorRate = get("request_error_rate", metric.Avg)
-	s.RequestThroughput = get("request_throughput", metric.Avg)
-	s.OutputTokenThroughput = get("output_token_throughput", metric.Avg)
-	s.TTFTP50, s.TTFTP99 = get("time_to_first_token", metric.P50), get("time_to_first_token", metric.P99)
+	s.RequestThroughput, s.OutputTokenThroughput = all.RequestThroughput, all.OutputTokenThroughput
+	s.TTFTP50, s.TTFTP99, s.LatencyP50, s.LatencyP99 = all.TTFTP50, all.TTFTP99, all.LatencyP50, all.LatencyP99
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
-	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
 	s.SLOs, s.Windows, s.ByURL, s.ByModel = rep.SLOs.Run, windowSummaries(rep), byURL(rep), byModel(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
@@ -50,6 +43,16 @@ func valueOf(rs metric.Results, tag string, stat metric.Stat) *float64 {
 		}
 	}
 	return nil
+}
+
+// average returns the average of a metric; 0 if the result does not have it.
+func average(rs metric.Results, tag string) float64 {
+	if m := rs.Find(tag); m != nil {
+		if v, ok := m.Get(metric.Avg); ok {
+			return v
+		}
+	}
+	return 0
 }
 
 // windowSummaries returns the throughput in each named window.
@@ -92,11 +95,6 @@ func summarizeGroup(rs metric.Results) run.GroupSummary {
 		TTFTP50:               get("time_to_first_token", metric.P50), TTFTP99: get("time_to_first_token", metric.P99),
 		LatencyP50: get("request_latency", metric.P50), LatencyP99: get("request_latency", metric.P99),
 	}
-	if n := get("request_count", metric.Avg); n != nil {
-		s.Requests = int64(*n)
-	}
-	if n := get("error_request_count", metric.Avg); n != nil {
-		s.Errors = int64(*n)
-	}
+	s.Requests, s.Errors = int64(average(rs, "request_count")), int64(average(rs, "error_request_count"))
 	return s
 }

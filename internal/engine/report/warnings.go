@@ -96,6 +96,14 @@ func warn(code, format string, args ...any) []bench.Warning {
 	return []bench.Warning{{Code: code, Detail: fmt.Sprintf(format, args...)}}
 }
 
+// warnIf returns one warning if there is something to warn of.
+func warnIf(there bool, code, format string, args ...any) []bench.Warning {
+	if !there {
+		return nil
+	}
+	return warn(code, format, args...)
+}
+
 func saturated(_ *Input, rep *export.Report) []bench.Warning {
 	if s := rep.Saturation; s != nil && s.Saturated {
 		return warn("saturated", "%s", s.Message)
@@ -119,17 +127,11 @@ func replayDegraded(rep *export.Report) []bench.Warning {
 func preparation(in *Input, _ *export.Report) []bench.Warning { return in.Warnings }
 
 func noAnswer(_ *Input, m *Measured) []bench.Warning {
-	if m.Silence == "" {
-		return nil
-	}
-	return warn("no-answer", "%s", m.Silence)
+	return warnIf(m.Silence != "", "no-answer", "%s", m.Silence)
 }
 
 func rampExcluded(_ *Input, m *Measured) []bench.Warning {
-	if !m.Plan.Shape.ExcludeRamp {
-		return nil
-	}
-	return warn("ramp-excluded", "phase %s: %d of %d requests were sent during the ramp of %v and are not in the metrics",
+	return warnIf(m.Plan.Shape.ExcludeRamp, "ramp-excluded", "phase %s: %d of %d requests were sent during the ramp of %v and are not in the metrics",
 		m.Plan.Name, m.Stats.Records.Excluded, m.Stats.Sent, m.Plan.Shape.Ramp())
 }
 
@@ -148,10 +150,7 @@ func paused(_ *Input, m *Measured) []bench.Warning {
 
 func warmupErrors(in *Input, m *Measured) []bench.Warning {
 	count := m.Set.Counters()
-	if m.Plan.Kind != bench.Warmup || count.Errors == 0 {
-		return nil
-	}
-	return warn("warmup-errors", "%d of %d warm-up requests failed: %s", count.Errors, count.Errors+count.Success, in.topError(m.Set))
+	return warnIf(m.Plan.Kind == bench.Warmup && count.Errors > 0, "warmup-errors", "%d of %d warm-up requests failed: %s", count.Errors, count.Errors+count.Success, in.topError(m.Set))
 }
 
 // cutByGrace is not of saturated phases: the warning about saturation covers it.
@@ -176,25 +175,16 @@ func substituted(in *Input, _ *export.Report) []bench.Warning {
 }
 
 func templateRefusals(in *Input, _ *export.Report) []bench.Warning {
-	if in.Tokens.Refused == 0 {
-		return nil
-	}
-	return warn("chat-template", "the chat template cannot render %d conversations; their prompt lengths exclude it: %v", in.Tokens.Refused, in.Tokens.Refusal)
+	return warnIf(in.Tokens.Refused > 0, "chat-template", "the chat template cannot render %d conversations; their prompt lengths exclude it: %v", in.Tokens.Refused, in.Tokens.Refusal)
 }
 
 func countMismatches(in *Input, _ *export.Report) []bench.Warning {
-	if in.Responses.Mismatched == 0 {
-		return nil
-	}
-	return warn("count-mismatch", "%d responses did not contain one vector or score per input", in.Responses.Mismatched)
+	return warnIf(in.Responses.Mismatched > 0, "count-mismatch", "%d responses did not contain one vector or score per input", in.Responses.Mismatched)
 }
 
 func connectionRetries(in *Input, _ *export.Report) []bench.Warning {
 	n := in.totals().retries
-	if n == 0 {
-		return nil
-	}
-	return warn("connection-retries", "%d requests were sent again on a new connection: the server had closed the reused one before it answered", n)
+	return warnIf(n > 0, "connection-retries", "%d requests were sent again on a new connection: the server had closed the reused one before it answered", n)
 }
 
 func malformedEvents(in *Input, _ *export.Report) []bench.Warning {
@@ -209,17 +199,11 @@ func malformedEvents(in *Input, _ *export.Report) []bench.Warning {
 }
 
 func impossibleCounts(in *Input, _ *export.Report) []bench.Warning {
-	if in.Responses.Impossible == 0 {
-		return nil
-	}
-	return warn("impossible-token-counts", "%d responses had token counts that no response can have; these counts were dropped", in.Responses.Impossible)
+	return warnIf(in.Responses.Impossible > 0, "impossible-token-counts", "%d responses had token counts that no response can have; these counts were dropped", in.Responses.Impossible)
 }
 
 func crashes(in *Input, _ *export.Report) []bench.Warning {
-	if in.Responses.Crashes == 0 {
-		return nil
-	}
-	return warn("processing-crashed",
+	return warnIf(in.Responses.Crashes > 0, "processing-crashed",
 		"aiperfd crashed %d times when it processed responses; these requests count as errors or lack a line in the record files; the log of the run has the reason",
 		in.Responses.Crashes)
 }
@@ -228,25 +212,16 @@ func crashes(in *Input, _ *export.Report) []bench.Warning {
 // to be expected.
 func requestErrors(in *Input, rep *export.Report) []bench.Warning {
 	n := in.totals()
-	if rep.State != bench.StateCompleted || n.failed == 0 {
-		return nil
-	}
-	return warn("request-errors", "%d of %d requests failed; latencies cover successful requests only", n.failed, n.failed+n.success)
+	return warnIf(rep.State == bench.StateCompleted && n.failed > 0, "request-errors", "%d of %d requests failed; latencies cover successful requests only", n.failed, n.failed+n.success)
 }
 
 func sharedConnections(in *Input, _ *export.Report) []bench.Warning {
 	s := &in.Sharing
-	if s.Connections == 0 {
-		return nil
-	}
-	return warn("http2", "requests shared connections of HTTP/2: %d were opened in all, with %d requests at a time on each at most, as the server allows", s.Connections, s.Limit)
+	return warnIf(s.Connections > 0, "http2", "requests shared connections of HTTP/2: %d were opened in all, with %d requests at a time on each at most, as the server allows", s.Connections, s.Limit)
 }
 
 func http2NotOffered(in *Input, _ *export.Report) []bench.Warning {
-	if in.Sharing.Fallbacks == 0 {
-		return nil
-	}
-	return warn("http2-not-offered", "the server offers no HTTP/2; requests went over HTTP/1.1")
+	return warnIf(in.Sharing.Fallbacks > 0, "http2-not-offered", "the server offers no HTTP/2; requests went over HTTP/1.1")
 }
 
 // lostValues warns that values could not be kept on disk or read back.
@@ -262,10 +237,7 @@ func lostValues(in *Input, _ *export.Report) []bench.Warning {
 }
 
 func sameHost(in *Input, rep *export.Report) []bench.Warning {
-	if in.SameHost == "" || rep.Client == nil {
-		return nil
-	}
-	return warn("same-host", "%s is this machine: a server on it shares the CPU", in.SameHost)
+	return warnIf(in.SameHost != "" && rep.Client != nil, "same-host", "%s is this machine: a server on it shares the CPU", in.SameHost)
 }
 
 // clientReasons names the reported numbers that the load generator itself has affected.
@@ -323,9 +295,6 @@ func inconsistentResults(rep *export.Report) []bench.Warning {
 // widerSlices warns that there would have been too many time slices.
 func widerSlices(in *Input, m *Measured) []bench.Warning {
 	asked, width := in.Plan.Metrics.Slice, m.Set.SliceWidth()
-	if width <= asked {
-		return nil
-	}
-	return warn("slices-joined", "time slices of phase %s last %v, not %v: there would have been too many, or they would have taken too much memory",
+	return warnIf(width > asked, "slices-joined", "time slices of phase %s last %v, not %v: there would have been too many, or they would have taken too much memory",
 		m.Plan.Name, width, asked)
 }

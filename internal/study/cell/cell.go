@@ -1,5 +1,6 @@
 // Package cell defines what a study consists of: the trials of each variation of a document,
-// and the planners that choose the next variation. It is data; package study performs it.
+// and the planners that choose the next variation. It computes what the trials say together, when
+// they are stable, and which variations are best. It is data; package study performs it.
 package cell
 
 import (
@@ -57,6 +58,10 @@ func (t *Trial) Distorted(tags ...string) bool {
 	})
 }
 
+// Sound reports whether the trial is a result in which the load generator did not distort any of
+// these metrics.
+func (t *Trial) Sound(tags ...string) bool { return t.Failure == "" && !t.Distorted(tags...) }
+
 // Unsure reports whether the load generator leaves open if a metric satisfies a condition. holds
 // is whether the measured value does: a latency that is too large and still below its limit is
 // below it without the distortion, too.
@@ -93,6 +98,29 @@ func (t *Trial) Metric(tag string) *Metric {
 	return &t.Metrics[i]
 }
 
+// Sound returns the sound trials.
+func Sound(trials []Trial, tags ...string) []Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t Trial) bool { return !t.Sound(tags...) })
+}
+
+// Counting returns the trials whose values of a metric count: the sound ones or, if there are none,
+// all results.
+func Counting(trials []Trial, tag string) []Trial {
+	if sound := Sound(trials, tag); len(sound) > 0 {
+		return sound
+	}
+	return Sound(trials)
+}
+
+// Distorted reports whether there is one of these metrics that the load generator distorted in all
+// results.
+func Distorted(trials []Trial, tags ...string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		counting := Counting(trials, tag)
+		return len(counting) > 0 && counting[0].Distorted(tag)
+	})
+}
+
 // Outcome is a variation with the trials of it that have ended.
 type Outcome struct {
 	vary.Variation
@@ -100,15 +128,7 @@ type Outcome struct {
 }
 
 // Successful returns the trials that are results.
-func (o *Outcome) Successful() []Trial {
-	var out []Trial
-	for _, t := range o.Trials {
-		if t.Failure == "" {
-			out = append(out, t)
-		}
-	}
-	return out
-}
+func (o *Outcome) Successful() []Trial { return Sound(o.Trials) }
 
 // Planner chooses the variations of a study. Its methods are pure functions of their
 // arguments and of how the planner was made: a study that was interrupted gets the same

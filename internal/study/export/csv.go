@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/study/aggregate"
+	"aiperfd/internal/study/cell"
 )
 
 // table writes rows as CSV; a row without cells is an empty line.
@@ -38,7 +38,7 @@ func decimals(v float64, digits int) string {
 }
 
 // aggregateCSV returns AIPerf's table of the statistics of one variation.
-func aggregateCSV(r *Report, c *aggregate.Cell) []byte {
+func aggregateCSV(r *Report, c *cell.Result) []byte {
 	rows := [][]string{{"metric", "mean", "std", "min", "max", "cv", "se", "ci_low", "ci_high", "t_critical", "unit"}}
 	for i := range c.Statistics {
 		s := &c.Statistics[i]
@@ -52,7 +52,7 @@ func aggregateCSV(r *Report, c *aggregate.Cell) []byte {
 
 // aggregateMetadata returns AIPerf's rows below the table of a variation. Values are written
 // as Python does.
-func (r *Report) aggregateMetadata(c *aggregate.Cell) [][]string {
+func (r *Report) aggregateMetadata(c *cell.Result) [][]string {
 	names, _ := labels(c)
 	rows := [][]string{
 		nil,
@@ -106,7 +106,7 @@ func sweepCSV(r *Report) []byte {
 	for i := range cells {
 		c := &cells[i]
 		row := valuesOf(c, paths)
-		have := make(map[string]*aggregate.Statistic)
+		have := make(map[string]*cell.Statistic)
 		for k := range c.Statistics {
 			have[c.Statistics[k].Key()] = &c.Statistics[k]
 		}
@@ -123,7 +123,7 @@ func sweepCSV(r *Report) []byte {
 }
 
 // valuesOf returns the values of a variation as cells of a table.
-func valuesOf(c *aggregate.Cell, paths []string) []string {
+func valuesOf(c *cell.Result, paths []string) []string {
 	var row []string
 	for _, p := range paths {
 		v, ok := c.Value(p)
@@ -140,18 +140,9 @@ func valuesOf(c *aggregate.Cell, paths []string) []string {
 }
 
 // sweepSections returns what follows the table of variations.
-func (r *Report) sweepSections(best *aggregate.Comparison, paths, names []string) [][]string {
+func (r *Report) sweepSections(best *cell.Comparison, paths, names []string) [][]string {
 	rows := [][]string{nil, {"Best Configurations"}, append(append([]string{"Configuration"}, names...), "Metric", "Unit")}
-	for _, b := range []struct {
-		title, tag, stat string
-		at               int
-	}{
-		{"Best Throughput", aggregate.ThroughputTag, aggregate.ThroughputStat, best.BestThroughput},
-		{"Best Latency (P99)", best.LatencyTag, aggregate.LatencyStat, best.BestLatency},
-	} {
-		if b.at < 0 {
-			continue
-		}
+	for _, b := range bests(best) {
 		c := &r.rows[b.at]
 		e := c.Find(b.tag, b.stat)
 		rows = append(rows, append(append([]string{b.title}, valuesOf(c, paths)...), decimals(e.Mean, 4), e.Unit))

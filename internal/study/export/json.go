@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/plainjson"
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
 )
 
@@ -72,7 +72,7 @@ type estimate struct {
 	LeftOut int  `json:"client_invalid_runs,omitempty"`
 }
 
-func newEstimate(e *aggregate.Estimate) estimate {
+func newEstimate(e *cell.Estimate) estimate {
 	out := estimate{
 		Mean: e.Mean, Std: e.Std, Min: e.Min, Max: e.Max, CV: finite(e.CV()), SE: e.SE, Low: e.Low, High: e.High,
 		T: finite(e.T), Unit: e.Unit, Count: e.N, Invalid: e.Invalid, LeftOut: e.LeftOut,
@@ -86,7 +86,7 @@ func newEstimate(e *aggregate.Estimate) estimate {
 	return out
 }
 
-func estimates(c *aggregate.Cell) map[string]estimate {
+func estimates(c *cell.Result) map[string]estimate {
 	out := make(map[string]estimate, len(c.Statistics))
 	for i := range c.Statistics {
 		s := &c.Statistics[i]
@@ -96,7 +96,7 @@ func estimates(c *aggregate.Cell) map[string]estimate {
 }
 
 // labels lists the labels and ids of the runs that are results.
-func labels(c *aggregate.Cell) (names, ids []string) {
+func labels(c *cell.Result) (names, ids []string) {
 	names, ids = []string{}, []string{}
 	for _, t := range c.Good {
 		names, ids = append(names, t.Label), append(ids, t.RunID)
@@ -104,17 +104,17 @@ func labels(c *aggregate.Cell) (names, ids []string) {
 	return names, ids
 }
 
-// values returns the values of a variation by path.
-func values(c *aggregate.Cell) map[string]any {
-	out := make(map[string]any, len(c.Values))
-	for _, a := range c.Values {
+// ByPath returns assigned values by their path.
+func ByPath(values []vary.Assignment) map[string]any {
+	out := make(map[string]any, len(values))
+	for _, a := range values {
 		out[a.Path] = a.Value
 	}
 	return out
 }
 
 // aggregateJSON returns AIPerf's aggregate of one variation.
-func aggregateJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
+func aggregateJSON(r *Report, c *cell.Result) ([]byte, error) {
 	names, ids := labels(c)
 	meta := map[string]any{
 		"aggregation_type": "confidence", "num_profile_runs": len(c.Trials), "num_successful_runs": len(c.Good),
@@ -125,7 +125,7 @@ func aggregateJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
 		meta["single_run"] = true
 	}
 	if r.Study.Sweep != nil {
-		meta["variation_label"], meta["variation_index"], meta["variation_values"] = c.Label, c.Index, values(c)
+		meta["variation_label"], meta["variation_index"], meta["variation_values"] = c.Label, c.Index, ByPath(c.Values)
 		meta["sweep_mode"] = r.order()
 		if model := r.model(c); model != "" {
 			meta["model"] = model
@@ -143,7 +143,7 @@ func (r *Report) order() string {
 
 // model returns the first model of a variation: the one that it varies, or that of the study;
 // "" if the server has chosen it.
-func (r *Report) model(c *aggregate.Cell) string {
+func (r *Report) model(c *cell.Result) string {
 	for _, a := range c.Values {
 		name, isText := a.Value.(string)
 		if isText && (a.Path == "models" || a.Path == "model" || a.Path == "models.items.0.name" || a.Path == "models.items.0") {
@@ -157,7 +157,7 @@ func (r *Report) model(c *aggregate.Cell) string {
 }
 
 // collatedJSON returns the requests of all runs of a variation together.
-func collatedJSON(r *Report, c *aggregate.Cell) ([]byte, error) {
+func collatedJSON(r *Report, c *cell.Result) ([]byte, error) {
 	metrics := make(map[string]any)
 	for _, p := range c.Pooled {
 		combined := map[string]any{"mean": p.Mean, "std": p.Std, "count": p.Count, "unit": p.Unit}
@@ -241,7 +241,7 @@ func sweepJSON(r *Report) ([]byte, error) {
 	})
 }
 
-func broken(c *aggregate.Cell) []brokenFilter {
+func broken(c *cell.Result) []brokenFilter {
 	var out []brokenFilter
 	for _, f := range c.Broken {
 		b := brokenFilter{Metric: f.MetricTag, Stat: f.Stat, Op: f.Op, Threshold: f.Threshold}
@@ -253,7 +253,7 @@ func broken(c *aggregate.Cell) []brokenFilter {
 	return out
 }
 
-func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
+func (r *Report) sweepMetadata(best *cell.Comparison) map[string]any {
 	paths, names := r.names()
 	s := r.Study.Sweep
 	var params []map[string]any
@@ -279,7 +279,7 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	meta := map[string]any{
 		"aggregation_type": "sweep", "sweep_parameters": params, "num_combinations": len(r.rows), "sweep_mode": s.IterationOrder,
 		"sweep_type": s.Type, "confidence_level": r.Study.MultiRun.ConfidenceLevel, "num_trials_per_value": r.trials(),
-		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + aggregate.LatencyStat,
+		"excluded_client_invalid": excluded, "latency_metric": best.LatencyTag + "_" + cell.LatencyStat,
 	}
 	if len(r.Skipped) > 0 {
 		skipped := []map[string]string{}
@@ -309,19 +309,25 @@ func (r *Report) sweepMetadata(best *aggregate.Comparison) map[string]any {
 	return meta
 }
 
-// best returns the best configurations that exist.
-func (r *Report) best(best *aggregate.Comparison) map[string]any {
+// bestOf is a configuration that is best in a statistic.
+type bestOf struct {
+	title, name, tag, stat string
+	at                     int
+}
+
+// bests returns the best configurations that exist.
+func bests(c *cell.Comparison) []bestOf {
+	all := []bestOf{
+		{"Best Throughput", "best_throughput", cell.ThroughputTag, cell.ThroughputStat, c.BestThroughput},
+		{"Best Latency (P99)", "best_latency_p99", c.LatencyTag, cell.LatencyStat, c.BestLatency},
+	}
+	return slices.DeleteFunc(all, func(b bestOf) bool { return b.at < 0 })
+}
+
+// best returns the best configurations.
+func (r *Report) best(best *cell.Comparison) map[string]any {
 	out := map[string]any{}
-	for _, b := range []struct {
-		name, tag, stat string
-		at              int
-	}{
-		{"best_throughput", aggregate.ThroughputTag, aggregate.ThroughputStat, best.BestThroughput},
-		{"best_latency_p99", best.LatencyTag, aggregate.LatencyStat, best.BestLatency},
-	} {
-		if b.at < 0 {
-			continue
-		}
+	for _, b := range bests(best) {
 		e := r.rows[b.at].Find(b.tag, b.stat)
 		out[b.name] = map[string]any{
 			"parameters": r.parameters(&r.rows[b.at]), "metric": e.Mean, "unit": e.Unit, "ci_low": e.Low, "ci_high": e.High,
@@ -331,7 +337,7 @@ func (r *Report) best(best *aggregate.Comparison) map[string]any {
 	return out
 }
 
-func (r *Report) pareto(best *aggregate.Comparison) []map[string]any {
+func (r *Report) pareto(best *cell.Comparison) []map[string]any {
 	out := []map[string]any{}
 	for _, i := range best.Pareto {
 		out = append(out, r.parameters(&r.rows[i]))
@@ -344,11 +350,7 @@ func designJSON(r *Report) ([]byte, error) {
 	s := r.Study.Sweep
 	mapped := []map[string]any{}
 	for _, v := range r.Study.Variations {
-		assigned := make(map[string]any)
-		for _, a := range v.Values {
-			assigned[a.Path] = a.Value
-		}
-		mapped = append(mapped, assigned)
+		mapped = append(mapped, ByPath(v.Values))
 	}
 	seed := r.Study.Seed
 	if s.Seed != nil {

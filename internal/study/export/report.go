@@ -17,9 +17,7 @@ import (
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
-	"aiperfd/internal/study/aggregate"
 	"aiperfd/internal/study/cell"
-	"aiperfd/internal/study/postprocess"
 	"aiperfd/internal/study/search"
 )
 
@@ -35,8 +33,8 @@ type Report struct {
 	// Doubts say which files could not be derived from the results, and why.
 	Doubts []string
 
-	cells []aggregate.Cell // of Outcomes
-	rows  []aggregate.Cell // of their values
+	cells []cell.Result // of Outcomes
+	rows  []cell.Result // of their values
 }
 
 // Skipped is a variation that was not measured.
@@ -46,7 +44,7 @@ type Skipped struct {
 }
 
 // Cells returns the aggregated variations, in the order of the outcomes.
-func (r *Report) Cells() []aggregate.Cell {
+func (r *Report) Cells() []cell.Result {
 	if r.cells == nil {
 		r.cells = r.aggregated(r.Outcomes)
 	}
@@ -56,7 +54,7 @@ func (r *Report) Cells() []aggregate.Cell {
 // Rows returns the aggregated values, in the order in which they were first measured: the
 // probes of one value are one row. What a boundary search says of its boundary decides what is
 // feasible there.
-func (r *Report) Rows() []aggregate.Cell {
+func (r *Report) Rows() []cell.Result {
 	if r.rows != nil {
 		return r.rows
 	}
@@ -82,21 +80,21 @@ func (r *Report) Rows() []aggregate.Cell {
 	return r.rows
 }
 
-func (r *Report) aggregated(outcomes []cell.Outcome) []aggregate.Cell {
+func (r *Report) aggregated(outcomes []cell.Outcome) []cell.Result {
 	var filters []sweep.Filter
 	if r.Study.Sweep != nil {
 		filters = r.Study.Sweep.SLAFilters
 	}
-	var out []aggregate.Cell
+	var out []cell.Result
 	for _, o := range outcomes {
-		out = append(out, aggregate.NewCell(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
+		out = append(out, cell.NewResult(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
 	}
 	return out
 }
 
 // Compare compares the rows by the numbers that decide in the study.
-func (r *Report) Compare() aggregate.Comparison {
-	return aggregate.Compare(r.Rows(), r.objectives(), r.Study.Sweep != nil && len(r.Study.Sweep.SLAFilters) > 0)
+func (r *Report) Compare() cell.Comparison {
+	return cell.Compare(r.Rows(), r.objectives(), r.Study.Sweep != nil && len(r.Study.Sweep.SLAFilters) > 0)
 }
 
 // objectives returns the metrics that the study optimizes, or repeats runs for.
@@ -122,7 +120,7 @@ func (r *Report) Used() []string {
 		return tags
 	}
 	best := r.Compare()
-	return []string{aggregate.ThroughputTag, best.LatencyTag}
+	return []string{cell.ThroughputTag, best.LatencyTag}
 }
 
 // AllExcluded reports whether there are results, but the load generator distorted the numbers
@@ -217,7 +215,7 @@ func writeAll(dir string, files map[string][]byte) error {
 // why it could not be.
 func (r *Report) derived() (path string, data []byte, err error) {
 	p := r.Study.Sweep.PostProcess
-	content, err := postprocess.Content(p, r.Outcomes)
+	content, err := derive(p, r.Outcomes)
 	if err == nil {
 		if data, err = indented(content); err == nil {
 			return filepath.Join(sweepFolder, p.OutputFilename), data, nil
@@ -258,7 +256,7 @@ func link(dir string) error {
 func (r *Report) trials() int { return r.Study.MultiRun.NumRuns }
 
 // aggregateFolder returns AIPerf's folder for the aggregate of a variation.
-func (r *Report) aggregateFolder(c *aggregate.Cell) string {
+func (r *Report) aggregateFolder(c *cell.Result) string {
 	s := r.Study.Sweep
 	switch {
 	case s == nil:
@@ -295,7 +293,7 @@ func (r *Report) names() (paths, names []string) {
 }
 
 // parameters returns the values of a variation by name; scenarios have their label.
-func (r *Report) parameters(c *aggregate.Cell) map[string]any {
+func (r *Report) parameters(c *cell.Result) map[string]any {
 	paths, names := r.names()
 	out := make(map[string]any)
 	for i, p := range paths {

@@ -7,7 +7,6 @@ import (
 
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
-	"aiperfd/internal/study/search/gauss"
 )
 
 // bayesian probes where the objective is expected to exceed the best one so far by most,
@@ -78,11 +77,11 @@ func (p bayesian) stopped(done []cell.Outcome) stop {
 // improves reports whether an iteration keeps all limits and no earlier one that does is
 // at least as good. Infeasible iterations neither improve nor stand in the way.
 func (p bayesian) improves(before []Iteration, it *Iteration) bool {
-	if !it.Verdict.Pass || slices.Contains(it.Objectives, nil) {
+	if !it.Verdict.Pass || !it.measured() {
 		return false
 	}
 	return !slices.ContainsFunc(before, func(b Iteration) bool {
-		if !b.Verdict.Pass || slices.Contains(b.Objectives, nil) {
+		if !b.Verdict.Pass || !b.measured() {
 			return false
 		}
 		better, _ := p.compare(it.Objectives, b.Objectives)
@@ -234,9 +233,9 @@ func (p bayesian) nearest(unit []float64, free [][]float64) []float64 {
 
 // model is what is known of the objective and of the limits.
 type model struct {
-	objective *gauss.Process // to be maximized; nil = nothing is known
-	best      float64        // of feasible outcomes; NaN = there is none
-	limits    []*gauss.Process
+	objective *process // to be maximized; nil = nothing is known
+	best      float64  // of feasible outcomes; NaN = there is none
+	limits    []*process
 }
 
 func (p bayesian) model(done []cell.Outcome) model {
@@ -246,7 +245,7 @@ func (p bayesian) model(done []cell.Outcome) model {
 	var values []float64
 	weights := p.weights(len(done))
 	for i := range its {
-		if slices.Contains(its[i].Objectives, nil) {
+		if !its[i].measured() {
 			continue
 		}
 		points = append(points, p.unit(p.at(&done[i])))
@@ -258,12 +257,12 @@ func (p bayesian) model(done []cell.Outcome) model {
 	if len(points) > 0 {
 		worst := slices.Min(values)
 		for i := range its {
-			if slices.Contains(its[i].Objectives, nil) { // failed: worse than everything that was measured
+			if !its[i].measured() { // failed: worse than everything that was measured
 				points = append(points, p.unit(p.at(&done[i])))
 				values = append(values, worst-max(0.1*math.Abs(worst), 1))
 			}
 		}
-		m.objective = gauss.Fit(points, values)
+		m.objective = fitProcess(points, values)
 	}
 	for f := range p.Filters {
 		var at [][]float64
@@ -274,7 +273,7 @@ func (p bayesian) model(done []cell.Outcome) model {
 			margins = append(margins, min(max(r.margin()/scale(r.Filter), -1), 1)) // what is far off says nothing of the boundary
 		}
 		if len(at) > 0 {
-			m.limits = append(m.limits, gauss.Fit(at, margins))
+			m.limits = append(m.limits, fitProcess(at, margins))
 		}
 	}
 	return m
@@ -329,10 +328,10 @@ func (p bayesian) sign(objective int) float64 {
 func (m *model) score(unit []float64) float64 {
 	score := 1.0
 	for _, limit := range m.limits {
-		score *= limit.Below(unit, 0)
+		score *= limit.below(unit, 0)
 	}
 	if m.objective != nil && !math.IsNaN(m.best) {
-		score *= m.objective.Gain(unit, m.best)
+		score *= m.objective.gain(unit, m.best)
 	}
 	return score
 }

@@ -27,7 +27,7 @@ func scale(f Filter) float64 { return cmp.Or(math.Abs(f.Threshold), 1) }
 // Reading is what trials measured of the metric of a filter.
 type Reading struct {
 	Filter
-	Observed *float64 // mean over the sound trials; nil = one of them did not measure it
+	Observed *float64 // mean over the trials that count; nil = one of them did not measure it
 	// Unsupported means that a percentile was taken of too few requests: fewer than 5 are
 	// expected beyond it.
 	Unsupported bool
@@ -55,13 +55,13 @@ type Verdict struct {
 // Judge judges all trials of outcomes together. The limits are kept if the mean over the
 // trials keeps each of them, and at least half of the trials keep all. AIPerf 0.13 asks
 // for one such trial only, so that repeats make a limit easier to keep. Of a metric, only
-// the [sound] trials count.
+// the trials of [cell.Counting] count.
 func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
 	v := Verdict{Pass: true}
 	trials := together(outcomes)
 	kept, judged := 0, 0
-	for _, t := range trials {
-		keeps, counts := keeps(filters, t, trials)
+	for i := range trials {
+		keeps, counts := keeps(filters, &trials[i], trials)
 		if counts {
 			judged++
 		}
@@ -81,23 +81,23 @@ func Judge(filters []Filter, outcomes ...*cell.Outcome) Verdict {
 }
 
 // together returns the trials of all outcomes.
-func together(outcomes []*cell.Outcome) []*cell.Trial {
-	var trials []*cell.Trial
+func together(outcomes []*cell.Outcome) []cell.Trial {
+	var trials []cell.Trial
 	for _, o := range outcomes {
-		trials = append(trials, pointers(o.Trials)...)
+		trials = append(trials, o.Trials...)
 	}
 	return trials
 }
 
 // keeps reports whether a trial keeps the limits. It does not count if others, but not
 // itself, have sound values of all metrics.
-func keeps(filters []Filter, t *cell.Trial, trials []*cell.Trial) (keeps, counts bool) {
+func keeps(filters []Filter, t *cell.Trial, trials []cell.Trial) (keeps, counts bool) {
 	if t.Failure != "" {
 		return false, true
 	}
 	keeps, counts = true, len(filters) == 0
 	for _, f := range filters {
-		if !slices.Contains(sound(f.MetricTag, trials), t) {
+		if t.Distorted(f.MetricTag) && slices.ContainsFunc(trials, func(o cell.Trial) bool { return o.Sound(f.MetricTag) }) {
 			continue
 		}
 		x, ok := statistic(t, f.MetricTag, f.Stat)
@@ -106,31 +106,12 @@ func keeps(filters []Filter, t *cell.Trial, trials []*cell.Trial) (keeps, counts
 	return keeps && counts, counts
 }
 
-// sound returns the trials whose value of a metric counts: results in which the load
-// generator did not distort it or, if there are none, all results.
-func sound(tag string, trials []*cell.Trial) []*cell.Trial {
-	var results, undistorted []*cell.Trial
-	for _, t := range trials {
-		if t.Failure != "" {
-			continue
-		}
-		results = append(results, t)
-		if !t.Distorted(tag) {
-			undistorted = append(undistorted, t)
-		}
-	}
-	if len(undistorted) > 0 {
-		return undistorted
-	}
-	return results
-}
-
 // unsure returns the metric of the first limit that is open because the load generator
 // distorted it in all trials; empty = there is none.
-func unsure(filters []Filter, trials []*cell.Trial) string {
+func unsure(filters []Filter, trials []cell.Trial) string {
 	for _, f := range filters {
-		for _, t := range sound(f.MetricTag, trials) {
-			if v, ok := statistic(t, f.MetricTag, f.Stat); t.Unsure(f.MetricTag, f.Op, ok && f.Holds(v)) {
+		for _, t := range cell.Counting(trials, f.MetricTag) {
+			if v, ok := statistic(&t, f.MetricTag, f.Stat); t.Unsure(f.MetricTag, f.Op, ok && f.Holds(v)) {
 				return f.MetricTag
 			}
 		}
@@ -138,18 +119,18 @@ func unsure(filters []Filter, trials []*cell.Trial) string {
 	return ""
 }
 
-// read returns the mean over the sound trials.
-func read(f Filter, trials []*cell.Trial) Reading {
+// read returns the mean over the trials that count.
+func read(f Filter, trials []cell.Trial) Reading {
 	r := Reading{Filter: f}
 	var values []float64
-	for _, t := range sound(f.MetricTag, trials) {
-		x, ok := statistic(t, f.MetricTag, f.Stat)
+	for _, t := range cell.Counting(trials, f.MetricTag) {
+		x, ok := statistic(&t, f.MetricTag, f.Stat)
 		if !ok {
 			return r
 		}
 		values = append(values, x)
 		r.unit = t.Metric(f.MetricTag).Unit
-		r.Unsupported = r.Unsupported || !Supported(t, f.MetricTag, f.Stat)
+		r.Unsupported = r.Unsupported || !Supported(&t, f.MetricTag, f.Stat)
 	}
 	if r.trials = len(values); r.trials == 0 {
 		return r

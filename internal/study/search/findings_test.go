@@ -133,7 +133,7 @@ func TestJudgeSoundTrials(t *testing.T) {
 		o := Options{Filters: filters}
 		outcome := cell.Outcome{Trials: tt.trials}
 		v := Judge(filters, &outcome)
-		if limited := o.limited(pointers(tt.trials)); v.Pass != tt.pass || *v.Readings[0].Observed != tt.observed || limited != tt.limited {
+		if limited := o.limited(tt.trials); v.Pass != tt.pass || *v.Readings[0].Observed != tt.observed || limited != tt.limited {
 			t.Errorf("%s: pass %v, observed %v, limited %v; want %v, %v, %v", tt.name, v.Pass, *v.Readings[0].Observed, limited, tt.pass, tt.observed, tt.limited)
 		}
 	}

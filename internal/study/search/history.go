@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"slices"
 
 	"aiperfd/internal/engine/config/vary"
 )
@@ -186,14 +187,7 @@ func (o *Options) history() historyConfig {
 }
 
 // measured reports whether all objectives were.
-func (it *Iteration) measured() bool {
-	for _, v := range it.Objectives {
-		if v == nil {
-			return false
-		}
-	}
-	return true
-}
+func (it *Iteration) measured() bool { return !slices.Contains(it.Objectives, nil) }
 
 func (it *Iteration) history() historyIteration {
 	o := it.Outcome

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"aiperfd/internal/study/search/curve"
 )
 
 // resamples is the number of resamples of a bootstrap.
@@ -32,9 +30,9 @@ func (f *fitted) interval(filters []Filter, seed int64) []float64 {
 					points[j].Y += rng.NormFloat64() * spread * math.Abs(*observed) / math.Sqrt(points[j].Weight)
 				}
 			}
-			if c := curve.Fit(points); c.At(low) >= 0 {
+			if c := fitCurve(points); c.at(low) >= 0 {
 				roots[k] = low
-			} else if root, ok := c.Root(); ok {
+			} else if root, ok := c.root(); ok {
 				roots[k] = min(roots[k], root)
 			}
 		}

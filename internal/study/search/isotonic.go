@@ -6,7 +6,6 @@ import (
 
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
-	"aiperfd/internal/study/search/curve"
 )
 
 // isotonic doubles the value until it fails, fits a curve that never falls to the margins
@@ -113,7 +112,7 @@ func (p isotonic) cliff(done []cell.Outcome) bool {
 				last = append(last, v.Readings[i].margin())
 			}
 			_, spread := moments(last)
-			if math.Abs(v.Readings[i].margin()-curve.Fit(before.curves[i]).At(x)) > 3*spread {
+			if math.Abs(v.Readings[i].margin()-fitCurve(before.curves[i]).at(x)) > 3*spread {
 				return true
 			}
 		}
@@ -141,8 +140,8 @@ func (p isotonic) Summarize(done []cell.Outcome) Summary {
 // fitted is the state of a search: the bracket is where the fitted curves say it is.
 type fitted struct {
 	bracket
-	points []fittedPoint   // ascending
-	curves [][]curve.Point // margins of each filter, as points
+	points []fittedPoint  // ascending
+	curves [][]curvePoint // margins of each filter, as points
 }
 
 type fittedPoint struct {
@@ -151,19 +150,19 @@ type fittedPoint struct {
 }
 
 func (p isotonic) fit(done []cell.Outcome) fitted {
-	f := fitted{curves: make([][]curve.Point, len(p.Filters))}
+	f := fitted{curves: make([][]curvePoint, len(p.Filters))}
 	for _, o := range p.observations(done) {
 		f.points = append(f.points, fittedPoint{o, Judge(p.Filters, o.outcomes...)})
 	}
 	slices.SortFunc(f.points, func(a, b fittedPoint) int { return int(math.Copysign(1, a.x-b.x)) })
 	for _, pt := range f.points {
 		for i := range p.Filters {
-			f.curves[i] = append(f.curves[i], curve.Point{X: pt.x, Y: pt.margin(i), Weight: float64(len(pt.outcomes))})
+			f.curves[i] = append(f.curves[i], curvePoint{X: pt.x, Y: pt.margin(i), Weight: float64(len(pt.outcomes))})
 		}
 	}
 	pass := make([]bool, len(f.points))
 	for i, filter := range p.Filters {
-		for j, margin := range curve.Isotonic(f.curves[i]) {
+		for j, margin := range isotonicRegression(f.curves[i]) {
 			kept := margin < 0 || margin == 0 && (filter.Op == "le" || filter.Op == "ge")
 			pass[j] = kept && (i == 0 || pass[j])
 		}
@@ -195,7 +194,7 @@ func (f *fitted) probed(x float64) bool {
 func (f *fitted) root(filters []Filter) (float64, bool) {
 	root, found := math.Inf(1), false
 	for i := range filters {
-		if x, ok := curve.Fit(f.curves[i]).Root(); ok && x >= f.pass && x <= f.fail && x < root {
+		if x, ok := fitCurve(f.curves[i]).root(); ok && x >= f.pass && x <= f.fail && x < root {
 			root, found = x, true
 		}
 	}

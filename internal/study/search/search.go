@@ -5,6 +5,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -77,10 +78,10 @@ type Planner interface {
 func New(o Options) Planner {
 	switch o.Algorithm {
 	case Monotonic:
-		o.Stability = defaultTo(o.Stability, 2)
+		o.Stability = cmp.Or(o.Stability, 2)
 		return monotonic{o}
 	case Isotonic:
-		o.Replicates = defaultTo(o.Replicates, 2)
+		o.Replicates = cmp.Or(o.Replicates, 2)
 		return isotonic{o}
 	case Tiered:
 		return tiered{o}
@@ -88,13 +89,6 @@ func New(o Options) Planner {
 		return bayesian{o}
 	}
 	panic(fmt.Sprintf("search: unknown algorithm %q", o.Algorithm)) // the document was checked
-}
-
-func defaultTo(v, ifZero int) int {
-	if v == 0 {
-		return ifZero
-	}
-	return v
 }
 
 // variation returns the next variation: the values of the dimensions, in their order.

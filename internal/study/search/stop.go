@@ -40,24 +40,12 @@ func (s Stop) stopped(o *cell.Outcome) (why string, stopped bool) {
 	if len(o.Successful()) == 0 {
 		return sweep.Short(o.Values) + " failed", true
 	}
-	for _, f := range s {
-		if r := read(f, undistorted(o, f.MetricTag)); r.Observed != nil && f.Holds(*r.Observed) {
+	for _, f := range s { // what the load generator measured of itself does not count
+		if r := read(f, cell.Sound(o.Trials, f.MetricTag)); r.Observed != nil && f.Holds(*r.Observed) {
 			return sweep.Short(o.Values) + " has " + r.sentence(), true
 		}
 	}
 	return "", false
-}
-
-// undistorted returns the trials in which a metric is that of the server: what the load
-// generator measured of itself does not count.
-func undistorted(o *cell.Outcome, tag string) []*cell.Trial {
-	var trials []*cell.Trial
-	for i := range o.Trials {
-		if t := &o.Trials[i]; !t.Distorted(tag) {
-			trials = append(trials, t)
-		}
-	}
-	return trials
 }
 
 // lighter reports whether a has less load than b, and otherwise the same values.

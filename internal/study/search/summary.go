@@ -59,9 +59,9 @@ func (o *Options) summary(done []cell.Outcome, reason string) Summary {
 	for i := range done {
 		it := Iteration{Outcome: &done[i], Verdict: Judge(o.Filters, &done[i])}
 		for _, objective := range o.Objectives {
-			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, pointers(done[i].Trials)).Observed)
+			it.Objectives = append(it.Objectives, read(Filter{MetricTag: objective.Metric, Stat: objective.Stat}, done[i].Trials).Observed)
 		}
-		it.ClientLimited = o.limited(pointers(done[i].Trials))
+		it.ClientLimited = o.limited(done[i].Trials)
 		s.Iterations = append(s.Iterations, it)
 	}
 	s.Best = o.best(s.Iterations)
@@ -87,27 +87,12 @@ func (o *Options) objectives() []string {
 
 // limited reports whether the load generator distorted what the search optimizes, or leaves a
 // limit open.
-func (o *Options) limited(trials []*cell.Trial) bool {
+func (o *Options) limited(trials []cell.Trial) bool {
 	filters := slices.Clone(o.Filters)
 	for _, tier := range o.Tiers {
 		filters = append(filters, tier.Filters...)
 	}
-	return distorted(o.Optimized(), trials) || unsure(filters, trials) != ""
-}
-
-// distorted reports whether the load generator distorted one of some metrics in all trials.
-func distorted(tags []string, trials []*cell.Trial) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool {
-		return slices.ContainsFunc(sound(tag, trials), func(t *cell.Trial) bool { return t.Distorted(tag) })
-	})
-}
-
-func pointers(trials []cell.Trial) []*cell.Trial {
-	out := make([]*cell.Trial, len(trials))
-	for i := range trials {
-		out[i] = &trials[i]
-	}
-	return out
+	return cell.Distorted(trials, o.Optimized()...) || unsure(filters, trials) != ""
 }
 
 // best returns the iterations that no other dominates, of the feasible ones if there are
@@ -119,7 +104,7 @@ func (o *Options) best(all []Iteration) []int {
 	var pool []int
 	for _, wanted := range []bool{true, false} {
 		for i, it := range all {
-			wrong := distorted(o.objectives(), pointers(it.Outcome.Trials))
+			wrong := cell.Distorted(it.Outcome.Trials, o.objectives()...)
 			if it.measured() && !it.ClientLimited && !wrong && it.Verdict.Pass == wanted {
 				pool = append(pool, i)
 			}
@@ -176,7 +161,7 @@ func (o *Options) boundary(done []cell.Outcome, filters []Filter, b *bracket) *B
 		v, trials := Judge(filters, outcomes...), together(outcomes)
 		return &Edge{
 			Value: x, Iteration: outcomes[len(outcomes)-1].Index, Breach: v.breach(),
-			Failed: !slices.ContainsFunc(trials, func(t *cell.Trial) bool { return t.Failure == "" }),
+			Failed: !slices.ContainsFunc(trials, func(t cell.Trial) bool { return t.Failure == "" }),
 			Unsure: unsure(filters, trials),
 		}
 	}

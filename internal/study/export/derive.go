@@ -1,7 +1,4 @@
-// Package postprocess derives files from the results of sweeps, as AIPerf's recipes do:
-// where limits begin to break, where latency degrades, curves of it, and the best
-// compromises.
-package postprocess
+package export
 
 import (
 	"cmp"
@@ -16,14 +13,14 @@ import (
 	"aiperfd/internal/study/search"
 )
 
-// Content returns what a file contains, encodable as JSON. The error says why it cannot be
+// derive returns what a file contains, encodable as JSON. The error says why it cannot be
 // derived from the results.
-func Content(p *sweep.PostProcess, done []cell.Outcome) (any, error) {
-	derive := map[string]func(sweep.PostParams, []cell.Outcome) (any, error){
+func derive(p *sweep.PostProcess, done []cell.Outcome) (any, error) {
+	handler := map[string]func(sweep.PostParams, []cell.Outcome) (any, error){
 		sweep.SLABreach: breach, sweep.DegradationKnee: knee, sweep.TTFTCurve: fitted,
 		sweep.ITLSurface: surface, sweep.ParetoSweep: pareto,
 	}[p.Handler]
-	content, err := derive(p.Params, done)
+	content, err := handler(p.Params, done)
 	if err != nil {
 		return nil, fmt.Errorf("derive %s: %w", p.OutputFilename, err)
 	}
@@ -37,10 +34,7 @@ type object = map[string]any
 // and the load generator did not distort the metric.
 func value(o *cell.Outcome, tag, stat string) (float64, bool) {
 	sum, n := 0.0, 0
-	for _, t := range o.Successful() {
-		if t.Distorted(tag) {
-			continue
-		}
+	for _, t := range cell.Sound(o.Trials, tag) {
 		v, ok := t.Stat(tag, stat)
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, false

@@ -1,4 +1,4 @@
-package gauss
+package search
 
 import (
 	"math"
@@ -16,25 +16,25 @@ func TestProcess(t *testing.T) {
 		x := float64(i) / 8
 		points, values = append(points, []float64{x}), append(values, f(x))
 	}
-	p := Fit(points, values)
+	p := fitProcess(points, values)
 	for i, x := range points {
-		if mean, deviation := p.At(x); math.Abs(mean-values[i]) > 0.1 || deviation > 0.5 {
+		if mean, deviation := p.at(x); math.Abs(mean-values[i]) > 0.1 || deviation > 0.5 {
 			t.Errorf("at %v: %v ± %v, want %v", x, mean, deviation, values[i])
 		}
 	}
 	for i := range 100 {
 		x := float64(i) / 99
-		if mean, _ := p.At([]float64{x}); math.Abs(mean-f(x)) > 1 {
+		if mean, _ := p.at([]float64{x}); math.Abs(mean-f(x)) > 1 {
 			t.Errorf("at %v: %v, want %v", x, mean, f(x))
 		}
 	}
-	if _, outside := p.At([]float64{3}); outside < 10 {
+	if _, outside := p.at([]float64{3}); outside < 10 {
 		t.Errorf("deviation far outside = %v, want about that of the values", outside)
 	}
 }
 
 // Noise is smoothed: predictions are closer to the function than the values are.
-func TestNoise(t *testing.T) {
+func TestNoiseOfProcess(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	f := func(x float64) float64 { return 10 * x }
 	var points [][]float64
@@ -46,9 +46,9 @@ func TestNoise(t *testing.T) {
 		raw += math.Abs(e)
 		points, values = append(points, []float64{x}), append(values, f(x)+e)
 	}
-	p, smooth := Fit(points, values), 0.0
+	p, smooth := fitProcess(points, values), 0.0
 	for _, x := range points {
-		mean, _ := p.At(x)
+		mean, _ := p.at(x)
 		smooth += math.Abs(mean - f(x[0]))
 	}
 	if smooth > raw/2 {
@@ -59,9 +59,9 @@ func TestNoise(t *testing.T) {
 // The expected gain and the probability agree with their integrals over the normal
 // distribution of the prediction.
 func TestGain(t *testing.T) {
-	p := Fit([][]float64{{0}, {0.5}, {1}}, []float64{1, 3, 2})
+	p := fitProcess([][]float64{{0}, {0.5}, {1}}, []float64{1, 3, 2})
 	x, best := []float64{0.8}, 2.9
-	mean, deviation := p.At(x)
+	mean, deviation := p.at(x)
 	gain, below := 0.0, 0.0
 	const steps = 200_000
 	for i := range steps {
@@ -73,21 +73,21 @@ func TestGain(t *testing.T) {
 			below += density
 		}
 	}
-	if got := p.Gain(x, best); math.Abs(got-gain) > 1e-4 {
+	if got := p.gain(x, best); math.Abs(got-gain) > 1e-4 {
 		t.Errorf("Gain = %v, want %v", got, gain)
 	}
-	if got := p.Below(x, best); math.Abs(got-below) > 1e-3 {
+	if got := p.below(x, best); math.Abs(got-below) > 1e-3 {
 		t.Errorf("Below = %v, want %v", got, below)
 	}
 }
 
 // Equal values, one value and two dimensions are no special cases.
 func TestDegenerate(t *testing.T) {
-	if mean, _ := Fit([][]float64{{0.5}}, []float64{7}).At([]float64{0.5}); math.Abs(mean-7) > 1e-6 {
+	if mean, _ := fitProcess([][]float64{{0.5}}, []float64{7}).at([]float64{0.5}); math.Abs(mean-7) > 1e-6 {
 		t.Errorf("one value: %v, want 7", mean)
 	}
-	flat := Fit([][]float64{{0, 0}, {1, 0}, {0, 1}, {0, 0}}, []float64{4, 4, 4, 4})
-	if mean, _ := flat.At([]float64{0.3, 0.9}); math.Abs(mean-4) > 1e-6 {
+	flat := fitProcess([][]float64{{0, 0}, {1, 0}, {0, 1}, {0, 0}}, []float64{4, 4, 4, 4})
+	if mean, _ := flat.at([]float64{0.3, 0.9}); math.Abs(mean-4) > 1e-6 {
 		t.Errorf("equal values: %v, want 4", mean)
 	}
 }

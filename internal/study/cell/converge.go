@@ -1,4 +1,4 @@
-package aggregate
+package cell
 
 import (
 	"cmp"
@@ -6,19 +6,17 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/study/cell"
 )
 
 // Converged reports whether the trials of a variation are stable enough to repeat it no
 // more. Trials that failed do not count, nor those in which the load generator distorted the
 // metric. Looking after every trial makes the widths at which repeats end somewhat too
 // small.
-func Converged(c *sweep.Convergence, level float64, trials []cell.Trial) bool {
-	o := cell.Outcome{Trials: trials}
+func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 	if c == nil {
 		return false
 	}
-	good := Sound(o.Successful(), c.Metric)
+	good := Sound(trials, c.Metric)
 	if len(good) < max(c.MinRuns, sweep.DefaultMinRuns) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package postprocess
+package export
 
 import (
 	"cmp"

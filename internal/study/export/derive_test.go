@@ -1,8 +1,7 @@
-package postprocess
+package export
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +14,6 @@ import (
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/cell"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // outcome returns a variation with one trial per given list of statistics; keys are
 // tag/stat.
@@ -67,7 +64,7 @@ func TestDistorted(t *testing.T) {
 		}
 	}
 	p := sweep.PostProcess{Handler: sweep.DegradationKnee, Params: sweep.PostParams{SweptParam: concurrency, MetricTag: "request_latency", Stat: "p99", ThresholdPct: 0.2}}
-	content, err := Content(&p, done)
+	content, err := derive(&p, done)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +130,7 @@ func TestContent(t *testing.T) {
 			outcome(at(isl, 128, osl, 64, concurrency, 16), stats{"time_to_first_token/p95": 25, "output_token_throughput/avg": 300}),
 		}},
 	} {
-		content, err := Content(&c.p, c.done)
+		content, err := derive(&c.p, c.done)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +141,7 @@ func TestContent(t *testing.T) {
 		fmt.Fprintf(&out, "== %s\n%s\n%s\n", c.p.Handler, text, Findings(&c.p, c.done))
 		c.p.OutputFilename = "x.json"
 		if c.p.Handler != sweep.SLABreach {
-			if _, err := Content(&c.p, nil); err == nil || !strings.HasPrefix(err.Error(), "derive x.json: ") {
+			if _, err := derive(&c.p, nil); err == nil || !strings.HasPrefix(err.Error(), "derive x.json: ") {
 				t.Errorf("%s of nothing: %v", c.p.Handler, err)
 			}
 		}
@@ -170,7 +167,7 @@ func TestQuadratic(t *testing.T) {
 	for _, x := range []float64{-3, -2, -1, 0, 1, 2, 3} {
 		done = append(done, outcome(at(isl, x), stats{"time_to_first_token/avg": 2*x*x - x + 7}))
 	}
-	got, err := Content(&sweep.PostProcess{Handler: sweep.TTFTCurve, Params: sweep.PostParams{SweptParam: isl, MetricTag: "time_to_first_token", Stat: "avg"}}, done)
+	got, err := derive(&sweep.PostProcess{Handler: sweep.TTFTCurve, Params: sweep.PostParams{SweptParam: isl, MetricTag: "time_to_first_token", Stat: "avg"}}, done)
 	if err != nil {
 		t.Fatal(err)
 	}

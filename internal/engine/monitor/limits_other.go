@@ -2,6 +2,11 @@
 
 package monitor
 
+import "time"
+
+// CPUTime returns nil: the system does not report it.
+func CPUTime() *time.Duration { return nil }
+
 // FileLimit returns how many files the process may have open; ok = false if it is not
 // known.
 func FileLimit() (n uint64, ok bool) { return 0, false }

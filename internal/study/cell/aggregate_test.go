@@ -1,4 +1,4 @@
-package aggregate
+package cell
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/stat"
-	"aiperfd/internal/study/cell"
 )
 
 // AIPerf's test vector: 100, 110 and 105 at 95 %.
@@ -54,10 +53,10 @@ func TestEstimateCovers(t *testing.T) {
 }
 
 // trial returns a result with one statistic per key tag/stat.
-func trial(stats map[string]float64) cell.Trial {
-	var t cell.Trial
+func trial(stats map[string]float64) Trial {
+	var t Trial
 	for _, tag := range []string{"request_throughput", "time_to_first_token", "request_latency"} {
-		m := cell.Metric{Tag: tag, Unit: "u", Stats: map[string]float64{}}
+		m := Metric{Tag: tag, Unit: "u", Stats: map[string]float64{}}
 		for key, v := range stats {
 			if name, ok := cutTag(key, tag); ok {
 				m.Stats[name] = v
@@ -78,34 +77,34 @@ func cutTag(key, tag string) (string, bool) {
 }
 
 // cells returns cells with one trial each: throughput and p99 of the request latency.
-func cells(filters []sweep.Filter, points ...[2]float64) []Cell {
-	var out []Cell
+func cells(filters []sweep.Filter, points ...[2]float64) []Result {
+	var out []Result
 	for i, p := range points {
-		o := cell.Outcome{Variation: vary.Variation{Index: i}, Trials: []cell.Trial{
+		o := Outcome{Variation: vary.Variation{Index: i}, Trials: []Trial{
 			trial(map[string]float64{"request_throughput/avg": p[0], "request_latency/p99": p[1]}),
 		}}
-		out = append(out, NewCell(o, filters, 0.95, 1))
+		out = append(out, NewResult(o, filters, 0.95, 1))
 	}
 	return out
 }
 
 // distort makes metrics of a trial wrong, or possibly wrong.
-func distort(t cell.Trial, invalid bool, tags ...string) cell.Trial {
+func distort(t Trial, invalid bool, tags ...string) Trial {
 	t.Metrics = slices.Clone(t.Metrics)
 	for i := range t.Metrics {
 		if slices.Contains(tags, t.Metrics[i].Tag) {
-			t.Metrics[i].Doubt = &cell.Doubt{Invalid: invalid}
+			t.Metrics[i].Doubt = &Doubt{Invalid: invalid}
 		}
 	}
 	return t
 }
 
 // distortedCells returns cells with the metrics of one of them distorted.
-func distortedCells(at int, tags []string, filters []sweep.Filter, points ...[2]float64) []Cell {
+func distortedCells(at int, tags []string, filters []sweep.Filter, points ...[2]float64) []Result {
 	out := cells(filters, points...)
 	o := out[at].Outcome
-	o.Trials = []cell.Trial{distort(o.Trials[0], true, tags...)}
-	out[at] = NewCell(o, filters, 0.95, 1)
+	o.Trials = []Trial{distort(o.Trials[0], true, tags...)}
+	out[at] = NewResult(o, filters, 0.95, 1)
 	return out
 }
 
@@ -114,17 +113,17 @@ func TestCompare(t *testing.T) {
 	// A latency that is too large and keeps its limit keeps it; one that may be too small may not.
 	kept := distortedCells(1, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40})
 	kept[1].Trials[0].Metric("request_latency").Doubt.Side = 1
-	kept[1] = NewCell(kept[1].Outcome, limit, 0.95, 1)
+	kept[1] = NewResult(kept[1].Outcome, limit, 0.95, 1)
 	broken := distortedCells(2, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40}, [2]float64{40, 50})
 	broken[2].Trials[0].Metric("request_latency").Doubt.Side = 1
-	broken[2] = NewCell(broken[2].Outcome, limit, 0.95, 1)
+	broken[2] = NewResult(broken[2].Outcome, limit, 0.95, 1)
 	points := [][2]float64{{10, 10}, {20, 20}, {19, 30}, {30, 40}, {30, 50}}
 	const rate, latency = "request_throughput", "request_latency"
 	failed := cells(nil, points...)
-	failed[0] = NewCell(cell.Outcome{Trials: []cell.Trial{{Failure: "no success"}}}, nil, 0.95, 1)
+	failed[0] = NewResult(Outcome{Trials: []Trial{{Failure: "no success"}}}, nil, 0.95, 1)
 	for _, c := range []struct {
 		name  string
-		cells []Cell
+		cells []Result
 		want  Comparison
 	}{
 		{"one number that nothing uses is distorted", distortedCells(3, []string{"inter_chunk_latency"}, nil, points...), Comparison{BestThroughput: 3, BestLatency: 0, Pareto: []int{0, 1, 3}}},
@@ -164,15 +163,15 @@ func TestFeasible(t *testing.T) {
 		{[]float64{10, 300}, false},      // the mean
 		{[]float64{10, 101, 101}, false}, // two of three
 	} {
-		var o cell.Outcome
+		var o Outcome
 		for _, v := range c.values {
 			o.Trials = append(o.Trials, trial(map[string]float64{"request_latency/p95": v}))
 		}
-		cell := NewCell(o, []sweep.Filter{{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
-		if cell.Feasible() != c.want {
-			t.Errorf("%v < 100: feasible = %v, want %v", c.values, cell.Feasible(), c.want)
+		all := NewResult(o, []sweep.Filter{{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		if all.Feasible() != c.want {
+			t.Errorf("%v < 100: feasible = %v, want %v", c.values, all.Feasible(), c.want)
 		}
-		missing := NewCell(o, []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		missing := NewResult(o, []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
 		if missing.Feasible() {
 			t.Error("a missing metric satisfies a condition")
 		}
@@ -182,10 +181,10 @@ func TestFeasible(t *testing.T) {
 // A run that the load generator distorted does not count if there is another one.
 func TestDistorted(t *testing.T) {
 	good, bad := trial(map[string]float64{"request_latency/p99": 10}), trial(map[string]float64{"request_latency/p99": 90})
-	bad.Metrics = append(bad.Metrics, cell.Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 5}})
-	good.Metrics = append(good.Metrics, cell.Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 2}})
+	bad.Metrics = append(bad.Metrics, Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 5}})
+	good.Metrics = append(good.Metrics, Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 2}})
 	bad = distort(bad, true, "request_latency")
-	some := NewCell(cell.Outcome{Trials: []cell.Trial{good, bad, good}}, nil, 0.95, 1)
+	some := NewResult(Outcome{Trials: []Trial{good, bad, good}}, nil, 0.95, 1)
 	if e := some.Find("request_latency", "p99"); e.Mean != 10 || e.N != 2 || e.Invalid || e.LeftOut != 1 || some.Invalid("request_latency") || some.Distorted("request_latency") != 1 {
 		t.Errorf("estimate %+v", e)
 	}
@@ -193,17 +192,17 @@ func TestDistorted(t *testing.T) {
 	if e := some.Find("output_token_throughput", "avg"); e.Mean != 3 || e.N != 3 || e.Invalid || e.LeftOut != 0 {
 		t.Errorf("throughput %+v", e)
 	}
-	if possibly := NewCell(cell.Outcome{Trials: []cell.Trial{good, distort(good, false, "request_latency")}}, nil, 0.95, 1); possibly.Find("request_latency", "p99").N != 2 {
+	if possibly := NewResult(Outcome{Trials: []Trial{good, distort(good, false, "request_latency")}}, nil, 0.95, 1); possibly.Find("request_latency", "p99").N != 2 {
 		t.Error("a run that is possibly distorted does not count")
 	}
-	all := NewCell(cell.Outcome{Trials: []cell.Trial{bad, bad}}, nil, 0.95, 1)
+	all := NewResult(Outcome{Trials: []Trial{bad, bad}}, nil, 0.95, 1)
 	if e := all.Find("request_latency", "p99"); e.N != 2 || !e.Invalid || !all.Invalid("time_to_first_token", "request_latency") || all.Distorted("request_latency") != 2 {
 		t.Errorf("estimate %+v", e)
 	}
 }
 
 // sampled returns a result whose requests had these latencies.
-func sampled(values []float64) cell.Trial {
+func sampled(values []float64) Trial {
 	sorted := slices.Sorted(slices.Values(values))
 	t := trial(map[string]float64{"request_latency/avg": NewEstimate(values, 0.95, "").Mean, "request_latency/p99": stat.Quantile(sorted, 0.99)})
 	t.Samples = func(tag string) ([]float64, bool) { return values, tag == "request_latency" }
@@ -221,8 +220,8 @@ func TestPooled(t *testing.T) {
 		}
 		return out
 	}
-	o := cell.Outcome{Trials: []cell.Trial{sampled(draw(0)), sampled(draw(5)), {Failure: "no success"}, sampled(draw(0))}}
-	c := NewCell(o, nil, 0.95, 7)
+	o := Outcome{Trials: []Trial{sampled(draw(0)), sampled(draw(5)), {Failure: "no success"}, sampled(draw(0))}}
+	c := NewResult(o, nil, 0.95, 7)
 	if len(c.Pooled) != 1 || c.Pooled[0].Count != 3000 || c.Pooled[0].Tag != "request_latency" {
 		t.Fatalf("pooled: %+v", c.Pooled)
 	}
@@ -231,26 +230,26 @@ func TestPooled(t *testing.T) {
 	if !(p99.Low <= p99.Value && p99.Value <= p99.High && p99.Low < 5 && p99.High > 8 && p99.Value > mean+1) {
 		t.Errorf("p99 of all requests %+v, mean of the p99 of the runs %v", p99, mean)
 	}
-	again := NewCell(o, nil, 0.95, 7)
+	again := NewResult(o, nil, 0.95, 7)
 	if diff := cmp.Diff(c.Pooled, again.Pooled); diff != "" {
 		t.Errorf("the same seed gives another interval:\n%s", diff)
 	}
 }
 
 func TestConverged(t *testing.T) {
-	flat := func(values ...float64) (out []cell.Trial) {
+	flat := func(values ...float64) (out []Trial) {
 		for _, v := range values {
 			out = append(out, trial(map[string]float64{"request_latency/avg": v}))
 		}
 		return out
 	}
-	distortOne := func(trials []cell.Trial, i int, tag string) []cell.Trial {
-		trials[i].Metrics = append(trials[i].Metrics, cell.Metric{Tag: "inter_chunk_latency"})
+	distortOne := func(trials []Trial, i int, tag string) []Trial {
+		trials[i].Metrics = append(trials[i].Metrics, Metric{Tag: "inter_chunk_latency"})
 		trials[i] = distort(trials[i], true, tag)
 		return trials
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	normal := func(mean float64) cell.Trial {
+	normal := func(mean float64) Trial {
 		values := make([]float64, 5000)
 		for i := range values {
 			values[i] = mean + r.NormFloat64()
@@ -261,7 +260,7 @@ func TestConverged(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rule   *sweep.Convergence
-		trials []cell.Trial
+		trials []Trial
 		want   bool
 	}{
 		{"no rule", nil, flat(1, 1, 1), false},
@@ -276,10 +275,10 @@ func TestConverged(t *testing.T) {
 		{"variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 110, 105), true}, // 0.0476 < 0.05
 		{"more variation", &sweep.Convergence{Mode: sweep.CV}, flat(100, 112, 105), false},
 		{"mean of 0", &sweep.Convergence{Mode: sweep.CV, Threshold: &limit}, flat(0, 0), false},
-		{"a failure does not count", &sweep.Convergence{Mode: sweep.CV}, append(flat(1), cell.Trial{Failure: "x"}), false},
-		{"the same distribution", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{normal(0), normal(0)}, true},
-		{"another distribution", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{normal(0), normal(0.5)}, false},
-		{"few values are no proof", &sweep.Convergence{Mode: sweep.Distribution}, []cell.Trial{sampled([]float64{1, 2}), sampled([]float64{3, 4})}, false},
+		{"a failure does not count", &sweep.Convergence{Mode: sweep.CV}, append(flat(1), Trial{Failure: "x"}), false},
+		{"the same distribution", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{normal(0), normal(0)}, true},
+		{"another distribution", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{normal(0), normal(0.5)}, false},
+		{"few values are no proof", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{sampled([]float64{1, 2}), sampled([]float64{3, 4})}, false},
 	} {
 		if c.rule != nil {
 			c.rule.Metric, c.rule.Stat = "request_latency", "avg"
@@ -292,13 +291,13 @@ func TestConverged(t *testing.T) {
 
 // The runs differ by more than their own intervals say.
 func TestSpread(t *testing.T) {
-	var o cell.Outcome
+	var o Outcome
 	for _, v := range []float64{100, 110, 105} {
 		tr := trial(map[string]float64{"request_latency/avg": v})
 		tr.Metrics[0].Margins = map[string]float64{"avg": 1.96}
 		o.Trials = append(o.Trials, tr)
 	}
-	c := NewCell(o, nil, 0.95, 1)
+	c := NewResult(o, nil, 0.95, 1)
 	ratio, ok := c.Find("request_latency", "avg").Spread()
 	if got, want := fmt.Sprintf("%.2f %v", ratio, ok), "5.00 true"; got != want {
 		t.Errorf("spread = %s, want %s", got, want)

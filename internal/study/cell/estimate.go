@@ -1,6 +1,4 @@
-// Package aggregate computes the results of studies from their trials: what repeated runs
-// say together, when they are stable, and which variations are best.
-package aggregate
+package cell
 
 import (
 	"math"

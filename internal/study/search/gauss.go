@@ -1,12 +1,10 @@
-// Package gauss predicts a function from a few noisy values of it, with the uncertainty
-// of the prediction: Gaussian-process regression (Rasmussen and Williams, 2006, §2 and §5).
-package gauss
+package search
 
 import "math"
 
-// Process is a Gaussian process that was fitted to values. It has a Matérn 5/2 kernel
+// process is a Gaussian process that was fitted to values. It has a Matérn 5/2 kernel
 // with one length per dimension, and independent noise.
-type Process struct {
+type process struct {
 	points  [][]float64
 	lengths []float64
 	noise   float64 // variance, as a share of that of the values
@@ -16,11 +14,11 @@ type Process struct {
 	weights []float64
 }
 
-// Fit returns the process that explains the values best: the lengths and the noise are
+// fitProcess returns the process that explains the values best: the lengths and the noise are
 // those of a grid with the largest likelihood. Points lie in the unit cube; there must be
 // at least one, and as many values.
-func Fit(points [][]float64, values []float64) *Process {
-	p := &Process{points: points, lengths: make([]float64, len(points[0]))}
+func fitProcess(points [][]float64, values []float64) *process {
+	p := &process{points: points, lengths: make([]float64, len(points[0]))}
 	for _, v := range values {
 		p.mean += v / float64(len(values))
 	}
@@ -39,7 +37,7 @@ func Fit(points [][]float64, values []float64) *Process {
 }
 
 // choose finds the lengths and the noise, one after the other and twice.
-func (p *Process) choose(y []float64) {
+func (p *process) choose(y []float64) {
 	for i := range p.lengths {
 		p.lengths[i] = 0.3
 	}
@@ -66,7 +64,7 @@ func (p *Process) choose(y []float64) {
 
 // condition conditions the process on values and returns their log likelihood without
 // its constant.
-func (p *Process) condition(y []float64) float64 {
+func (p *process) condition(y []float64) float64 {
 	k := make([][]float64, len(p.points))
 	for i := range k {
 		k[i] = make([]float64, i+1)
@@ -85,7 +83,7 @@ func (p *Process) condition(y []float64) float64 {
 }
 
 // kernel is the correlation of the values at two points.
-func (p *Process) kernel(a, b []float64) float64 {
+func (p *process) kernel(a, b []float64) float64 {
 	d := 0.0
 	for i := range a {
 		u := (a[i] - b[i]) / p.lengths[i]
@@ -96,7 +94,7 @@ func (p *Process) kernel(a, b []float64) float64 {
 }
 
 // At returns the mean and the standard deviation of the function at a point.
-func (p *Process) At(x []float64) (mean, deviation float64) {
+func (p *process) at(x []float64) (mean, deviation float64) {
 	k := make([]float64, len(p.points))
 	for i, at := range p.points {
 		k[i] = p.kernel(x, at)
@@ -107,15 +105,15 @@ func (p *Process) At(x []float64) (mean, deviation float64) {
 }
 
 // Below returns the probability that the function is below a limit at a point.
-func (p *Process) Below(x []float64, limit float64) float64 {
-	mean, deviation := p.At(x)
+func (p *process) below(x []float64, limit float64) float64 {
+	mean, deviation := p.at(x)
 	return normal((limit - mean) / deviation)
 }
 
 // Gain returns by how much the function is expected to exceed best at a point; values
 // below best count as 0 (expected improvement).
-func (p *Process) Gain(x []float64, best float64) float64 {
-	mean, deviation := p.At(x)
+func (p *process) gain(x []float64, best float64) float64 {
+	mean, deviation := p.at(x)
 	z := (mean - best) / deviation
 	return (mean-best)*normal(z) + deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 }

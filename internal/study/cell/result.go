@@ -1,11 +1,10 @@
-package aggregate
+package cell
 
 import (
 	"maps"
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
-	"aiperfd/internal/study/cell"
 )
 
 // Statistic is the estimate of one statistic of one metric.
@@ -17,10 +16,10 @@ type Statistic struct {
 // Key returns AIPerf's name: request_latency_p99.
 func (s *Statistic) Key() string { return s.Tag + "_" + s.Stat }
 
-// Cell is what the trials of one variation say together.
-type Cell struct {
-	cell.Outcome
-	Good       []cell.Trial   // those that succeeded
+// Result is what the trials of one variation say together.
+type Result struct {
+	Outcome
+	Good       []Trial        // those that succeeded
 	Statistics []Statistic    // in the order of Key; empty if no trial is a result
 	Pooled     []Pooled       // in the order of the metrics
 	Broken     []sweep.Filter // the conditions that are not satisfied
@@ -30,10 +29,10 @@ type Cell struct {
 	Beyond bool
 }
 
-// NewCell aggregates the trials of a variation. level is that of the intervals, seed
+// NewResult aggregates the trials of a variation. level is that of the intervals, seed
 // that of the resampling.
-func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) Cell {
-	c := Cell{Outcome: o, Good: o.Successful()}
+func NewResult(o Outcome, filters []sweep.Filter, level float64, seed int64) Result {
+	c := Result{Outcome: o, Good: o.Successful()}
 	values := make(map[string]*Statistic)
 	all := make(map[string][]float64)
 	margins := make(map[string][]float64)
@@ -71,7 +70,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 		if !holds {
 			c.Broken = append(c.Broken, f)
 		}
-		open := func(t cell.Trial) bool { return t.Unsure(f.MetricTag, f.Op, holds) }
+		open := func(t Trial) bool { return t.Unsure(f.MetricTag, f.Op, holds) }
 		if c.Invalid(f.MetricTag) && slices.ContainsFunc(c.Good, open) {
 			c.Unsure = append(c.Unsure, f)
 		}
@@ -81,7 +80,7 @@ func NewCell(o cell.Outcome, filters []sweep.Filter, level float64, seed int64) 
 }
 
 // Find returns an estimate; nil = no trial has the statistic.
-func (c *Cell) Find(tag, name string) *Estimate {
+func (c *Result) Find(tag, name string) *Estimate {
 	i := slices.IndexFunc(c.Statistics, func(s Statistic) bool { return s.Tag == tag && s.Stat == name })
 	if i < 0 {
 		return nil
@@ -89,35 +88,22 @@ func (c *Cell) Find(tag, name string) *Estimate {
 	return &c.Statistics[i].Estimate
 }
 
-// Sound returns the trials in which the load generator did not distort any of these metrics.
-func Sound(trials []cell.Trial, tags ...string) []cell.Trial {
-	return slices.DeleteFunc(slices.Clone(trials), func(t cell.Trial) bool { return t.Distorted(tags...) })
-}
-
-// Counting returns the runs whose values of a metric count: those in which the load generator
-// did not distort it or, if it did in all, all of them.
-func (c *Cell) Counting(tag string) []cell.Trial {
-	if sound := Sound(c.Good, tag); len(sound) > 0 {
-		return sound
-	}
-	return c.Good
-}
+// Counting returns the runs whose values of a metric count, see [Counting].
+func (c *Result) Counting(tag string) []Trial { return Counting(c.Good, tag) }
 
 // Invalid reports whether there is one of these metrics that the load generator distorted in
-// all runs, so that the cell has no result of it.
-func (c *Cell) Invalid(tags ...string) bool {
-	return len(c.Good) > 0 && slices.ContainsFunc(tags, func(tag string) bool { return len(Sound(c.Good, tag)) == 0 })
-}
+// all runs, so that there is no result of it.
+func (c *Result) Invalid(tags ...string) bool { return Distorted(c.Good, tags...) }
 
 // Distorted returns in how many runs the load generator distorted one of these metrics.
-func (c *Cell) Distorted(tags ...string) int { return len(c.Good) - len(Sound(c.Good, tags...)) }
+func (c *Result) Distorted(tags ...string) int { return len(c.Good) - len(Sound(c.Good, tags...)) }
 
 // Feasible reports whether all conditions are satisfied.
-func (c *Cell) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 && !c.Beyond }
+func (c *Result) Feasible() bool { return len(c.Broken) == 0 && len(c.Good) > 0 && !c.Beyond }
 
 // satisfies reports whether the mean over the trials that count, and at least half of them,
 // satisfy a condition. A trial without the metric does not.
-func (c *Cell) satisfies(f sweep.Filter) bool {
+func (c *Result) satisfies(f sweep.Filter) bool {
 	trials := c.Counting(f.MetricTag)
 	mean, pass, n := 0.0, 0, len(trials)
 	for i := range trials {

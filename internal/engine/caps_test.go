@@ -1,4 +1,4 @@
-package quota
+package engine
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // compile returns the plan of phases and the members of a dataset, synthetic unless they say
 // otherwise.
-func compile(t *testing.T, phases, dataset string) *plan.Plan {
+func compilePlan(t *testing.T, phases, dataset string) *plan.Plan {
 	t.Helper()
 	if !strings.Contains(dataset, "type:") {
 		dataset = "type: synthetic, entries: 10, " + dataset
@@ -33,7 +33,7 @@ func compile(t *testing.T, phases, dataset string) *plan.Plan {
 }
 
 // What a document asks for in memory is known before the run, for every generator.
-func TestMemory(t *testing.T) {
+func TestCapOfMemory(t *testing.T) {
 	caps := Caps{Memory: 256 << 20}
 	tests := []struct {
 		name, dataset, phase string
@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := caps.Check(compile(t, "{type: concurrency, "+tt.phase+"}", tt.dataset))
+			err := caps.Check(compilePlan(t, "{type: concurrency, "+tt.phase+"}", tt.dataset))
 			if refused := problem.Has(err, problem.CodeOutOfRange); refused != tt.refused {
 				t.Errorf("Check = %v, want it to be refused: %v", err, tt.refused)
 			}
@@ -67,7 +67,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCaps(t *testing.T) {
 	caps := Caps{Concurrency: 100, Rate: 1000, Duration: time.Hour, Requests: 10_000, Tokens: 1_000_000, Connections: 50}
 	const small = "prompts: {isl: 100, osl: 10}"
 	tests := []struct {
@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := compile(t, tt.phases, tt.dataset)
+			p := compilePlan(t, tt.phases, tt.dataset)
 			if err := (Caps{}).Check(p); err != nil {
 				t.Errorf("without caps: %v", err)
 			}

@@ -1,4 +1,4 @@
-package gauss
+package search
 
 import (
 	"math"

@@ -1,22 +1,20 @@
-// Package curve fits curves that never fall to noisy points: isotonic regression, and
-// a smooth interpolation of it that has a root.
-package curve
+package search
 
 import (
 	"math"
 	"slices"
 )
 
-// Point is an observation.
-type Point struct {
+// curvePoint is an observation.
+type curvePoint struct {
 	X, Y   float64
 	Weight float64 // > 0: in proportion to the number of observations that Y is the mean of
 }
 
-// Isotonic returns the values at the points' X that are closest to their Y by weighted
+// isotonicRegression returns the values at the points' X that are closest to their Y by weighted
 // least squares and never fall, by pooling adjacent violators (Ayer et al., 1955). X must
 // ascend strictly.
-func Isotonic(points []Point) []float64 {
+func isotonicRegression(points []curvePoint) []float64 {
 	type block struct {
 		mean, weight float64
 		size         int
@@ -41,17 +39,17 @@ func Isotonic(points []Point) []float64 {
 	return out
 }
 
-// Curve is a smooth curve through points, which does not overshoot them: piecewise cubic
+// curve is a smooth curve through points, which does not overshoot them: piecewise cubic
 // Hermite interpolation with the slopes of Fritsch and Butland (1984). Outside the points
 // it is constant.
-type Curve struct {
+type curve struct {
 	x, y, slope []float64
 }
 
-// Fit returns the interpolation of the isotonic regression of points, of which there must
+// fitCurve returns the interpolation of the isotonic regression of points, of which there must
 // be at least two; their X must ascend strictly.
-func Fit(points []Point) *Curve {
-	c := &Curve{x: make([]float64, len(points)), y: Isotonic(points), slope: make([]float64, len(points))}
+func fitCurve(points []curvePoint) *curve {
+	c := &curve{x: make([]float64, len(points)), y: isotonicRegression(points), slope: make([]float64, len(points))}
 	for i, p := range points {
 		c.x[i] = p.X
 	}
@@ -73,7 +71,7 @@ func Fit(points []Point) *Curve {
 }
 
 // At returns the value of the curve at x.
-func (c *Curve) At(x float64) float64 {
+func (c *curve) at(x float64) float64 {
 	last := len(c.x) - 1
 	switch {
 	case x <= c.x[0]:
@@ -94,14 +92,14 @@ func (c *Curve) At(x float64) float64 {
 
 // Root returns the smallest x at which the curve reaches 0; false if it is negative
 // everywhere or nowhere.
-func (c *Curve) Root() (float64, bool) {
+func (c *curve) root() (float64, bool) {
 	if c.y[0] >= 0 || c.y[len(c.y)-1] < 0 {
 		return 0, false
 	}
 	i := slices.IndexFunc(c.y, func(y float64) bool { return y >= 0 })
 	lo, hi := c.x[i-1], c.x[i]
 	for hi-lo > 1e-9*math.Max(1, math.Abs(hi)) {
-		if mid := lo + (hi-lo)/2; c.At(mid) < 0 {
+		if mid := lo + (hi-lo)/2; c.at(mid) < 0 {
 			lo = mid
 		} else {
 			hi = mid

@@ -1,6 +1,7 @@
-package aggregate
+package cell
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -34,7 +35,7 @@ type Comparison struct {
 // cell counts for nothing if the load generator distorted one of them, or leaves a condition
 // open; without objectives and conditions (conditioned) if it distorted both throughput and
 // latency. Otherwise a cell is left out only of what a distorted number would decide.
-func Compare(cells []Cell, objectives []string, conditioned bool) Comparison {
+func Compare(cells []Result, objectives []string, conditioned bool) Comparison {
 	free := len(objectives) == 0 && !conditioned
 	out := Comparison{BestThroughput: -1, BestLatency: -1, LatencyTag: firstTokenTag}
 	var candidates, feasible []int
@@ -101,14 +102,6 @@ func pareto(candidates []int, throughput, latency func(int) *Estimate) []int {
 			out = append(out, i)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int {
-		switch x, y := throughput(a).Mean, throughput(b).Mean; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(throughput(a).Mean, throughput(b).Mean) })
 	return out
 }

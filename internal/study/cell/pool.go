@@ -1,4 +1,4 @@
-package aggregate
+package cell
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/stat"
-	"aiperfd/internal/study/cell"
 )
 
 // Pooled are the percentiles of the requests of all trials together. The mean of the p99
@@ -41,7 +40,7 @@ func pooledQuantiles() []Quantile {
 }
 
 // pool pools the metrics of which all trials that count have kept the values.
-func (c *Cell) pool(level float64, seed int64) []Pooled {
+func (c *Result) pool(level float64, seed int64) []Pooled {
 	if len(c.Good) == 0 {
 		return nil
 	}
@@ -63,7 +62,7 @@ func (c *Cell) pool(level float64, seed int64) []Pooled {
 }
 
 // values returns the sorted values of a metric; nil if they were not kept.
-func values(t *cell.Trial, tag string) []float64 {
+func values(t *Trial, tag string) []float64 {
 	if t.Samples == nil {
 		return nil
 	}

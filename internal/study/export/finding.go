@@ -1,4 +1,4 @@
-package postprocess
+package export
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func Findings(p *sweep.PostProcess, done []cell.Outcome) []string {
 	if p == nil {
 		return nil
 	}
-	content, err := Content(p, done)
+	content, err := derive(p, done)
 	if err != nil {
 		return nil
 	}
