@@ -24,7 +24,7 @@ func TestClosure(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"allow", "arrival", "bench", "eventlog", "load", "load/spec", "pace", "ramp", "sockstamp",
+		"allow", "arrival", "bench", "eventlog", "load", "load/spec", "pace", "sockstamp",
 		"transport", "transport/frame", "transport/http1", "transport/loop",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
