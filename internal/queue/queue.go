@@ -1,7 +1,7 @@
-// Package queue supervises what is durable and takes time: runs, and studies of many runs.
-// Each is an item with one goroutine that performs it; its state is stored before it is
-// published. A queue decides which of the items starts next, cancels and updates them, and
-// settles those that an earlier process left behind. What an item does is its [Task].
+// Package queue decides which run or study starts next, stores their states, and passes cancels to
+// them. Each is an item with one goroutine that performs it; its state is stored before it is
+// published. A queue also updates items, and settles those that an earlier process left behind.
+// What an item does is its [Task].
 package queue
 
 import (

@@ -1,4 +1,5 @@
-// Package view prints for people: numbers, text in the columns of a terminal, and tables.
+// Package view formats for people: numbers, text in the columns of a terminal, and tables. It performs
+// no output.
 package view
 
 import (

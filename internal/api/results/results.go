@@ -1,5 +1,5 @@
-// Package results serves what runs have left behind: their metrics and progress, live or
-// final, comparisons, time series and logs, records and files.
+// Package results serves what runs have measured, live or final: metrics and progress,
+// comparisons, time series and logs, records and files.
 package results
 
 import (

@@ -1,5 +1,5 @@
 // Package wire has the JSON types of the HTTP API and the functions that create
-// them from the engine's runs and snapshots. The functions are pure; they
+// them from the runs and snapshots of package run. The functions are pure; they
 // read immutable values and keep nothing.
 //
 // Types that AIPerf 0.13 also has keep its names and its use of nulls:

@@ -1,5 +1,5 @@
-// Package terminal writes for people: the progress of a run, log lines, and what
-// a terminal can display.
+// Package terminal draws on terminals and writes lines where there is none: the progress of a run,
+// log lines, results. It knows what a terminal can display; package view has the numbers and tables.
 package terminal
 
 import (

@@ -1,8 +1,8 @@
-// Package config is the benchmark document that users write: AIPerf's shape, in
-// JSON or YAML, with camelCase or snake_case keys. It loads a document strictly,
-// applies the defaults into it, and reports every problem at once. Command-line
-// flags are laid over a [Draft] of the same document, so that flags, files and the
-// API cannot disagree.
+// Package config loads the benchmark document that users write: it decodes the text strictly,
+// fills in the defaults, and checks the rules that concern several fields; every problem is
+// reported at once. The document has AIPerf's shape, in JSON or YAML, with camelCase or snake_case
+// keys. Command-line flags are laid over a [Draft] of the same document, so that flags, files and
+// the API cannot disagree.
 package config
 
 import (

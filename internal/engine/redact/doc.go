@@ -1,4 +1,4 @@
-// Package redact recognizes secrets. No other package does.
+// Package redact recognizes secrets and replaces them. No other package does.
 //
 // Redaction works in four layers, from the most to the least certain:
 //

@@ -1,6 +1,6 @@
-// Package regular opens regular files. Instead of a FIFO, a device, a socket or a symbolic
-// link it returns an error, so that neither opening nor reading can block for ever, and
-// the content is that of the name.
+// Package regular opens regular files and refuses FIFOs, devices, sockets and symbolic links,
+// so that neither opening nor reading can block for ever, and the content is that of the
+// name.
 package regular
 
 import (

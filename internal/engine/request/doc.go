@@ -1,3 +1,3 @@
-// Package request lies between the load and an endpoint type: it makes requests of the
-// turns of a plan's conversations, and answers of their responses.
+// Package request makes requests of the turns of a plan's conversations, with the body of the
+// endpoint type, and answers of their responses.
 package request

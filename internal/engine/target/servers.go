@@ -1,6 +1,6 @@
-// Package target sends the requests to servers that are not load: it waits for
-// the model, lists models, resets caches and controls profilers. These requests
-// are not measured and share no connections with the load.
+// Package target sends the requests that prepare servers: it waits for the model, lists
+// models, resets caches and controls profilers. These requests are not measured and share
+// no connections with the load.
 package target
 
 import (

@@ -1,6 +1,6 @@
-// Package cell defines what a study consists of: the trials of each variation of a document,
-// and the planners that choose the next variation. It computes what the trials say together, when
-// they are stable, and which variations are best. It is data; package study performs it.
+// Package cell defines the trials of the variations of a document and the interface of the planners
+// that choose the next variation, and computes what the trials say together, when they are stable,
+// and which variations are best. Its functions are pure; package study performs the trials.
 package cell
 
 import (

@@ -1,7 +1,7 @@
-// Package schema is the grammar of documents: the forms and limits of their values, the short forms,
-// the fields of AIPerf's document that aiperfd does not support, and the decoder, which reads the
-// tree of a document into structs: strictly, with a problem for each value that a field does not
-// accept.
+// Package schema has the table of the fields of documents: the form, the limits and the constant
+// default of each, short forms, and the fields of AIPerf's document that aiperfd does not support.
+// Its decoder reads the tree of a document into structs: strictly, with a problem for each value
+// that a field does not accept. Defaults that depend on other fields are those of package config.
 package schema
 
 import (

@@ -1,5 +1,5 @@
-// Package sweep holds the blocks of a document that ask for more than one run: which
-// variations of it are performed, and how often.
+// Package sweep has the blocks of a document that ask for several runs, and computes the variations
+// that are known in advance: grids, lists, Sobol points and Latin hypercubes.
 package sweep
 
 import (

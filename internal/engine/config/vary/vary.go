@@ -1,5 +1,5 @@
-// Package vary names the places of a document that differ between the variations of a sweep. It
-// is data: package config applies it to documents, package study performs the results.
+// Package vary defines a variation of a sweep: the places of a document that differ, with their
+// values. It is data: package config applies it to documents, package study performs the results.
 package vary
 
 import (

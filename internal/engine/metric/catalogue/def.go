@@ -1,4 +1,5 @@
-// Package catalogue defines the metrics: name, unit, formula, and when each applies.
+// Package catalogue defines the metrics: name, unit, formula, whether more
+// or less is better, and when each applies.
 // A new metric is one row here, with its formula, and one in metrics.md, with what users are told.
 package catalogue
 
