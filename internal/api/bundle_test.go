@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/results"
 	"archive/zip"
 	"bytes"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
 	"aiperfd/internal/api/wire"
 )
 

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/results"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/api/results"
 	"aiperfd/openapi"
 )
 

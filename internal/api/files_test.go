@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/results"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
 )
 
 func TestFiles(t *testing.T) {

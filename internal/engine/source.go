@@ -18,7 +18,8 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 		Sessions: p.Sessions, Spread: p.Spread, Targets: len(p.Targets), PerPhase: p.CacheBust.Warmup,
 		Clock: x.clock,
 		Source: &loadSource{
-			data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection), ctx: ctx,
+			data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection),
+			restart: func(once bool) error { return x.data.restart(ctx, once) },
 		},
 		Encoder: request.NewEncoder(request.Options{Plan: p, RunID: env.id, TokenIDs: x.tokenIDs()}),
 		Sender:  x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
@@ -27,10 +28,10 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 
 // loadSource gives the load the conversations of the datasets, each with its model.
 type loadSource struct {
-	data   *datasets
-	models *plan.Models
-	choose *rand.Rand      // models
-	ctx    context.Context // of reading that begins again
+	data    *datasets
+	models  *plan.Models
+	choose  *rand.Rand // models
+	restart func(once bool) error
 }
 
 var _ load.Source = (*loadSource)(nil)
@@ -43,4 +44,4 @@ func (s *loadSource) Next(session int64, quit <-chan struct{}) (c *bench.Convers
 }
 
 // Restart implements [load.Source].
-func (s *loadSource) Restart(once bool) error { return s.data.restart(s.ctx, once) }
+func (s *loadSource) Restart(once bool) error { return s.restart(once) }

@@ -47,7 +47,7 @@ func TestWriteDocs(t *testing.T) {
 	for _, m := range sections {
 		names = append(names, m[1])
 	}
-	if want := append(kinds, "Corpora", "Sampling"); !slices.Equal(names, want) {
+	if want := slices.Concat(kinds, []string{"Corpora", "Sampling"}); !slices.Equal(names, want) {
 		t.Errorf("sections %v, want %v", names, want)
 	}
 	if _, got := documented(t, "Corpora"); !slices.Equal(got, corpora) {

@@ -36,25 +36,25 @@ func layObject(b *overlay, occ *occurrence, path string) {
 		}
 	}
 	b.set(path, occ, into)
-	markPlaces(b, into, occ)
+	markPlaces(into, occ)
 }
 
 // markPlaces gives the members that an option brought their place; those of a file
 // keep theirs.
-func markPlaces(b *overlay, n *tree.Node, occ *occurrence) {
+func markPlaces(n *tree.Node, occ *occurrence) {
 	for i := range n.Members {
 		m := &n.Members[i]
 		if m.Value.Line == 0 {
 			m.Place = tree.Place{Pointer: n.Pointer + "/" + tree.EscapePointer(m.Name), Flag: occ.spelling, Order: occ.order + 1}
 			m.Value.Place = m.Place
 		}
-		markPlaces(b, m.Value, occ)
+		markPlaces(m.Value, occ)
 	}
 	for i, item := range n.Items {
 		if item.Line == 0 {
 			item.Place = tree.Place{Pointer: n.Pointer + "/" + strconv.Itoa(i), Flag: occ.spelling, Order: occ.order + 1}
 		}
-		markPlaces(b, item, occ)
+		markPlaces(item, occ)
 	}
 }
 

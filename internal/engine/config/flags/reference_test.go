@@ -121,7 +121,7 @@ func TestUnsupportedValues(t *testing.T) {
 	lacks := 0
 	root := Reference(new(plan.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range strings.Fields(schema.FieldAt(f.Path).Lacked) {
+		for name := range strings.FieldsSeq(schema.FieldAt(f.Path).Lacked) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)
