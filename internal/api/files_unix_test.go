@@ -3,12 +3,13 @@
 package api
 
 import (
-	"aiperfd/internal/api/results"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"aiperfd/internal/api/results"
 )
 
 // Only regular files are listed and served: a FIFO would hold the handler for ever, and

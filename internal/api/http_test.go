@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/runs"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/run"
 	"aiperfd/web"
 )

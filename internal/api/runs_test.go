@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/runs"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/runs"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )

@@ -66,12 +66,14 @@ func (r *Run) MalformedEvent() string {
 	return ""
 }
 
-// unreadable returns the first event of a response that is not JSON, clipped.
-func unreadable(r *bench.Response) string {
-	const shown = 120 // bytes
+// unreadable returns the first event of a response that is not JSON, redacted and then clipped: the
+// start of a secret at the end of a short text would not be found.
+func unreadable(r *bench.Response, secrets *redact.Set) string {
+	const searched, shown = 4 << 10, 120 // bytes
 	for e := range r.Events.All() {
 		if data := bytes.TrimSpace(e.Data); len(data) > 0 && data[0] != '[' && !json.Valid(data) {
-			return strings.ToValidUTF8(string(data[:min(len(data), shown)]), "")
+			text := secrets.String(string(data[:min(len(data), searched)]))
+			return strings.ToValidUTF8(text[:min(len(text), shown)], "")
 		}
 	}
 	return ""
@@ -121,8 +123,10 @@ func (r *Run) examine(f *load.Finished, rec *bench.Record) (raw *export.Raw) {
 	}
 	if rec.Answer.Warnings[answer.WarnMalformedEvent] > 0 {
 		r.Malformed.Add(1)
-		example := r.Secrets.String(unreadable(f.Exchange.Response))
-		r.malformed.CompareAndSwap(nil, &example)
+		if r.malformed.Load() == nil {
+			example := unreadable(f.Exchange.Response, r.Secrets)
+			r.malformed.CompareAndSwap(nil, &example)
+		}
 	}
 	if r.Plan.Files.Raw && !f.Forced() {
 		raw = export.NewRaw(rec, f.Header, f.Body, f.Exchange.Response)

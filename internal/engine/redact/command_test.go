@@ -8,41 +8,45 @@ import (
 )
 
 // table is a small flag table in the shape of the program's own.
-type table map[string]redact.FlagKind
+type table map[string]struct {
+	kind  redact.FlagKind
+	multi bool
+}
 
-func (t table) Kind(flag string) (redact.FlagKind, bool) {
-	kind, ok := t[flag]
-	return kind, ok
+func (t table) Kind(flag string) (redact.FlagKind, bool, bool) {
+	row, ok := t[flag]
+	return row.kind, row.multi, ok
 }
 
 var _ redact.Flags = table(nil)
 
 func flagTable() table {
 	return table{
-		"model":                    redact.Plain,
-		"m":                        redact.Plain,
-		"url":                      redact.URLs,
-		"u":                        redact.URLs,
-		"header":                   redact.Header,
-		"H":                        redact.Header,
-		"h":                        redact.Bool,
-		"v":                        redact.Bool,
-		"vv":                       redact.Bool,
-		"streaming":                redact.Bool,
-		"api-key":                  redact.Secret,
-		"api-key-file":             redact.File,
-		"api-port":                 redact.Plain,
-		"ui":                       redact.Plain,
-		"request-count":            redact.Plain,
-		"extra-inputs":             redact.KeyValue,
-		"otel-url":                 redact.URLs,
-		"otel-resource-attributes": redact.KeyValue,
-		"mlflow-tag":               redact.KeyValue,
-		"mlflow-tracking-uri":      redact.URLs,
-		"gpu-telemetry":            redact.URLs,
-		"server-metrics":           redact.URLs,
-		"output-tokens-mean":       redact.Plain,
-		"session-header":           redact.Plain,
+		"model":                    {redact.Plain, false},
+		"m":                        {redact.Plain, false},
+		"url":                      {redact.URLs, true},
+		"u":                        {redact.URLs, true},
+		"header":                   {redact.Header, true},
+		"H":                        {redact.Header, true},
+		"h":                        {redact.Bool, false},
+		"v":                        {redact.Bool, false},
+		"vv":                       {redact.Bool, false},
+		"streaming":                {redact.Bool, false},
+		"api-key":                  {redact.Secret, false},
+		"api-key-file":             {redact.File, false},
+		"api-port":                 {redact.Plain, false},
+		"ui":                       {redact.Plain, false},
+		"request-count":            {redact.Plain, false},
+		"extra-inputs":             {redact.KeyValue, true},
+		"otel-url":                 {redact.URLs, false},
+		"otel-resource-attributes": {redact.KeyValue, true},
+		"mlflow-tag":               {redact.KeyValue, true},
+		"mlflow-tracking-uri":      {redact.URLs, false},
+		"gpu-telemetry":            {redact.URLs, true},
+		"server-metrics":           {redact.URLs, true},
+		"output-tokens-mean":       {redact.Plain, false},
+		"session-header":           {redact.Plain, false},
+		"secrets":                  {redact.Secret, true},
 	}
 }
 
@@ -66,17 +70,23 @@ var commandCases = []struct {
 	{"secret missing", []string{"--api-key"}, "--api-key"},
 	{"single dash", []string{"-api-key", "x"}, "-api-key '<redacted>'"},
 	{"colon for equals", []string{"--api-key:sk-1"}, "'--api-key:<redacted>'"},
+	{"several secrets", []string{"--secrets", "a", "b", "--model", "c"}, "--secrets '<redacted>' '<redacted>' --model 'c'"},
 
 	{"header", []string{"-H", "Authorization: Bearer x"}, "-H '<redacted>'"},
 	{"header long inline", []string{"--header=Authorization: Bearer x"}, "--header='<redacted>'"},
 	{"header short inline", []string{"-H=Authorization: Bearer x"}, "-H='<redacted>'"},
 	{"header glued", []string{"-HAuthorization: Bearer x"}, "-H'<redacted>'"},
+	{"header glued behind a boolean", []string{"-vHAuthorization: Bearer x"}, "-vH'<redacted>'"},
 	{"second header", []string{"-H", "X-A: 1", "Authorization: Bearer x"}, "-H 'X-A: 1' '<redacted>'"},
 	{"header JSON", []string{"-H", `{"Authorization":"Bearer x"}`}, "-H '<redacted>'"},
 	{"header JSON plain", []string{"-H", `{"X-A":"1"}`}, `-H '{"X-A":"1"}'`},
 	{"header JSON broken", []string{"-H", `{"Authorization":"Bearer x"`}, "-H '<redacted>'"},
 	{"header custom", []string{"-H", "X-Acme-Token: t"}, "-H '<redacted>'"},
 	{"header with quote", []string{"-H", "Authorization: Bearer it's"}, "-H '<redacted>'"},
+	{"header as two tokens", []string{"-H", "x-api-key", "val"}, "-H '<redacted>' '<redacted>'"},
+	{"header name then flag", []string{"-H", "x-api-key", "--model", "m"}, "-H '<redacted>' --model 'm'"},
+	{"header not quoted", []string{"-H", "Authorization:", "Basic", "dTpw==", "X-A:1"}, "-H '<redacted>' '<redacted>' '<redacted>' 'X-A:1'"},
+	{"header half quoted", []string{"-H", "Authorization:Bearer", "abc"}, "-H '<redacted>' '<redacted>'"},
 	{"header plain with address", []string{"-H", "X-User-Email:a@b.c"}, "-H 'X-User-Email:a@b.c'"},
 	{"header plain with URL", []string{"-H", "Referer: http://u:p@h/"}, "-H 'Referer: http://<redacted>@h/'"},
 
@@ -107,6 +117,7 @@ var commandCases = []struct {
 	{"extra inputs JSON", []string{"--extra-inputs", `{"api_key":"X"}`}, `--extra-inputs '{"api_key":"<redacted>"}'`},
 	{"extra inputs JSON deep", []string{"--extra-inputs", `{"n":1.50,"o":{"password":"X"}}`}, `--extra-inputs '{"n":1.50,"o":{"password":"<redacted>"}}'`},
 	{"extra inputs JSON value", []string{"--extra-inputs", `o:{"password":"X"}`}, `--extra-inputs 'o:{"password":"<redacted>"}'`},
+	{"extra inputs two tokens", []string{"--extra-inputs", "api_key", "X"}, "--extra-inputs 'api_key' '<redacted>'"},
 	{"extra inputs harmless", []string{"--extra-inputs", "max_tokens:100", "min_tokens:5,ignore_eos:true"}, "--extra-inputs 'max_tokens:100' 'min_tokens:5,ignore_eos:true'"},
 	{"resource attributes", []string{"--otel-resource-attributes", "api_key=X"}, "--otel-resource-attributes 'api_key=<redacted>'"},
 	{"MLflow tag", []string{"--mlflow-tag", "team:a", "token:X"}, "--mlflow-tag 'team:a' 'token:<redacted>'"},
@@ -114,6 +125,7 @@ var commandCases = []struct {
 	{"unknown token", []string{"--token", "x"}, "--token '<redacted>'"},
 	{"unknown hf-token", []string{"--hf-token=x"}, "--hf-token='<redacted>'"},
 	{"unknown password", []string{"--password", "-x"}, "--password '<redacted>'"},
+	{"unknown password then flag", []string{"--password", "--model", "m"}, "--password --model 'm'"},
 	{"token file", []string{"--auth-token-file", "/p"}, "--auth-token-file '/p'"},
 	{"key file", []string{"--api-key-file", "/p"}, "--api-key-file '/p'"},
 	{"output tokens", []string{"--output-tokens-mean", "12"}, "--output-tokens-mean 12"},

@@ -1,197 +1,199 @@
 package redact
 
 import (
-	"bytes"
-	"encoding/hex"
 	"html"
-	"slices"
-	"unicode"
-	"unicode/utf16"
+	"strings"
 	"unicode/utf8"
-
-	"aiperfd/internal/view"
+	"unsafe"
 )
 
-// maxLevels is how many escapings, one around the other, are undone in a text: for example JSON in
-// JSON in a query.
-const maxLevels = 4
-
-// wall stands for a placeholder in the text of a layer; no character begins with it.
-const wall = 0xff
-
-// layer is a text with none or more escapings undone, folded. Its memory is used again and again.
+// layer is a text with one or more escapings undone. Byte i of it is what the source holds in
+// [start(i), start(i+1)).
 type layer struct {
-	text  []byte
-	at    []origin   // what each byte of text stands for in the source
-	folds *[256]byte // see [foldTable]
+	text string
+	at   []int32 // len(text)+1 offsets in the source, ascending; nil: it is the source
 }
 
-// origin is a range of bytes of the source.
-type origin struct{ from, to int32 }
-
-// load makes l the layer of a source.
-func (l *layer) load(source string) {
-	l.text = append(l.text[:0], source...)
-	l.at = slices.Grow(l.at[:0], len(source))[:len(source)]
-	for i := range l.at {
-		l.at[i] = origin{int32(i), int32(i + 1)}
+// start returns where the source of byte i begins.
+func (l layer) start(i int) int {
+	if l.at == nil {
+		return i
 	}
-	l.fold(false)
+	return int(l.at[i])
 }
 
-// folded returns a text as it stands in a layer.
-func folded(text string) string {
-	l := layer{folds: foldTable()}
-	l.load(text)
-	return string(l.text)
+// buffer is the memory of one layer, used again and again.
+type buffer struct {
+	text []byte
+	at   []int32
 }
 
-// unclear marks the bytes of which the next ones decide what becomes of them.
-const unclear = 0xfe
+// layer returns what was written, whose source ends at end. It is valid until the buffer is used
+// again.
+func (b *buffer) layer(end int) layer {
+	b.at = append(b.at, int32(end))
+	// The string shares b's memory; it must not be used after that.
+	return layer{text: unsafe.String(unsafe.SliceData(b.text), len(b.text)), at: b.at}
+}
 
-// foldTable returns what folding makes of each byte; 0 is nothing.
-func foldTable() *[256]byte {
-	var out [256]byte
-	for c := range out {
+// unescape undoes one level of percent-encoding, JSON's and Python's
+// backslashes, and HTML's entities. An escape that the end of the text cuts
+// short is left out. ok is false if that changes nothing.
+func (b *buffer) unescape(l layer) (out layer, ok bool) {
+	i := firstEscape(l.text)
+	if i == len(l.text) {
+		return layer{}, false
+	}
+	b.text, b.at = b.text[:0], b.at[:0]
+	b.copy(l, 0, i)
+	for i < len(l.text) {
+		c, n := escape(l.text[i:])
 		switch {
-		case c == '<' || c >= utf8.RuneSelf:
-			out[c] = unclear
-		case c > ' ' && c != '+' && c != 0x7f:
-			out[c] = lower(byte(c))
-		}
-	}
-	return &out
-}
-
-// fold removes blanks, line breaks, plus signs and invisible characters, and makes letters small: servers break lines, readers of a query make blanks of plus signs, and programs remove
-// what cannot be seen. Placeholders become walls; a text that was folded before may have some.
-func (l *layer) fold(again bool) {
-	n := 0
-	for i := 0; i < len(l.text); i++ {
-		c, at := l.text[i], l.at[i]
-		if folded := l.folds[c]; folded != unclear {
-			l.text[n], l.at[n] = folded, at
-			n += int(min(folded, 1))
-			continue
-		}
-		size := 1
-		switch {
-		case c == '<' && bytes.HasPrefix(l.text[i:], []byte(Placeholder)):
-			size = len(Placeholder)
-			l.text[n], l.at[n] = wall, origin{at.from, l.at[i+size-1].to}
-			n++
-		case c == '<' || c == wall && again:
-			l.text[n], l.at[n] = c, at
-			n++
-		default:
-			var r rune
-			if r, size = utf8.DecodeRune(l.text[i:]); !view.Invisible(r) {
-				if small := unicode.ToLower(r); utf8.RuneLen(small) == size {
-					utf8.EncodeRune(l.text[i:], small)
-				}
-				copy(l.at[n:], l.at[i:i+size])
-				n += copy(l.text[n:], l.text[i:i+size])
-			}
-		}
-		i += size - 1
-	}
-	l.text, l.at = l.text[:n], l.at[:n]
-}
-
-// unescape makes l what undoing one level of percent-encoding, backslashes of JSON and entities of
-// HTML makes of another layer. It reports whether that changes anything.
-func (l *layer) unescape(from *layer) (changed bool) {
-	l.text, l.at = l.text[:0], l.at[:0]
-	for i := 0; i < len(from.text); {
-		c, n := escape(from.text[i:])
-		if n == 0 {
+		case n < 0:
+			return b.layer(l.start(i)), true
+		case n == 0:
 			end := i + 1
-			for end < len(from.text) && !isMark(from.text[end]) {
+			for end < len(l.text) && l.text[end] != '%' && l.text[end] != '\\' && l.text[end] != '&' {
 				end++
 			}
-			l.text, l.at = append(l.text, from.text[i:end]...), append(l.at, from.at[i:end]...)
+			b.copy(l, i, end)
 			i = end
 			continue
+		case c < 0: // one byte, possibly of a longer character
+			b.text = append(b.text, byte(^c))
+		default:
+			b.text = utf8.AppendRune(b.text, c)
 		}
-		if c < 0 { // one byte, possibly of a longer character
-			l.text = append(l.text, byte(^c))
-		} else {
-			l.text = utf8.AppendRune(l.text, c)
+		for len(b.at) < len(b.text) {
+			b.at = append(b.at, int32(l.start(i)))
 		}
-		for len(l.at) < len(l.text) {
-			l.at = append(l.at, origin{from.at[i].from, from.at[i+n-1].to})
-		}
-		i, changed = i+n, true
+		i, ok = i+n, true
 	}
-	l.fold(true)
-	return changed
+	return b.layer(l.start(i)), ok
 }
 
-// isMark reports whether c may begin an escape.
-func isMark(c byte) bool { return c == '%' || c == '\\' || c == '&' }
+// copy appends l.text[from:to] as it is.
+func (b *buffer) copy(l layer, from, to int) {
+	b.text = append(b.text, l.text[from:to]...)
+	for i := from; i < to; i++ {
+		b.at = append(b.at, int32(l.start(i)))
+	}
+}
 
-// longestEscape is the length of the longest escape: \ud83d\ude00.
-const longestEscape = 12
+// firstEscape is the index of the first byte that may begin an escape, or the
+// length of s.
+func firstEscape(s string) int {
+	for _, c := range [...]byte{'%', '\\', '&'} {
+		if i := strings.IndexByte(s, c); i >= 0 {
+			s = s[:i]
+		}
+	}
+	return len(s)
+}
 
-// escape reads the escape at the start of folded text. It returns a character, or ^b for a byte b,
-// and the length of the escape, 0 if there is none.
-func escape(s []byte) (c rune, n int) {
+// escape reads the escape at the start of s. It returns a character, or ^b for
+// a byte b, and the length of the escape: 0 if there is none, -1 if s ends
+// before it does.
+func escape(s string) (c rune, n int) {
 	switch {
 	case s[0] == '%':
-		if c, ok := hexDigits(s[1:], 2); ok {
-			return ^c, len("%41")
+		mark := 1
+		for strings.HasPrefix(s[mark:], "25") { // an escaped mark: all levels at once
+			if _, n := hexDigits(s, mark+2, 2); n == 0 {
+				break
+			}
+			mark += 2
 		}
+		return hexEscape(s, mark, 2)
 	case s[0] == '&':
 		return entity(s)
-	case s[0] != '\\' || len(s) == 1:
-	case s[1] == 'x':
-		if c, ok := hexDigits(s[2:], 2); ok {
-			return ^c, len(`\x41`)
+	case s[0] != '\\':
+		return 0, 0
+	case len(s) == 1:
+		return 0, -1
+	}
+	switch s[1] {
+	case 'x', 'X':
+		return hexEscape(s, 2, 2)
+	case 'U':
+		if c, n := hexDigits(s, 2, 8); n > 0 {
+			return c, n
 		}
-	case s[1] == 'u':
 		return unicodeEscape(s)
-	case bytes.IndexByte([]byte(`"\/'`), s[1]) >= 0:
+	case 'u':
+		return unicodeEscape(s)
+	}
+	switch s[1] {
+	case '"', '\\', '/', '\'':
 		return rune(s[1]), 2
-	case bytes.IndexByte([]byte("nrtabfv"), s[1]) >= 0:
-		return ' ', 2 // which is which does not matter: they are folded
+	case 'n', 'r', 't', 'a', 'b', 'f', 'v': // which is which does not matter: they are squeezed out
+		return '\n', 2
 	}
 	return 0, 0
 }
 
-// hexDigits reads two or four hexadecimal digits.
-func hexDigits(s []byte, digits int) (value rune, ok bool) {
-	var b [2]byte
-	if len(s) < digits {
-		return 0, false
+// hexEscape reads one byte in digits hexadecimal digits behind a mark.
+func hexEscape(s string, mark, digits int) (c rune, n int) {
+	value, n := hexDigits(s, mark, digits)
+	return ^value, n
+}
+
+// hexDigits reads hexadecimal digits behind a mark and returns the length of
+// both, 0 if they are none, or -1 if s ends before them.
+func hexDigits(s string, mark, digits int) (value rune, n int) {
+	for i := mark; i < mark+digits; i++ {
+		if i >= len(s) {
+			return 0, -1
+		}
+		c := lower(s[i])
+		switch {
+		case isDigit(c):
+			value = value<<4 | rune(c-'0')
+		case 'a' <= c && c <= 'f':
+			value = value<<4 | rune(c-'a'+10)
+		default:
+			return 0, 0
+		}
 	}
-	if _, err := hex.Decode(b[len(b)-digits/2:], s[:digits]); err != nil {
-		return 0, false
-	}
-	return rune(b[0])<<8 | rune(b[1]), true
+	return value, mark + digits
 }
 
 // unicodeEscape reads \uXXXX, or two of them that make one character.
-func unicodeEscape(s []byte) (c rune, n int) {
-	const one = len(`\u0041`)
-	c, ok := hexDigits(s[2:], 4)
-	if !ok {
-		return 0, 0
+func unicodeEscape(s string) (c rune, n int) {
+	high, n := hexDigits(s, 2, 4)
+	if n <= 0 || high < 0xd800 || high > 0xdbff {
+		return high, n
 	}
-	if utf16.IsSurrogate(c) && bytes.HasPrefix(s[one:], []byte(`\u`)) {
-		low, _ := hexDigits(s[one+2:], 4)
-		if both := utf16.DecodeRune(c, low); both != utf8.RuneError {
-			return both, 2 * one
-		}
+	rest := s[n:]
+	if rest == "" || rest == `\` {
+		return 0, -1
 	}
-	return c, one
+	if !strings.HasPrefix(rest, `\u`) && !strings.HasPrefix(rest, `\U`) {
+		return utf8.RuneError, n
+	}
+	low, m := hexDigits(rest, 2, 4)
+	switch {
+	case m < 0:
+		return 0, -1
+	case low < 0xdc00 || low > 0xdfff:
+		return utf8.RuneError, n
+	}
+	return 0x10000 + (high-0xd800)<<10 + (low - 0xdc00), n + m
 }
 
 // entity reads an entity of HTML.
-func entity(s []byte) (c rune, n int) {
-	end := bytes.IndexByte(s[:min(len(s), len("&#x10ffff;"))], ';')
-	plain := html.UnescapeString(string(s[:end+1]))
+func entity(s string) (c rune, n int) {
+	const most = len("&#x10ffff;")
+	end := strings.IndexByte(s[:min(len(s), most)], ';')
+	if end < 0 {
+		if len(s) < most && !strings.ContainsFunc(s[1:], func(r rune) bool { return r != '#' && !isAlnum(byte(r)) }) {
+			return 0, -1
+		}
+		return 0, 0
+	}
+	plain := html.UnescapeString(s[:end+1])
 	c, size := utf8.DecodeRuneInString(plain)
-	if size != len(plain) || size == 0 {
+	if size != len(plain) || end == 0 {
 		return 0, 0
 	}
 	return c, end + 1

@@ -1,7 +1,7 @@
 package redact
 
 import (
-	"regexp"
+	"net/url"
 	"strings"
 )
 
@@ -56,8 +56,14 @@ func SensitiveHeader(name string) bool {
 }
 
 // sensitiveQuery reports whether a query, fragment or matrix parameter holds a
-// secret. OAuth and Azure put credentials in a parameter called code.
+// secret; name is as it stands in the URL, percent-encoded or not. OAuth and
+// Azure put credentials in a parameter called code.
 func sensitiveQuery(name string) bool {
+	if strings.ContainsAny(name, "%+") {
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+	}
 	return SensitiveName(name) || strings.EqualFold(name, "code")
 }
 
@@ -208,6 +214,19 @@ func isAlnum(c byte) bool { return isLower(c|0x20) || isDigit(c) }
 // bytes belong to letters.
 func isSeparator(c byte) bool { return c < 0x80 && !isAlnum(c) }
 
-// reference matches a value that only names the place of a secret: ${NAME}, ${env:NAME},
-// ${secret:NAME} or ${file:PATH}. With a default value behind the name it is no mere reference.
-var reference = regexp.MustCompile(`^\$\{(env:|secret:|file:)?[A-Za-z0-9_./-]{1,64}\}$`)
+// isReference reports whether value only names the place of a secret:
+// ${NAME}, ${env:NAME}, ${secret:NAME} or ${file:PATH}. With a default value
+// behind the name it is no mere reference.
+func isReference(value string) bool {
+	name, ok := strings.CutPrefix(value, "${")
+	if !ok || !strings.HasSuffix(name, "}") {
+		return false
+	}
+	name = name[:len(name)-1]
+	for _, kind := range [...]string{"env:", "secret:", "file:"} {
+		if rest, ok := strings.CutPrefix(name, kind); ok {
+			return isToken(strings.ReplaceAll(rest, "/", "_"))
+		}
+	}
+	return isToken(name)
+}

@@ -88,12 +88,27 @@ func (s *scanner) parameter(from, to int) int {
 	return s.replace(to+1, to+1+len(value), Placeholder)
 }
 
-// nameClass classifies the name text[from:to].
+// nameClass classifies the name text[from:to], together with the word in
+// front of it if the two form one name ("API key: …").
 func (s *scanner) nameClass(from, to int) class {
 	name := s.text[max(from, to-maxName):to]
 	best := classify(name)
 	if best > harmless && len(name) > 2 && (name[0]|0x20) == 'x' && name[1] == '-' {
 		best = max(best, strongName) // only a header is called X-something
+	}
+	if from-1 > s.fence && s.text[from-1] == ' ' && to-from <= len("tokens") {
+		first := from - 1
+		for first > s.fence && first > from-16 && isAlnum(s.text[first-1]) {
+			first--
+		}
+		two := classify(s.text[first:to])
+		if best == tokenName && two == harmless {
+			return harmless // "first token: …"
+		}
+		best = max(best, two)
+	}
+	if name == "PWD" {
+		return harmless // the shell's working directory
 	}
 	return best
 }
@@ -101,9 +116,8 @@ func (s *scanner) nameClass(from, to int) class {
 // value redacts the value at i and returns its end, or 0 to leave it alone.
 func (s *scanner) value(i int, a assignment) int {
 	rest := s.text[i:]
-	if rest != "" && rest[0] == '[' && a.class >= strongName { // a list, of which the first counts
-		i = skipBlanks(s.text, i+1)
-		rest = s.text[i:]
+	if len(rest) > 1 && strings.IndexByte("bu", rest[0]) >= 0 && (rest[1] == '"' || rest[1] == '\'') {
+		i, rest = i+1, rest[1:] // Python's b'…'
 	}
 	if rest == "" {
 		return 0
@@ -113,6 +127,8 @@ func (s *scanner) value(i int, a assignment) int {
 		return s.quotedValue(i, rest[:1], a)
 	case strings.HasPrefix(rest, `\"`):
 		return s.quotedValue(i, `\"`, a)
+	case rest[0] == '[' && a.class >= strongName:
+		return s.list(i+1, a)
 	case rest[0] == '[' || rest[0] == '{' || strings.HasPrefix(rest, "${"):
 		return 0
 	case a.quote != "" && (isDigit(rest[0]) || rest[0] == '-'):
@@ -183,6 +199,42 @@ func (s *scanner) number(i int, a assignment) int {
 		return 0
 	}
 	return s.replace(i, end, a.quote+Placeholder+a.quote)
+}
+
+// list redacts the strings of a list: ["a", "b"], or [a] as Go prints a header.
+func (s *scanner) list(i int, a assignment) int {
+	i = skipBlanks(s.text, i)
+	if i >= len(s.text) || isDigit(s.text[i]) || strings.IndexByte("-]{[", s.text[i]) >= 0 {
+		return 0
+	}
+	if !strings.HasPrefix(s.text[i:], `\"`) && s.text[i] != '"' && s.text[i] != '\'' {
+		end := i
+		for end < len(s.text) && s.text[end] != ']' && (s.text[end] == ' ' || !endsValue(s.text, end)) {
+			end = step(s.text, end)
+		}
+		return s.replace(i, end, Placeholder)
+	}
+	last := 0
+	for i < len(s.text) {
+		quote := s.text[i : i+1]
+		if quote == `\` {
+			quote = `\"`
+		}
+		if !strings.HasPrefix(s.text[i:], quote) || quote != `\"` && quote != `"` && quote != `'` {
+			break
+		}
+		end := s.quotedValue(i, quote, a)
+		if end == 0 {
+			break
+		}
+		last = end
+		i = skipBlanks(s.text, min(len(s.text), end+len(quote)))
+		if i >= len(s.text) || s.text[i] != ',' {
+			break
+		}
+		i = skipBlanks(s.text, i+1)
+	}
+	return last
 }
 
 // bareValue redacts a value without quotes.

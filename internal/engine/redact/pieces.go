@@ -1,46 +1,69 @@
 package redact
 
 import (
-	"slices"
+	"hash/maphash"
 	"strings"
 )
 
 // Pieces takes the exact secrets out of the events of a stream, given in their order: out
-// of each event, and those that the server sent in pieces. These are strings with the same
-// name in several JSON objects, or events that are no JSON. It changes the slice.
+// of each event, and those that the server sent in pieces. These are strings at the same
+// place of several JSON objects, or events that are no JSON. It changes the slice.
 func (s *Set) Pieces(events []string) {
-	f := s.current()
+	f := s.finder()
 	if f == nil {
 		return
 	}
-	found := make([][]span, len(events))
-	for _, group := range piecesOf(events) {
-		differs := func(p piece) bool { return p.in(events) != group[0].in(events) }
-		if slices.ContainsFunc(group, differs) { // ids and names of models do not
-			f.findPieces(events, group, found)
-		}
-	}
-	for i, spans := range found {
-		events[i] = f.redactAll(replaceSpans(events[i], union(spans)))
+	if f.takePieces(events, false) { // parts come last, as in [Set.Exact]
+		f.takePieces(events, true)
 	}
 }
 
 // Lines is [Set.Exact] for a text whose lines may be events of a stream, as [Set.Pieces]
 // takes them.
 func (s *Set) Lines(text string) string {
-	lines := strings.SplitAfter(text, "\n")
-	s.Pieces(lines)
-	return s.Exact(strings.Join(lines, ""))
+	f := s.finder()
+	if f == nil {
+		return text
+	}
+	for _, parts := range []bool{false, true} {
+		lines := strings.SplitAfter(text, "\n")
+		left := f.takePieces(lines, parts)
+		clean, more := f.redactAll(strings.Join(lines, ""), parts)
+		if text = clean; !left && !more {
+			break
+		}
+	}
+	return text
+}
+
+// takePieces takes secrets out of events, or parts of tokens too. left reports whether the
+// events have parts of tokens.
+func (f *finder) takePieces(events []string, parts bool) (left bool) {
+	in := pieces{seed: maphash.MakeSeed()}
+	for i, event := range events {
+		in.add(i, event)
+	}
+	found := make([][]span, len(events))
+	for _, group := range in.groups() {
+		left = f.findPieces(events, group, found, parts) || left
+	}
+	for i, spans := range found {
+		clean, more := f.redactAll(replaceSpans(events[i], union(spans)), parts)
+		events[i], left = clean, left || more
+	}
+	return left
 }
 
 // findPieces adds to the spans found in each event what pieces have of secrets that they
-// form together.
-func (f *finder) findPieces(events []string, group []piece, found [][]span) {
-	var text strings.Builder
-	for _, p := range group {
-		text.WriteString(p.in(events))
+// form together. left reports whether they form parts of tokens.
+func (f *finder) findPieces(events []string, group []piece, found [][]span, parts bool) (left bool) {
+	s := f.acquire()
+	defer f.searches.Put(s)
+	s.parts = parts
+	if n := f.enough(events, group); n < len(group) && len(s.all(join(events, group[:n]))) == 0 && !s.seen {
+		return false
 	}
-	secrets, at := f.all(text.String()), 0 // of the piece in the text
+	secrets, at := s.all(join(events, group)), 0 // of the piece in the text
 	for _, p := range group {
 		end := at + p.to - p.from
 		for len(secrets) > 0 && secrets[0].to <= at {
@@ -50,85 +73,130 @@ func (f *finder) findPieces(events []string, group []piece, found [][]span) {
 			if sp.from >= end {
 				break
 			}
-			part := span{p.from + max(sp.from, at) - at, p.from + min(sp.to, end) - at}
-			if part.from < part.to {
-				found[p.event] = append(found[p.event], part)
-			}
+			found[p.event] = append(found[p.event], span{p.from + max(sp.from, at) - at, p.from + min(sp.to, end) - at})
 		}
 		at = end
 	}
+	return s.seen
+}
+
+// enough returns how many pieces have a pattern if all of them do: fewer if they are equal,
+// as ids and names of models are.
+func (f *finder) enough(events []string, group []piece) int {
+	first := events[group[0].event][group[0].from:group[0].to]
+	for _, p := range group[1:] {
+		if events[p.event][p.from:p.to] != first {
+			return len(group)
+		}
+	}
+	return min(len(group), 2+f.longest/max(1, len(first)))
+}
+
+// join returns the text that pieces form together.
+func join(events []string, group []piece) string {
+	var text strings.Builder
+	for _, p := range group {
+		text.WriteString(events[p.event][p.from:p.to])
+	}
+	return text.String()
 }
 
 // piece is the inside of a string in an event, or an event that is no JSON.
 type piece struct {
 	span
 	event int
-	key   pieceKey
+	place uint64 // a hash of the names and positions that lead to it
+	index uint64 // a hash of the numbers called index in the event
 }
 
-// in returns the text of a piece.
-func (p piece) in(events []string) string { return events[p.event][p.from:p.to] }
-
-// pieceKey is what pieces that may belong together have in common.
-type pieceKey struct {
-	name  string // in front of the string
-	nth   int    // of the strings of this name in the event
-	index string // the numbers called index in the event, or "" for any
+// pieces collects the pieces of events.
+type pieces struct {
+	list    []piece
+	indexed bool // the index of the events differs
+	seed    maphash.Seed
 }
 
-// piecesOf returns the pieces that may belong together: those of one name, and, because several
-// texts may be sent in turns, also those of one name and index.
-func piecesOf(events []string) map[pieceKey][]piece {
-	out := map[pieceKey][]piece{}
-	for i, event := range events {
-		for _, p := range eventPieces(i, event) {
-			whole := pieceKey{name: p.key.name, nth: p.key.nth}
-			out[whole] = append(out[whole], p)
-			if p.key != whole {
-				out[p.key] = append(out[p.key], p)
-			}
-		}
-	}
-	for key, group := range out {
-		if key.index != "" && len(group) == len(out[pieceKey{name: key.name, nth: key.nth}]) {
-			delete(out, key) // it is the same group
+// groups returns the pieces that may belong together: those of one place, and, because
+// several texts may be sent in turns, also those of one place and index.
+func (in *pieces) groups() map[[2]uint64][]piece {
+	out := make(map[[2]uint64][]piece)
+	for _, p := range in.list {
+		key := [2]uint64{p.place}
+		out[key] = append(out[key], p)
+		if in.indexed {
+			key[1] = p.index | 1
+			out[key] = append(out[key], p)
 		}
 	}
 	return out
 }
 
-// eventPieces returns the strings of an event but for names. It accepts any text.
-func eventPieces(event int, text string) (list []piece) {
-	start := strings.IndexAny(text, "{[")
-	if start < 0 {
+// add adds the pieces of an event.
+func (in *pieces) add(event int, text string) {
+	known, index := len(in.list), uint64(0)
+	if start := strings.IndexAny(text, "{["); start >= 0 {
+		index = in.addJSON(event, text, start)
+	} else {
 		from := 0
 		if rest, ok := strings.CutPrefix(text, "data:"); ok {
 			from = len(text) - len(strings.TrimPrefix(rest, " "))
 		}
-		return []piece{{span: span{from, len(text)}, event: event}}
+		in.list = append(in.list, piece{span: span{from, len(text)}, event: event})
 	}
-	var key pieceKey
-	counts := map[string]int{}
+	for i := range in.list[known:] {
+		in.list[known+i].index = index
+	}
+	in.indexed = in.indexed || known > 0 && len(in.list) > known && in.list[known-1].index != index
+}
+
+// maxPlaces is how deep the places of strings are told apart.
+const maxPlaces = 64
+
+// addJSON adds the strings of a JSON text from start on, but for names, and returns the
+// hash of its index. It accepts any text.
+func (in *pieces) addJSON(event int, text string, start int) (index uint64) {
+	type level struct {
+		place    uint64
+		list     bool
+		position uint64
+	}
+	var levels [maxPlaces]level
+	top, place, name := 0, uint64(1), ""
 	for i := start; i < len(text); i++ {
-		if text[i] != '"' {
-			continue
-		}
-		end := stringEnd(text, i)
-		inside := span{i + 1, max(i+1, end-1)}
-		i = end - 1
-		next := skipBlanks(text, end)
-		if next == len(text) || text[next] != ':' {
-			list = append(list, piece{inside, event, pieceKey{name: key.name, nth: counts[key.name]}})
-			counts[key.name]++
-			continue
-		}
-		if key.name = text[inside.from:inside.to]; key.name == "index" {
-			number := strings.TrimLeft(text[next+1:], " ")
-			key.index += number[:len(number)-len(strings.TrimLeft(number, "0123456789"))] + ","
+		switch c := text[i]; c {
+		case '{', '[':
+			top = min(top+1, maxPlaces-1)
+			levels[top] = level{place: place, list: c == '['}
+			place = mix(place, 0)
+		case '}', ']':
+			top = max(top-1, 0)
+		case ',':
+			if at := &levels[top]; at.list {
+				at.position++
+				place = mix(at.place, at.position)
+			}
+		case '"':
+			end := stringEnd(text, i)
+			inside := span{i + 1, max(i+1, end-1)}
+			i = end - 1
+			if next := skipBlanks(text, end); !levels[top].list && next < len(text) && text[next] == ':' {
+				name = text[inside.from:inside.to]
+				place = mix(levels[top].place, maphash.String(in.seed, name))
+				continue
+			}
+			in.list = append(in.list, piece{span: inside, event: event, place: place})
+		default:
+			if name == "index" && isDigit(c) {
+				index = mix(index, uint64(c))
+			}
 		}
 	}
-	for i := range list {
-		list[i].key.index = key.index
-	}
-	return list
+	return index
+}
+
+// mix combines two hashes.
+func mix(a, b uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, which spreads the bits
+	a = (a ^ b) * odd
+	return a ^ a>>29
 }

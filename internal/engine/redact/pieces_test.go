@@ -153,14 +153,15 @@ func BenchmarkPieces(b *testing.B) {
 	})
 }
 
-// TestLines has secrets over the lines of a text, and in the events of a stream that was not
-// declared.
+// TestLines has secrets over the lines of a text, with a part that counts by itself on one
+// of them, and in the events of a stream that was not declared.
 func TestLines(t *testing.T) {
 	set := redact.NewSet("sk-live-Qx8ZkT2mNv5w")
 	for _, tc := range []struct{ name, in, want string }{
 		{"broken", "{\"key\":\"sk-live-\nQx8ZkT2mNv5w\"}", `{"key":"R"}`},
 		{"broken twice", "refused {\"key\":\"sk-\nlive\n-Qx8ZkT2mNv5w", `refused {"key":"R`},
 		{"events", `data: {"t":"sk-live-Qx8Zk"}` + "\n\n" + `data: {"t":"T2mNv5w"}` + "\n", `data: {"t":"R"}` + "\n\n" + `data: {"t":"R"}` + "\n"},
+		{"a part of it in events", `data: {"t":"live-Qx8"}` + "\n\n" + `data: {"t":"ZkT2mNv5w"}` + "\n", `data: {"t":"R"}` + "\n\n" + `data: {"t":"R"}` + "\n"},
 		{"none", "sk-live\nQx8Z\n", "sk-live\nQx8Z\n"},
 	} {
 		if got, want := set.Lines(tc.in), strings.ReplaceAll(tc.want, "R", redact.Placeholder); got != want {

@@ -3,7 +3,6 @@ package redact
 import (
 	"encoding/base64"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,59 +18,84 @@ const maxRounds = 4
 // the same time; text that is redacted while a secret is added may or may not
 // still hold it.
 type Set struct {
-	mu      sync.Mutex
-	needles []string // ordered and unique
-	finder  atomic.Pointer[finder]
+	mu       sync.Mutex
+	needles  map[string]needle
+	verbatim []string                // secrets of which squeezing leaves too little
+	built    atomic.Pointer[machine] // nil: needles changed since
 }
 
-// NewSet returns a Set of secrets, as by [Set.Add].
+// machine is the finder of a Set; nil if it has no secrets.
+type machine struct{ finder *finder }
+
+// NewSet returns a Set of secrets, each as by [Set.Add].
 func NewSet(secrets ...string) *Set {
 	s := new(Set)
-	s.Add(secrets...)
+	for _, secret := range secrets {
+		s.Add(secret)
+	}
 	return s
 }
 
-// Add adds secrets and their parts: what stands behind Bearer or Basic, user and password of a
+// Add adds a secret and its parts: what stands behind Bearer or Basic, user and password of a
 // Basic token, the values of cookies. All are found in upper and lower case, with blanks, line
-// breaks, plus signs or invisible characters in them, escaped for JSON, URLs or HTML, also in one
-// another, and in base64 or hexadecimal digits, also of the text that is escaped for JSON or a URL.
-// Those shorter than 6 bytes are left out, because they occur by chance.
-func (s *Set) Add(secrets ...string) {
+// breaks or invisible characters in them, escaped for JSON, URLs or HTML, also in one another, and
+// in base64 or hexadecimal digits, also of the text that is escaped for JSON or a URL. Of a part
+// that is a token, the first or last 12 characters or more count too. Those shorter than 6 bytes
+// are left out, because they occur by chance.
+func (s *Set) Add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, secret := range secrets {
-		for _, part := range parts(secret) {
-			if len(part) >= minSecret && !isLiteral(part) {
-				s.needles = append(s.needles, spellings(part)...)
+	if s.needles == nil {
+		s.needles = map[string]needle{}
+	}
+	for _, part := range parts(secret) {
+		if len(part.text) < minSecret || isLiteral(part.text) {
+			continue
+		}
+		if len(squeezed(part.text)) < minSecret {
+			s.verbatim = append(s.verbatim, part.text)
+		}
+		for _, n := range needlesOf(part) {
+			if len(n.text) < minSecret || isLiteral(n.text) || strings.Contains(n.text, Placeholder) {
+				continue
 			}
+			known := s.needles[n.text]
+			n.starts = n.starts || known.starts
+			n.token = n.token || known.token
+			s.needles[n.text] = n
 		}
 	}
-	s.needles = slices.DeleteFunc(unique(s.needles), func(n string) bool {
-		return len(n) < minSecret || isLiteral(n) || strings.IndexByte(n, wall) >= 0
-	})
-	s.finder.Store(newFinder(s.needles))
+	s.built.Store(nil)
+}
+
+// part is a piece of a secret.
+type part struct {
+	text  string
+	named bool // it begins with the name of a scheme, and what stands behind it is a part too
 }
 
 // parts takes a header value apart: scheme, Basic user and password, cookies.
-func parts(secret string) []string {
+func parts(secret string) []part {
 	secret = strings.TrimSpace(secret)
-	out := []string{secret}
-	scheme, token, _ := strings.Cut(secret, " ")
-	if token = strings.TrimSpace(token); len(token) >= minSecret {
-		switch strings.ToLower(scheme) {
-		case "bearer", "token", "apikey", "api-key", "key", "negotiate":
-			return []string{token}
-		case "basic":
-			out = []string{token}
+	out := []part{{text: secret}}
+	scheme, token, found := strings.Cut(secret, " ")
+	token = strings.TrimSpace(token)
+	switch strings.ToLower(scheme) {
+	case "bearer", "token", "apikey", "api-key", "key", "negotiate":
+		if found {
+			out = append(out, part{text: token})
+		}
+	case "basic":
+		out = append(out, part{text: token})
+		if plain, ok := decodeBase64(token); ok {
+			user, password, _ := strings.Cut(plain, ":")
+			out = append(out, part{text: plain}, part{text: user}, part{text: password})
 		}
 	}
-	if plain, ok := decodeBase64(token); ok && strings.EqualFold(scheme, "basic") {
-		user, password, _ := strings.Cut(plain, ":")
-		return append(out, plain, user, password)
-	}
+	out[0].named = len(out) > 1
 	for cookie := range strings.SplitSeq(secret, "; ") {
 		if _, value, found := strings.Cut(cookie, "="); found && len(value) >= 8 {
-			out = append(out, value)
+			out = append(out, part{text: value})
 		}
 	}
 	return out
@@ -111,18 +135,16 @@ func (s *Set) String(text string) string {
 // Exact is [Set.String] without the patterns: for structured data and
 // generated text, where patterns may find what only looks like a secret.
 func (s *Set) Exact(text string) string {
-	if f := s.current(); f != nil {
-		return f.redactAll(text)
+	f := s.finder()
+	if f == nil {
+		return text
+	}
+	// Without a part, the rest of a secret would no longer be recognized: parts come last.
+	text, parts := f.redactAll(text, false)
+	if parts {
+		text, _ = f.redactAll(text, true)
 	}
 	return text
-}
-
-// current returns the finder of all secrets so far, nil for none.
-func (s *Set) current() *finder {
-	if s == nil {
-		return nil
-	}
-	return s.finder.Load()
 }
 
 // Bytes is [Set.String] for bodies, files and frames. It never changes b; it
@@ -150,8 +172,28 @@ type setWriter struct {
 
 // Write implements io.Writer.
 func (w setWriter) Write(p []byte) (int, error) {
-	if _, err := w.to.Write(w.set.Bytes(p)); err != nil {
-		return 0, err
+	clean := w.set.Bytes(p)
+	n, err := w.to.Write(clean)
+	if err == nil && n < len(clean) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return min(n, len(p)), err
 	}
 	return len(p), nil
+}
+
+// finder returns the current finder and builds it if need be.
+func (s *Set) finder() *finder {
+	if s == nil {
+		return nil
+	}
+	if m := s.built.Load(); m != nil {
+		return m.finder
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &machine{newFinder(s.needles, s.verbatim)}
+	s.built.Store(m)
+	return m.finder
 }

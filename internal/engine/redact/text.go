@@ -1,7 +1,7 @@
 package redact
 
 import (
-	"regexp"
+	"encoding/base64"
 	"strings"
 )
 
@@ -53,10 +53,12 @@ func visibleText(text string) string {
 
 // scanner walks over a text once, from the left.
 type scanner struct {
-	text   string
-	out    []byte // the redacted form of text[:done]; nil as long as nothing changed
-	done   int
-	urlEnd int // end of the last URL seen
+	text    string
+	out     []byte // the redacted form of text[:done]; nil as long as nothing changed
+	done    int
+	fence   int // end of the last value found; nothing in front of it is looked at again
+	urlEnd  int // end of the last URL seen
+	urlLast int // index of the last '@' in it, or -1
 }
 
 // replace puts with in place of text[from:to] and returns to.
@@ -65,6 +67,7 @@ func (s *scanner) replace(from, to int, with string) int {
 		s.out = append(append(s.out, s.text[s.done:from]...), with...)
 		s.done = to
 	}
+	s.fence = to
 	return to
 }
 
@@ -73,6 +76,9 @@ func (s *scanner) replace(from, to int, with string) int {
 func (s *scanner) word(from, to int) int {
 	if end := keyEnd(s.text[from:to]); end > 0 {
 		return s.replace(from, from+end, Placeholder)
+	}
+	if n := len("bearer%20"); to-from > n && s.text[from]|0x20 == 'b' && strings.EqualFold(s.text[from:from+n], "bearer%20") {
+		return s.replace(from+n, to, Placeholder)
 	}
 	if to == len(s.text) {
 		return to
@@ -98,34 +104,87 @@ func (s *scanner) word(from, to int) int {
 	return to
 }
 
-// keyForm matches keys with well-known prefixes: of services, of Amazon, of our API, whose metrics
-// have the same prefix, and JSON web tokens.
-var keyForm = regexp.MustCompile(`^(?:(?:sk|pk|hf|ghp|gsk|github_pat|glpat|nvapi|xox[abp])[-_]([A-Za-z0-9_-]{12,})|` +
-	`AKIA[0-9A-Z]{12,}|aiperfd_[0-9A-Z]{26}|eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$)`)
-
 // keyEnd returns the length of the key with a well-known prefix at the start
 // of word, or 0. Words of letters only that are joined by dashes are names of
 // things ("hf_tei_rankings"), not keys.
 func keyEnd(word string) int {
-	if len(word) < len("sk-")+12 {
+	prefix := keyPrefix(word)
+	if prefix == "" {
 		return 0
 	}
-	found := keyForm.FindStringSubmatchIndex(word)
-	if found == nil {
+	body := len(prefix)
+	joined := body < len(word) && (word[body] == '-' || word[body] == '_')
+	if joined {
+		body++
+	}
+	end := body
+	var letter, upper, digit, dash bool
+	for ; end < len(word) && (isAlnum(word[end]) || word[end] == '-' || word[end] == '_'); end++ {
+		c := word[end]
+		letter = letter || isLower(c)
+		upper = upper || isUpper(c)
+		digit = digit || isDigit(c)
+		dash = dash || c == '-' || c == '_'
+	}
+	n := end - body
+	var ok bool
+	switch {
+	case prefix == "eyJ": // a JSON web token: header.payload.signature
+		return jwtEnd(word)
+	case prefix == "aiperfd": // a token of our API; metrics have the same prefix
+		ok = joined && n == 26 && upper && !letter && !dash
+	case joined:
+		ok = n >= 12 && (digit || upper || !dash)
+	case prefix == "AKIA":
+		ok = n >= 12 && !letter && !dash
+	default:
+		ok = n >= 20 && digit && (letter || upper)
+	}
+	if !ok {
 		return 0
 	}
-	if found[2] >= 0 {
-		body := word[found[2]:found[3]]
-		if strings.ContainsAny(body, "-_") && !strings.ContainsFunc(body, func(r rune) bool { return r <= 'Z' && r != '-' }) {
+	return end
+}
+
+func keyPrefix(word string) string {
+	if len(word) < len("sk")+12 {
+		return ""
+	}
+	switch word[0] {
+	case 's', 'p', 'h', 'g', 'n', 'A', 'a', 'x', 'e':
+	default:
+		return ""
+	}
+	for _, prefix := range [...]string{
+		"sk", "pk", "hf", "ghp", "gsk", "github_pat", "glpat", "nvapi", "AKIA",
+		"xoxa", "xoxb", "xoxp", "eyJ", "aiperfd",
+	} {
+		if strings.HasPrefix(word, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+func jwtEnd(word string) int {
+	dots := 0
+	for i := range len(word) {
+		if word[i] == '.' {
+			dots++
+		}
+		if word[i] == '%' || dots > 2 {
 			return 0
 		}
 	}
-	return found[1]
+	if dots < 2 || len(word) < 40 {
+		return 0
+	}
+	return len(word)
 }
 
 // bearer looks for an authorization scheme in text[from:to] and returns the
 // bounds of the token that follows, or 0, 0. "Bearer token" and "basic usage"
-// are English, and Bearer realm="api" asks for a token.
+// are English.
 func (s *scanner) bearer(from, to int) (begin, end int) {
 	scheme := s.text[from:to]
 	isBearer := strings.EqualFold(scheme, "bearer")
@@ -141,15 +200,71 @@ func (s *scanner) bearer(from, to int) (begin, end int) {
 		end++
 	}
 	token := strings.TrimRight(s.text[begin:end], ".")
-	ok := len(token) >= 20 || len(token) >= 8 && mixed(token)
-	if !isBearer {
-		plain, decoded := decodeBase64(token)
-		ok = decoded && strings.Contains(plain, ":") || len(token) >= 6 && mixed(token)
+	if strings.HasSuffix(token, "=") && (continues(s.text[end:]) || challenge(token)) {
+		return 0, 0 // a parameter: Bearer realm="api"
+	}
+	end = begin + len(token)
+	ok := false
+	switch {
+	case len(token) < 3:
+	case !isBearer:
+		ok = looksBasic(token)
+	case isUpper(scheme[0]):
+		ok = !afterScheme(token)
+	default:
+		ok = len(token) >= 20 || len(token) >= 8 && mixed(token)
 	}
 	if !ok {
 		return 0, 0
 	}
-	return begin, begin + len(token)
+	return begin, end
+}
+
+// continues reports whether a value, redacted or not, starts rest.
+func continues(rest string) bool {
+	return rest != "" && isWord(rest[0]) || strings.HasPrefix(rest, Placeholder)
+}
+
+// challenge reports whether token is a parameter name of a WWW-Authenticate
+// header with its '='.
+func challenge(token string) bool {
+	switch strings.ToLower(token) {
+	case "realm=", "scope=", "error=", "error_description=", "error_uri=", "charset=",
+		"authorization_uri=", "resource_metadata=", "nonce=", "algorithm=":
+		return true
+	}
+	return false
+}
+
+// afterScheme lists words that follow "Bearer" in prose.
+func afterScheme(word string) bool {
+	switch strings.ToLower(strings.TrimRight(word, ".")) {
+	case "token", "tokens", "auth", "authentication", "authorization", "authorisation", "scheme",
+		"realm", "header", "headers", "credential", "credentials", "key", "keys", "error",
+		"is", "was", "not", "and", "or", "for", "in", "of", "the", "with", "required", "missing",
+		"invalid", "prefix", "schema", "format", "type", "bearer", "basic", "null", "none", "security":
+		return true
+	}
+	return false
+}
+
+// looksBasic reports whether token decodes to "user:password", whole or cut
+// short, or at least mixes letters and digits.
+func looksBasic(token string) bool {
+	plain := strings.TrimRight(token, "=")
+	plain = strings.NewReplacer("-", "+", "_", "/").Replace(plain[:len(plain)/4*4+restOf(plain)])
+	if b, err := base64.RawStdEncoding.DecodeString(plain); err == nil && strings.Contains(string(b), ":") {
+		return true
+	}
+	return len(token) >= 6 && mixed(token)
+}
+
+// restOf is the number of usable base64 digits behind the last full group.
+func restOf(s string) int {
+	if rest := len(s) % 4; rest > 1 {
+		return rest
+	}
+	return 0
 }
 
 // mixed reports whether s has letters and digits.
@@ -172,7 +287,11 @@ func authorityStart(s string) int {
 // authority redacts the user info of the URL whose authority starts at from.
 func (s *scanner) authority(from int) int {
 	if from >= s.urlEnd {
-		for s.urlEnd = from; s.urlEnd < len(s.text) && !endsValue(s.text, s.urlEnd); {
+		s.urlEnd, s.urlLast = from, -1
+		for s.urlEnd < len(s.text) && !endsValue(s.text, s.urlEnd) {
+			if s.text[s.urlEnd] == '@' {
+				s.urlLast = s.urlEnd
+			}
 			s.urlEnd = step(s.text, s.urlEnd)
 		}
 	}
@@ -182,6 +301,10 @@ func (s *scanner) authority(from int) int {
 	}
 	if at := strings.LastIndexByte(s.text[from:end], '@'); at > 0 {
 		return s.replace(from, from+at, Placeholder)
+	}
+	// A password with a slash in it leaves "user:half" as the authority.
+	if _, port, _ := cutPort(s.text[from:end]); s.urlLast > end && !allDigits(port) && s.text[from] != '[' {
+		return s.replace(from, s.urlLast, Placeholder)
 	}
 	return from
 }

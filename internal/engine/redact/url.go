@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// maxNesting bounds how often a percent-encoded URL inside a query value is
+// decoded in search of a secret.
+const maxNesting = 2
+
 // URL returns raw with user info and the values of sensitive query, fragment
 // and matrix parameters replaced, and everything else byte for byte as it was.
 // raw may lack a scheme ("user:pw@host"). The last '@' in front of the first
@@ -15,7 +19,7 @@ import (
 // a secret as a whole: the result is [Placeholder]. If only a space makes it so, what
 // stands before the space is kept, and what stands behind it if it reads as the rest of a host.
 func URL(raw string) string {
-	spans, ok := urlSecrets(raw)
+	spans, ok := urlSecrets(raw, 0)
 	if ok {
 		return replaceSpans(raw, spans)
 	}
@@ -39,7 +43,7 @@ var restOfHost = regexp.MustCompile(`^[A-Za-z.-]{1,32}(:[0-9]{1,5})?(/[a-z]*|/v[
 // URLSecrets returns the texts of raw that [URL] replaces, as they stand there and
 // decoded, and user, password and header of user info. None is empty.
 func URLSecrets(raw string) []string {
-	spans, ok := urlSecrets(raw)
+	spans, ok := urlSecrets(raw, 0)
 	if !ok {
 		return []string{raw}
 	}
@@ -85,7 +89,7 @@ func urlList(list string) string {
 
 // urlSecrets returns the spans of raw that hold secrets, in order, and whether
 // the authority could be read.
-func urlSecrets(raw string) (spans []span, ok bool) {
+func urlSecrets(raw string, depth int) (spans []span, ok bool) {
 	if strings.HasPrefix(raw, "data:") && !strings.HasPrefix(raw, "data://") {
 		return nil, true
 	}
@@ -112,7 +116,7 @@ func urlSecrets(raw string) (spans []span, ok bool) {
 	if (!bare || hasAt) && !validHost(raw[host:end], bare, hasAt) {
 		ok = false
 	}
-	return append(spans, paramSecrets(raw, end)...), ok
+	return append(spans, paramSecrets(raw, end, depth)...), ok
 }
 
 // schemeEnd returns the index behind "scheme://" at the start of raw, or 0.
@@ -170,7 +174,7 @@ func allDigits(s string) bool {
 
 // paramSecrets finds sensitive parameters in path, query and fragment of raw
 // from index i on, and the user info of URLs inside them.
-func paramSecrets(raw string, i int) (spans []span) {
+func paramSecrets(raw string, i, depth int) (spans []span) {
 	stops := ";/?#" // in the path; a sensitive value of a query may hold all but "&#"
 	for i < len(raw) {
 		c := raw[i]
@@ -208,9 +212,30 @@ func paramSecrets(raw string, i int) (spans []span) {
 			i = end
 			continue
 		}
+		end := indexAnyFrom(raw, nameEnd+1, "&;?#")
+		if hidesURL(raw[nameEnd+1:end], depth) {
+			spans = append(spans, span{nameEnd + 1, end})
+			i = end
+			continue
+		}
 		i = nameEnd
 	}
 	return spans
+}
+
+// hidesURL reports whether a percent-encoded query value is a URL that holds a
+// secret.
+func hidesURL(value string, depth int) bool {
+	if depth >= maxNesting || !strings.Contains(value, "%") {
+		return false
+	}
+	plain, err := url.QueryUnescape(value)
+	if err != nil || schemeEnd(plain) == 0 {
+		return false
+	}
+	spans, ok := urlSecrets(plain, depth+1)
+	return !ok && strings.Contains(plain, "@") ||
+		slices.ContainsFunc(spans, func(sp span) bool { return plain[sp.from:sp.to] != Placeholder })
 }
 
 // indexAnyFrom is the index of the first byte of chars in s[from:], or len(s).

@@ -65,6 +65,8 @@ func TestURL(t *testing.T) {
 		{"http://h/?pwd=S", "http://h/?pwd=" + r},
 		{"http://h/?private_token=S", "http://h/?private_token=" + r},
 		{"http://h/?session=S", "http://h/?session=" + r},
+		{"http://h/?api%5Fkey=S", "http://h/?api%5Fkey=" + r},
+		{"http://h/?api+key=S", "http://h/?api+key=" + r},
 		{"http://h/?key=a;b&c=d", "http://h/?key=" + r + "&c=d"},
 		{"http://h/?a=1;key=S", "http://h/?a=1;key=" + r},
 		{"http://h/?a=b?key=S", "http://h/?a=b?key=" + r},
@@ -77,6 +79,8 @@ func TestURL(t *testing.T) {
 
 		{"http://h/?next=http://u:p@i/&x=1", "http://h/?next=http://" + r + "@i/&x=1"},
 		{"http://proxy/http://u:p@i/x", "http://proxy/http://" + r + "@i/x"},
+		{"http://h/?next=http%3A%2F%2Fu%3Ap%40i&x=1", "http://h/?next=" + r + "&x=1"},
+		{"http://h/?next=http%3A%2F%2Fi%2F%3Fkey%3DS", "http://h/?next=" + r},
 		{"http://h/?next=http%3A%2F%2Fi%2F%3Fx%3D1", ""},
 	} {
 		want := tc.want

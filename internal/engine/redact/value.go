@@ -6,8 +6,8 @@ import (
 )
 
 // Value returns a redacted copy of a decoded JSON or YAML tree of
-// map[string]any, []any and scalars; v is not changed, and values of other
-// types are returned as they are.
+// map[string]any, map[any]any, []any, maps and slices of strings, and scalars;
+// v is not changed, and values of other types are returned as they are.
 //
 // The value of a sensitive key is replaced, down to the leaves. Empty strings,
 // null, booleans and references (${NAME}) are not secrets, nor are numbers under a key
@@ -39,12 +39,33 @@ func node(v any, at place, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		return object(v, at, depth)
+	case map[any]any:
+		out := make(map[any]any, len(v))
+		for k, child := range v {
+			name, _ := k.(string)
+			out[k] = node(child, placeOf(name, at), depth+1)
+		}
+		return out
+	case map[string]string:
+		out := make(map[string]string, len(v))
+		for k, child := range v {
+			out[k] = text(child, placeOf(k, at))
+		}
+		return out
+	case map[string][]string:
+		out := make(map[string][]string, len(v))
+		for k, child := range v {
+			out[k] = texts(child, placeOf(k, at))
+		}
+		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, child := range v {
 			out[i] = node(child, at, depth+1)
 		}
 		return out
+	case []string:
+		return texts(v, at)
 	case string:
 		return text(v, at)
 	case json.Number, int, int64, uint64, float64:
@@ -71,6 +92,18 @@ func object(m map[string]any, at place, depth int) map[string]any {
 	return out
 }
 
+// texts redacts a list of strings. It keeps nil nil.
+func texts(list []string, at place) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = text(s, at)
+	}
+	return out
+}
+
 // placeOf returns the place of the child of a node at place up, under key.
 func placeOf(key string, up place) place {
 	if up == strongNode {
@@ -82,19 +115,34 @@ func placeOf(key string, up place) place {
 	case c > harmless:
 		return secretNode
 	}
-	for name, at := range map[string]place{"header": headerNode, "url": urlNode, "uri": urlNode} {
-		if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(key), "s"), name) {
-			return at
-		}
+	switch lastWord(key) {
+	case "header", "headers":
+		return headerNode
+	case "url", "urls", "uri", "uris":
+		return urlNode
 	}
 	return plainNode
+}
+
+// lastWord is the last word of a name in snake, kebab or camel case, in lower
+// case.
+func lastWord(name string) string {
+	for i := len(name) - 1; i > 0; i-- {
+		if isSeparator(name[i]) {
+			return strings.ToLower(name[i+1:])
+		}
+		if wordStarts(name, i) {
+			return strings.ToLower(name[i:])
+		}
+	}
+	return strings.ToLower(name)
 }
 
 // text redacts a string at a place of a tree.
 func text(s string, at place) string {
 	switch at {
 	case secretNode, strongNode:
-		if s == "" || reference.MatchString(s) {
+		if s == "" || isReference(s) {
 			return s
 		}
 		return Placeholder
@@ -137,7 +185,7 @@ func isURL(s string) bool {
 // lenientURL redacts a string that looks like a URL without being known to be
 // one: it is a secret as a whole only if it may hold user info.
 func lenientURL(s string) string {
-	spans, ok := urlSecrets(s)
+	spans, ok := urlSecrets(s, 0)
 	if !ok && strings.Contains(s, "@") {
 		return Placeholder
 	}

@@ -67,6 +67,26 @@ func TestValue(t *testing.T) {
 	}
 }
 
+func TestValueTypes(t *testing.T) {
+	in := map[any]any{
+		"headers": map[string][]string{"Cookie": {"a"}, "Accept": {"b"}, "None": nil},
+		"labels":  map[string]string{"api_key": "S", "team": "a"},
+		"urls":    []string{"u:p@h"},
+		"api_key": uint64(5),
+		7:         "x",
+	}
+	want := map[any]any{
+		"headers": map[string][]string{"Cookie": {"<redacted>"}, "Accept": {"b"}, "None": nil},
+		"labels":  map[string]string{"api_key": "<redacted>", "team": "a"},
+		"urls":    []string{"<redacted>@h"},
+		"api_key": "<redacted>",
+		7:         "x",
+	}
+	if diff := cmp.Diff(any(want), redact.Value(in)); diff != "" {
+		t.Errorf("Value (-want +got):\n%s", diff)
+	}
+}
+
 func TestValueDeep(t *testing.T) {
 	var tree any = map[string]any{"password": "S"}
 	for range 100_000 {

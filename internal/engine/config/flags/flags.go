@@ -277,13 +277,13 @@ func (f *Flags) get(flag string) *occurrence {
 }
 
 // Kind implements [redact.Flags]. flag comes without dashes.
-func (f *Flags) Kind(flag string) (kind redact.FlagKind, ok bool) {
+func (f *Flags) Kind(flag string) (kind redact.FlagKind, multi, ok bool) {
 	for _, dashes := range []string{"--", "-"} {
 		if o, ok := f.table[dashes+flag]; ok {
-			return o.redact, true
+			return o.redact, o.several(), true
 		}
 	}
-	return redact.Plain, false
+	return redact.Plain, false, false
 }
 
 var _ redact.Flags = (*Flags)(nil)
