@@ -1,7 +1,6 @@
 package api
 
 import (
-	"aiperfd/internal/api/results"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/api/results"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 )

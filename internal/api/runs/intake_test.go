@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"aiperfd/internal/api/respond"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aiperfd/internal/api/respond"
 )
 
 func TestReadBody(t *testing.T) {
