@@ -22,7 +22,11 @@ function trim(s: string): string {
 /** short writes a number for the tick of an axis: 1.2k, 30M. */
 export function short(v: number): string {
   const size = Math.abs(v);
-  for (const [limit, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+  for (const [limit, suffix] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
     if (size >= limit) return trim((v / limit).toFixed(1)) + suffix;
   }
   return number(v);

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
 import { dark, printing } from "../ui/theme";
-import { color, token, type Color } from "./colors";
+import { type Color, color, token } from "./colors";
 
 /** widthOf is the width of a chart in CSS pixels. On paper, two stand side by side on A4 and
  * letter: the element still has its width on the screen when they are drawn for it. */
@@ -17,13 +17,22 @@ export function widthOf(box: HTMLElement): number {
 /** useChart keeps a chart in the element of the ref that it returns. The chart is made anew
  * when its shape or the theme changes; options are those of the first call since then, so
  * what changes with the data is read from a ref. */
-export function useChart(height: number, shape: string, options: () => Partial<uPlot.Options>, data: uPlot.AlignedData): RefObject<HTMLDivElement | null> {
+export function useChart(
+  height: number,
+  shape: string,
+  options: () => Partial<uPlot.Options>,
+  data: uPlot.AlignedData,
+): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   // Before the next task, because a page is printed as soon as its handlers have returned.
   useLayoutEffect(() => {
     const within = box.current!;
-    const u = new uPlot({ width: widthOf(within), height, legend: { show: false }, padding: [14, 16, 0, 0], series: [], ...options() }, data, within);
+    const u = new uPlot(
+      { width: widthOf(within), height, legend: { show: false }, padding: [14, 16, 0, 0], series: [], ...options() },
+      data,
+      within,
+    );
     chart.current = u;
     const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
     if (!printing.value) resize.observe(within);
@@ -43,12 +52,24 @@ export function font(): string {
 
 /** axes are the x axis below and the y axis to the left, with the texts of their ticks, and
  * which of them are logarithmic. */
-export function axes(xText: (v: number) => string, yText: (v: number) => string, logX: boolean, logY: boolean): uPlot.Axis[] {
+export function axes(
+  xText: (v: number) => string,
+  yText: (v: number) => string,
+  logX: boolean,
+  logY: boolean,
+): uPlot.Axis[] {
   const common = { stroke: token("--muted"), font: font(), ticks: { show: false }, gap: 4 };
-  const texts = (text: (v: number) => string) => (_: uPlot, ticks: number[]) => ticks.map((v: number | null) => (v === null ? "" : text(v)));
+  const texts = (text: (v: number) => string) => (_: uPlot, ticks: number[]) =>
+    ticks.map((v: number | null) => (v === null ? "" : text(v)));
   return [
     { ...common, ...(logX ? logarithmic("x", 48) : {}), size: 26, grid: { show: false }, values: texts(xText) },
-    { ...common, ...(logY ? logarithmic("y", 20) : {}), size: 50, grid: { stroke: token("--grid"), width: 1 }, values: texts(yText) },
+    {
+      ...common,
+      ...(logY ? logarithmic("y", 20) : {}),
+      size: 50,
+      grid: { stroke: token("--grid"), width: 1 },
+      values: texts(yText),
+    },
   ];
 }
 
@@ -59,12 +80,14 @@ function logarithmic(scale: "x" | "y", room: number): uPlot.Axis {
     splits: (_u, _axis, low, high) => {
       const out = [];
       for (let power = 10 ** Math.floor(Math.log10(low)); power <= high && out.length < 400; power *= 10) {
-        for (let m = 1; m < 10; m++) if (m * power >= low * 0.999 && m * power <= high * 1.001) out.push(Number((m * power).toPrecision(3)));
+        for (let m = 1; m < 10; m++)
+          if (m * power >= low * 0.999 && m * power <= high * 1.001) out.push(Number((m * power).toPrecision(3)));
       }
       return out;
     },
     filter: (u, splits) => {
-      const kept = new Set<number>(), places: number[] = [];
+      const kept = new Set<number>(),
+        places: number[] = [];
       for (const digits of ["1", "5", "2", "3", "7", "4", "6", "8", "9"]) {
         for (const v of splits) {
           if (v.toExponential()[0] !== digits) continue;
@@ -80,7 +103,11 @@ function logarithmic(scale: "x" | "y", room: number): uPlot.Axis {
 }
 
 /** grouped joins neighboring intervals until there are at most so many. */
-export function grouped(bounds: readonly number[], counts: readonly number[], most: number): { bounds: number[]; counts: number[] } {
+export function grouped(
+  bounds: readonly number[],
+  counts: readonly number[],
+  most: number,
+): { bounds: number[]; counts: number[] } {
   const size = Math.ceil(counts.length / most);
   const starts = counts.map((_, i) => i).filter((i) => i % size === 0);
   return {
@@ -133,11 +160,13 @@ export function under(u: uPlot, scale: "x" | "y"): number | null {
 
 /** place returns the index of the interval of ascending bounds that holds a value, -1 = none. */
 export function place(bounds: readonly (number | null)[], v: number): number {
-  let low = 0, high = bounds.length - 1;
+  let low = 0,
+    high = bounds.length - 1;
   if (high < 1 || v < bounds[0]! || v > bounds[high]!) return -1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (bounds[middle]! < v) low = middle; else high = middle;
+    if (bounds[middle]! < v) low = middle;
+    else high = middle;
   }
   return low;
 }

@@ -3,8 +3,8 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import * as format from "../format";
-import { axes, drawMarks, duration, under, useChart, type Mark } from "./base";
-import { color, type Color } from "./colors";
+import { axes, drawMarks, duration, type Mark, under, useChart } from "./base";
+import { type Color, color } from "./colors";
 
 export interface Curve {
   label: string;
@@ -34,16 +34,30 @@ export function Cdf(props: Props): JSX.Element {
   const [at, setAt] = useState<number | null>(null);
   const data = useMemo(() => table(curves, logX, tail), [curves, logX, tail]);
   const shape = JSON.stringify([curves.map((c) => [c.label, c.color, c.dash]), logX, tail]);
-  const box = useChart(height, shape, () => ({
-    scales: {
-      x: { time: false, distr: logX ? 3 : 1, range: (_, low, high) => [low, high > low ? high : low * 1.1 + 1e-6] },
-      y: tail ? { distr: 3, range: () => [least(latest.current.curves), 100] } : { range: [0, 100] },
-    },
-    cursor: { drag: { x: true, y: false }, points: { size: 6 }, y: false },
-    axes: axes(duration, (v) => format.number(v) + " %", logX, tail),
-    series: [{}, ...curves.map((c) => ({ label: c.label, stroke: color(c.color), width: 1.5, dash: c.dash ? [4, 4] : undefined, points: { show: false } }))],
-    hooks: { draw: [(u) => drawMarks(u, latest.current.marks ?? [])], setCursor: [(u) => setAt(under(u, "x"))] },
-  }), data);
+  const box = useChart(
+    height,
+    shape,
+    () => ({
+      scales: {
+        x: { time: false, distr: logX ? 3 : 1, range: (_, low, high) => [low, high > low ? high : low * 1.1 + 1e-6] },
+        y: tail ? { distr: 3, range: () => [least(latest.current.curves), 100] } : { range: [0, 100] },
+      },
+      cursor: { drag: { x: true, y: false }, points: { size: 6 }, y: false },
+      axes: axes(duration, (v) => format.number(v) + " %", logX, tail),
+      series: [
+        {},
+        ...curves.map((c) => ({
+          label: c.label,
+          stroke: color(c.color),
+          width: 1.5,
+          dash: c.dash ? [4, 4] : undefined,
+          points: { show: false },
+        })),
+      ],
+      hooks: { draw: [(u) => drawMarks(u, latest.current.marks ?? [])], setCursor: [(u) => setAt(under(u, "x"))] },
+    }),
+    data,
+  );
   const text = (c: Curve) => {
     if (at === null) return `p50 ${duration(quantile(c, 0.5))} · p99 ${duration(quantile(c, 0.99))}`;
     const share = shareUpTo(c, at);
@@ -51,15 +65,35 @@ export function Cdf(props: Props): JSX.Element {
   };
   return (
     <figure class="chart">
-      <figcaption>{props.title}
+      <figcaption>
+        {props.title}
         <span class="legend">
-          {at !== null && <span class="muted">{tail ? "more than" : "at most"} {duration(at)}</span>}
+          {at !== null && (
+            <span class="muted">
+              {tail ? "more than" : "at most"} {duration(at)}
+            </span>
+          )}
           {curves.map((c) => (
-            <span key={c.label}><i ref={(e) => { if (e) { e.style.borderColor = color(c.color); e.style.borderTopStyle = c.dash ? "dashed" : "solid"; } }} />{c.label} <b>{text(c)}</b></span>
+            <span key={c.label}>
+              <i
+                ref={(e) => {
+                  if (e) {
+                    e.style.borderColor = color(c.color);
+                    e.style.borderTopStyle = c.dash ? "dashed" : "solid";
+                  }
+                }}
+              />
+              {c.label} <b>{text(c)}</b>
+            </span>
           ))}
         </span>
       </figcaption>
-      <div ref={box} class="plot" role="img" aria-label={`${props.title}: cumulative distribution. ${curves.map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${duration(quantile(c, q))}`).join(", ")}`).join("; ")}`} />
+      <div
+        ref={box}
+        class="plot"
+        role="img"
+        aria-label={`${props.title}: cumulative distribution. ${curves.map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${duration(quantile(c, q))}`).join(", ")}`).join("; ")}`}
+      />
     </figure>
   );
 }
@@ -73,21 +107,28 @@ function least(curves: Curve[]): number {
 function table(curves: Curve[], logX: boolean, tail: boolean): uPlot.AlignedData {
   const all = curves.flatMap((c) => c.values.filter((v): v is number => v !== null && (v > 0 || !logX)));
   const x = [...new Set(all)].sort((a, b) => a - b);
-  return [x, ...curves.map((c) => x.map((v) => {
-    const share = shareUpTo(c, v);
-    if (!tail) return 100 * share;
-    return share < 1 ? 100 * (1 - share) : null;
-  }))];
+  return [
+    x,
+    ...curves.map((c) =>
+      x.map((v) => {
+        const share = shareUpTo(c, v);
+        if (!tail) return 100 * share;
+        return share < 1 ? 100 * (1 - share) : null;
+      }),
+    ),
+  ];
 }
 
 /** shareUpTo returns which share of the values is at most v. */
 export function shareUpTo({ quantiles, values }: Curve, v: number): number {
-  let low = 0, high = values.length - 1;
+  let low = 0,
+    high = values.length - 1;
   if (high < 0 || values[0] === null || v < values[0]!) return 0;
   if (v >= values[high]!) return 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (values[middle]! <= v) low = middle; else high = middle;
+    if (values[middle]! <= v) low = middle;
+    else high = middle;
   }
   const width = values[high]! - values[low]!;
   return quantiles[low]! + (width > 0 ? ((v - values[low]!) / width) * (quantiles[high]! - quantiles[low]!) : 0);

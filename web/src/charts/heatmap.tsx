@@ -37,7 +37,10 @@ export function Heatmap(given: Props): JSX.Element {
   const [at, setAt] = useState<[number, number] | null>(null);
   const bounds = props.bounds;
   const end = (props.times.at(-1) ?? 0) + props.step;
-  const most = useMemo(() => props.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 1), [props.counts]);
+  const most = useMemo(
+    () => props.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 1),
+    [props.counts],
+  );
   // The values only keep the axes at the bounds; the hook draws.
   const data = useMemo(() => {
     const x = [...props.times, end];
@@ -45,26 +48,45 @@ export function Heatmap(given: Props): JSX.Element {
   }, [props.times, bounds]);
   const scale = useRef({ bounds, most });
   scale.current = { bounds, most };
-  const box = useChart(240, "", () => ({
-    scales: {
-      x: { time: false, range: (_, low, high) => [low, high] },
-      y: { distr: 3, range: () => [scale.current.bounds[0]!, scale.current.bounds.at(-1)!] },
-    },
-    cursor: { drag: { x: true, y: false }, points: { show: false } },
-    axes: axes(format.clock, duration, false, true),
-    series: [{}, { paths: () => null, points: { show: false } }],
-    hooks: {
-      drawAxes: [(u) => draw(u, latest.current, scale.current)],
-      setCursor: [(u) => {
-        const x = under(u, "x"), y = under(u, "y");
-        setAt(x === null || y === null ? null : [x, y]);
-      }],
-    },
-  }), data);
+  const box = useChart(
+    240,
+    "",
+    () => ({
+      scales: {
+        x: { time: false, range: (_, low, high) => [low, high] },
+        y: { distr: 3, range: () => [scale.current.bounds[0]!, scale.current.bounds.at(-1)!] },
+      },
+      cursor: { drag: { x: true, y: false }, points: { show: false } },
+      axes: axes(format.clock, duration, false, true),
+      series: [{}, { paths: () => null, points: { show: false } }],
+      hooks: {
+        drawAxes: [(u) => draw(u, latest.current, scale.current)],
+        setCursor: [
+          (u) => {
+            const x = under(u, "x"),
+              y = under(u, "y");
+            setAt(x === null || y === null ? null : [x, y]);
+          },
+        ],
+      },
+    }),
+    data,
+  );
   return (
     <figure class="chart">
-      <figcaption>{props.title}<span class="legend"><Under at={at} props={props} /><Scale most={most} /></span></figcaption>
-      <div ref={box} class="plot tall" role="img" aria-label={`${props.title} over time: heat map from ${format.clock(props.times[0] ?? 0)} to ${format.clock(end)}, values from ${interval(props.bounds, 0)} up to ${duration(bounds.at(-1) ?? 0)}`} />
+      <figcaption>
+        {props.title}
+        <span class="legend">
+          <Under at={at} props={props} />
+          <Scale most={most} />
+        </span>
+      </figcaption>
+      <div
+        ref={box}
+        class="plot tall"
+        role="img"
+        aria-label={`${props.title} over time: heat map from ${format.clock(props.times[0] ?? 0)} to ${format.clock(end)}, values from ${interval(props.bounds, 0)} up to ${duration(bounds.at(-1) ?? 0)}`}
+      />
     </figure>
   );
 }
@@ -81,13 +103,17 @@ function readable(props: Props): Grid {
 /** Under says what is under the cursor. */
 function Under({ at, props }: { at: [number, number] | null; props: Grid }): JSX.Element | null {
   if (!at) return null;
-  const column = Math.floor((at[0] - (props.times[0] ?? 0)) / props.step), row = place(props.bounds, at[1]);
+  const column = Math.floor((at[0] - (props.times[0] ?? 0)) / props.step),
+    row = place(props.bounds, at[1]);
   const counts = props.counts[column];
   if (!counts || row < 0) return null;
   const all = counts.reduce((sum, n) => sum + n, 0);
   const from = props.times[column]!;
   return (
-    <span>{format.clock(from)} to {format.clock(from + props.step)}, {interval(props.bounds, row)} <b>{format.count(counts[row])}</b> of {format.count(all)}</span>
+    <span>
+      {format.clock(from)} to {format.clock(from + props.step)}, {interval(props.bounds, row)}{" "}
+      <b>{format.count(counts[row])}</b> of {format.count(all)}
+    </span>
   );
 }
 
@@ -102,12 +128,20 @@ function Scale({ most }: { most: number }): JSX.Element {
       ctx.fillRect(i, 0, 1, 1);
     }
   };
-  return <span class="scale">1 <canvas key={String(dark.value)} ref={paint} width={shades} height={1} aria-hidden="true" /> {format.count(most)}<span class="hidden-text"> values</span></span>;
+  return (
+    <span class="scale">
+      1 <canvas key={String(dark.value)} ref={paint} width={shades} height={1} aria-hidden="true" />{" "}
+      {format.count(most)}
+      <span class="hidden-text"> values</span>
+    </span>
+  );
 }
 
 /** ramp returns the colors of counts from 1 to the largest. */
 function ramp(): string[] {
-  const stops = palettes[dark.value ? "dark" : "light"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const stops = palettes[dark.value ? "dark" : "light"].map((hex) =>
+    [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)),
+  );
   return Array.from({ length: shades }, (_, i) => {
     const at = (i / (shades - 1)) * (stops.length - 1);
     const k = Math.min(Math.floor(at), stops.length - 2);
@@ -128,7 +162,8 @@ function draw(u: uPlot, { times, step, counts }: Grid, { bounds, most }: { bound
   ctx.rect(left, top, width, height);
   ctx.clip();
   times.forEach((t, i) => {
-    const from = Math.round(u.valToPos(t, "x", true)), to = Math.round(u.valToPos(t + step, "x", true));
+    const from = Math.round(u.valToPos(t, "x", true)),
+      to = Math.round(u.valToPos(t + step, "x", true));
     counts[i]?.forEach((n, row) => {
       if (n === 0) return;
       const level = most > 1 ? Math.log(n) / Math.log(most) : 1;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import * as format from "../format";
-import { axes, drawMarks, duration, grouped, place, positive, under, useChart, type Mark } from "./base";
+import { axes, drawMarks, duration, grouped, type Mark, place, positive, under, useChart } from "./base";
 import { color } from "./colors";
 
 interface Props {
@@ -22,27 +22,61 @@ export function Histogram(props: Props): JSX.Element {
   const all = props.counts.reduce((sum, n) => sum + n, 0);
   // Rice's rule says how many intervals so many values can fill without noise.
   const { bounds, counts } = useMemo(
-    () => grouped(props.linear ? props.bounds.map((b) => b ?? 0) : positive(props.bounds), props.counts, Math.max(24, 4 * Math.cbrt(all))),
+    () =>
+      grouped(
+        props.linear ? props.bounds.map((b) => b ?? 0) : positive(props.bounds),
+        props.counts,
+        Math.max(24, 4 * Math.cbrt(all)),
+      ),
     [props.bounds, props.counts],
   );
   const text = props.linear ?? duration;
   const data = useMemo(() => [bounds, [...counts, 0]] as uPlot.AlignedData, [bounds, counts]);
-  const box = useChart(200, "", () => ({
-    scales: { x: { time: false, distr: props.linear ? 1 : 3, range: (_, low, high) => [low, high > low ? high : low * 1.1] }, y: { range: (_, _low, high) => [0, 1.05 * (high || 1)] } },
-    cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
-    axes: axes(text, format.short, !props.linear, false),
-    series: [{}, { stroke: color("blue"), fill: color("blue") + "55", width: 1, paths: uPlot.paths.stepped!({ align: 1 }), points: { show: false } }],
-    hooks: { draw: [(u) => drawMarks(u, latest.current.marks)], setCursor: [(u) => setAt(under(u, "x"))] },
-  }), data);
+  const box = useChart(
+    200,
+    "",
+    () => ({
+      scales: {
+        x: { time: false, distr: props.linear ? 1 : 3, range: (_, low, high) => [low, high > low ? high : low * 1.1] },
+        y: { range: (_, _low, high) => [0, 1.05 * (high || 1)] },
+      },
+      cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
+      axes: axes(text, format.short, !props.linear, false),
+      series: [
+        {},
+        {
+          stroke: color("blue"),
+          fill: color("blue") + "55",
+          width: 1,
+          paths: uPlot.paths.stepped!({ align: 1 }),
+          points: { show: false },
+        },
+      ],
+      hooks: { draw: [(u) => drawMarks(u, latest.current.marks)], setCursor: [(u) => setAt(under(u, "x"))] },
+    }),
+    data,
+  );
   const i = at === null ? -1 : place(bounds, at);
   return (
     <figure class="chart">
-      <figcaption>{props.title}
-        <span class="legend">{i >= 0
-          ? <span>{interval(bounds, i, text)} <b>{format.count(counts[i])}</b> {format.percent(counts[i]! / all)}</span>
-          : <span>requests per interval</span>}</span>
+      <figcaption>
+        {props.title}
+        <span class="legend">
+          {i >= 0 ? (
+            <span>
+              {interval(bounds, i, text)} <b>{format.count(counts[i])}</b> {format.percent(counts[i]! / all)}
+            </span>
+          ) : (
+            <span>requests per interval</span>
+          )}
+        </span>
       </figcaption>
-      <div ref={box} class="plot" role="img" aria-label={`${props.title}: histogram of ${format.count(all)} values, ${props.marks.map((m) => `${m.label} ${text(m.value)}`).join(", ")}`} />
+      <div
+        ref={box}
+        class="plot"
+        role="img"
+        aria-label={`${props.title}: histogram of ${format.count(all)} values, ${props.marks.map((m) => `${m.label} ${text(m.value)}`).join(", ")}`}
+      />
     </figure>
   );
 }

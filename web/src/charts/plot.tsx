@@ -1,5 +1,5 @@
 // A uPlot chart as a component: size, theme, legend, shared cursor, bands and lines.
-import { signal, type Signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
@@ -7,7 +7,7 @@ import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
 import { dark, printing } from "../ui/theme";
 import { widthOf } from "./base";
-import { color, token, type Color } from "./colors";
+import { type Color, color, token } from "./colors";
 
 export type Column = (number | null)[];
 
@@ -75,7 +75,14 @@ export function Plot(props: Props): JSX.Element {
   latest.current = props;
   const [own] = useState(() => new Cursor());
   const cursor = props.cursor ?? own;
-  const shape = JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX, unit, dark.value, printing.value]);
+  const shape = JSON.stringify([
+    lines.map((l) => [l.label, l.color, l.dash, l.points]),
+    props.log,
+    props.logX,
+    unit,
+    dark.value,
+    printing.value,
+  ]);
 
   // Before the next task, because a page is printed as soon as its handlers have returned.
   useLayoutEffect(() => {
@@ -94,7 +101,11 @@ export function Plot(props: Props): JSX.Element {
 
   return (
     <figure class="chart">
-      <figcaption>{title}{unit && <span class="muted">, {unit}</span>}<Legend props={props} cursor={cursor} /></figcaption>
+      <figcaption>
+        {title}
+        {unit && <span class="muted">, {unit}</span>}
+        <Legend props={props} cursor={cursor} />
+      </figcaption>
       <div ref={box} class="plot" role="img" aria-label={summary(props)} />
     </figure>
   );
@@ -112,12 +123,21 @@ function Legend({ props, cursor }: { props: Props; cursor: Cursor }): JSX.Elemen
   return (
     <span class="legend">
       {x !== undefined && <span class="muted">{text(x)}</span>}
-      {props.lines.map((l) => ({ ...l, paint: color(l.color) })).map((l) => (
-        <span key={l.label}>
-          <i ref={(e) => { if (e) { e.style.borderColor = l.paint; e.style.borderTopStyle = l.dash ? "dashed" : "solid"; } }} />
-          {l.label} <b>{format.number(at === null ? last(l.values) : l.values[at])}</b>
-        </span>
-      ))}
+      {props.lines
+        .map((l) => ({ ...l, paint: color(l.color) }))
+        .map((l) => (
+          <span key={l.label}>
+            <i
+              ref={(e) => {
+                if (e) {
+                  e.style.borderColor = l.paint;
+                  e.style.borderTopStyle = l.dash ? "dashed" : "solid";
+                }
+              }}
+            />
+            {l.label} <b>{format.number(at === null ? last(l.values) : l.values[at])}</b>
+          </span>
+        ))}
     </span>
   );
 }
@@ -142,33 +162,62 @@ type Latest = { current: Props };
 
 function options(latest: Latest, cursor: Cursor, width: number, height: number): uPlot.Options {
   const p = latest.current;
-  const text = token("--muted"), grid = token("--grid");
+  const text = token("--muted"),
+    grid = token("--grid");
   const font = "11px " + token("--sans");
   const axis = { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
   const xText = p.axisText ?? p.xText ?? format.clock;
   return {
-    width, height,
+    width,
+    height,
     legend: { show: false },
     padding: [8, 18, 0, 0],
     cursor: { sync: { key: cursor.key }, drag: { x: true, y: false }, points: { size: 6 }, y: false },
     scales: {
-      x: { time: false, distr: p.logX ? 3 : 1, ...(p.lines.some((l) => l.points === "alone") ? { range: (_: uPlot, low: number, high: number) => inset(low, high) } : {}) },
+      x: {
+        time: false,
+        distr: p.logX ? 3 : 1,
+        ...(p.lines.some((l) => l.points === "alone")
+          ? { range: (_: uPlot, low: number, high: number) => inset(low, high) }
+          : {}),
+      },
       y: p.log ? { distr: 3 } : { range: (_, low, high) => range(latest.current, low, high) },
     },
     axes: [
-      { ...axis, size: 26, gap: 4, grid: { show: false }, values: (_, ticks) => ticks.map((v) => (v === null ? "" : xText(v))) },
+      {
+        ...axis,
+        size: 26,
+        gap: 4,
+        grid: { show: false },
+        values: (_, ticks) => ticks.map((v) => (v === null ? "" : xText(v))),
+      },
       { ...axis, size: 46, gap: 4, values: (_, ticks) => ticks.map((v) => (v === null ? "" : format.short(v))) },
     ],
-    series: [{}, ...p.lines.map((l) => ({
-      label: l.label, stroke: color(l.color), width: 1.5, dash: l.dash ? [4, 4] : undefined,
-      fill: l.fill ? color(l.color) + "22" : undefined, spanGaps: l.joined ?? false,
-      points: { show: l.points ? true : undefined, size: l.points === "alone" ? 8 : 5, fill: l.points === "alone" ? color(l.color) : undefined },
-      ...(l.points === "alone" ? { paths: () => null } : {}),
-    }))],
+    series: [
+      {},
+      ...p.lines.map((l) => ({
+        label: l.label,
+        stroke: color(l.color),
+        width: 1.5,
+        dash: l.dash ? [4, 4] : undefined,
+        fill: l.fill ? color(l.color) + "22" : undefined,
+        spanGaps: l.joined ?? false,
+        points: {
+          show: l.points ? true : undefined,
+          size: l.points === "alone" ? 8 : 5,
+          fill: l.points === "alone" ? color(l.color) : undefined,
+        },
+        ...(l.points === "alone" ? { paths: () => null } : {}),
+      })),
+    ],
     hooks: {
       drawClear: [(u) => drawRegions(u, latest.current.regions ?? [], token("--region"), text, font)],
       draw: [(u) => drawIntervals(u, latest.current), (u) => drawMarks(u, latest.current.marks ?? [], font)],
-      setCursor: [(u) => { cursor.index.value = u.cursor.idx ?? null; }],
+      setCursor: [
+        (u) => {
+          cursor.index.value = u.cursor.idx ?? null;
+        },
+      ],
     },
   };
 }
@@ -196,7 +245,8 @@ function drawRegions(u: uPlot, regions: Region[], fill: string, text: string, fo
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   for (const r of regions) {
-    const from = Math.max(left, u.valToPos(r.from, "x", true)), to = Math.min(left + width, u.valToPos(r.to, "x", true));
+    const from = Math.max(left, u.valToPos(r.from, "x", true)),
+      to = Math.min(left + width, u.valToPos(r.to, "x", true));
     if (!(to > from)) continue;
     if (r.quiet) {
       ctx.fillStyle = fill;
@@ -226,9 +276,12 @@ function drawIntervals(u: uPlot, p: Props): void {
     ctx.strokeStyle = color(l.color);
     ctx.beginPath();
     p.x.forEach((v, i) => {
-      const low = l.low![i], high = l.high![i];
+      const low = l.low![i],
+        high = l.high![i];
       if (low === null || low === undefined || high === null || high === undefined) return;
-      const x = u.valToPos(v, "x", true), from = u.valToPos(low, "y", true), to = u.valToPos(high, "y", true);
+      const x = u.valToPos(v, "x", true),
+        from = u.valToPos(low, "y", true),
+        to = u.valToPos(high, "y", true);
       ctx.moveTo(x, from);
       ctx.lineTo(x, to);
       for (const y of [from, to]) {

@@ -4,7 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON, type Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
 
-const width = 70, height = 20, points = 60;
+const width = 70,
+  height = 20,
+  points = 60;
 
 const known = new Map<string, number[]>();
 let queue: Promise<void> = Promise.resolve();
@@ -36,16 +38,31 @@ export function Spark({ run }: { run: Run }): JSX.Element {
       });
     });
     seen.observe(box.current!);
-    return () => { wanted = false; seen.disconnect(); };
+    return () => {
+      wanted = false;
+      seen.disconnect();
+    };
   }, [run.id, run.ended_at]);
-  return <span ref={box} class="spark">{values && values.length > 1 && <Line values={values} />}</span>;
+  return (
+    <span ref={box} class="spark">
+      {values && values.length > 1 && <Line values={values} />}
+    </span>
+  );
 }
 
 function Line({ values }: { values: number[] }): JSX.Element {
   const top = Math.max(...values, 1e-9);
-  const at = values.map((v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`);
+  const at = values.map(
+    (v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`,
+  );
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Completed requests per second during the run">
+    <svg
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label="Completed requests per second during the run"
+    >
       <polyline points={`0,${height} ${at.join(" ")} ${width},${height}`} class="area" />
       <polyline points={at.join(" ")} />
     </svg>

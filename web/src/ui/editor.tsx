@@ -2,7 +2,7 @@
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Annotation, EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
@@ -48,16 +48,28 @@ export default function Editor(props: Props): JSX.Element {
     // forbids style elements.
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
     const v = new EditorView({
-      root, parent: root,
+      root,
+      parent: root,
       state: EditorState.create({
         doc: props.text,
         extensions: [
-          lineNumbers(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
-          indentUnit.of("  "), yaml(), syntaxHighlighting(colors), look, EditorView.lineWrapping,
+          lineNumbers(),
+          lintGutter(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          bracketMatching(),
+          highlightActiveLine(),
+          indentUnit.of("  "),
+          yaml(),
+          syntaxHighlighting(colors),
+          look,
+          EditorView.lineWrapping,
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           EditorView.contentAttributes.of({ "aria-label": "Benchmark document, YAML" }),
           EditorView.updateListener.of((u) => {
-            if (u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside))) change.current(u.state.doc.toString());
+            if (u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside)))
+              change.current(u.state.doc.toString());
           }),
         ],
       }),
@@ -69,7 +81,8 @@ export default function Editor(props: Props): JSX.Element {
   useEffect(() => {
     const v = view.current!;
     const text = v.state.doc.toString();
-    if (text !== props.text) v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
+    if (text !== props.text)
+      v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
   }, [props.text]);
 
   useEffect(() => {
