@@ -70,7 +70,7 @@ fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 bench: ## run the Go benchmarks, and the tests that count allocations
 	go test -run Alloc -bench . -benchmem ./...
 
-bench-limits: build ## compare with a raw epoll client and with the server's truth (Linux, gcc; ARGS=--list)
+bench-limits: build ## compare with a raw epoll client, the server's truth and other binaries (Linux, gcc; ARGS=--list)
 	go run ./benchmarks/limits --bin $(BIN) $(ARGS)
 
 docker: ## build the container image (PLATFORM=linux/amd64,linux/arm64 for both)
