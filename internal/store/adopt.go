@@ -7,12 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/pressly/goose/v3"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
@@ -23,48 +20,23 @@ import (
 // importFolder is the folder of a data folder in which an import prepares runs.
 const importFolder = "import"
 
-// LockFolder locks a folder, by a file in it with the name [LockFile], for this process
-// until it is closed. The error is an *[InUseError] if another process has locked it.
-func LockFolder(dir string) (io.Closer, error) { return lock(dir) }
-
 // Attach opens a data folder beside the process that it belongs to, so that runs can be
 // added by [Adopt]. Both must be of versions with the same database schema.
 func Attach(ctx context.Context, dir string) (*Store, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
-	}
-	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), metrics: newMetrics(dir)}
-	if err := attach(ctx, s); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
-	}
-	return s, nil
+	return opened(ctx, dir, (*Store).attach)
 }
 
-func attach(ctx context.Context, s *Store) error {
+func (s *Store) attach(ctx context.Context) error {
 	path := filepath.Join(s.dir, databaseFile)
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	var err error
-	if s.write, err = sql.Open("sqlite", source(path, "_txlock=immediate")); err != nil {
+	if err := s.connections(path); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(1)
-	if s.read, err = sql.Open("sqlite", source(path, "_pragma=query_only(1)")); err != nil {
-		return err
-	}
-	files, err := fs.Sub(migrations, "migrations")
+	_, current, target, err := schemaOf(ctx, s.write)
 	if err != nil {
 		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.write, files)
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	current, target, err := p.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
 	}
 	if current != target {
 		return fmt.Errorf("the daemon that uses the folder is of another version: its database schema is %d, this version has %d", current, target)
@@ -132,7 +104,7 @@ func adopt(ctx context.Context, s *Store, from string, ids []string) (err error)
 
 // admit reads and checks a run that is to be added, and makes room for its folder.
 func admit(ctx context.Context, s *Store, tx *sql.Tx, from, id string) (*run.Run, error) {
-	r, err := readRun(filepath.Join(from, id))
+	r, err := ReadFolder(filepath.Join(from, id))
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -147,7 +119,7 @@ func admit(ctx context.Context, s *Store, tx *sql.Tx, from, id string) (*run.Run
 	if found > 0 {
 		return nil, fmt.Errorf("run %s exists", id)
 	}
-	old, err := regular.Read(filepath.Join(s.Dir(id), runFile))
+	old, err := regular.Read(filepath.Join(s.Dir(id), CopyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil // an empty folder is replaced
 	}
@@ -155,7 +127,7 @@ func admit(ctx context.Context, s *Store, tx *sql.Tx, from, id string) (*run.Run
 		return nil, err
 	}
 	// A folder without a row is what an interrupted import has left.
-	if text, err := regular.Read(filepath.Join(from, id, runFile)); err != nil || !bytes.Equal(text, old) {
+	if text, err := regular.Read(filepath.Join(from, id, CopyFile)); err != nil || !bytes.Equal(text, old) {
 		return nil, errors.Join(fmt.Errorf("folder %s is there, but belongs to no run of the index", s.Dir(id)), err)
 	}
 	trash := filepath.Join(s.trash, id)
@@ -179,21 +151,26 @@ func complete(r *run.Run) error {
 // whose folders are there without a row, and removes what a kill has left of imports, of
 // new runs and of files that were being replaced.
 func tidy(ctx context.Context, s *Store) error {
-	if held, err := lock(ImportDir(s.dir)); err == nil { // else nothing is there, or an import is in progress
+	if held, err := LockFolder(ImportDir(s.dir)); err == nil { // else nothing is there, or an import is in progress
 		if err := errors.Join(os.RemoveAll(ImportDir(s.dir)), held.Close()); err != nil {
 			s.warn("the rest of an interrupted import is still on disk: %v", err)
 		}
 	}
-	states, err := states(ctx, s.write)
+	type known struct{ id, state string }
+	rows, err := scanAll(ctx, s.write, func(k *known) []any { return []any{&k.id, &k.state} }, "SELECT id, state FROM runs")
 	if err != nil {
 		return err
+	}
+	states := make(map[string]bench.State, len(rows))
+	for _, k := range rows {
+		states[k.id] = bench.State(k.state)
 	}
 	folders, err := os.ReadDir(s.runs)
 	if err != nil {
 		return err
 	}
 	for _, f := range folders {
-		if !usableID.MatchString(f.Name()) {
+		if !UsableID(f.Name()) {
 			continue
 		}
 		if state, found := states[f.Name()]; found {
@@ -203,25 +180,6 @@ func tidy(ctx context.Context, s *Store) error {
 		}
 	}
 	return nil
-}
-
-// states returns the states of all runs.
-func states(ctx context.Context, db *sql.DB) (_ map[string]bench.State, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT id, state FROM runs")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	all := map[string]bench.State{}
-	for rows.Next() {
-		var id string
-		var state bench.State
-		if err := rows.Scan(&id, &state); err != nil {
-			return nil, err
-		}
-		all[id] = state
-	}
-	return all, rows.Err()
 }
 
 // removeTemporary removes files that were being written: only the folder itself can have
@@ -240,7 +198,7 @@ func removeTemporary(dir string, deep bool) {
 
 // takeIn inserts the run of a folder that has no row.
 func takeIn(ctx context.Context, s *Store, id string) error {
-	r, err := readRun(s.Dir(id))
+	r, err := ReadFolder(s.Dir(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		removeTemporary(s.Dir(id), false)
 		_ = os.Remove(filepath.Join(s.Dir(id), StudyFile)) // the submission of a study was interrupted

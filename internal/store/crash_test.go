@@ -77,7 +77,7 @@ func TestCrash(t *testing.T) {
 			case r.Revision < revision || r.Revision > revision+1:
 				t.Errorf("run %d has revision %d, was told of %d", n, r.Revision, revision)
 			default:
-				if _, err := readRun(s.Dir(id(n))); err != nil {
+				if _, err := ReadFolder(s.Dir(id(n))); err != nil {
 					t.Errorf("copy of run %d: %v", n, err)
 				}
 			}

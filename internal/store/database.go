@@ -82,21 +82,29 @@ func (s *Store) connect(ctx context.Context) error {
 	if err := errors.Join(err, file.Close(), durable.SyncDir(s.dir)); err != nil {
 		return err
 	}
-	if s.write, err = sql.Open("sqlite", source(path, "_txlock=immediate")); err != nil {
+	if err := s.connections(path); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(1)
 	if err := s.verify(ctx); err != nil {
 		return err
 	}
 	if err := migrate(ctx, s.write); err != nil {
 		return err
 	}
+	return s.read.PingContext(ctx)
+}
+
+// connections prepares the connections to the database, which the first statement opens.
+func (s *Store) connections(path string) (err error) {
+	if s.write, err = sql.Open("sqlite", source(path, "_txlock=immediate")); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
 	if s.read, err = sql.Open("sqlite", source(path, "_pragma=query_only(1)")); err != nil {
 		return err
 	}
 	s.read.SetMaxOpenConns(readers)
-	return s.read.PingContext(ctx)
+	return nil
 }
 
 func (s *Store) disconnect() error {
@@ -178,13 +186,9 @@ func damaged(err error) bool {
 // migrate updates the schema. A database of a newer version is an error and is not
 // changed.
 func migrate(ctx context.Context, db *sql.DB) error {
-	p, err := provider(db)
+	p, current, target, err := schemaOf(ctx, db)
 	if err != nil {
 		return err
-	}
-	current, target, err := p.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
 	}
 	if current > target {
 		return fmt.Errorf("database was written by a newer aiperfd: its schema is %d, this version knows %d", current, target)
@@ -195,17 +199,41 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// provider returns the migrations of a database.
-func provider(db *sql.DB) (*goose.Provider, error) {
+// schemaOf returns the migrations of a database, the version of its schema, and the version
+// that this process knows.
+func schemaOf(ctx context.Context, db *sql.DB) (p *goose.Provider, current, target int64, err error) {
 	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if p, err = goose.NewProvider(goose.DialectSQLite3, db, files); err != nil {
+		return nil, 0, 0, fmt.Errorf("read migrations: %w", err)
+	}
+	if current, target, err = p.GetVersions(ctx); err != nil {
+		err = fmt.Errorf("read schema version: %w", err)
+	}
+	return p, current, target, err
+}
+
+// scanAll returns the rows of a query; fields returns where the columns of one are scanned to.
+func scanAll[T any](
+	ctx context.Context, db interface {
+		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	}, fields func(*T) []any, query string, args ...any,
+) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var one T
+		if err := rows.Scan(fields(&one)...); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return p, nil
+	return all, rows.Err()
 }
 
 // insert inserts a run or replaces it.
@@ -292,10 +320,10 @@ func (s *Store) index(ctx context.Context) error {
 // run are skipped.
 func (s *Store) indexFolders(ctx context.Context, tx *sql.Tx, folders []os.DirEntry) (found int, err error) {
 	for _, f := range folders {
-		if !usableID.MatchString(f.Name()) {
+		if !UsableID(f.Name()) {
 			continue
 		}
-		r, err := readRun(s.Dir(f.Name()))
+		r, err := ReadFolder(s.Dir(f.Name()))
 		if err != nil {
 			s.warn("the folder of run %s was not added to the list of runs: %v", f.Name(), err)
 			continue

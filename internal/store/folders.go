@@ -54,21 +54,13 @@ func (f *Folders) add(path string) error {
 		return err
 	}
 	found, torn := 0, error(nil)
-	err = filepath.WalkDir(abs, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) && name != abs {
-			return nil // a daemon has just deleted it
-		}
-		if err != nil || d.Name() != runFile {
-			return err
-		}
-		r, err := readCopy(filepath.Dir(name))
+	err = walkCopies(abs, func(dir string, r *run.Run, err error) {
 		if err != nil {
-			torn = fmt.Errorf("%s: %w", name, err)
-			return nil
+			torn = fmt.Errorf("%s: %w", filepath.Join(dir, CopyFile), err)
+			return
 		}
 		found++
-		f.runs[r.ID], f.dirs[r.ID] = *r, filepath.Dir(name)
-		return nil
+		f.runs[r.ID], f.dirs[r.ID] = *r, dir
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,7 +70,7 @@ func (f *Folders) add(path string) error {
 	case torn != nil:
 		return torn
 	}
-	return fmt.Errorf("%s contains no run; the folder of a run of this version of aiperfd has a file %s", path, runFile)
+	return fmt.Errorf("%s contains no run; the folder of a run of this version of aiperfd has a file %s", path, CopyFile)
 }
 
 // Roots returns the ids of the runs that are not part of a study, the oldest first.
@@ -96,11 +88,11 @@ func (f *Folders) Delete(context.Context, string) error { return errReadOnly }
 // FolderIn returns the folder of a run in a data folder. The error is run.ErrNotFound if
 // there is none.
 func FolderIn(dataDir, id string) (string, error) {
-	if !usableID.MatchString(id) {
+	if !UsableID(id) {
 		return "", run.ErrNotFound
 	}
 	dir := filepath.Join(dataDir, runsFolder, id)
-	if _, err := os.Stat(filepath.Join(dir, runFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, CopyFile)); err != nil {
 		return "", run.ErrNotFound
 	}
 	return dir, nil

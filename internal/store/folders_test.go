@@ -59,7 +59,7 @@ func TestFoldersWithout(t *testing.T) {
 	if err := os.MkdirAll(torn, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(torn, runFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(torn, CopyFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()

@@ -11,14 +11,14 @@ import (
 	"aiperfd/internal/engine/durable"
 )
 
-// locked is a data folder that is locked for this process.
-type locked struct {
+// Lock is a folder that is locked for this process.
+type Lock struct {
 	folder *os.File
 	file   *os.File
 }
 
 // Close ends the lock.
-func (l *locked) Close() error {
+func (l *Lock) Close() error {
 	var errs []error
 	for _, f := range []*os.File{l.file, l.folder} {
 		if f != nil {
@@ -29,7 +29,7 @@ func (l *locked) Close() error {
 }
 
 // present checks that the path still leads to the folder that is locked.
-func (l *locked) present() error {
+func (l *Lock) present() error {
 	ours, err := l.folder.Stat()
 	if err != nil {
 		return err

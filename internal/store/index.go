@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -29,22 +28,8 @@ func (r *Row) Document() ([]byte, error) {
 	if !json.Valid([]byte(r.run)) || r.config != "" && !json.Valid([]byte(r.config)) {
 		return nil, fmt.Errorf("the row of run %s is damaged", r.ID)
 	}
-	data, err := plainjson.Marshal(struct {
-		Schema string          `json:"schema"`
-		Run    json.RawMessage `json:"run"`
-		Config json.RawMessage `json:"config,omitempty"`
-	}{documentSchema, json.RawMessage(r.run), json.RawMessage(r.config)})
-	if err != nil {
-		return nil, fmt.Errorf("encode run %s: %w", r.ID, err)
-	}
-	return append(data, '\n'), nil
+	return encode(json.RawMessage(r.run), json.RawMessage(r.config))
 }
-
-// CopyFile is the file in the folder of a run that contains the run itself.
-const CopyFile = runFile
-
-// UsableID reports whether a text can be the id of a run.
-func UsableID(id string) bool { return usableID.MatchString(id) }
 
 // Index is the index of a data folder, opened beside the process that the folder belongs
 // to, or a copy of it. It does not need the lock of the folder, and works on databases of
@@ -111,19 +96,10 @@ func (x *Index) Cells(ctx context.Context, parent string) ([]string, error) {
 }
 
 func (x *Index) ids(ctx context.Context, query string, args ...any) (ids []string, err error) {
-	rows, err := x.db.QueryContext(ctx, query, args...)
-	if err != nil {
+	if ids, err = scanAll(ctx, x.db, func(id *string) []any { return []any{id} }, query, args...); err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("list runs: %w", err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return ids, nil
 }
 
 // Row returns a run; run.ErrNotFound if it does not exist.

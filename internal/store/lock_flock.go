@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// lock locks a data folder for this process, until the returned folder is closed or the
-// process ends. The lock is on the folder itself, so that removing a file does not
+// LockFolder locks a folder for this process, until it is closed or the process ends. The
+// error is an *[InUseError] if another process has locked it. The lock is on the folder itself, so that removing a file does not
 // release it. The lock file contains the id of the process, and is locked too, for
 // versions that lock nothing else.
-func lock(dir string) (_ *locked, err error) {
-	l := new(locked)
+func LockFolder(dir string) (_ *Lock, err error) {
+	l := new(Lock)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())

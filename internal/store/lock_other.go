@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// lock always fails: without a lock two processes could use the same folder.
-func lock(string) (*locked, error) {
+// LockFolder always fails: without a lock two processes could use the same folder.
+func LockFolder(string) (*Lock, error) {
 	return nil, fmt.Errorf("lock data folder on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

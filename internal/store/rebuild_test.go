@@ -131,18 +131,18 @@ func TestRebuildBadFolders(t *testing.T) {
 		if err := os.Mkdir(s.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(s.Dir(name), runFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Dir(name), CopyFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, runsFolder, "notes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	copied, err := os.ReadFile(filepath.Join(s.Dir(id(1)), runFile))
+	copied, err := os.ReadFile(filepath.Join(s.Dir(id(1)), CopyFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir(id(7)), runFile), copied, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Dir(id(7)), CopyFile), copied, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -44,7 +44,7 @@ func decode(w *row, dir string) *run.Run {
 	}
 	detail := fmt.Sprintf("the entry of this run in the database cannot be read (%v); ", err)
 	left := w.remains()
-	if r, err = readRun(dir); err == nil {
+	if r, err = ReadFolder(dir); err == nil {
 		// The database decides about the state and the order of runs.
 		r.State, r.CreatedAt, r.StartedAt, r.EndedAt = left.State, left.CreatedAt, left.StartedAt, left.EndedAt
 		detail += "this is the copy in its folder"

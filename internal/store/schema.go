@@ -15,21 +15,14 @@ type object struct{ kind, name, statement string }
 
 // objects returns what a database consists of, in order, without what SQLite makes itself.
 // The table of versions has no statement: it depends on the program that made it.
-func objects(ctx context.Context, db *sql.DB) (out []object, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT type, name, iif(name = ?, '', coalesce(sql, '')) FROM sqlite_master
+func objects(ctx context.Context, db *sql.DB) ([]object, error) {
+	out, err := scanAll(ctx, db, func(o *object) []any { return []any{&o.kind, &o.name, &o.statement} },
+		`SELECT type, name, iif(name = ?, '', coalesce(sql, '')) FROM sqlite_master
 		WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type, name`, goose.DefaultTablename)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var o object
-		if err := rows.Scan(&o.kind, &o.name, &o.statement); err != nil {
-			return nil, fmt.Errorf("read schema: %w", err)
-		}
-		out = append(out, o)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // CheckSchema checks that the database consists of what this program, or the earlier version
@@ -47,7 +40,7 @@ func (x *Index) CheckSchema(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, fresh.Close()) }()
 	fresh.SetMaxOpenConns(1)
-	p, err := provider(fresh)
+	p, _, _, err := schemaOf(ctx, fresh)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (s *Single) Put(ctx context.Context, r *run.Run) error {
 	if err := writeRun(s.dir, r, durable.Shared); err != nil {
 		// A full disk must not end the command, which prints the results and says which
 		// files are missing. An older copy would be wrong.
-		_ = os.Remove(filepath.Join(s.dir, runFile))
+		_ = os.Remove(filepath.Join(s.dir, CopyFile))
 	}
 	return nil
 }

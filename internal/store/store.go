@@ -21,7 +21,7 @@ import (
 // removal of a deleted folder is not interrupted.
 type Store struct {
 	dir, runs, trash string
-	lock             *locked
+	lock             *Lock
 	database         os.FileInfo // of the file that was opened
 	write            *sql.DB     // one connection: it serialises changes
 	read             *sql.DB
@@ -62,15 +62,23 @@ const StudyFile = ".study.json"
 // necessary. The error is an *[InUseError] if another process uses the folder. A
 // lost or damaged database is rebuilt from the folders of the runs, with a warning.
 func Open(ctx context.Context, dir string) (*Store, error) {
+	return opened(ctx, dir, func(s *Store, ctx context.Context) error {
+		err := s.open(ctx)
+		if full(err) {
+			err = fmt.Errorf("the disk is full, and a new data folder needs some 100 KiB; free space, or choose another --data-dir: %w", err)
+		}
+		return err
+	})
+}
+
+// opened returns the store of a folder, which open opens.
+func opened(ctx context.Context, dir string, open func(*Store, context.Context) error) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder), metrics: newMetrics(dir)}
-	if err := s.open(ctx); err != nil {
-		if full(err) {
-			err = fmt.Errorf("the disk is full, and a new data folder needs some 100 KiB; free space, or choose another --data-dir: %w", err)
-		}
+	if err := open(s, ctx); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
 	}
 	return s, nil
@@ -81,7 +89,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.lock, err = lock(s.dir); err != nil {
+	if s.lock, err = LockFolder(s.dir); err != nil {
 		return err
 	}
 	for _, folder := range []string{s.runs, s.trash} {
@@ -130,7 +138,7 @@ func (s *Store) Collectors() []prometheus.Collector { return s.metrics.collector
 // Put implements run.Store. The copy in the run's folder is written after
 // the database, before any other change.
 func (s *Store) Put(ctx context.Context, r *run.Run) error {
-	if !usableID.MatchString(r.ID) {
+	if !UsableID(r.ID) {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
 	}
 	defer s.metrics.timed(opPut)()
@@ -211,30 +219,22 @@ func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 		return page, err
 	}
 	statement, args := q.page()
-	rows, err := tx.QueryContext(ctx, statement, args...)
+	rows, err := scanAll(ctx, tx, (*row).fields, statement, args...)
 	if err != nil {
 		return page, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	var runs []run.Run
-	for rows.Next() {
-		var w row
-		if err := rows.Scan(w.fields()...); err != nil {
-			return page, err
-		}
-		r := decode(&w, s.Dir(w.id))
+	for i := range rows {
+		r := decode(&rows[i], s.Dir(rows[i].id))
 		r.Config = nil // of a copy in a folder
 		runs = append(runs, *r)
-	}
-	if err := rows.Err(); err != nil {
-		return page, err
 	}
 	return q.cut(runs, total)
 }
 
 // Dir implements run.Store. The path of an invalid id does not exist.
 func (s *Store) Dir(id string) string {
-	if !usableID.MatchString(id) {
+	if !UsableID(id) {
 		return filepath.Join(s.runs, ".none")
 	}
 	return filepath.Join(s.runs, id)

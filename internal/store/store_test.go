@@ -64,7 +64,7 @@ func TestDeleteFails(t *testing.T) {
 	if err := s.Delete(t.Context(), id(1)); err == nil || !strings.Contains(err.Error(), "kept") {
 		t.Errorf("Delete = %v, want the database's error", err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir(id(1)), runFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(s.Dir(id(1)), CopyFile)); err != nil {
 		t.Errorf("the folder did not come back: %v", err)
 	}
 }
@@ -140,12 +140,12 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{databaseFile, LockFile, filepath.Join(runsFolder, id(1), runFile)} {
+	for _, name := range []string{databaseFile, LockFile, filepath.Join(runsFolder, id(1), CopyFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(s.Dir(id(1)), runFile))
+	data, err := os.ReadFile(filepath.Join(s.Dir(id(1)), CopyFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +226,8 @@ func TestSingleDelete(t *testing.T) {
 		t.Errorf("Dir = %s, %s; want %s", s.Dir(id(1)), s.Dir(id(2)), dir)
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 || left[0].Name() != runFile {
-		t.Errorf("folder = %v, %v; want only %s", left, err, runFile)
+	if err != nil || len(left) != 1 || left[0].Name() != CopyFile {
+		t.Errorf("folder = %v, %v; want only %s", left, err, CopyFile)
 	}
 }
 

@@ -23,21 +23,12 @@ var _ run.Store = (*Tree)(nil)
 // an earlier process has stored there.
 func OpenTree(dir string) (*Tree, error) {
 	t := &Tree{NewSingle(dir)}
-	err := filepath.WalkDir(t.dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path == t.dir:
-			return fs.SkipAll
-		case err != nil || d.Name() != runFile:
-			return err
+	err := walkCopies(t.dir, func(_ string, r *run.Run, err error) {
+		if err == nil { // else it is not ours, or was torn by a crash: the cell is performed again
+			t.runs[r.ID] = *r
 		}
-		r, err := readCopy(filepath.Dir(path))
-		if err != nil {
-			return nil // it is not ours, or was torn by a crash: the cell is performed again
-		}
-		t.runs[r.ID] = *r
-		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open folder of study: %w", err)
 	}
 	return t, nil

@@ -36,7 +36,7 @@ func TestTree(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, torn), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, torn, runFile), []byte(`{"schema": "aiperfd-run/1", "run": {"id"`), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, torn, CopyFile), []byte(`{"schema": "aiperfd-run/1", "run": {"id"`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
