@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -137,7 +136,9 @@ func viewMember(v, plain any, path, name string) any {
 	case *RangeRatio:
 		return viewRangeRatio(value)
 	case map[string]float64:
-		return viewLimits(value)
+		if len(value) == 0 {
+			return nil
+		}
 	case []LengthPair:
 		if len(value) == 0 {
 			return nil
@@ -274,14 +275,12 @@ func viewRangeRatio(r *RangeRatio) any {
 }
 
 // viewTexts shows the values of headers or URL parameters that hold no secret.
-func viewTexts(texts map[string]secret.Text, sensitive func(name, value string) bool) Object {
-	var out Object
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		value := texts[name].Reveal()
-		if sensitive(name, value) {
-			value = redact.Placeholder
+func viewTexts(texts map[string]secret.Text, sensitive func(name, value string) bool) map[string]string {
+	out := make(map[string]string, len(texts))
+	for name, text := range texts {
+		if out[name] = redact.Text(text.Reveal()); sensitive(name, text.Reveal()) {
+			out[name] = redact.Placeholder
 		}
-		putMember(&out, name, redact.Text(value))
 	}
 	return out
 }
@@ -289,7 +288,7 @@ func viewTexts(texts map[string]secret.Text, sensitive func(name, value string) 
 // viewObject returns a copy without secrets.
 func viewObject(o Object) Object {
 	var out Object
-	for _, m := range o.Members() {
+	for _, m := range o {
 		d := json.NewDecoder(bytes.NewReader(m.Value))
 		d.UseNumber()
 		var value any
@@ -302,17 +301,6 @@ func viewObject(o Object) Object {
 			continue
 		}
 		putMember(&out, m.Name, clean[m.Name])
-	}
-	return out
-}
-
-func viewLimits(m map[string]float64) any {
-	if len(m) == 0 {
-		return nil
-	}
-	var out Object
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		putMember(&out, name, m[name])
 	}
 	return out
 }

@@ -145,7 +145,7 @@ func TestConnectionRoundTrip(t *testing.T) {
 	d, _ := mustLoad(t, document, LoadOptions{Choices: traceChoices()})
 	again, _ := mustLoad(t, `{"benchmark": `+string(encodeView(Resolved(d)))+`}`, LoadOptions{Choices: traceChoices()})
 	again.Benchmark.Endpoint.Headers = nil // an empty object
-	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(secret.Text.Equal), cmp.Comparer(secret.URL.Equal), cmp.AllowUnexported(Object{})); diff != "" {
+	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(secret.Text.Equal), cmp.Comparer(secret.URL.Equal)); diff != "" {
 		t.Errorf("read again (-first +second):\n%s", diff)
 	}
 	if e := d.Benchmark.Endpoint; e.ResetKVCache == nil || e.ServerProfiler == nil || e.HTTPVersion != "2" || e.TLS.MinVersion != "1.3" || len(e.AffinityHeaders) != 0 {

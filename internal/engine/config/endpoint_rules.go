@@ -106,7 +106,7 @@ func checkTexts(in *input, e *Endpoint) {
 // checkStore warns if AIPerf would send less: with store it refers to the
 // response before instead of repeating the conversation.
 func checkStore(in *input, e *Endpoint) {
-	store := slices.ContainsFunc(e.Extra.Members(),
+	store := slices.ContainsFunc(e.Extra,
 		func(m Member) bool { return m.Name == "store" && string(m.Value) == "true" })
 	turns := slices.ContainsFunc(in.doc.Benchmark.Datasets,
 		func(d Dataset) bool { return d.Turns.Mean != nil && *d.Turns.Mean > 1 })

@@ -90,7 +90,7 @@ benchmark:
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
 				Headers: map[string]secret.Text{"X-Tenant": secret.New("blue")}, SessionHeader: new("X-S"),
-				Extra: schema.NewObject(Member{Name: "z", Value: json.RawMessage("1.50")}, Member{Name: "a", Value: json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
+				Extra: Object{{Name: "z", Value: json.RawMessage("1.50")}, {Name: "a", Value: json.RawMessage(`{"c":[1,null],"b":"x"}`)}},
 			},
 			Datasets: []Dataset{{
 				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: new(int64(9)), Sampling: "shuffle",
@@ -100,7 +100,7 @@ benchmark:
 					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
-				Turns:         Distribution{Min: new(1.0), Peaks: []Peak{{Distribution: Distribution{Mean: new(1.0), Stddev: 0.5}, Weight: 1}, {Distribution: Distribution{Mean: new(6.0)}, Weight: 2}}},
+				Turns:         Distribution{Min: new(1.0), Peaks: []schema.Peak{{Distribution: Distribution{Mean: new(1.0), Stddev: 0.5}, Weight: 1}, {Distribution: Distribution{Mean: new(6.0)}, Weight: 2}}},
 				TurnDelay:     Distribution{Mean: new(0.5), Stddev: 0.1}, DelayCap: new(Seconds(90)),
 			}},
 			Phases: []Phase{

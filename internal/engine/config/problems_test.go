@@ -359,7 +359,7 @@ func TestMalformed(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			format := Auto
+			var format Format
 			if strings.HasPrefix(row.doc, "{") {
 				format = JSON
 			}

@@ -94,7 +94,7 @@ func hideMetadata(in *input) {
 // objectSecrets returns the texts that redact.Value hides in an object.
 func objectSecrets(o Object) []string {
 	var all []string
-	for _, m := range o.Members() {
+	for _, m := range o {
 		all = append(all, secret.Hidden(m.Name, m.Value)...)
 	}
 	return all

@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/vary"
-	"aiperfd/internal/engine/suggest"
 )
 
 // consistentSeed is AIPerf's seed of studies whose document gives none.
@@ -96,7 +95,9 @@ func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem
 	}
 	follow(s.draft.Root, draft.Root)
 	if trial > 0 && s.MultiRun.DisableWarmupAfterFirst {
-		dropWarmups(draft.Root)
+		if list := draft.Root.Get("benchmark").Get("phases"); list != nil {
+			list.Items = slices.DeleteFunc(list.Items, isWarmup)
+		}
 	}
 	draft.Root.Set("randomSeed", &tree.Node{Shape: tree.Number, Scalar: strconv.FormatInt(s.seed(v, trial), 10)})
 	return draft.Load()
@@ -158,28 +159,7 @@ func mainPhase(root *tree.Node) *tree.Node {
 	return nil
 }
 
-func isWarmup(phase *tree.Node) bool {
-	kind := phase.Get("kind")
-	if kind == nil {
-		kind = phase.Get("name")
-	}
-	return kind != nil && suggest.Fold(kind.Scalar) == "warmup"
-}
-
-// dropWarmups removes the warm-up phases.
-func dropWarmups(root *tree.Node) {
-	list := root.Get("benchmark").Get("phases")
-	if list == nil {
-		return
-	}
-	var kept []*tree.Node
-	for _, p := range list.Items {
-		if !isWarmup(p) {
-			kept = append(kept, p)
-		}
-	}
-	list.Items = kept
-}
+func isWarmup(phase *tree.Node) bool { return tree.PhaseKind(phase) == "warmup" }
 
 // checkStudy checks the blocks of studies.
 func checkStudy(in *input) {

@@ -13,8 +13,6 @@ type (
 	Member = schema.Member
 	// Distribution describes how a quantity varies.
 	Distribution = schema.Distribution
-	// Peak is one component of a mixture.
-	Peak = schema.Peak
 	// Headers are the headers of every request.
 	Headers = schema.Headers
 	// Params are the query parameters of every request.
@@ -32,7 +30,6 @@ type Format = tree.Format
 
 // The notations.
 const (
-	Auto = tree.Auto // JSON if it begins with a brace and is JSON, else YAML
 	JSON = tree.JSON
 	YAML = tree.YAML
 )

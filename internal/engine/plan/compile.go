@@ -157,7 +157,7 @@ func compileEndpoint(c *compiler, p *Plan) {
 	compileDialect(c, p)
 	compilePathModel(c, p)
 	compileJobs(c, p)
-	for _, m := range e.Extra.Members() {
+	for _, m := range e.Extra {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
 }

@@ -444,7 +444,7 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		c.problem("datasets/0/ignoreTraceDelays", "conflict",
 			"a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
 	}
-	for _, m := range c.b.Endpoint.Extra.Members() {
+	for _, m := range c.b.Endpoint.Extra {
 		if slices.Contains(kind.Adds, m.Name) {
 			c.problem("endpoint/extra/"+m.Name, "conflict", "%s sends a recorded value", kind.Name)
 		}

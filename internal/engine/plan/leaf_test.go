@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/transport/testcert"
@@ -150,7 +149,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Path = ""
-		d.Benchmark.Datasets[0].Records = []config.Object{schema.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+		d.Benchmark.Datasets[0].Records = []config.Object{{{Name: "text", Value: []byte(`"x"`)}}}
 	},
 	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
 	"datasets.warmup": func(d *config.Document) {
@@ -542,7 +541,7 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 			path := strings.TrimPrefix(prefix+"."+name, ".")
 			path = strings.TrimPrefix(path, "benchmark.")
 			inner := f.Type
-			for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+			for inner != reflect.TypeFor[config.Object]() && (inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer) {
 				inner = inner.Elem()
 			}
 			if structured(inner) {
@@ -562,7 +561,7 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 // value in it.
 func structured(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL](), reflect.TypeFor[config.Object](),
+	case reflect.TypeFor[secret.Text](), reflect.TypeFor[secret.URL](),
 		reflect.TypeFor[config.Distribution]():
 		return false
 	}
