@@ -36,15 +36,11 @@ func (c *cadence) next() int64 {
 func (c *cadence) emit() error {
 	c.begun = true
 	if c.sent == 0 {
-		if err := c.st.e.Run(c.st.e.Script.First); err != nil {
-			return err
-		}
+		c.st.e.Run(c.st.e.Script.First)
 	}
-	if err := c.st.step(c.sent, c.sent+c.size); err != nil {
-		return err
-	}
+	err := c.st.step(c.sent, c.sent+c.size)
 	c.sent += c.size
-	return nil
+	return err
 }
 
 // chunkSize draws the number of tokens of the next events. An event belongs to one part

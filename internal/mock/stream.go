@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"cmp"
 	"net/http"
 
 	"aiperfd/internal/mock/api"
@@ -46,8 +47,8 @@ func (st *stream) run() error {
 	if err := x.fault.checkpoint(options.PosAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := e.Run(e.Script.Begin); err != nil {
-		return err
+	if e.Run(e.Script.Begin); e.Err != nil {
+		return e.Err
 	}
 	if x.ticket != nil {
 		if err := newRelay(st).run(); err != nil {
@@ -79,8 +80,8 @@ func (st *stream) tokenFault(sent int) error {
 	if !f.due(options.PosAfterTokens, sent) {
 		return nil
 	}
-	if err := st.e.Flush(); err != nil {
-		return err
+	if st.e.Flush(); st.e.Err != nil {
+		return st.e.Err
 	}
 	switch f.rule.Action {
 	case options.ActStreamError:
@@ -100,36 +101,30 @@ func (st *stream) tokenFault(sent int) error {
 func (st *stream) breakDown(message string) error {
 	e := st.e
 	if e.Script.Fail != nil {
-		if err := e.Script.Fail(e, api.NewError(http.StatusInternalServerError, message, "")); err != nil {
-			return err
-		}
+		e.Script.Fail(e, api.NewError(http.StatusInternalServerError, message, ""))
 	}
-	if err := e.Flush(); err != nil {
-		return err
-	}
-	return errFaulted
+	e.Flush()
+	return cmp.Or(e.Err, errFaulted)
 }
 
 // end sends the events after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
 	if f.due(options.PosAfterFinish, 0) {
-		if err := e.Flush(); err != nil {
-			return err
+		if e.Flush(); e.Err != nil {
+			return e.Err
 		}
 		if err := f.checkpoint(options.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
-	if err := e.Run(e.Script.Close); err != nil {
-		return err
-	}
+	e.Run(e.Script.Close)
 	if trailing := e.Answer.Options.Trailing; trailing != "" {
 		e.B = append(e.B, trailing...)
 		e.Gathered++
 	}
-	if err := e.Flush(); err != nil {
-		return err
+	if e.Flush(); e.Err != nil {
+		return e.Err
 	}
 	return f.checkpoint(options.PosAfterDone, 0)
 }
@@ -145,8 +140,8 @@ func (st *stream) waitUntil(dueNs int64) error {
 		if err := st.x.wait.until(e.LastNs + pause); err != nil {
 			return err
 		}
-		if err := e.Comment(); err != nil {
-			return err
+		if e.Comment(); e.Err != nil {
+			return e.Err
 		}
 	}
 	return st.x.wait.until(dueNs)
@@ -158,14 +153,12 @@ func (st *stream) step(from, to int) error {
 	before := st.x.Truth.LastWriteNs
 	for i := range st.x.Choices {
 		c := &st.x.Choices[i]
-		if err := st.e.Tokens(c, from, min(to, c.Total)); err != nil {
-			return err
-		}
+		st.e.Tokens(c, from, min(to, c.Total))
 	}
-	if to > from {
+	if to > from && st.e.Err == nil {
 		st.observe(before, to-from)
 	}
-	return nil
+	return st.e.Err
 }
 
 // observe adds the content writes of a step to the histograms.

@@ -45,21 +45,20 @@ func (e *Events) nextLineEnd() {
 }
 
 // Done writes [DONE] in the form of the option.
-func (e *Events) Done() error {
+func (e *Events) Done() {
 	const marker = "data: [DONE]"
 	switch e.Answer.Options.Done {
 	case options.DoneTwice:
 		e.B = append(e.B, marker...)
-		if err := e.End(false); err != nil {
-			return err
-		}
+		e.End(false)
 	case options.DoneNoNewline:
 		e.B = append(e.B, marker...)
 		e.Gathered++
-		return e.Flush()
+		e.Flush()
+		return
 	case options.DoneNamed:
 		e.B = append(append(e.B, "event: done"...), e.EOL...)
 	}
 	e.B = append(e.B, marker...)
-	return e.End(false)
+	e.End(false)
 }

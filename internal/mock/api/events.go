@@ -32,6 +32,8 @@ type Events struct {
 
 	Number int // of the next event, where a protocol numbers them
 
+	Err error // of the first write that failed; events after it are not written
+
 	ChunkUsage bool // usage on every event
 	FinalUsage bool // usage event at the end
 }
@@ -66,15 +68,17 @@ func (e *Events) Release() *Buffer {
 }
 
 // Run calls a function of the script, which may be nil.
-func (e *Events) Run(step func(*Events) error) error {
-	if step == nil {
-		return nil
+func (e *Events) Run(step func(*Events)) {
+	if step != nil {
+		step(e)
 	}
-	return step(e)
 }
 
 // Tokens adds the tokens from … to−1 of c, and its finish if it ends with them.
-func (e *Events) Tokens(c *Choice, from, to int) error {
+func (e *Events) Tokens(c *Choice, from, to int) {
+	if e.Err != nil {
+		return
+	}
 	ends := to == c.Total && (to > from || c.Total == 0)
 	if to > from {
 		e.Answer.Truth.OutputTokens += to - from
@@ -82,25 +86,24 @@ func (e *Events) Tokens(c *Choice, from, to int) error {
 			e.Answer.Truth.ReasoningTokens += to - from
 		}
 		shown := e.shown
-		if err := e.Script.Content(e, c, from, to, ends); err != nil {
-			return err
+		if e.Script.Content(e, c, from, to, ends); e.Err != nil {
+			return
 		}
 		if e.Answer.Options.TruthChunks {
 			e.Answer.Truth.NoteTokens(to-from, e.shown-shown)
 		}
 	}
 	if !ends {
-		return nil
+		return
 	}
 	e.Answer.noteFinish(c)
-	if e.Script.Finish == nil {
-		return nil
+	if e.Script.Finish != nil {
+		e.Script.Finish(e, c)
 	}
-	return e.Script.Finish(e, c)
 }
 
 // End completes an event with a blank line, and writes if enough events are buffered.
-func (e *Events) End(content bool) error {
+func (e *Events) End(content bool) {
 	if e.BreakNext != "" && content {
 		begin := e.start + max(0, bytes.IndexByte(e.B[e.start:], '{'))
 		e.B = Corrupt(e.B, begin, e.BreakNext)
@@ -120,17 +123,17 @@ func (e *Events) End(content bool) error {
 	if e.Script.Wrap != nil {
 		e.B = e.Script.Wrap(e.B, e.start)
 	}
-	return e.Sealed(content)
+	e.Sealed(content)
 }
 
 // JSON adds an event that consists of a prefix and the encoding of v.
-func (e *Events) JSON(prefix string, v any, content bool) error {
+func (e *Events) JSON(prefix string, v any, content bool) {
 	e.B = AppendJSON(append(e.B, prefix...), v)
-	return e.End(content)
+	e.End(content)
 }
 
 // Sealed counts an event that is complete, and writes if enough events are buffered.
-func (e *Events) Sealed(content bool) error {
+func (e *Events) Sealed(content bool) {
 	e.start = len(e.B)
 	e.Gathered++
 	if content {
@@ -138,38 +141,36 @@ func (e *Events) Sealed(content bool) error {
 		e.shown++
 	}
 	if e.Gathered >= e.Answer.Options.Coalesce {
-		return e.Flush()
+		e.Flush()
 	}
-	return nil
 }
 
 // Comment writes a keep-alive comment together with the buffered events.
-func (e *Events) Comment() error {
+func (e *Events) Comment() {
 	if e.Script.Lines {
 		e.LastNs = e.Answer.Now()
-		return nil
+		return
 	}
 	e.B = append(e.B, ": keep-alive"...)
-	if err := e.End(false); err != nil {
-		return err
-	}
-	return e.Flush()
+	e.End(false)
+	e.Flush()
 }
 
 // Flush writes the buffered events and records the time of the write.
-func (e *Events) Flush() error {
+func (e *Events) Flush() {
 	if e.Gathered == 0 {
-		return nil
+		return
 	}
-	start := e.Answer.Now()
-	err := e.out(e.B)
-	e.LastNs = e.Answer.Now()
-	if e.content > 0 {
-		e.stamp(start)
+	if e.Err == nil {
+		start := e.Answer.Now()
+		e.Err = e.out(e.B)
+		e.LastNs = e.Answer.Now()
+		if e.content > 0 {
+			e.stamp(start)
+		}
 	}
 	e.B = e.B[:0]
 	e.start, e.Gathered, e.content = 0, 0, 0
-	return err
 }
 
 func (e *Events) stamp(start int64) {

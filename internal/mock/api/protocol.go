@@ -49,7 +49,8 @@ func TypedError(dst []byte, e *Error, kind string) []byte {
 }
 
 // Script writes the events of a stream. Each function adds whole events to e.B, every
-// one followed by [Events.End]. All but Content may be nil, which adds nothing.
+// one followed by [Events.End]. They need not stop after an error: [Events.Err] ends the
+// stream. All but Content may be nil, which adds nothing.
 type Script struct {
 	ContentType string
 	// Lines makes events lines, which end with one line end. There are no comments.
@@ -62,16 +63,16 @@ type Script struct {
 	// Open prepares the common beginning of all events.
 	Open func(e *Events)
 	// Begin adds the events right after the head of the response.
-	Begin func(e *Events) error
+	Begin func(e *Events)
 	// First adds the events right before the first token.
-	First func(e *Events) error
+	First func(e *Events)
 	// Content adds an event with the tokens from … to−1 of c; last is true if c
 	// ends with them.
-	Content func(e *Events, c *Choice, from, to int, last bool) error
+	Content func(e *Events, c *Choice, from, to int, last bool)
 	// Finish adds the events after the last token of c.
-	Finish func(e *Events, c *Choice) error
+	Finish func(e *Events, c *Choice)
 	// Close adds the events after the end of all choices.
-	Close func(e *Events) error
+	Close func(e *Events)
 	// Fail adds the error event of a server that fails during the stream.
-	Fail func(e *Events, failure *Error) error
+	Fail func(e *Events, failure *Error)
 }

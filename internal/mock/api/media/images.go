@@ -196,7 +196,7 @@ type imageEvent struct {
 }
 
 // content adds previews and images.
-func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) {
 	prefix := "image_generation."
 	if p.edits {
 		prefix = "image_edit."
@@ -211,9 +211,6 @@ func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) erro
 		} else {
 			event.Type, event.Usage = prefix+"completed", p.usage(e.Answer, 1)
 		}
-		if err := e.JSON("event: "+event.Type+e.EOL+"data: ", event, true); err != nil {
-			return err
-		}
+		e.JSON("event: "+event.Type+e.EOL+"data: ", event, true)
 	}
-	return nil
 }

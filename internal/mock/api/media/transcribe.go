@@ -101,7 +101,7 @@ func (t *transcription) open(e *api.Events) {
 }
 
 // chunk adds vLLM's event.
-func (t *transcription) chunk(e *api.Events, c *api.Choice, from, to int, last bool) error {
+func (t *transcription) chunk(e *api.Events, c *api.Choice, from, to int, last bool) {
 	e.B = append(append(e.B, e.Head...), `{"delta":{"content":"`...)
 	e.B = append(c.AppendTokens(e.B, from, to), `"}`...)
 	if last {
@@ -113,12 +113,12 @@ func (t *transcription) chunk(e *api.Events, c *api.Choice, from, to int, last b
 		e.B = text.AppendUsage(append(e.B, ','), e.Answer, e.Answer.Truth.OutputTokens, 0)
 	}
 	e.B = append(e.B, '}')
-	return e.End(true)
+	e.End(true)
 }
 
 // delta adds OpenAI's event.
-func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	return e.JSON("data: ", struct {
+func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) {
+	e.JSON("data: ", struct {
 		Type  string `json:"type"`
 		Delta string `json:"delta"`
 	}{"transcript.text.delta", c.Text(from, to)}, true)
@@ -126,16 +126,14 @@ func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) 
 
 // done adds OpenAI's last events: the segments of a diarised transcript, and the
 // whole text.
-func (t *transcription) done(e *api.Events) error {
+func (t *transcription) done(e *api.Events) {
 	c := &e.Answer.Choices[0]
 	if audioRequestOf(e.Answer).format == "diarized_json" {
 		for i := range segments(c) {
-			if err := e.JSON("data: ", newSpokenSegment(e.Answer, i), false); err != nil {
-				return err
-			}
+			e.JSON("data: ", newSpokenSegment(e.Answer, i), false)
 		}
 	}
-	return e.JSON("data: ", struct {
+	e.JSON("data: ", struct {
 		Type  string `json:"type"`
 		Text  string `json:"text"`
 		Usage any    `json:"usage"`

@@ -113,44 +113,39 @@ func (p text) open(e *api.Events) {
 	}
 }
 
-func (p text) begin(e *api.Events) error {
-	if e.Answer.Options.RoleChunk != options.RoleEarly {
-		return nil
+func (p text) begin(e *api.Events) {
+	if e.Answer.Options.RoleChunk == options.RoleEarly {
+		p.roles(e)
+		e.Flush()
 	}
-	if err := p.roles(e); err != nil {
-		return err
-	}
-	return e.Flush()
 }
 
-func (p text) first(e *api.Events) error {
-	if e.Answer.Options.RoleChunk != options.RoleSeparate {
-		return nil
+func (p text) first(e *api.Events) {
+	if e.Answer.Options.RoleChunk == options.RoleSeparate {
+		p.roles(e)
 	}
-	return p.roles(e)
 }
 
 // roles adds the role event of every choice.
-func (p text) roles(e *api.Events) error {
-	if !p.isChat() {
-		return nil
+func (p text) roles(e *api.Events) {
+	if !p.isChat() || e.Answer.Hidden {
+		return
 	}
 	for i := range e.Answer.Choices {
-		if e.Answer.Hidden {
-			break
-		}
-		p.start(e, &e.Answer.Choices[i])
-		e.B = p.openDelta(e.B, true, "")
-		e.B = p.closeDelta(e.B, true, "")
-		p.stop(e, nil)
-		if err := e.End(false); err != nil {
-			return err
-		}
+		p.empty(e, &e.Answer.Choices[i], true, "", nil)
 	}
-	return nil
 }
 
-func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+// empty adds an event of a choice without tokens; finish is as in stop.
+func (p text) empty(e *api.Events, c *api.Choice, role bool, field string, finish *api.Choice) {
+	p.start(e, c)
+	e.B = p.openDelta(e.B, role, field)
+	e.B = p.closeDelta(e.B, role, field)
+	p.stop(e, finish)
+	e.End(false)
+}
+
+func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	opt := e.Answer.Options
 	field := "content"
 	switch {
@@ -160,13 +155,7 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 		field = "refusal"
 	}
 	if opt.EmptyChunks > 0 && e.Answer.Rand.Float64() < opt.EmptyChunks {
-		p.start(e, c)
-		e.B = p.openDelta(e.B, false, field)
-		e.B = p.closeDelta(e.B, false, field)
-		p.stop(e, nil)
-		if err := e.End(false); err != nil {
-			return err
-		}
+		p.empty(e, c, false, field, nil)
 	}
 	var finish *api.Choice
 	if last && opt.FinishChunk == options.FinishWithLast {
@@ -183,25 +172,21 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 	}
 	if e.Answer.Request.Constraints == nil {
 		p.stop(e, finish)
-		return e.End(true)
+	} else {
+		e.B = append(e.B, `,"logprobs":`...)
+		e.B = p.appendProbabilities(e.B, e.Answer.Request.Constraints, c, from, to)
+		e.B = append(e.B, `,"finish_reason":`...)
+		p.stopChoice(e, finish)
 	}
-	e.B = append(e.B, `,"logprobs":`...)
-	e.B = p.appendProbabilities(e.B, e.Answer.Request.Constraints, c, from, to)
-	e.B = append(e.B, `,"finish_reason":`...)
-	p.stopChoice(e, finish)
-	return e.End(true)
+	e.End(true)
 }
 
-func (p text) finish(e *api.Events, c *api.Choice) error {
+func (p text) finish(e *api.Events, c *api.Choice) {
 	mode := e.Answer.Options.FinishChunk
 	if e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
-		return nil
+		return
 	}
-	p.start(e, c)
-	e.B = p.openDelta(e.B, false, "")
-	e.B = p.closeDelta(e.B, false, "")
-	p.stop(e, c)
-	return e.End(false)
+	p.empty(e, c, false, "", c)
 }
 
 // start starts an event for choice c.
@@ -243,31 +228,25 @@ func (p text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice,
 }
 
 // CloseStream adds the event with the usage, if it is enabled, and the end of the stream.
-func CloseStream(e *api.Events) error {
+func CloseStream(e *api.Events) {
 	if e.FinalUsage {
 		// The event with choices [].
 		e.B = append(e.B, e.Head...)
 		e.B = append(e.B, "],"...)
 		e.B = AppendUsage(e.B, e.Answer, e.Answer.Truth.OutputTokens, e.Answer.Truth.ReasoningTokens)
 		e.B = append(e.B, '}')
-		if err := e.End(false); err != nil {
-			return err
-		}
+		e.End(false)
 	}
-	if opt := e.Answer.Options; opt.NoDone || opt.Done == options.DoneNo {
-		return nil
+	if opt := e.Answer.Options; !opt.NoDone && opt.Done != options.DoneNo {
+		e.Done()
 	}
-	return e.Done()
 }
 
 // FailStream adds vLLM's error event and the end of the stream.
-func FailStream(e *api.Events, failure *api.Error) error {
-	e.B = append(e.B, "data: "...)
-	e.B = api.AppendError(e.B, failure)
-	if err := e.End(false); err != nil {
-		return err
-	}
-	return e.Done()
+func FailStream(e *api.Events, failure *api.Error) {
+	e.B = api.AppendError(append(e.B, "data: "...), failure)
+	e.End(false)
+	e.Done()
 }
 
 // AppendHead appends the common beginning of documents and events, up to and including

@@ -32,55 +32,52 @@ type responseEvent struct {
 }
 
 // send adds the event. content means that it has a token.
-func (v *responseEvent) send(e *api.Events, content bool) error {
+func (v *responseEvent) send(e *api.Events, content bool) {
 	v.Number = e.Number
 	e.Number++
-	return e.JSON("event: "+v.Type+e.EOL+"data: ", v, content)
+	e.JSON("event: "+v.Type+e.EOL+"data: ", v, content)
 }
 
 // sendAll adds events without tokens.
-func sendAll(e *api.Events, events ...*responseEvent) error {
+func sendAll(e *api.Events, events ...*responseEvent) {
 	for _, v := range events {
-		if err := v.send(e, false); err != nil {
-			return err
-		}
+		v.send(e, false)
 	}
-	return nil
 }
 
-func beginResponse(e *api.Events) error {
+func beginResponse(e *api.Events) {
 	r := newResponse(e.Answer)
 	created := &responseEvent{Type: "response.created", Response: r}
-	if err := sendAll(e, created, &responseEvent{Type: "response.in_progress", Response: r}); err != nil {
-		return err
-	}
-	return e.Flush()
+	sendAll(e, created, &responseEvent{Type: "response.in_progress", Response: r})
+	e.Flush()
 }
 
 // openItem adds the beginning of the item of a part.
-func openItem(e *api.Events, part api.Part) error {
+func openItem(e *api.Events, part api.Part) {
 	added := &responseEvent{Type: "response.output_item.added", OutputIndex: &part.Index, Item: newItem(e.Answer, part)}
 	if part.Kind == api.Call {
-		return added.send(e, true)
+		added.send(e, true)
+		return
 	}
-	return sendAll(e, added, &responseEvent{
+	sendAll(e, added, &responseEvent{
 		Type: "response.content_part.added", ItemID: added.Item.ID, OutputIndex: &part.Index, ContentIndex: new(int),
 		Part: newPart(part, ""),
 	})
 }
 
 // closeItem adds the ends of a part, which all repeat its text or its arguments.
-func closeItem(e *api.Events, c *api.Choice, part api.Part) error {
+func closeItem(e *api.Events, c *api.Choice, part api.Part) {
 	item := newItem(e.Answer, part).fill(c, part)
 	done := &responseEvent{Type: "response.output_item.done", OutputIndex: &part.Index, Item: item}
 	if part.Kind == api.Call {
-		return sendAll(e, &responseEvent{
+		sendAll(e, &responseEvent{
 			Type: "response.function_call_arguments.done", ItemID: item.ID, OutputIndex: &part.Index,
 			Name: item.Name, Arguments: item.Arguments,
 		}, done)
+		return
 	}
 	content := item.Content[0]
-	return sendAll(e, &responseEvent{
+	sendAll(e, &responseEvent{
 		Type: "response." + content.Type + ".done", ItemID: item.ID, OutputIndex: &part.Index, ContentIndex: new(int),
 		Text: &content.Text, Logprobs: content.Logprobs,
 	}, &responseEvent{
@@ -88,24 +85,22 @@ func closeItem(e *api.Events, c *api.Choice, part api.Part) error {
 	}, done)
 }
 
-func responseContent(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+func responseContent(e *api.Events, c *api.Choice, from, to int, _ bool) {
 	part := c.PartAt(from)
 	if from == part.From {
 		if from > 0 {
-			if err := closeItem(e, c, c.PartAt(from-1)); err != nil {
-				return err
-			}
+			closeItem(e, c, c.PartAt(from-1))
 		}
-		if err := openItem(e, part); err != nil || part.Kind == api.Call {
-			return err
-		}
+		openItem(e, part)
 	}
-	return responseDelta(e, c, part, from, to)
+	if from > part.From || part.Kind != api.Call {
+		responseDelta(e, c, part, from, to)
+	}
 }
 
 // responseDelta adds an event with tokens. It is rendered by hand, because it is what
 // streams consist of.
-func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) error {
+func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) {
 	kind := [...]string{
 		api.Reasoning: "response.reasoning_text.delta", api.Text: "response.output_text.delta",
 		api.Call: "response.function_call_arguments.delta",
@@ -131,28 +126,26 @@ func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) er
 		e.B = append(e.B, `,"logprobs":[]`...)
 	}
 	e.B = append(e.B, '}')
-	return e.End(true)
+	e.End(true)
 }
 
-func finishResponse(e *api.Events, c *api.Choice) error {
-	if c.Total == 0 {
-		return nil
+func finishResponse(e *api.Events, c *api.Choice) {
+	if c.Total > 0 {
+		closeItem(e, c, c.PartAt(c.Total-1))
 	}
-	return closeItem(e, c, c.PartAt(c.Total-1))
 }
 
-func (a *Responses) close(e *api.Events) error {
+func (a *Responses) close(e *api.Events) {
 	t := &e.Answer.Truth
 	r := newWholeResponse(e.Answer, t.OutputTokens, t.ReasoningTokens)
 	a.keep(e.Answer, t.OutputTokens, api.AppendJSON(nil, r))
-	if e.Answer.Options.FinishChunk == options.FinishMissing {
-		return nil
+	if e.Answer.Options.FinishChunk != options.FinishMissing {
+		sendAll(e, &responseEvent{Type: "response.completed", Response: r})
 	}
-	return sendAll(e, &responseEvent{Type: "response.completed", Response: r})
 }
 
-func failResponse(e *api.Events, failure *api.Error) error {
+func failResponse(e *api.Events, failure *api.Error) {
 	r := newResponse(e.Answer)
 	r.Status, r.Error = "failed", &responseError{"server_error", failure.Message}
-	return sendAll(e, &responseEvent{Type: "response.failed", Response: r})
+	sendAll(e, &responseEvent{Type: "response.failed", Response: r})
 }
