@@ -33,24 +33,18 @@ func execute(ctx context.Context, args []string) int {
 	root := newRootCommand() //nolint:contextcheck // the commands get their context from ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var code exitError
-	var client *ctl.ExitError
+	code := exitFailed
+	var exit *ctl.ExitError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &client):
-		if client.Err != nil {
-			terminal.PrintError(root.ErrOrStderr(), client.Err)
-		}
-		return client.Code
-	case errors.As(err, &code):
-		if code.err != nil {
-			terminal.PrintError(root.ErrOrStderr(), code.err)
-		}
-		return code.code
+	case errors.As(err, &exit):
+		code, err = exit.Code, exit.Err
 	}
-	terminal.PrintError(root.ErrOrStderr(), err)
-	return exitFailed
+	if err != nil {
+		terminal.PrintError(root.ErrOrStderr(), err)
+	}
+	return code
 }
 
 func newRootCommand() *cobra.Command {
@@ -75,20 +69,23 @@ HTTP, shows them live and stores their results.`,
 	const width = "80"
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+width))
 	root.SetVersionTemplate("aiperfd {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitError{exitUsage, suggestFlag(cmd, err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitWith(exitUsage, suggestFlag(cmd, err)) })
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newReportCommand(), newExportCommand(),
-		newBackupCommand(), newRestoreCommand(), newRunsCommand(), newCtlCommand(),
+		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "help" {
+		switch cmd.Name() {
+		case "help":
 			cmd.Args = knownTopic
+		case "ctl":
+			cmd.Args = knownCommand
 		}
-		cmd.Args = usage(cmd.Args)
 	}
+	usageBelow(root)
 	return root
 }
 
@@ -137,5 +134,5 @@ func knownCommand(root *cobra.Command, args []string) error {
 	} else {
 		text += "; aiperfd --help lists the commands"
 	}
-	return exitError{exitUsage, errors.New(text)}
+	return exitWith(exitUsage, errors.New(text))
 }

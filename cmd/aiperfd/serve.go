@@ -56,7 +56,7 @@ func newServeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.load(cmd.Flags())
 			if err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			if f.process.check {
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")

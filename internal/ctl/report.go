@@ -3,11 +3,13 @@ package ctl
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/report"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/compare"
 )
 
@@ -40,18 +42,7 @@ func reportCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if file == "" && kind == report.HTML {
-				file = "report.html"
-			}
-			if file == "" || file == "-" {
-				_, err := s.cmd.OutOrStdout().Write(body)
-				return err
-			}
-			if err := os.WriteFile(file, body, 0o666); err != nil {
-				return fmt.Errorf("write report: %w", err)
-			}
-			_, err = fmt.Fprintln(s.out, file)
-			return err
+			return WriteReport(s.cmd.OutOrStdout(), kind, file, body)
 		}),
 	}
 	fs := cmd.Flags()
@@ -59,4 +50,21 @@ func reportCommand(g *globals) *cobra.Command {
 	fs.StringVar(&file, "file", "", "write to this `file`; - is standard output (default report.html for html, standard output for md)")
 	completeRuns(g, cmd, true)
 	return cmd
+}
+
+// WriteReport writes a report to a file, whose name it prints, or to out if the file is - or if
+// none is given for a summary.
+func WriteReport(out io.Writer, kind report.Format, file string, body []byte) error {
+	if file == "" && kind == report.HTML {
+		file = "report.html"
+	}
+	if file == "" || file == "-" {
+		_, err := out.Write(body)
+		return err
+	}
+	if err := os.WriteFile(file, body, 0o666); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	_, err := fmt.Fprintln(terminal.Plain(out), file)
+	return err
 }
