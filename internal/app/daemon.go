@@ -99,12 +99,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
 	}
 	sim := &simulator{targets: o.Load.Reach.Targets}
-	a, err := newApp(options{
-		simulator: sim,
-		store:     db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
-		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
-		db: db, keep: o.Keep, process: o.Process,
-	})
+	a, err := newApp(options{DaemonOptions: o, store: db, listener: ln, downloads: downloads(ln), db: db, simulator: sim})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
 	}
