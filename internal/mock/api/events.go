@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"strconv"
 
 	"aiperfd/internal/mock/options"
 )
@@ -184,4 +185,114 @@ func (e *Events) stamp(start int64) {
 			t.ChunkNs = append(t.ChunkNs, start)
 		}
 	}
+}
+
+// decorate changes the form of the event that is being rendered, according to the
+// options. Its meaning stays the same.
+func (e *Events) decorate() {
+	opt := e.Answer.Options
+	event := bytes.Clone(e.B[e.start:])
+	if !bytes.HasPrefix(event, []byte("data: ")) && !bytes.Contains(event, []byte("\ndata: ")) {
+		return // a comment
+	}
+	e.B = e.B[:e.start]
+	if opt.ExtraFields {
+		e.serial++
+		e.B = append(e.B, "id: "...)
+		e.B = strconv.AppendInt(e.B, int64(e.serial), 10)
+		e.B = append(e.B, e.EOL...)
+		e.B = append(append(e.B, "retry: 3000"...), e.EOL...)
+		e.B = append(append(e.B, "x-unknown: 1"...), e.EOL...)
+	}
+	if opt.MultiLine {
+		// The first comma between two members is outside of all strings.
+		event = bytes.Replace(event, []byte(`,"`), []byte(`,`+e.EOL+`data: "`), 1)
+	}
+	if opt.NoSpace {
+		event = bytes.ReplaceAll(event, []byte(e.EOL+"data: "), []byte(e.EOL+"data:"))
+		if rest, ok := bytes.CutPrefix(event, []byte("data: ")); ok {
+			event = append([]byte("data:"), rest...)
+		}
+	}
+	e.B = append(e.B, event...)
+}
+
+// nextLineEnd changes the line ends after every event if they are mixed.
+func (e *Events) nextLineEnd() {
+	if e.Answer.Options.LineEnd == options.LineMixed {
+		e.EOL = map[string]string{"\n": "\r\n", "\r\n": "\r", "\r": "\n"}[e.EOL]
+	}
+}
+
+// Done writes [DONE] in the form of the option.
+func (e *Events) Done() {
+	const marker = "data: [DONE]"
+	switch e.Answer.Options.Done {
+	case options.DoneTwice:
+		e.B = append(e.B, marker...)
+		e.End(false)
+	case options.DoneNoNewline:
+		e.B = append(e.B, marker...)
+		e.Gathered++
+		e.Flush()
+		return
+	case options.DoneNamed:
+		e.B = append(append(e.B, "event: done"...), e.EOL...)
+	}
+	e.B = append(e.B, marker...)
+	e.End(false)
+}
+
+// Corrupt makes the JSON text data[start:] invalid in the given way and returns data.
+func Corrupt(data []byte, start int, kind string) []byte {
+	doc := data[start:]
+	switch kind {
+	case options.BadJSON:
+		if i := bytes.IndexByte(doc, ':'); i >= 0 {
+			doc[i] = '='
+		}
+	case options.TruncatedJSON:
+		return data[:start+len(doc)/2]
+	case options.NaNNumber:
+		for _, key := range []string{`"created":`, `"sequence_number":`, `"index":`} {
+			i := bytes.Index(doc, []byte(key))
+			if i < 0 {
+				continue
+			}
+			from := start + i + len(key)
+			to := from
+			for to < len(data) && data[to] >= '0' && data[to] <= '9' {
+				to++
+			}
+			return splice(data, from, to, "NaN")
+		}
+	case options.RawNewline:
+		if i := bytes.IndexByte(doc, ':'); i >= 0 {
+			return splice(data, start+i+1, start+i+1, "\n")
+		}
+	case options.WrongTypes:
+		if i := bytes.Index(doc, []byte(`"choices":`)); i >= 0 {
+			at := start + i + len(`"choices":`)
+			return splice(data, at, at, `"none","were":`)
+		}
+		return append(data[:start], `["not","an","object"]`...)
+	case options.NotSSE:
+		return append(data[:bytes.LastIndexAny(data[:start], "\r\n")+1], "this is no event"...)
+	case options.TwoObjects:
+		return append(data, doc...)
+	case options.InvalidUTF8:
+		for _, key := range []string{`"content":"`, `"text":"`, `"delta":"`, `"thinking":"`, `"reasoning`, `"id":"`} {
+			if i := bytes.Index(doc, []byte(key)); i >= 0 {
+				at := start + i + len(key)
+				return splice(data, at, at, "\xff\xfe")
+			}
+		}
+	}
+	return data
+}
+
+// splice replaces data[from:to].
+func splice(data []byte, from, to int, with string) []byte {
+	tail := bytes.Clone(data[to:])
+	return append(append(data[:from], with...), tail...)
 }

@@ -1,6 +1,21 @@
+// Package api is the common base of the APIs of the simulated server: a model that reads
+// requests and plans their answers, and the events of a stream. An API is a [Protocol];
+// each family of APIs is a package below this one and does not depend on the server.
 package api
 
-import "net/http"
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/token"
+)
 
 // Protocol is one API: it reads requests and writes answers. It is immutable; one value
 // serves all requests.
@@ -75,4 +90,109 @@ type Script struct {
 	Close func(e *Events)
 	// Fail adds the error event of a server that fails during the stream.
 	Fail func(e *Events, failure *Error)
+}
+
+// Answer is a planned response, which a protocol renders. It belongs to the goroutine
+// of its request.
+type Answer struct {
+	Model   *Model
+	Options *options.Options
+	HTTP    *http.Request // nil in the front
+	Header  http.Header   // of the response
+	Request *Request
+	Choices []Choice
+	Rand    *rand.Rand
+	ITL     random.Delay // of this request
+	FirstNs int64        // due time of the first token; a hold moves it
+	Truth   Truth
+	Cached  func() int // Prompt tokens of the request that were in the prefix cache
+	id      string     // what RequestID returns; "" = it was not called
+	Reasons bool       // reasoning is separate from the answer
+
+	// The effects of a fault rule.
+	Acted    bool   // the rule was applied
+	Hidden   bool   // the answer has no choices at all
+	NoItems  bool   // lists in the answer are empty
+	JobFault string // fault of the job; "" = none
+}
+
+// RequestID returns the client's X-Request-ID, else an id derived from seed and number.
+func (x *Answer) RequestID() string {
+	if x.id == "" {
+		x.id = x.Truth.RequestID
+	}
+	if seq := uint64(x.Truth.Seq); x.id == "" {
+		x.id = fmt.Sprintf("%016x%016x", random.Mix(x.Options.Seed, seq), random.Mix(seq, x.Options.Seed+1))
+	}
+	return x.id
+}
+
+// Now returns the time of the server's clock.
+func (x *Answer) Now() int64 { return x.Model.Now() }
+
+// Elapsed returns the time since the request arrived.
+func (x *Answer) Elapsed() time.Duration { return time.Duration(x.Now() - x.Truth.AcceptNs) }
+
+// Items returns how many of n items an answer contains: none if a fault rule removes
+// its output.
+func (x *Answer) Items(n int) int {
+	if x.NoItems {
+		return 0
+	}
+	return n
+}
+
+// noteFinish records the finish reason of the first choice.
+func (x *Answer) noteFinish(c *Choice) {
+	if c.Index == 0 {
+		x.Truth.FinishReason = c.Finish
+	}
+}
+
+// Model is the simulated model: its names, its limits, its tokenizer and its texts. It
+// reads requests and plans their answers. It is safe for concurrent use.
+type Model struct {
+	Options    *options.Options
+	prose      token.Corpus
+	scripts    token.Corpus // for ContentUnicode
+	Vocabulary *token.Vocabulary
+	parsers    fastjson.ParserPool
+
+	Now   func() int64 // the server's clock, Unix nanoseconds
+	Ready func() bool
+}
+
+// NewModel returns a model for complete options. now reads the server's clock, and ready
+// reports whether the server accepts requests.
+func NewModel(opt *options.Options, now func() int64, ready func() bool) *Model {
+	prose := token.NewCorpus(opt.Tokenizer, token.Prose)
+	return &Model{
+		Options: opt, prose: prose, scripts: token.NewCorpus(opt.Tokenizer, token.Scripts),
+		Vocabulary: token.NewVocabulary(opt.Tokenizer, prose), Now: now, Ready: ready,
+	}
+}
+
+// Models returns the served names, at least one.
+func (m *Model) Models() []string {
+	if len(m.Options.ServedModels) == 0 {
+		return []string{options.DefaultModel}
+	}
+	return m.Options.ServedModels
+}
+
+// Serves reports whether the model is served under a name.
+func (m *Model) Serves(model string) bool {
+	return len(m.Options.ServedModels) == 0 || slices.Contains(m.Options.ServedModels, model)
+}
+
+// Version is the version of the server, which is not that of a real release.
+const Version = "0.0.0+mock"
+
+// ServeHealth responds with 200 without a body, or with 503 until the server is ready.
+func ServeHealth(m *Model, w http.ResponseWriter, _ *http.Request) {
+	if !m.Ready() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
 }
