@@ -1,10 +1,10 @@
 package token
 
 import (
+	_ "embed"
 	"strings"
 	"sync"
 	"unicode/utf8"
-	_ "embed"
 
 	"aiperfd/internal/mock/random"
 )

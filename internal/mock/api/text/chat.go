@@ -6,18 +6,12 @@ import (
 	"aiperfd/internal/mock/api"
 )
 
-// chat is POST /v1/chat/completions.
-type chat struct{}
-
-var _ dialect = chat{}
-
-func (chat) names() (idPrefix, object, chunk string) {
-	return "chatcmpl-", "chat.completion", "chat.completion.chunk"
-}
-
-func (chat) isChat() bool { return true }
-
-func (chat) openDelta(dst []byte, role bool, field string) []byte {
+// openDelta and closeDelta enclose the text of one stream event. An empty field means an event
+// without text.
+func (p *text) openDelta(dst []byte, role bool, field string) []byte {
+	if !p.chat {
+		return append(dst, `,"text":"`...)
+	}
 	dst = append(dst, `,"delta":{`...)
 	if role {
 		dst = append(dst, `"role":"assistant"`...)
@@ -34,14 +28,22 @@ func (chat) openDelta(dst []byte, role bool, field string) []byte {
 	return append(dst, `":"`...)
 }
 
-func (chat) closeDelta(dst []byte, role bool, field string) []byte {
+func (p *text) closeDelta(dst []byte, role bool, field string) []byte {
+	if !p.chat {
+		return append(dst, '"')
+	}
 	if role || field != "" {
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
 }
 
-func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
+// appendMessage appends the text members of a choice of a plain answer.
+func (p *text) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
+	if !p.chat {
+		dst = append(dst, `,"text":"`...)
+		return append(c.AppendTokens(dst, 0, c.Total), '"')
+	}
 	dst = append(dst, `,"message":{"role":"assistant"`...)
 	if c.Reasoning > 0 {
 		dst = append(dst, `,"`...)
@@ -66,15 +68,17 @@ func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []by
 	return append(dst, `","refusal":null,"tool_calls":[]}`...)
 }
 
-// constraints reads tools, structured output and logprobs.
-func (chat) constraints(f *api.Fields) *api.Constraints {
+// constraints reads structured output, logprobs and, of a chat, tools; nil = none.
+func (p *text) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
-	if w == nil {
-		w = &api.Constraints{}
-	}
-	w.ReadTools(f, api.NestedTools)
-	if w.Logprobs = f.Flag("logprobs"); w.Logprobs {
-		w.ReadTop(f, "top_logprobs")
+	if p.chat {
+		w.ReadTools(f, api.NestedTools)
+		if w.Logprobs = f.Flag("logprobs"); w.Logprobs {
+			w.ReadTop(f, "top_logprobs")
+		}
+	} else if _, ok := f.Get("logprobs"); ok {
+		w.Logprobs = true
+		w.ReadTop(f, "logprobs")
 	}
 	if w.Empty() {
 		return nil
@@ -126,57 +130,11 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	return append(dst, `"}}]}`...)
 }
 
-func (chat) prompts(m *api.Model, f *api.Fields) []api.Prompt { return api.ChatPrompts(m, f) }
-
-// completions is POST /v1/completions.
-type completions struct{}
-
-var _ dialect = completions{}
-
-func (completions) names() (idPrefix, object, chunk string) {
-	return "cmpl-", "text_completion", "text_completion"
-}
-
-func (completions) isChat() bool { return false }
-
-func (completions) openDelta(dst []byte, _ bool, _ string) []byte {
-	return append(dst, `,"text":"`...)
-}
-
-func (completions) closeDelta(dst []byte, _ bool, _ string) []byte {
-	return append(dst, '"')
-}
-
-func (completions) appendMessage(dst []byte, c *api.Choice, _ string) []byte {
-	dst = append(dst, `,"text":"`...)
-	dst = c.AppendTokens(dst, 0, c.Total)
-	return append(dst, '"')
-}
-
-// constraints reads structured output and logprobs.
-func (completions) constraints(f *api.Fields) *api.Constraints {
-	w := api.ReadStructured(f)
-	if w == nil {
-		w = &api.Constraints{}
-	}
-	if _, ok := f.Get("logprobs"); ok {
-		w.Logprobs = true
-		w.ReadTop(f, "logprobs")
-	}
-	if w.Empty() {
-		return nil
-	}
-	return w
-}
-
-func (completions) prompts(m *api.Model, f *api.Fields) []api.Prompt {
-	return api.CompletionPrompts(m, f)
-}
-
 func appendLogprob(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'f', 3, 64) }
 
-// appendLogprobs appends chat's object for the tokens from … to−1 of c.
-func (chat) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+// appendChatLogprobs appends chat's object with the probabilities of the tokens from … to−1 of c
+// and of top tokens in each place.
+func appendChatLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
 	dst = append(dst, `{"content":[`...)
 	for i := from; i < to; i++ {
 		if i > from {
@@ -212,8 +170,8 @@ func appendTokenLogprob(dst []byte, text string, logprob float64) []byte {
 	return append(dst, ']')
 }
 
-// appendLogprobs appends the object of completions for the tokens from … to−1.
-func (completions) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+// appendTextLogprobs is appendChatLogprobs for completions.
+func appendTextLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
 	dst = append(dst, `{"text_offset":[`...)
 	list := func(each func(i int)) {
 		for i := from; i < to; i++ {

@@ -132,19 +132,6 @@ func beginMessage(e *api.Events) {
 	e.Flush()
 }
 
-func messageContent(e *api.Events, c *api.Choice, from, to int, _ bool) {
-	part := c.PartAt(from)
-	if from == part.From {
-		if from > 0 {
-			closeBlock(e, c.PartAt(from-1))
-		}
-		openBlock(e, c, part)
-	}
-	if from > part.From || part.Kind != api.Call {
-		blockDelta(e, c, part, from, to)
-	}
-}
-
 // openBlock adds the beginning of a block.
 func openBlock(e *api.Events, c *api.Choice, part api.Part) {
 	start := &messageEvent{Type: "content_block_start", Index: &part.Index, Block: newMessageBlock(c, part, "", "")}
@@ -171,7 +158,7 @@ func blockDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) {
 }
 
 // closeBlock adds the end of a block; thinking blocks are signed.
-func closeBlock(e *api.Events, part api.Part) {
+func closeBlock(e *api.Events, _ *api.Choice, part api.Part) {
 	if part.Kind == api.Reasoning {
 		signed := struct {
 			Type      string `json:"type"`
@@ -180,12 +167,6 @@ func closeBlock(e *api.Events, part api.Part) {
 		(&messageEvent{Type: "content_block_delta", Index: &part.Index, Delta: signed}).send(e, false)
 	}
 	(&messageEvent{Type: "content_block_stop", Index: &part.Index}).send(e, false)
-}
-
-func finishMessage(e *api.Events, c *api.Choice) {
-	if c.Total > 0 {
-		closeBlock(e, c.PartAt(c.Total-1))
-	}
 }
 
 // messageDelta is the event at the end of a message.

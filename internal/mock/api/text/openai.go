@@ -11,43 +11,28 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// dialect is the difference between OpenAI's two older text routes, as vLLM serves them.
-// Implementations are stateless.
-type dialect interface {
-	// names returns the prefix of ids and the object names of plain answers and
-	// of stream events.
-	names() (idPrefix, object, chunk string)
-	// prompts reads the input texts, at least one unless f.err is set.
-	prompts(m *api.Model, f *api.Fields) []api.Prompt
-	// isChat says whether streams have role events and reasoning is told apart from the
-	// answer.
-	isChat() bool
-	// openDelta and closeDelta enclose the text of one stream event. An empty
-	// field means an event without text.
-	openDelta(dst []byte, role bool, field string) []byte
-	closeDelta(dst []byte, role bool, field string) []byte
-	// constraints reads the constraints on the answer; nil = none.
-	constraints(f *api.Fields) *api.Constraints
-	// appendLogprobs appends the object with the probabilities of the tokens
-	// from … to−1 and of top tokens in each place.
-	appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte
-	// appendMessage appends the text members of a choice of a plain answer.
-	appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte
+// text is the protocol of OpenAI's two older text routes, as vLLM serves them: chat completions,
+// whose streams have role events and whose reasoning is told apart from the answer, and
+// completions.
+type text struct {
+	chat          bool
+	prefix        string // of ids
+	object, chunk string // names of plain answers and of stream events
 }
 
-// text is the protocol of both routes.
-type text struct{ dialect }
-
 // NewChat returns the protocol of POST /v1/chat/completions.
-func NewChat() *api.Protocol { return newText(chat{}) }
+func NewChat() *api.Protocol {
+	return (&text{true, "chatcmpl-", "chat.completion", "chat.completion.chunk"}).protocol()
+}
 
 // NewCompletions returns the protocol of POST /v1/completions.
-func NewCompletions() *api.Protocol { return newText(completions{}) }
+func NewCompletions() *api.Protocol {
+	return (&text{false, "cmpl-", "text_completion", "text_completion"}).protocol()
+}
 
-func newText(d dialect) *api.Protocol {
-	p := text{d}
+func (p *text) protocol() *api.Protocol {
 	return &api.Protocol{
-		Read: api.ReadJSON(p.read), Document: p.document, Reasons: p.isChat(),
+		Read: api.ReadJSON(p.read), Document: p.document, Reasons: p.chat,
 		Script: &api.Script{
 			ContentType: api.EventStream, Open: p.open, Begin: p.begin, First: p.first,
 			Content: p.content, Finish: p.finish, Close: CloseStream, Fail: FailStream,
@@ -55,8 +40,8 @@ func newText(d dialect) *api.Protocol {
 	}
 }
 
-func (p text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
-	q.Chat, q.Constraints = p.isChat(), p.constraints(f)
+func (p *text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Chat, q.Constraints = p.chat, p.constraints(f)
 	q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Flag("stream"), f.Flag("ignore_eos")
 	q.ReadLengths(f)
 	q.ReadStreamOptions(f)
@@ -64,12 +49,15 @@ func (p text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request)
 		q.Priority, _ = f.Integer("priority")
 		q.CacheSalt = f.Text("cache_salt")
 	}
-	q.Prompts = p.prompts(m, f)
+	if p.chat {
+		q.Prompts = api.ChatPrompts(m, f)
+	} else {
+		q.Prompts = api.CompletionPrompts(m, f)
+	}
 }
 
-func (p text) document(dst []byte, x *api.Answer) ([]byte, string) {
-	prefix, object, _ := p.names()
-	dst = AppendHead(dst, x, prefix, object)
+func (p *text) document(dst []byte, x *api.Answer) ([]byte, string) {
+	dst = AppendHead(dst, x, p.prefix, p.object)
 	for i := range x.Choices {
 		if x.Hidden {
 			break
@@ -97,9 +85,8 @@ func (p text) document(dst []byte, x *api.Answer) ([]byte, string) {
 
 // open renders the head of all events. It stays at the front of the buffer; events are
 // rendered after it.
-func (p text) open(e *api.Events) {
-	prefix, _, object := p.names()
-	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, prefix, object)
+func (p *text) open(e *api.Events) {
+	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, p.prefix, p.chunk)
 	e.Head = e.Buffer.B
 	e.B = e.Buffer.B[len(e.Buffer.B):]
 	switch q := e.Answer.Request; e.Answer.Options.Usage {
@@ -113,22 +100,22 @@ func (p text) open(e *api.Events) {
 	}
 }
 
-func (p text) begin(e *api.Events) {
+func (p *text) begin(e *api.Events) {
 	if e.Answer.Options.RoleChunk == options.RoleEarly {
 		p.roles(e)
 		e.Flush()
 	}
 }
 
-func (p text) first(e *api.Events) {
+func (p *text) first(e *api.Events) {
 	if e.Answer.Options.RoleChunk == options.RoleSeparate {
 		p.roles(e)
 	}
 }
 
 // roles adds the role event of every choice.
-func (p text) roles(e *api.Events) {
-	if !p.isChat() || e.Answer.Hidden {
+func (p *text) roles(e *api.Events) {
+	if !p.chat || e.Answer.Hidden {
 		return
 	}
 	for i := range e.Answer.Choices {
@@ -137,7 +124,7 @@ func (p text) roles(e *api.Events) {
 }
 
 // empty adds an event of a choice without tokens; finish is as in stop.
-func (p text) empty(e *api.Events, c *api.Choice, role bool, field string, finish *api.Choice) {
+func (p *text) empty(e *api.Events, c *api.Choice, role bool, field string, finish *api.Choice) {
 	p.start(e, c)
 	e.B = p.openDelta(e.B, role, field)
 	e.B = p.closeDelta(e.B, role, field)
@@ -145,7 +132,7 @@ func (p text) empty(e *api.Events, c *api.Choice, role bool, field string, finis
 	e.End(false)
 }
 
-func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
+func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	opt := e.Answer.Options
 	field := "content"
 	switch {
@@ -161,7 +148,7 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	if last && opt.FinishChunk == options.FinishWithLast {
 		finish = c
 	}
-	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.isChat()
+	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.chat
 	p.start(e, c)
 	if len(c.Calls) > 0 && from >= c.Reasoning {
 		e.B = appendCallDelta(e.B, role, c, c.PartAt(from).Call, from, to)
@@ -181,7 +168,7 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	e.End(true)
 }
 
-func (p text) finish(e *api.Events, c *api.Choice) {
+func (p *text) finish(e *api.Events, c *api.Choice) {
 	mode := e.Answer.Options.FinishChunk
 	if e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
 		return
@@ -190,7 +177,7 @@ func (p text) finish(e *api.Events, c *api.Choice) {
 }
 
 // start starts an event for choice c.
-func (text) start(e *api.Events, c *api.Choice) {
+func (*text) start(e *api.Events, c *api.Choice) {
 	e.B = append(e.B, e.Head...)
 	e.B = append(e.B, `{"index":`...)
 	e.B = strconv.AppendInt(e.B, int64(c.Index), 10)
@@ -198,13 +185,13 @@ func (text) start(e *api.Events, c *api.Choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (p text) stop(e *api.Events, finish *api.Choice) {
+func (p *text) stop(e *api.Events, finish *api.Choice) {
 	e.B = append(e.B, `,"logprobs":null,"finish_reason":`...)
 	p.stopChoice(e, finish)
 }
 
 // stopChoice is stop without the name of finish_reason.
-func (text) stopChoice(e *api.Events, finish *api.Choice) {
+func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
 	} else {
@@ -219,12 +206,15 @@ func (text) stopChoice(e *api.Events, finish *api.Choice) {
 }
 
 // appendProbabilities appends the value of the member logprobs.
-func (p text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
+func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
 	from = max(from, c.Reasoning)
 	if w == nil || !w.Logprobs || from >= to || len(c.Calls) > 0 {
 		return append(dst, "null"...)
 	}
-	return p.appendLogprobs(dst, c, from, to, w.Top)
+	if p.chat {
+		return appendChatLogprobs(dst, c, from, to, w.Top)
+	}
+	return appendTextLogprobs(dst, c, from, to, w.Top)
 }
 
 // CloseStream adds the event with the usage, if it is enabled, and the end of the stream.

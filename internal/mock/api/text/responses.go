@@ -23,11 +23,12 @@ func NewResponses() *Responses { return &Responses{} }
 
 // Protocol returns the protocol of POST /v1/responses.
 func (a *Responses) Protocol() *api.Protocol {
+	items := &api.PartScript{Open: openItem, Delta: responseDelta, Close: closeItem}
 	return &api.Protocol{
 		Read: api.ReadJSON(a.read), Document: a.document, Reasons: true,
 		Script: &api.Script{
-			ContentType: api.EventStream, Begin: beginResponse, Content: responseContent,
-			Finish: finishResponse, Close: a.close, Fail: failResponse,
+			ContentType: api.EventStream, Begin: beginResponse, Content: items.Content,
+			Finish: items.Finish, Close: a.close, Fail: failResponse,
 		},
 	}
 }
@@ -61,10 +62,8 @@ func repeated(f *api.Fields) map[string]json.RawMessage {
 // readResponseConstraints reads tools and the form of the answer; nil means that there
 // are none.
 func readResponseConstraints(f *api.Fields) *api.Constraints {
-	w := readFormat(f)
-	if w == nil {
-		w = &api.Constraints{}
-	}
+	w := &api.Constraints{}
+	w.ReadFormat(f, "text.format", f.Member("text").Get("format"))
 	w.ReadTools(f, api.FlatTools)
 	if api.LastIs(f.Value.GetArray("input"), "type", "function_call_output", "custom_tool_call_output") {
 		w.Tools = nil // the call was made, so the answer is text
@@ -73,31 +72,6 @@ func readResponseConstraints(f *api.Fields) *api.Constraints {
 		return nil
 	}
 	return w
-}
-
-// readFormat reads text.format, the form of the answer.
-func readFormat(f *api.Fields) *api.Constraints {
-	text := f.Member("text")
-	if text == nil {
-		return nil
-	}
-	format := text.Get("format")
-	switch kind := string(format.GetStringBytes("type")); kind {
-	case "", "text":
-		return nil
-	case "json_object":
-		return &api.Constraints{AnyObject: true}
-	case "json_schema":
-		schema := format.Get("schema")
-		if schema == nil || schema.Type() != fastjson.TypeObject {
-			f.Fail("text.format.schema", "dictionary")
-			return nil
-		}
-		return &api.Constraints{Structured: schema.MarshalTo(nil)}
-	default:
-		f.Refuse("text.format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
-		return nil
-	}
 }
 
 func (a *Responses) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {

@@ -55,7 +55,7 @@ func beginResponse(e *api.Events) {
 }
 
 // openItem adds the beginning of the item of a part.
-func openItem(e *api.Events, part api.Part) {
+func openItem(e *api.Events, _ *api.Choice, part api.Part) {
 	added := &responseEvent{Type: "response.output_item.added", OutputIndex: &part.Index, Item: newItem(e.Answer, part)}
 	if part.Kind == api.Call {
 		added.send(e, true)
@@ -87,19 +87,6 @@ func closeItem(e *api.Events, c *api.Choice, part api.Part) {
 	}, done)
 }
 
-func responseContent(e *api.Events, c *api.Choice, from, to int, _ bool) {
-	part := c.PartAt(from)
-	if from == part.From {
-		if from > 0 {
-			closeItem(e, c, c.PartAt(from-1))
-		}
-		openItem(e, part)
-	}
-	if from > part.From || part.Kind != api.Call {
-		responseDelta(e, c, part, from, to)
-	}
-}
-
 // responseDelta adds an event with tokens. It is rendered by hand, because it is what
 // streams consist of.
 func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) {
@@ -129,12 +116,6 @@ func responseDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) {
 	}
 	e.B = append(e.B, '}')
 	e.End(true)
-}
-
-func finishResponse(e *api.Events, c *api.Choice) {
-	if c.Total > 0 {
-		closeItem(e, c, c.PartAt(c.Total-1))
-	}
 }
 
 func (a *Responses) close(e *api.Events) {
