@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"aiperfd/internal/api"
@@ -28,6 +29,30 @@ import (
 	"aiperfd/internal/study"
 	"aiperfd/internal/upkeep"
 )
+
+// DaemonOptions are the parameters of a daemon. Host and DataDir are required.
+type DaemonOptions struct {
+	Host     string
+	Port     int    // 0 = a free port
+	PortFile string // the port number is written to it; empty = no file
+	DataDir  string
+
+	MaxRuns      int      // concurrent runs; 0 = engine.DefaultMaxRuns
+	MaxQueued    int      // 0 = engine.DefaultMaxQueued
+	AllowedHosts []string // further values of the Host header
+	MetricNames  string   // of /metrics; see api.Options
+	Limits       Limits
+	Targets      TargetOptions
+	Keep         upkeep.Rules
+	// Load are the limits on submitted documents. They are untrusted in any case.
+	Load    config.LoadOptions
+	Version string
+	Log     zerolog.Logger
+	// Access decides who may use the API. nil = everybody may, and Host must be a
+	// loopback address.
+	Access  *access.Guard
+	Process ProcessOptions
+}
 
 // options are the parameters of an app. The store is required, and Access with a listener.
 type options struct {

@@ -16,11 +16,9 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
-	"aiperfd/internal/upkeep"
 )
 
 // The times to open and to close a data directory are bounded.
@@ -28,30 +26,6 @@ const (
 	storeOpenLimit  = 30 * time.Second
 	storeCloseLimit = 10 * time.Second
 )
-
-// DaemonOptions are the parameters of a daemon. Host and DataDir are required.
-type DaemonOptions struct {
-	Host     string
-	Port     int    // 0 = a free port
-	PortFile string // the port number is written to it; empty = no file
-	DataDir  string
-
-	MaxRuns      int      // concurrent runs; 0 = engine.DefaultMaxRuns
-	MaxQueued    int      // 0 = engine.DefaultMaxQueued
-	AllowedHosts []string // further values of the Host header
-	MetricNames  string   // of /metrics; see api.Options
-	Limits       Limits
-	Targets      TargetOptions
-	Keep         upkeep.Rules
-	// Load are the limits on submitted documents. They are untrusted in any case.
-	Load    config.LoadOptions
-	Version string
-	Log     zerolog.Logger
-	// Access decides who may use the API. nil = everybody may, and Host must be a
-	// loopback address.
-	Access  *access.Guard
-	Process ProcessOptions
-}
 
 // Daemon is the service behind serve and demo: an engine, its API and a data
 // directory. Make one with [OpenDaemon].

@@ -327,31 +327,3 @@ func (c *Choice) Bound(sent, k int) int {
 		return min(k, p.To-sent)
 	}
 }
-
-// PartScript writes an answer part by part: what opens one, its tokens, and what closes it. What
-// opens a call has its name, which is its first token.
-type PartScript struct {
-	Open, Close func(e *Events, c *Choice, p Part)
-	Delta       func(e *Events, c *Choice, p Part, from, to int)
-}
-
-// Content is a [Script.Content].
-func (s *PartScript) Content(e *Events, c *Choice, from, to int, _ bool) {
-	p := c.PartAt(from)
-	if from == p.From {
-		if from > 0 {
-			s.Close(e, c, c.PartAt(from-1))
-		}
-		s.Open(e, c, p)
-	}
-	if from > p.From || p.Kind != Call {
-		s.Delta(e, c, p, from, to)
-	}
-}
-
-// Finish is a [Script.Finish].
-func (s *PartScript) Finish(e *Events, c *Choice) {
-	if c.Total > 0 {
-		s.Close(e, c, c.PartAt(c.Total-1))
-	}
-}
