@@ -19,7 +19,7 @@ import (
 // still send what waits. Nothing is known of what waited when a process died, nor of
 // connections that were opened before the phase.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *catalogue.Totals {
-	t := &catalogue.Totals{Tally: &s.tally, Sums: sums{s}, Window: seconds(w), Opened: float64(s.tally.Preconnected)}
+	t := &catalogue.Totals{Tally: &s.tally, Sums: s.sums(), Window: seconds(w), Opened: float64(s.tally.Preconnected)}
 	for _, p := range phases {
 		t.SkippedTurns += p.SkippedTurns
 		t.Dropped += float64(p.Backlog + p.Arrivals.Dropped)
@@ -41,8 +41,21 @@ func seconds(w time.Duration) float64 {
 	return math.NaN()
 }
 
-// sums are those of the series of a set.
-type sums struct{ set *Set }
+// sums are those of the metrics of single records of a set, or of some of its records.
+type sums struct {
+	set   *Set
+	count func(i int) uint64  // values of a series
+	sum   func(i int) float64 // of these, in base units
+}
+
+// sums returns the sums of the series.
+func (s *Set) sums() sums {
+	return sums{
+		s,
+		func(i int) uint64 { return s.series[i].sketch.Count() },
+		func(i int) float64 { return s.series[i].sketch.Sum() * s.series[i].row.SketchDiv },
+	}
+}
 
 // Count implements [catalogue.Sums].
 func (s sums) Count(tag string) uint64 {
@@ -50,7 +63,7 @@ func (s sums) Count(tag string) uint64 {
 	if !ok {
 		return 0
 	}
-	return s.set.series[i].sketch.Count()
+	return s.count(i)
 }
 
 // Sum implements [catalogue.Sums].
@@ -58,8 +71,8 @@ func (s sums) Sum(tag string) float64 {
 	if s.Count(tag) == 0 {
 		return math.NaN()
 	}
-	se := &s.set.series[s.set.byTag[tag]]
-	return se.sketch.Sum() * se.row.SketchDiv / se.row.Div
+	i := s.set.byTag[tag]
+	return s.sum(i) / s.set.series[i].row.Div
 }
 
 // Live returns the metrics of a running phase at an instant of the run's clock, from
@@ -182,22 +195,25 @@ type finisher struct {
 	sweep     *timeline.Sweep // made for the first curve
 }
 
-// results goes through the catalogue.
+// results computes all metrics.
 func (f *finisher) results() metric.Results {
-	rows, run := catalogue.Rows(), f.set.opts.run()
-	out := make(metric.Results, 0, len(rows)+len(f.set.slos))
+	return append(f.set.collect(f.fill), attainments(f.set.slos, f.totals.Tally)...)
+}
+
+// collect returns the results that fill computes of the metrics that a set measures.
+func (s *Set) collect(fill func(*metric.Result, *catalogue.Row)) metric.Results {
+	rows, run := catalogue.Rows(), s.opts.run()
+	out := make(metric.Results, 0, len(rows)+len(s.slos))
 	for i := range rows {
-		r := &rows[i]
-		if !run.Measures(r) {
-			continue
+		res := metric.Result{Def: &rows[i].Def}
+		if run.Measures(&rows[i]) {
+			fill(&res, &rows[i])
 		}
-		res := metric.Result{Def: &r.Def}
-		f.fill(&res, r)
 		if !res.Empty() {
 			out = append(out, res)
 		}
 	}
-	return append(out, attainments(f.set.slos, f.totals.Tally)...)
+	return out
 }
 
 // fill computes one metric.
