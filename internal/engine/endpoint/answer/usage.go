@@ -133,13 +133,17 @@ var usageFields = map[string]usageField{
 	"promptTokenCount": {countInput, 3}, "inputTokens": {countInput, rankInputTokensAWS},
 	"input_token_count": {countInput, 5}, "input": {countInput, 6}, "prompt_eval_count": {countInput, 7},
 	"completion_tokens": {countOutput, 1}, "output_tokens": {countOutput, 2}, "candidatesTokenCount": {countOutput, 3},
-	"outputTokens": {countOutput, 4}, "generated_token_count": {countOutput, 5}, "output": {countOutput, 6}, "eval_count": {countOutput, 7},
+	"outputTokens": {countOutput, 4}, "generated_token_count": {countOutput, 5}, "output": {countOutput, 6},
+	"eval_count":   {countOutput, 7},
 	"total_tokens": {countTotal, 1}, "totalTokenCount": {countTotal, 2}, "totalTokens": {countTotal, 3},
 	"reasoning_tokens": {countReasoning, 4}, "thoughtsTokenCount": {countThoughts, 1},
-	"cache_read_input_tokens": {countCached, rankDisjointCached}, "cacheReadInputTokens": {countCached, rankDisjointCached},
-	"prompt_cache_hit_tokens": {countCached, 4}, "cachedContentTokenCount": {countCached, 5}, "cached_tokens": {countCached, 6},
-	"cache_creation_input_tokens": {countCacheWrite, rankDisjointWrite}, "cacheWriteInputTokens": {countCacheWrite, rankDisjointWrite},
-	"prompt_cache_miss_tokens": {countCacheMiss, 1},
+	"cache_read_input_tokens": {countCached, rankDisjointCached},
+	"cacheReadInputTokens":    {countCached, rankDisjointCached},
+	"prompt_cache_hit_tokens": {countCached, 4}, "cachedContentTokenCount": {countCached, 5},
+	"cached_tokens":               {countCached, 6},
+	"cache_creation_input_tokens": {countCacheWrite, rankDisjointWrite},
+	"cacheWriteInputTokens":       {countCacheWrite, rankDisjointWrite},
+	"prompt_cache_miss_tokens":    {countCacheMiss, 1},
 }
 
 // usageDetails are the nested objects about input and output, with their fields. Ranks count from that
@@ -149,7 +153,8 @@ var usageDetails = map[string]struct {
 	fields map[string]usageField
 }{
 	"completion_tokens_details": {1, outputDetails}, "output_tokens_details": {2, outputDetails},
-	"prompt_tokens_details": {1, inputDetails}, "input_tokens_details": {2, inputDetails}, "input_token_details": {2, inputDetails},
+	"prompt_tokens_details": {1, inputDetails}, "input_tokens_details": {2, inputDetails},
+	"input_token_details": {2, inputDetails},
 }
 
 var (
@@ -159,8 +164,9 @@ var (
 		"accepted_prediction_tokens": {countAccepted, 0}, "rejected_prediction_tokens": {countRejected, 0},
 	}
 	inputDetails = map[string]usageField{
-		"cached_tokens": {countCached, 0}, "cache_write_tokens": {countCacheWrite, 0}, "created_cache_tokens": {countCacheWrite, 0},
-		"audio_tokens": {countAudioIn, 0}, "image_tokens": {countImageIn, 0},
+		"cached_tokens": {countCached, 0}, "cache_write_tokens": {countCacheWrite, 0},
+		"created_cache_tokens": {countCacheWrite, 0},
+		"audio_tokens":         {countAudioIn, 0}, "image_tokens": {countImageIn, 0},
 	}
 )
 

@@ -238,17 +238,22 @@ func (b *messageBlock) append(dst []byte) []byte {
 	text := codec.TextField
 	switch {
 	case b.image != nil:
-		source := []codec.Field{text("type", "base64"), text("media_type", b.image.MIME), codec.RawField("data", codec.AppendMediaData(nil, b.image))}
+		data := codec.RawField("data", codec.AppendMediaData(nil, b.image))
+		source := []codec.Field{text("type", "base64"), text("media_type", b.image.MIME), data}
 		if b.image.URL != "" {
 			source = []codec.Field{text("type", "url"), text("url", b.image.URL)}
 		}
-		return codec.AppendObject(dst, []codec.Field{text("type", "image"), codec.RawField("source", codec.AppendObject(nil, source))})
+		image := codec.RawField("source", codec.AppendObject(nil, source))
+		return codec.AppendObject(dst, []codec.Field{text("type", "image"), image})
 	case b.call != nil:
 		return codec.AppendObject(dst, []codec.Field{
-			text("type", "tool_use"), text("id", b.call.ID), text("name", b.call.Name), codec.RawField("input", []byte(inputOf(b.call))),
+			text("type", "tool_use"), text("id", b.call.ID), text("name", b.call.Name),
+			codec.RawField("input", []byte(inputOf(b.call))),
 		})
 	case b.of != "":
-		return codec.AppendObject(dst, []codec.Field{text("type", "tool_result"), text("tool_use_id", b.of), text("content", b.text)})
+		return codec.AppendObject(dst, []codec.Field{
+			text("type", "tool_result"), text("tool_use_id", b.of), text("content", b.text),
+		})
 	}
 	return codec.AppendObject(dst, []codec.Field{text("type", "text"), text("text", b.text)})
 }

@@ -139,7 +139,8 @@ func (m *messages) results(texts []string) {
 			m.dst = append(m.dst, ',')
 		}
 		m.dst = AppendObject(m.dst, []Field{
-			TextField("role", "tool"), TextField("tool_call_id", call.ID), TextField("content", ResultOf(texts, i, len(m.calls))),
+			TextField("role", "tool"), TextField("tool_call_id", call.ID),
+			TextField("content", ResultOf(texts, i, len(m.calls))),
 		})
 	}
 }
@@ -202,7 +203,8 @@ func (m *messages) answer(c *bench.Choice) {
 	m.dst = append(m.dst, `,"tool_calls":`...)
 	m.dst = AppendList(m.dst, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
 		function := AppendObject(nil, []Field{TextField("name", call.Name), TextField("arguments", call.Arguments)})
-		return AppendObject(dst, []Field{TextField("id", call.ID), TextField("type", "function"), {"function", function}})
+		id := TextField("id", call.ID)
+		return AppendObject(dst, []Field{id, TextField("type", "function"), {"function", function}})
 	})
 	m.dst = append(m.dst, '}')
 }

@@ -126,7 +126,8 @@ func (m *ollamaMessages) add(role, content string, beside codec.Field) {
 	if m.count++; m.count > 1 {
 		m.dst = append(m.dst, ',')
 	}
-	m.dst = codec.AppendObject(m.dst, []codec.Field{codec.TextField("role", role), codec.TextField("content", content), beside})
+	message := []codec.Field{codec.TextField("role", role), codec.TextField("content", content), beside}
+	m.dst = codec.AppendObject(m.dst, message)
 }
 
 func (m *ollamaMessages) turn(t *bench.Turn) error {
@@ -147,14 +148,15 @@ func (m *ollamaMessages) turn(t *bench.Turn) error {
 func (m *ollamaMessages) answer(c *bench.Choice) {
 	var beside codec.Field
 	if len(c.ToolCalls) > 0 {
-		beside = codec.RawField("tool_calls", codec.AppendList(nil, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
+		calls := codec.AppendList(nil, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
 			arguments := codec.RawField("arguments", []byte(call.Arguments))
 			if !json.Valid(arguments.Value) {
 				arguments = codec.TextField("arguments", call.Arguments)
 			}
 			function := codec.AppendObject(nil, []codec.Field{codec.TextField("name", call.Name), arguments})
 			return codec.AppendObject(dst, []codec.Field{codec.RawField("function", function)})
-		}))
+		})
+		beside = codec.RawField("tool_calls", calls)
 	}
 	m.add("assistant", c.Text, beside)
 }

@@ -131,7 +131,8 @@ func (m *inputItems) turn(t *bench.Turn) error {
 // calls beyond the texts returned nothing.
 func (m *inputItems) outputs(texts []string) {
 	for i, call := range m.calls {
-		m.item("function_call_output", codec.TextField("call_id", call.ID), codec.TextField("output", codec.ResultOf(texts, i, len(m.calls))))
+		m.item("function_call_output", codec.TextField("call_id", call.ID),
+			codec.TextField("output", codec.ResultOf(texts, i, len(m.calls))))
 	}
 }
 
@@ -166,7 +167,8 @@ func (m *inputItems) answer(c *bench.Choice) {
 		m.message("assistant", text)
 	}
 	for _, call := range c.ToolCalls {
-		m.item("function_call", codec.TextField("call_id", call.ID), codec.TextField("name", call.Name), codec.TextField("arguments", call.Arguments))
+		m.item("function_call", codec.TextField("call_id", call.ID), codec.TextField("name", call.Name),
+			codec.TextField("arguments", call.Arguments))
 	}
 	m.calls = c.ToolCalls
 }
