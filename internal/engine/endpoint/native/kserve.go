@@ -61,7 +61,7 @@ func readKServe(d *answer.Builder, doc *answer.Document) bool {
 	answer.KeepFirst(&d.Answer.ResponseID, v.Get("id"))
 	list := outputs.GetArray()
 	if text := textTensor(list); text != nil {
-		d.Emit(d.OnlyChoice(), bench.Text, textOf(text.Get("data")))
+		d.Emit(d.OnlyChoice(), bench.Text, answer.Joined(text.Get("data")))
 		return true
 	}
 	for i, tensor := range list {
