@@ -338,9 +338,3 @@ type Protocol struct {
 	// none.
 	Wait func(r *http.Request) time.Duration
 }
-
-// jobOf returns the job that the answer to a submission is about.
-func jobOf(x *api.Answer) *Job {
-	j, _ := x.Request.Payload.(*Job)
-	return j
-}

@@ -55,7 +55,7 @@ func (p *Runpod) submission(plan func(*api.Answer, *Job), status func(*Job, Stat
 	return &Protocol{Queue: p.queue, Plan: plan, Protocol: api.Protocol{
 		Read: readRunpod, Refuse: api.SimpleError, // in the form of Runpod's gateway
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			j, now := jobOf(x), x.Now()
+			j, now := api.PayloadOf[*Job](x), x.Now()
 			p.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, status(j, s, now)) })
 			return dst, api.JSON
 		},
@@ -179,7 +179,7 @@ func (b *batching) read(input *api.Fields) {
 
 // planText draws the times of the tokens.
 func planText(x *api.Answer, j *Job) {
-	planned, _ := x.Request.Payload.(*plannedText)
+	planned := api.PayloadOf[*plannedText](x)
 	t := planned.text
 	j.Payload, t.choice, t.created = t, x.Choices[0], j.Submitted/int64(time.Second)
 	opt := x.Options

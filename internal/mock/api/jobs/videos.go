@@ -27,7 +27,7 @@ func (v *Videos) Submission() *Protocol {
 	return &Protocol{Queue: v.queue, Plan: planVideo, Protocol: api.Protocol{
 		Read: readVideo,
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			j, now := jobOf(x), x.Now()
+			j, now := api.PayloadOf[*Job](x), x.Now()
 			v.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, newVideo(j, s, now)) })
 			return dst, api.JSON
 		},
@@ -106,7 +106,7 @@ func (v *videoRequest) readForm(f *api.Form) *api.Error {
 
 // planVideo draws how long the video takes.
 func planVideo(x *api.Answer, j *Job) {
-	video, _ := x.Request.Payload.(*videoJob)
+	video := api.PayloadOf[*videoJob](x)
 	j.Payload, j.Needs = video, x.Options.Jobs.Time.Draw(x.Rand)
 	video.stuck = x.JobFault == options.JobStuckProgress
 }
