@@ -71,7 +71,7 @@ func newCompareCommand() *cobra.Command {
 				faults = append(faults, fmt.Errorf("--format %q: must be text, json or md", format))
 			}
 			if err := errors.Join(faults...); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			answer, err := app.Compare(cmd.Context(), o)
 			if err != nil {
@@ -119,7 +119,7 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 func gate(answer *compare.Answer, worse float64, limit string) error {
 	switch answer.Verdict {
 	case compare.NotComparable, compare.Invalid:
-		return exitError{exitClient, errors.New("--fail-if-worse: " + answer.Headline())}
+		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Headline()))
 	}
 	outcome, which := answer.Regressed(worse)
 	names := make([]string, len(which))
@@ -129,12 +129,12 @@ func gate(answer *compare.Answer, worse float64, limit string) error {
 	list := strings.Join(names, ", ")
 	switch outcome {
 	case compare.Failed:
-		return exitError{exitSLO, fmt.Errorf("--fail-if-worse: worse by %s or more: %s", limit, list)}
+		return exitWith(exitSLO, fmt.Errorf("--fail-if-worse: worse by %s or more: %s", limit, list))
 	case compare.Undecided:
 		if list == "" {
 			list = "no metric can be tested"
 		}
-		return exitError{exitUndecided, fmt.Errorf("--fail-if-worse: not decided whether B is worse by %s: %s", limit, list)}
+		return exitWith(exitUndecided, fmt.Errorf("--fail-if-worse: not decided whether B is worse by %s: %s", limit, list))
 	case compare.Passed:
 	}
 	return nil

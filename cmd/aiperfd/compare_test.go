@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/compare"
+	"aiperfd/internal/ctl"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -55,9 +56,9 @@ func TestGate(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := exitOK
-		var exit exitError
+		var exit *ctl.ExitError
 		if errors.As(gate(answer, 0.1, "10%"), &exit) {
-			got = exit.code
+			got = exit.Code
 		}
 		if got != tt.want {
 			t.Errorf("%s: exit code %d, want %d (%s)", tt.name, got, tt.want, answer.Headline())

@@ -38,7 +38,7 @@ func openSide(ctx context.Context, dataDir, names string) ([]compare.Input, erro
 	if err != nil {
 		return nil, err
 	}
-	a, err := newApp(options{store: folders, role: reading, log: zerolog.Nop()})
+	a, err := newApp(options{store: folders, role: reading, DaemonOptions: DaemonOptions{Log: zerolog.Nop()}})
 	if err != nil {
 		return nil, err
 	}
