@@ -3,6 +3,8 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON, type Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
+import { regions } from "../state/overtime";
+import { counting } from "./plot";
 
 const width = 70,
   height = 20,
@@ -16,7 +18,14 @@ async function rates(run: Run): Promise<number[]> {
   const lasted = (Date.parse(run.ended_at ?? "") - Date.parse(run.started_at ?? "")) / 1000 || points;
   const step = Math.max(1, Math.ceil(lasted / points));
   const s = await getJSON<Timeseries>(`api/runs/${run.id}/timeseries?metric=requests_completed&step=${step}s`);
-  return (s.series.requests_completed?.values.rate ?? []).map((v) => v ?? 0);
+  return whole(s).map((v) => v ?? 0);
+}
+
+/** whole are the rates without the points that were measured in part only: the last would look
+ * like a collapse. */
+export function whole(s: Timeseries): readonly (number | null | undefined)[] {
+  const counts = counting({ x: s.time_sec, regions: regions(s).filter((r) => r.partial) }, null);
+  return (s.series.requests_completed?.values.rate ?? []).filter((_, i) => counts(i));
 }
 
 /** Spark draws the request rate of a run that has ended. */

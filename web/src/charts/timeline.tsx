@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import * as format from "../format";
-import { duration } from "./base";
+import { duration } from "../format";
 import "./timeline.css";
 
 type Slow = Schemas["wire.SlowRequest"];

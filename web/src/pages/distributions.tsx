@@ -2,12 +2,12 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { ended, type Run, type Schemas } from "../api/client";
-import { duration, type Mark } from "../charts/base";
+import type { Mark } from "../charts/base";
 import { Cdf, type Curve, quantile } from "../charts/cdf";
-import { Heatmap } from "../charts/heatmap";
 import { Histogram } from "../charts/histogram";
 import { Scatter } from "../charts/scatter";
 import * as format from "../format";
+import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
 import { ErrorText } from "../ui/parts";
 import "./distributions.css";
@@ -116,22 +116,13 @@ function Pictures({
         </span>
       </p>
       <div class="charts">
-        <Histogram title={text} bounds={d.histogram.bounds} counts={d.histogram.counts} marks={marks} />
+        <Histogram title={text} bounds={d.histogram.bounds} counts={d.histogram.counts} marks={marks} log={logX} />
         <Cdf
           title={tail ? "Share that took longer" : "Cumulative distribution"}
           curves={curves}
           marks={marks}
           logX={logX}
           tail={tail}
-        />
-      </div>
-      <div class="charts whole">
-        <Heatmap
-          title={`${text} over time`}
-          times={body.time_sec}
-          step={body.step_sec}
-          bounds={d.heatmap.bounds}
-          counts={d.heatmap.counts}
         />
       </div>
     </>
@@ -152,11 +143,7 @@ function percentiles(quantiles: number[], d: Body["distributions"][string]): Mar
     .map(([q, label, color]) => ({ label, color, value: quantile({ quantiles, values: d.values }, q) }));
 }
 
-const against = {
-  output_tokens: ["output tokens", format.short],
-  input_tokens: ["input tokens", format.short],
-  end_sec: ["time", format.clock],
-} as const;
+const against = { output_tokens: "output tokens", input_tokens: "input tokens", end_sec: "time" } as const;
 
 function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null {
   const [first, setFirst] = useState<keyof typeof against>("input_tokens");
@@ -168,7 +155,7 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
     <label>
       {label}
       <select value={x} onChange={(e) => set(e.currentTarget.value as keyof typeof against)}>
-        {Object.entries(against).map(([name, [text]]) => (
+        {Object.entries(against).map(([name, text]) => (
           <option key={name} value={name}>
             {text}
           </option>
@@ -191,9 +178,9 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
             title="Time to first token"
             x={s[first]}
             y={s.time_to_first_token}
-            xLabel={against[first][0]}
-            xText={against[first][1]}
-            yText={duration}
+            xLabel={against[first]}
+            tokens={first !== "end_sec"}
+            time={s.end_sec}
             log={log}
             color="blue"
           />
@@ -202,9 +189,9 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
           title="Request latency"
           x={s[second]}
           y={s.request_latency}
-          xLabel={against[second][0]}
-          xText={against[second][1]}
-          yText={duration}
+          xLabel={against[second]}
+          tokens={second !== "end_sec"}
+          time={s.end_sec}
           log={log}
           color="green"
         />
@@ -241,5 +228,5 @@ function Lengths({ title, values }: { title: string; values: (number | null)[] }
     };
   }, [values]);
   if (counts.length < 2) return null; // all are equal
-  return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} linear={format.short} />;
+  return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} log={false} tokens />;
 }

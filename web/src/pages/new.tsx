@@ -3,6 +3,7 @@ import type { ComponentType, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type FieldProblem, getJSON, postJSON, type Run, type Schemas } from "../api/client";
 import { go, link } from "../router";
+import { type Check, checked, refused, valid, verdict } from "../state/check";
 import { Card, ErrorText } from "../ui/parts";
 import {
   again,
@@ -17,7 +18,6 @@ import {
   templates,
 } from "./document";
 
-type Validation = Schemas["wire.Validation"];
 type EditorProps = {
   text: string;
   problems: FieldProblem[];
@@ -28,12 +28,13 @@ type EditorProps = {
 const draftKey = "aiperfd.draft";
 const yamlType = "application/yaml";
 const pause = 400;
+const none: FieldProblem[] = [];
 
 export function NewRunPage({ from }: { from: string }): JSX.Element {
   const [text, setText] = useState(() =>
     from ? "" : (sessionStorage.getItem(draftKey) ?? templates[0]!.text(someServer)),
   );
-  const [check, setCheck] = useState<Validation | null>(null);
+  const [check, setCheck] = useState<Check | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const key = useRef("");
@@ -48,14 +49,12 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
     if (!text) return;
     sessionStorage.setItem(draftKey, text);
     key.current = crypto.randomUUID?.() ?? String(Math.random());
-    const timer = setTimeout(
-      () =>
-        postJSON<Validation>("api/validate", text, yamlType).then((v) => {
-          setCheck(v);
-          setError(null);
-        }, setError),
-      pause,
-    );
+    const timer = setTimeout(() => {
+      postJSON<Schemas["wire.Validation"]>("api/validate", text, yamlType).then(
+        (answer) => setCheck(checked(text, answer)),
+        (problem: unknown) => setCheck(refused(text, problem)),
+      );
+    }, pause);
     return () => clearTimeout(timer);
   }, [text]);
 
@@ -72,33 +71,29 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
     }
     setBusy(false);
   };
-  const problems = check?.errors ?? [];
+  // Problems stay on the screen until the next answer.
+  const problems = check?.errors ?? none;
+  const warnings = check?.warnings ?? none;
   return (
     <>
       <div class="row between">
         <h1>New run</h1>
         <span class="row">
           <span role="status" class={problems.length ? "bad" : "muted"}>
-            {check === null
-              ? ""
-              : problems.length === 0
-                ? "The document is valid."
-                : problems.length === 1
-                  ? "1 problem"
-                  : problems.length + " problems"}
+            {verdict(check, text)}
           </span>
-          <button type="button" class="primary" disabled={busy || !text || problems.length > 0} onClick={submit}>
+          <button type="button" class="primary" disabled={busy || !valid(check, text)} onClick={submit}>
             Start the run
           </button>
         </span>
       </div>
-      <ErrorText error={error} />
+      <ErrorText error={error ?? (check?.text === text ? check.failed : null)} />
       <Templates text={text} onChange={setText} onError={setError} />
       <div class="columns new-run">
         <Form text={text} onChange={setText} />
         <Card title="Document">
-          <LazyEditor text={text} problems={problems} warnings={check?.warnings ?? []} onChange={setText} />
-          <Problems problems={problems} warnings={check?.warnings ?? []} />
+          <LazyEditor text={text} problems={problems} warnings={warnings} onChange={setText} />
+          <Problems problems={problems} warnings={warnings} />
         </Card>
       </div>
     </>

@@ -46,7 +46,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
         <>
           <Phases store={store} run={run} />
           <Tiles store={store} run={run} />
-          <Charts store={store} />
+          <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />
             <div class="stack">

@@ -3,9 +3,9 @@ import type { JSX } from "preact";
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { ended, type Run, type Schemas } from "../api/client";
-import { duration } from "../charts/base";
 import { Timeline } from "../charts/timeline";
 import * as format from "../format";
+import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
 import { Card, Copy, ErrorText } from "../ui/parts";
 

@@ -7,6 +7,7 @@ import { connections, listen } from "../api/feed";
 import { Plot } from "../charts/plot";
 import * as format from "../format";
 import { link } from "../router";
+import { batches } from "../state/batches";
 import { choose, chosen } from "../state/runs";
 import { Bar, Card, ClientPill, load, StatePill, VerdictPill } from "../ui/parts";
 
@@ -79,9 +80,8 @@ function useIntervals(ids: string[]): Map<string, Map<string, Interval>> {
         setFound(out);
         return;
       }
-      for (let i = 0; i + 1 < Math.min(ids.length, mostIntervals) && wanted; i += compared) {
-        // Two runs at least: the last part begins with a run of the one before, if necessary.
-        const part = ids.slice(Math.min(i, ids.length - 2), i + compared);
+      for (const part of batches(ids.slice(0, mostIntervals), compared)) {
+        if (!wanted) return;
         collect(await getJSON<Comparison>("api/compare?ids=" + part.join(",")), out);
       }
       if (wanted) setFound(out);

@@ -9,6 +9,7 @@ import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { FieldProblem } from "../api/client";
+import { Echo } from "./echo";
 
 interface Props {
   text: string;
@@ -42,6 +43,7 @@ export default function Editor(props: Props): JSX.Element {
   const view = useRef<EditorView | null>(null);
   const change = useRef(props.onChange);
   change.current = props.onChange;
+  const echo = useRef(new Echo());
 
   useEffect(() => {
     // Style sheets made by scripts are allowed in a shadow root: the policy of the page
@@ -66,10 +68,14 @@ export default function Editor(props: Props): JSX.Element {
           look,
           EditorView.lineWrapping,
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-          EditorView.contentAttributes.of({ "aria-label": "Benchmark document, YAML" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "Benchmark document, YAML. Tab indents; Escape, then Tab leaves the editor",
+          }),
           EditorView.updateListener.of((u) => {
-            if (u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside)))
-              change.current(u.state.doc.toString());
+            if (!u.docChanged || u.transactions.some((t) => t.annotation(fromOutside))) return;
+            const text = u.state.doc.toString();
+            echo.current.send(text);
+            change.current(text);
           }),
         ],
       }),
@@ -81,8 +87,8 @@ export default function Editor(props: Props): JSX.Element {
   useEffect(() => {
     const v = view.current!;
     const text = v.state.doc.toString();
-    if (text !== props.text)
-      v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
+    if (!echo.current.foreign(props.text) || text === props.text) return;
+    v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
   }, [props.text]);
 
   useEffect(() => {

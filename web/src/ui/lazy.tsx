@@ -28,21 +28,35 @@ export function Lazily({ children }: { children: () => ComponentChildren }): JSX
 const readEvery = 5000,
   rest = 50;
 
+interface Reading<T> {
+  path: string | null;
+  value: T | null;
+  error: unknown;
+}
+
+/** asked are the requests under way: parts of a page that read the same path share one. */
+const asked = new Map<string, Promise<unknown>>();
+
+function ask<T>(path: string): Promise<T> {
+  const known = asked.get(path);
+  if (known) return known as Promise<T>;
+  const answer = getJSON<T>(path).finally(() => asked.delete(path));
+  asked.set(path, answer);
+  return answer;
+}
+
 /** useReading reads a path of the API, again and again while live, and once more at the end.
- * What was read stays until the next answer is there. */
-export function useReading<T>(path: string, live: boolean): { value: T | null; error: unknown } {
-  const [state, setState] = useState<{ path: string; value: T | null; error: unknown }>({
-    path,
-    value: null,
-    error: null,
-  });
+ * What was read stays until the next answer is there. Without a path it reads nothing. */
+export function useReading<T>(path: string | null, live: boolean): { value: T | null; error: unknown } {
+  const [state, setState] = useState<Reading<T>>({ path, value: null, error: null });
   useEffect(() => {
-    let over = false,
-      timer = 0;
+    if (path === null) return;
+    let over = false;
+    let timer = 0;
     const read = async () => {
       const from = performance.now();
       if (!document.hidden) {
-        await getJSON<T>(path).then(
+        await ask<T>(path).then(
           (value) => {
             if (!over) setState({ path, value, error: null });
           },
@@ -51,8 +65,9 @@ export function useReading<T>(path: string, live: boolean): { value: T | null; e
           },
         );
       }
-      if (!over && (live || document.hidden))
+      if (!over && (live || document.hidden)) {
         timer = window.setTimeout(read, Math.max(readEvery, rest * (performance.now() - from)));
+      }
     };
     void read();
     return () => {

@@ -152,7 +152,7 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
     >
       <i
         ref={(e) => {
-          if (e) e.style.width = value + "%";
+          if (e) e.style.transform = `translateX(${value - 100}%)`;
         }}
       />
     </div>
@@ -162,7 +162,7 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
 /** load describes the load of a run: "64 concurrent", "10 req/s". */
 export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
   const parts = [];
-  if (run.request_rate) parts.push(format.number(run.request_rate) + " req/s");
+  if (run.request_rate) parts.push(format.plain(run.request_rate) + " req/s");
   if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
   return parts.join(", ") || format.absent;
 }
