@@ -3,6 +3,7 @@ package redact
 import (
 	"net/url"
 	"strings"
+	"sync"
 )
 
 // class is how strongly a name suggests a secret, in increasing order.
@@ -72,11 +73,11 @@ func sensitiveQuery(name string) bool {
 func classify(name string) class {
 	var store [160]byte
 	buf := store[:0] // the words, joined by underscores
-	best := harmless
+	best, known := harmless, names()
 	var before, prev, word int // where the last two words and the one being read begin
 	for i := 0; i <= len(name); i++ {
 		if (i == len(name) || wordStarts(name, i)) && len(buf) > word {
-			best = max(best, names[string(trimDigits(buf[word:]))], names[string(trimDigits(buf[prev:]))])
+			best = max(best, known[string(trimDigits(buf[word:]))], known[string(trimDigits(buf[prev:]))])
 			before, prev = prev, word
 			buf = append(buf, '_')
 			word = len(buf)
@@ -95,7 +96,7 @@ func classify(name string) class {
 	case "authorization", "cookie":
 		return lineName
 	}
-	if harmlessNames[string(buf[before:len(buf)-1])] {
+	if harmlessNames()[string(buf[before:len(buf)-1])] {
 		return best
 	}
 	return max(best, lastNames[last])
@@ -116,7 +117,7 @@ func wordStarts(name string, i int) bool {
 
 // names are the words, and pairs of words joined by underscores, that have a class wherever they stand
 // in a name. Digits at their end do not count.
-var names = func() map[string]class {
+var names = sync.OnceValue(func() map[string]class {
 	out := map[string]class{}
 	for class, list := range map[class]string{
 		strongName: `authorization cookie password passwd passphrase secret jwt
@@ -136,14 +137,14 @@ var names = func() map[string]class {
 		}
 	}
 	return out
-}()
+})
 
 // lastNames are the words that have a class at the end of a name.
 var lastNames = map[string]class{"token": tokenName, "key": keyName, "auth": keyName, "session": sessionName}
 
 // harmlessNames are the ends of names that are none of these: token is a unit of text in first_token,
 // and a special token in eos_token.
-var harmlessNames = func() map[string]bool {
+var harmlessNames = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for last, list := range map[string]string{
 		"_key": `idempotency cache sort primary foreign partition public`,
@@ -155,7 +156,7 @@ var harmlessNames = func() map[string]bool {
 		}
 	}
 	return out
-}()
+})
 
 func trimDigits(word []byte) []byte {
 	for len(word) > 0 && isDigit(word[len(word)-1]) {

@@ -53,12 +53,8 @@ func relations() []relation {
 	return []relation{
 		{"requests-conserved", "requests", "requests that were sent, and requests that succeeded, failed, were cancelled or are in flight", requestsConserved},
 		{"records-conserved", "requests", "requests that returned, and records of successes and errors", recordsConserved},
-		{"request-rate", "requests/sec", "request_count divided by the window, and request_throughput", func(a *Account) (expected, observed, tolerance float64, ok bool) {
-			return a.rate("request_count", "request_throughput")
-		}},
-		{"token-rate", "tokens/sec", "total_osl divided by the window, and output_token_throughput", func(a *Account) (expected, observed, tolerance float64, ok bool) {
-			return a.rate("total_osl", "output_token_throughput")
-		}},
+		{"request-rate", "requests/sec", "request_count divided by the window, and request_throughput", rateOf("request_count", "request_throughput")},
+		{"token-rate", "tokens/sec", "total_osl divided by the window, and output_token_throughput", rateOf("total_osl", "output_token_throughput")},
 		{"window", "sec", "the window that rates divide by, and the time from its start to its end", window},
 		{"littles-law", "requests", "rate times mean time from permission to end, and the observed mean number of requests in flight", littlesLaw},
 		{"concurrency-curve", "requests", "rate times mean time from start to end, and the average of effective_concurrency", concurrencyCurve},
@@ -124,15 +120,17 @@ func recordsConserved(a *Account) (expected, observed, tolerance float64, ok boo
 	return float64(a.Stats.Completed), float64(a.Counters.Success + a.Counters.Errors), 0, a.Stats.Records.Excluded == 0
 }
 
-// rate compares a total, divided by the window, with a rate.
-func (a *Account) rate(total, rate string) (expected, observed, tolerance float64, ok bool) {
-	n, counted := a.Results.Value(total, metric.Avg)
-	observed, rated := a.Results.Value(rate, metric.Avg)
-	if !counted || !rated || a.Window <= 0 {
-		return 0, 0, 0, false
+// rateOf compares a total, divided by the window, with a rate.
+func rateOf(total, rate string) func(*Account) (expected, observed, tolerance float64, ok bool) {
+	return func(a *Account) (expected, observed, tolerance float64, ok bool) {
+		n, counted := a.Results.Value(total, metric.Avg)
+		observed, rated := a.Results.Value(rate, metric.Avg)
+		if !counted || !rated || a.Window <= 0 {
+			return 0, 0, 0, false
+		}
+		expected = n / a.Window.Seconds()
+		return expected, observed, exactly(expected), true
 	}
-	expected = n / a.Window.Seconds()
-	return expected, observed, exactly(expected), true
 }
 
 func window(a *Account) (expected, observed, tolerance float64, ok bool) {
