@@ -114,7 +114,7 @@ func (c *Client) Shared() SharedCount {
 // loopReaches reports whether the event loop supports an address. Names outside ASCII
 // and IPv6 zones are left to net/http.
 func loopReaches(target *url.URL) bool {
-	if target.Scheme != "http" {
+	if target.Scheme != "http" && target.Scheme != "https" {
 		return false
 	}
 	for _, r := range target.Host {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http/httptrace"
 	"net/netip"
@@ -102,7 +101,7 @@ func (k *connector) secure(ctx context.Context, raw net.Conn, host string, proto
 			err = context.Cause(ctx)
 		}
 		if errors.Is(err, errConnectTimeout) {
-			err = fmt.Errorf("TLS handshake not answered: %w", err)
+			err = errHandshakeTimeout
 		}
 		_ = raw.Close() // an interrupted handshake has closed it
 		return nil, &dialError{err}
