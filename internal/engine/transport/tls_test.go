@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -22,25 +23,25 @@ func TestHandshakes(t *testing.T) {
 	elsewhere := testcert.New(t, "elsewhere.test")
 	pair := func(m *testcert.Made) []tls.Certificate { return []tls.Certificate{m.Pair} }
 	for name, tt := range map[string]struct {
-		server  tls.Config
-		client  tls.Config
+		server  *tls.Config
+		client  *tls.Config
 		skip    bool
 		resumes bool
 		version uint16 // seen by the server; 0 = there is no request
 		name    string // sent by the client
 		fails   string // part of the failure
 	}{
-		"an authority":       {server: tls.Config{Certificates: pair(made)}, client: tls.Config{RootCAs: made.Pool}, version: tls.VersionTLS13},
-		"a server name":      {server: tls.Config{Certificates: pair(made)}, client: tls.Config{RootCAs: made.Pool, ServerName: "gateway.test"}, version: tls.VersionTLS13, name: "gateway.test"},
-		"TLS 1.2":            {server: tls.Config{Certificates: pair(made), MaxVersion: tls.VersionTLS12}, client: tls.Config{RootCAs: made.Pool}, version: tls.VersionTLS12},
-		"without checks":     {server: tls.Config{Certificates: pair(elsewhere)}, skip: true, version: tls.VersionTLS13},
-		"client certificate": {server: tls.Config{Certificates: pair(made), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: foreign.Pool}, client: tls.Config{RootCAs: made.Pool, Certificates: pair(foreign)}, version: tls.VersionTLS13},
-		"session resumption": {server: tls.Config{Certificates: pair(made)}, client: tls.Config{RootCAs: made.Pool}, resumes: true, version: tls.VersionTLS13},
-		"unknown authority":  {server: tls.Config{Certificates: pair(foreign)}, client: tls.Config{RootCAs: made.Pool}, fails: "connect_error/tls connect: connect to SERVER: tls: failed to verify certificate: x509: certificate signed by unknown authority"},
-		"another name":       {server: tls.Config{Certificates: pair(made)}, client: tls.Config{RootCAs: made.Pool, ServerName: "other.test"}, fails: "x509: certificate is valid for gateway.test, not other.test; --tls-server-name names the host"},
-		"no client certificate, TLS 1.2": {server: tls.Config{Certificates: pair(made), ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}, client: tls.Config{RootCAs: made.Pool},
+		"an authority":       {server: &tls.Config{Certificates: pair(made)}, client: &tls.Config{RootCAs: made.Pool}, version: tls.VersionTLS13},
+		"a server name":      {server: &tls.Config{Certificates: pair(made)}, client: &tls.Config{RootCAs: made.Pool, ServerName: "gateway.test"}, version: tls.VersionTLS13, name: "gateway.test"},
+		"TLS 1.2":            {server: &tls.Config{Certificates: pair(made), MaxVersion: tls.VersionTLS12}, client: &tls.Config{RootCAs: made.Pool}, version: tls.VersionTLS12},
+		"without checks":     {server: &tls.Config{Certificates: pair(elsewhere)}, skip: true, version: tls.VersionTLS13},
+		"client certificate": {server: &tls.Config{Certificates: pair(made), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: foreign.Pool}, client: &tls.Config{RootCAs: made.Pool, Certificates: pair(foreign)}, version: tls.VersionTLS13},
+		"session resumption": {server: &tls.Config{Certificates: pair(made)}, client: &tls.Config{RootCAs: made.Pool}, resumes: true, version: tls.VersionTLS13},
+		"unknown authority":  {server: &tls.Config{Certificates: pair(foreign)}, client: &tls.Config{RootCAs: made.Pool}, fails: "connect_error/tls connect: connect to SERVER: tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		"another name":       {server: &tls.Config{Certificates: pair(made)}, client: &tls.Config{RootCAs: made.Pool, ServerName: "other.test"}, fails: "x509: certificate is valid for gateway.test, not other.test; --tls-server-name names the host"},
+		"no client certificate, TLS 1.2": {server: &tls.Config{Certificates: pair(made), ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}, client: &tls.Config{RootCAs: made.Pool},
 			fails: "connect_error/ connect: connect to SERVER: remote error: tls: handshake failure"},
-		"old version": {server: tls.Config{Certificates: pair(made), MaxVersion: tls.VersionTLS12}, client: tls.Config{RootCAs: made.Pool, MinVersion: tls.VersionTLS13},
+		"old version": {server: &tls.Config{Certificates: pair(made), MaxVersion: tls.VersionTLS12}, client: &tls.Config{RootCAs: made.Pool, MinVersion: tls.VersionTLS13},
 			fails: "connect_error/ connect: connect to SERVER: remote error: tls: protocol version not supported"},
 	} {
 		for _, way := range ways() {
@@ -49,14 +50,14 @@ func TestHandshakes(t *testing.T) {
 			}
 			t.Run(way.name+"/"+name, func(t *testing.T) {
 				seen := make(chan tls.ConnectionState, 8)
-				ln := listenTLS(t, &tt.server, func(c *tls.Conn) {
+				ln := listenTLS(t, tt.server, func(c *tls.Conn) {
 					requests := bufio.NewReader(c)
 					for r, _ := take(requests); r != nil; r, _ = take(requests) {
 						seen <- c.ConnectionState()
 						io.WriteString(c, small)
 					}
 				})
-				client := tt.client.Clone()
+				client := cmp.Or(tt.client, &tls.Config{}).Clone()
 				if tt.resumes {
 					client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 				}
