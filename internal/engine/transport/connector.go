@@ -56,7 +56,7 @@ func (k *connector) dialDirect(ctx context.Context, network, addr string) (net.C
 	}
 	addrs, err := k.opts.lookup(ctx, host, port)
 	for i, to := range addrs {
-		from, _ := k.sources.to(to.Addr()) // lookup leaves out what has none
+		from, _ := k.sources.to(to) // lookup leaves out what has none
 		one, cancel := ctx, context.CancelFunc(func() {})
 		if i < len(addrs)-1 {
 			one, cancel = context.WithTimeout(ctx, fallbackDelay)

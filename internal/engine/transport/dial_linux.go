@@ -124,7 +124,7 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 	pc.conn.Lock()
 	defer pc.conn.Unlock()
 	e.dialed = e.owner.clock.Now()
-	from, _ := e.owner.sources.to(addr.Addr()) // resolve leaves out what has none
+	from, _ := e.owner.sources.to(addr) // resolve leaves out what has none
 	done, err := pc.conn.Connect(addr, from)
 	switch {
 	case err != nil:
