@@ -36,15 +36,21 @@ test: ## run all tests
 race: ## run the tests of packages with goroutines under the race detector
 	scripts/race.sh
 
-lint: ## check style, formatting and unused code
+lint: web/node_modules/.package-lock.json ## check style, formatting and unused code
+	cd web && npm run --silent lint
 	$(GOTOOL) golangci-lint run ./...
 
 generate: ## rewrite what is generated: openapi/openapi.json and the tables in docs/
 	go run ./openapi/gen
 	go run ./scripts/docs
 
-web: ## check and build the pages in web/dist (Node.js 20 or newer)
-	cd web && npm ci --no-audit --no-fund && npm run build
+web: web/node_modules/.package-lock.json ## check, test and build the pages in web/dist (Node.js 20 or newer)
+	cd web && npm run build && npm test
+
+# npm writes this file when it has installed everything.
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@
 
 check-generated: generate web ## fail if generated files are not up to date
 	@git add --intent-to-add openapi docs web/dist && git diff --exit-code -- openapi docs web/dist || { echo "generated files differ: run 'make generate' and commit the result"; exit 1; }
@@ -64,7 +70,7 @@ fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 bench: ## run the Go benchmarks, and the tests that count allocations
 	go test -run Alloc -bench . -benchmem ./...
 
-bench-limits: build ## compare with a raw epoll client and with the server's truth (Linux, gcc; ARGS=--list)
+bench-limits: build ## compare with a raw epoll client, the server's truth and other binaries (Linux, gcc; ARGS=--list)
 	go run ./benchmarks/limits --bin $(BIN) $(ARGS)
 
 docker: ## build the container image (PLATFORM=linux/amd64,linux/arm64 for both)

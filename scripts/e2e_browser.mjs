@@ -106,7 +106,7 @@ try {
   await page.screenshot({ path: `${screenshots}/live.png`, fullPage: true });
 
   // Its live numbers are those of the API.
-  const three = (v) => (v >= 1000 ? Math.round(v).toLocaleString("en-US") : String(Number(v.toPrecision(v >= 100 ? Math.ceil(Math.log10(v)) : 3))));
+  const three = (v) => (v >= 99.95 ? Math.round(v).toLocaleString("en-US") : v >= 9.995 ? v.toFixed(1) : v >= 0.995 ? v.toFixed(2) : v.toPrecision(2));
   let same = false;
   for (let i = 0; i < 20 && !same; i++) {
     const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json("/api/runs/current/metrics")];
@@ -125,14 +125,31 @@ try {
   // Histogram, cumulative distribution, heat map and single requests come into view, with the
   // numbers of the API; a slow request shows its timeline.
   await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();
-  await page.waitForSelector("[aria-label=Distributions] .plot.tall canvas");
+  await page.waitForSelector("[aria-label=Distributions] .plot canvas");
   const { distributions } = await json(`/api/runs/${first}/distributions?metric=time_to_first_token`);
   await shows("[aria-label=Distributions] .facts", `^${distributions.time_to_first_token.count} values`);
-  await page.waitForFunction(() => document.querySelectorAll("[aria-label=Distributions] .plot canvas").length === 5);
+  await page.waitForFunction(() => document.querySelectorAll("[aria-label=Distributions] .plot canvas").length === 4);
   await page.selectOption("[aria-label=Distributions] select", "request_latency");
   await shows("[aria-label=Distributions] .charts figcaption", "^Request latency");
-  await page.hover("[aria-label=Distributions] .plot.tall .u-over");
-  await shows("[aria-label=Distributions] .charts.whole .legend", "[0-9] of [0-9]");
+  // The heat map stands above the lines, and shares the zoom with them.
+  const over = "[aria-label='Over time']";
+  await page.locator(`${over} .plot.tall`).scrollIntoViewIfNeeded();
+  await page.hover(`${over} .plot.tall .u-over`);
+  await shows(`${over} .charts.whole .legend`, "[0-9] (of [0-9]|requests)");
+  assert.equal(await page.locator(`${over} .reset-zoom`).count(), 0, "a reset of the zoom without a zoom");
+  const box = await page.locator(`${over} .plot.tall .u-over`).boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 50, { steps: 5 });
+  await page.mouse.up();
+  await page.click(`${over} .reset-zoom`);
+  await page.waitForFunction(() => !document.querySelector(".reset-zoom"));
+  // A line of a legend is shown alone, and with the others again.
+  const key = page.locator(`${over} .key`).first();
+  await key.click();
+  assert.equal(await key.getAttribute("aria-pressed"), "true");
+  await key.click();
+  assert.equal(await key.getAttribute("aria-pressed"), "false");
   await page.locator(".card:has-text('Slowest requests')").scrollIntoViewIfNeeded();
   await page.waitForSelector(".slowest tbody tr:nth-child(20)");
   const { slowest } = await json(`/api/runs/${first}/samples`);

@@ -6,6 +6,12 @@ export default defineConfig({
   build: {
     target: "es2022",
     outDir: "dist/report",
-    lib: { entry: "src/report.tsx", formats: ["iife"], name: "report", fileName: () => "report.js", cssFileName: "report" },
+    lib: {
+      entry: "src/report.tsx",
+      formats: ["iife"],
+      name: "report",
+      fileName: () => "report.js",
+      cssFileName: "report",
+    },
   },
 });

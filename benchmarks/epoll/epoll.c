@@ -43,7 +43,10 @@ struct conn {
     struct conn *idle; // the one that became idle before; open loop
 };
 
-static const char *host = "127.0.0.1", *path = "/v1/chat/completions", *body_file;
+enum { HOSTS_MAX = 16 };
+static const char *hosts[HOSTS_MAX] = {"127.0.0.1"};
+static int hosts_n = 1, next_host;
+static const char *path = "/v1/chat/completions", *body_file;
 static int port, streams = 1, plain, kernel_stamps;
 static long requests;      // 0 = by time
 static double seconds;     // 0 = by number
@@ -312,6 +315,7 @@ static void readable(struct conn *c) {
 
 static void open_conn(struct conn *c) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const char *host = hosts[next_host++ % hosts_n];
     if (inet_pton(AF_INET, host, &to.sin_addr) != 1) die("inet_pton");
     if ((c->fd = socket(AF_INET, SOCK_STREAM, 0)) < 0) die("socket");
     if (connect(c->fd, (struct sockaddr *)&to, sizeof to)) die("connect");
@@ -332,7 +336,7 @@ static void make_request(void) {
     fclose(f);
     if (!(request = malloc(n + 1024))) die("malloc");
     int head = snprintf(request, 1024, "POST %s HTTP/1.1\r\nHost: %s:%d\r\nContent-Type: application/json\r\n"
-        "Accept: %s\r\nContent-Length: %zu\r\n\r\n", path, host, port, plain ? "application/json" : "text/event-stream", n);
+        "Accept: %s\r\nContent-Length: %zu\r\n\r\n", path, hosts[0], port, plain ? "application/json" : "text/event-stream", n);
     if (head < 0 || head >= 1024) die("snprintf");
     memcpy(request + head, body, n);
     request_len = (size_t)head + n;
@@ -389,9 +393,19 @@ static void report(void) {
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: epoll --port N --body FILE (--requests N | --seconds S) [--host IP] [--path PATH]\n"
+    fprintf(stderr, "usage: epoll --port N --body FILE (--requests N | --seconds S) [--host IP,IP...] [--path PATH]\n"
         "             [--streams N | --rate R] [--plain] [--kernel-stamps]\n");
     exit(2);
+}
+
+// split_hosts takes the addresses that connections use in turn.
+static void split_hosts(char *list) {
+    hosts_n = 0;
+    for (char *h = strtok(list, ","); h; h = strtok(NULL, ",")) {
+        if (hosts_n == HOSTS_MAX) usage();
+        hosts[hosts_n++] = h;
+    }
+    if (!hosts_n) usage();
 }
 
 static void parse(int argc, char **argv) {
@@ -400,7 +414,7 @@ static void parse(int argc, char **argv) {
         {"seconds", 1, 0, 't'}, {"rate", 1, 0, 'r'}, {"body", 1, 0, 'b'}, {"plain", 0, 0, 'l'}, {"kernel-stamps", 0, 0, 'k'}, {0, 0, 0, 0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
-        case 'h': host = optarg; break;
+        case 'h': split_hosts(optarg); break;
         case 'p': port = atoi(optarg); break;
         case 'u': path = optarg; break;
         case 'c': streams = atoi(optarg); break;

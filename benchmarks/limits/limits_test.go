@@ -43,38 +43,94 @@ func TestJudge(t *testing.T) {
 	for i, pair := range [][2]float64{{10, 12}, {20, 40}, {40, 44}} { // ratios 1.2, 2, 1.1
 		rows = append(rows,
 			row{"s", i + 1, rawClient, map[string]float64{cpuPerEvent: pair[0], requestRate: 100}},
-			row{"s", i + 1, ourClient, map[string]float64{cpuPerEvent: pair[1], requestRate: 98, ttftP99Error: float64(i)}})
+			row{"s", i + 1, ourClient, map[string]float64{cpuPerEvent: pair[1], requestRate: 98, ttftP99Error: float64(i)}},
+			row{"s", i + 1, olderClient, map[string]float64{cpuPerEvent: 44, requestRate: 109}})
+	}
+	cpu, rate := "CPU per event (µs)", "requests/s"
+	of := func(what, reference, ours, ratio, older, toOlder, limit string, word verdictWord) verdict {
+		return verdict{"s", what, reference, ours, ratio, older, toOlder, limit, word}
 	}
 	tests := []struct {
 		check check
 		want  verdict
 	}{
-		{cpuAtMost(1.2), verdict{"s", "CPU per event", "20", "40", "1.2 ×", "≤ 1.2 ×", "pass"}},
-		{cpuAtMost(1.19), verdict{"s", "CPU per event", "20", "40", "1.2 ×", "≤ 1.19 ×", "FAIL"}},
-		{rateAtLeast(0.98), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.98 ×", "pass"}},
-		{rateAtLeast(0.99), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.99 ×", "FAIL"}},
-		{atMost("error", ttftP99Error, 0.05, "ms"), verdict{"s", "error", "–", "1", "1 ms", "≤ 0.05 ms", "FAIL"}},
-		{atMost("missing", lagP99, 1, "ms"), verdict{"s", "missing", "–", "–", "– ms", "≤ 1 ms", "FAIL"}},
+		{cpuAtMost(1.2), of(cpu, "20", "40", "1.2 ×", "44", "0.91 ×", "≤ 1.2 ×", pass)},
+		{cpuAtMost(1.19), of(cpu, "20", "40", "1.2 ×", "44", "0.91 ×", "≤ 1.19 ×", missed)},
+		{rateAtLeast(0.98), of(rate, "100", "98", "0.98 ×", "109", "0.9 ×", "≥ 0.98 ×", worse)},
+		{rateAtLeast(0.99), of(rate, "100", "98", "0.98 ×", "109", "0.9 ×", "≥ 0.99 ×", missed)},
+		{shown("CPU", cpuPerEvent), of("CPU", "20", "40", "1.2 ×", "44", "0.91 ×", "–", noLimit)},
+		{atMost("error", ttftP99Error, 0.05, "ms"), of("error", "–", "1", "–", "–", "–", "≤ 0.05 ms", missed)},
+		{atMost("missing", lagP99, 1, "ms"), of("missing", "–", "–", "–", "–", "–", "≤ 1 ms", missed)},
 	}
 	for _, tt := range tests {
-		got := judge(&scenario{name: "s", plain: true, checks: []check{tt.check}}, rows)
-		if diff := cmp.Diff(tt.want, got[0], cmp.AllowUnexported(verdict{})); diff != "" {
+		got := judge(&scenario{name: "s", reference: rawReference, checks: []check{tt.check}}, rows)
+		if diff := cmp.Diff([]verdict{tt.want}, got, cmp.AllowUnexported(verdict{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.check.what, diff)
-		}
-		if slices.ContainsFunc(got[1:], func(v verdict) bool { return v.word != "–" }) {
-			t.Errorf("%s: a measure without a limit has a verdict: %+v", tt.check.what, got[1:])
 		}
 	}
 }
 
-func TestPrintTable(t *testing.T) {
-	verdicts := []verdict{{"load", "what", "1", "2", "2 ×", "≤ 3 ×", "pass"}}
-	var b bytes.Buffer
-	if err := printTable(&b, verdicts, true); err != nil {
-		t.Fatal(err)
+// TestIsWorse: neither a difference in one direction that is small, nor a large one that
+// one round does not show, is worse.
+func TestIsWorse(t *testing.T) {
+	tests := []struct {
+		ratios []float64
+		more   bool
+		want   bool
+	}{
+		{[]float64{1.2, 1.11, 1.01}, false, true},
+		{[]float64{1.09, 1.09, 3}, false, false},
+		{[]float64{1.5, 1.5, 0.99}, false, false},
+		{[]float64{1.5, 1.5}, false, false},
+		{[]float64{0.8, 0.9, 0.99}, true, true},
+		{[]float64{0.8, 0.92, 0.99}, true, false},
+		{[]float64{1.5, 1.5, 1.5}, true, false},
+		{nil, false, false},
 	}
-	want := "| load | measure | raw | aiperfd | result | limit | verdict |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- |\n| load | what | 1 | 2 | 2 × | ≤ 3 × | pass |\n"
+	for _, tt := range tests {
+		if got := isWorse(tt.ratios, tt.more); got != tt.want {
+			t.Errorf("isWorse(%v, %v) = %v, want %v", tt.ratios, tt.more, got, tt.want)
+		}
+	}
+}
+
+// TestClients: the two binaries change places in each round, behind the reference, and
+// there are at least three rounds of them.
+func TestClients(t *testing.T) {
+	r := runner{against: "older", rounds: 1}
+	sc := &scenario{reference: httpReference, rounds: 2}
+	var got [][]string
+	for round := 1; round <= r.roundsOf(sc); round++ {
+		got = append(got, r.clients(sc, round))
+	}
+	odd := []string{httpClient, ourClient, olderClient}
+	want := [][]string{odd, {httpClient, olderClient, ourClient}, odd}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clients (-want +got):\n%s", diff)
+	}
+	alone := runner{rounds: 1}
+	if got := alone.clients(&scenario{}, 1); !slices.Equal(got, []string{ourClient}) || alone.roundsOf(sc) != 2 {
+		t.Errorf("without another binary: %v, %d rounds", got, alone.roundsOf(sc))
+	}
+}
+
+func TestPrintTable(t *testing.T) {
+	verdicts := []verdict{
+		{"load", "what", "1", "2", "2 ×", "4", "0.50 ×", "≤ 3 ×", pass},
+		notRun(&scenario{name: "large"}, 300, 200),
+	}
+	var b bytes.Buffer
+	for _, older := range []bool{false, true} {
+		if err := printTable(&b, verdicts, older, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := "| large | not run: it needs 300 file descriptors of 200 | – | – | – |"
+	want := "| load | measure | reference | aiperfd | to reference | limit | verdict |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n| load | what | 1 | 2 | 2 × | ≤ 3 × | pass |\n" + none + " – | – |\n" +
+		"| load | measure | reference | aiperfd | to reference | against | to against | limit | verdict |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n" +
+		"| load | what | 1 | 2 | 2 × | 4 | 0.50 × | ≤ 3 × | pass |\n" + none + " – | – | – | – |\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
@@ -144,8 +200,8 @@ func TestChoose(t *testing.T) {
 	}
 	for _, sc := range all {
 		for _, c := range sc.checks {
-			if c.ratio && !sc.raw {
-				t.Errorf("%s: %s is a ratio, but the raw client does not run", sc.name, c.what)
+			if c.ratio && sc.reference == noReference {
+				t.Errorf("%s: %s is a ratio, but there is no reference", sc.name, c.what)
 			}
 		}
 	}

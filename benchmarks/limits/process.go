@@ -32,9 +32,10 @@ const (
 
 // cost is the resources that a process has used.
 type cost struct {
-	cpu     time.Duration
-	rssMiB  float64
-	elapsed time.Duration
+	begin    time.Time
+	cpu      time.Duration
+	memoryMB float64 // the peak of the resident memory, in 10⁶ bytes
+	elapsed  time.Duration
 }
 
 // execute runs a program to its end and returns its standard output and its cost.
@@ -50,31 +51,32 @@ func execute(ctx context.Context, program string, args ...string) ([]byte, cost,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	rssMiB, err := watchMemory(cmd.Process.Pid, ended)
+	memoryMB, err := watchMemory(cmd.Process.Pid, ended)
 	if err != nil {
 		return nil, cost{}, fmt.Errorf("run %s: %w\n%s", filepath.Base(program), err, tail(stderr.Bytes()))
 	}
 	return stdout.Bytes(), cost{
-		cpu:     cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
-		rssMiB:  rssMiB,
-		elapsed: time.Since(begin),
+		begin:    begin,
+		cpu:      cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		memoryMB: memoryMB,
+		elapsed:  time.Since(begin),
 	}, nil
 }
 
 // watchMemory waits for the end of a process and returns its peak resident memory, as
 // read last. The figure of wait4(2) is unsuitable, because it includes the memory of
 // this program when it started the process.
-func watchMemory(pid int, ended <-chan error) (rssMiB float64, err error) {
+func watchMemory(pid int, ended <-chan error) (memoryMB float64, err error) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case err := <-ended:
-			return rssMiB, err
+			return memoryMB, err
 		case <-tick.C:
 			// The process may end between two readings.
 			if mib, err := lab.Memory(pid, "VmHWM"); err == nil {
-				rssMiB = max(rssMiB, mib)
+				memoryMB = max(memoryMB, mib*(1<<20)/1e6)
 			}
 		}
 	}
@@ -89,23 +91,72 @@ func tail(b []byte) []byte {
 // mockServer is a running simulated server.
 type mockServer struct {
 	*lab.Program
-	truth  string
-	offset int64 // of the truth file, up to which it was read
+	certificate string // the file of it; "" = the server speaks http
+	truth       string
+	offset      int64 // of the truth file, up to which it was read
 }
 
-// startMock starts the simulated server of a scenario.
-func startMock(binary, dir string, sc *scenario) (*mockServer, error) {
+// startMock starts the simulated server of a scenario. dir is for its files.
+func startMock(binary, dir string, sc *scenario, https bool) (*mockServer, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
 	m := &mockServer{truth: filepath.Join(dir, "truth.jsonl")}
 	args := []string{
-		"--port", "0", "--tokenizer", "words", "--role-chunk", "none", "--truth", m.truth, "--truth-limit", "1000",
+		"--port", "0", "--tokenizer", "words", "--role-chunk", "none", "--truth-limit", "1000",
 		"--ttft", sc.ttft.String(), "--itl", sc.itl.String(),
+	}
+	if !sc.growth {
+		args = append(args, "--truth", m.truth)
 	}
 	if sc.chunks {
 		args = append(args, "--truth-chunks")
 	}
+	if https {
+		m.certificate = filepath.Join(dir, "certificate.pem")
+		args = append(args, "--tls-self-signed", m.certificate)
+	}
+	if sc.hosts > 1 {
+		args = append(args, "--host", "0.0.0.0")
+	}
 	var err error
 	m.Program, err = lab.Start(binary, dir, "mock", append(args, sc.mock...)...)
 	return m, err
+}
+
+// end stops the server.
+func (m *mockServer) end() error {
+	if err := m.Stop(); err != nil {
+		return fmt.Errorf("stop mock: %w", err)
+	}
+	return nil
+}
+
+func (m *mockServer) port() string { return m.Addr[strings.LastIndexByte(m.Addr, ':')+1:] }
+
+func (m *mockServer) scheme() string {
+	if m.certificate != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// hosts returns the addresses of the server that a scenario uses.
+func (m *mockServer) hosts(sc *scenario) []string {
+	hosts := make([]string, max(sc.hosts, 1))
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("127.0.0.%d", i+1)
+	}
+	return hosts
+}
+
+// descriptorLimit returns how many files a process that is started here may open.
+func descriptorLimit() (int, error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("read the limit of file descriptors: %w", err)
+	}
+	return int(min(limit.Max, math.MaxInt32)), nil
 }
 
 // cpu returns the CPU time that the server has used.

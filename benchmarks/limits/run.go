@@ -3,11 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,22 +30,25 @@ type row struct {
 	M        map[string]float64 `json:"measures"`
 }
 
-// The two clients.
+// The clients.
 const (
-	rawClient = "raw"
-	ourClient = "aiperfd"
+	ourClient   = "aiperfd"
+	olderClient = "against" // another binary of aiperfd
+	rawClient   = "raw"
+	httpClient  = "http" // aiperfd by http, where the others use https
 )
 
 // runner runs scenarios.
 type runner struct {
-	binary string // aiperfd
-	raw    string // the raw client
-	dir    string // for files that do not matter afterwards
-	rounds int
-	keep   func(row) error // called with every new row
+	binary  string // aiperfd
+	against string // another binary of it; "" = none
+	raw     string // the raw client
+	dir     string // for files that do not matter afterwards
+	rounds  int
+	keep    func(row) error // called with every new row
 }
 
-// run starts one server, which the clients measure in turn.
+// run starts the servers of a scenario, which the clients measure in turn.
 func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) {
 	dir, err := os.MkdirTemp(r.dir, sc.name)
 	if err != nil {
@@ -53,27 +59,26 @@ func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) 
 	if err := os.WriteFile(body, requestBody(sc), 0o600); err != nil {
 		return nil, fmt.Errorf("write request: %w", err)
 	}
-	m, err := startMock(r.binary, dir, sc)
+	mock, err := startMock(r.binary, filepath.Join(dir, "server"), sc, sc.https)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if stopErr := m.Stop(); err == nil && stopErr != nil {
-			err = fmt.Errorf("stop mock: %w", stopErr)
+	defer func() { err = errors.Join(err, mock.end()) }()
+	plainMock := mock
+	if sc.reference == httpReference {
+		if plainMock, err = startMock(r.binary, filepath.Join(dir, "http"), sc, false); err != nil {
+			return nil, err
 		}
-	}()
-	rounds := r.rounds
-	if sc.rounds > 0 {
-		rounds = sc.rounds
+		defer func() { err = errors.Join(err, plainMock.end()) }()
 	}
-	for round := 1; round <= rounds; round++ {
-		clients := []string{ourClient}
-		if sc.raw {
-			clients = []string{rawClient, ourClient}
-		}
-		for _, client := range clients {
+	for round := 1; round <= r.roundsOf(sc); round++ {
+		for _, client := range r.clients(sc, round) {
+			to := mock
+			if client == httpClient {
+				to = plainMock
+			}
 			out := row{Scenario: sc.name, Round: round, Client: client, M: map[string]float64{}}
-			if err := r.measure(ctx, m, sc, &out, dir); err != nil {
+			if err := r.measure(ctx, to, sc, &out, dir); err != nil {
 				return nil, fmt.Errorf("%s, round %d, %s: %w", sc.name, round, client, err)
 			}
 			// JSON has no NaN; measures without a value are omitted.
@@ -87,6 +92,37 @@ func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) 
 	return rows, nil
 }
 
+// roundsOf returns how often the clients take turns.
+func (r *runner) roundsOf(sc *scenario) int {
+	rounds := r.rounds
+	if sc.rounds > 0 {
+		rounds = sc.rounds
+	}
+	if r.against != "" {
+		rounds = max(rounds, worseRounds)
+	}
+	return rounds
+}
+
+// clients returns who measures in a round, in this order. The two binaries of aiperfd change
+// places, so that neither always follows the other.
+func (r *runner) clients(sc *scenario, round int) []string {
+	clients := []string{ourClient}
+	if r.against != "" {
+		clients = append(clients, olderClient)
+		if round%2 == 0 {
+			slices.Reverse(clients)
+		}
+	}
+	switch sc.reference {
+	case rawReference:
+		clients = slices.Insert(clients, 0, rawClient)
+	case httpReference:
+		clients = slices.Insert(clients, 0, httpClient)
+	}
+	return clients
+}
+
 // measure runs one client once.
 func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) error {
 	out.M[loadBefore], out.M[wakeP99] = loadAverage(), wakeLateness()
@@ -95,10 +131,13 @@ func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *
 		return err
 	}
 	var truths []truth
-	if out.Client == rawClient {
+	switch {
+	case out.Client == rawClient:
 		truths, err = r.runRaw(ctx, m, sc, out, dir)
-	} else {
-		truths, err = r.runOurs(ctx, m, sc, out, filepath.Join(dir, strconv.Itoa(out.Round)))
+	case sc.growth:
+		return r.measureGrowth(ctx, m, sc, out, filepath.Join(dir, "run"))
+	default:
+		truths, err = r.runOurs(ctx, m, sc, out, filepath.Join(dir, "run"))
 	}
 	if err != nil {
 		return err
@@ -107,12 +146,16 @@ func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *
 	if err != nil {
 		return err
 	}
+	out.M[mockCPUPerEvent] = micros(after-before) / float64(eventsOf(truths))
+	return nil
+}
+
+func eventsOf(truths []truth) int {
 	events := 0
 	for i := range truths {
 		events += truths[i].events()
 	}
-	out.M[mockCPUPerEvent] = micros(after-before) / float64(events)
-	return nil
+	return events
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -120,19 +163,19 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 // charge adds the resources that a client has used for the answers in truths, including
 // the first ones, which open its connections.
 func (r row) charge(c cost, truths []truth) {
-	events := 0
-	for i := range truths {
-		events += truths[i].events()
-	}
-	r.M[cpuPerEvent] = micros(c.cpu) / float64(events)
+	r.M[cpuPerEvent] = micros(c.cpu) / float64(eventsOf(truths))
+	r.M[cpuPerRequest] = micros(c.cpu) / float64(len(truths))
+	r.M[cpuOfRun] = c.cpu.Seconds() * 1e3
 	r.M[cores] = c.cpu.Seconds() / c.elapsed.Seconds()
-	r.M[rss] = c.rssMiB
+	r.M[memory] = c.memoryMB
+	first := slices.MinFunc(truths, func(a, b truth) int { return cmp.Compare(a.AcceptNs, b.AcceptNs) })
+	r.M[firstRequest] = float64(first.AcceptNs-c.begin.UnixNano()) / 1e6
 }
 
 // runRaw runs the raw client.
 func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
-		"--port", m.Addr[strings.LastIndexByte(m.Addr, ':')+1:], "--body", filepath.Join(dir, "body.json"),
+		"--host", strings.Join(m.hosts(sc), ","), "--port", m.port(), "--body", filepath.Join(dir, "body.json"),
 		"--requests", strconv.Itoa(sc.requests),
 	}
 	if sc.plain {
@@ -168,7 +211,7 @@ func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *r
 	out.M[eventRate] = float64(result.Events) / result.Seconds
 	out.M[ttftAvg], out.M[ttftP50], out.M[ttftP99] = result.TTFT.Avg, result.TTFT.P50, result.TTFT.P99
 	if sc.rate > 0 {
-		out.M[lagP99] = result.Lag.P99
+		out.M[lagP50], out.M[lagP99] = result.Lag.P50, result.Lag.P99
 	}
 	out.sumUp(truths, sc)
 	return truths, nil
@@ -181,12 +224,30 @@ type stats struct {
 	P99 float64 `json:"p99"`
 }
 
-// runOurs runs aiperfd.
-func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
+// profile runs aiperfd once, which writes its files to dir.
+func (r *runner) profile(
+	ctx context.Context, m *mockServer, sc *scenario, client, dir string, requests int,
+) (cost, error) {
+	binary := r.binary
+	if client == olderClient {
+		binary = r.against
+	}
+	_, used, err := execute(ctx, binary, profileArgs(m, sc, dir, requests)...)
+	return used, err
+}
+
+// profileArgs are arguments that every release of aiperfd accepts.
+func profileArgs(m *mockServer, sc *scenario, dir string, requests int) []string {
 	args := []string{
-		"profile", "--model", "m", "--tokenizer", "builtin", "--url", "http://" + m.Addr,
-		"--isl", "32", "--osl", strconv.Itoa(sc.tokens), "--request-count", strconv.Itoa(sc.requests),
+		"profile", "--model", "m", "--tokenizer", "builtin",
+		"--isl", "32", "--osl", strconv.Itoa(sc.tokens), "--request-count", strconv.Itoa(requests),
 		"--output-artifact-dir", dir, "--ui", "none", "--random-seed", "1", "--num-dataset-entries", "64",
+	}
+	for _, host := range m.hosts(sc) {
+		args = append(args, "--url", m.scheme()+net.JoinHostPort(host, m.port()))
+	}
+	if m.certificate != "" {
+		args = append(args, "--tls-ca-file", m.certificate)
 	}
 	if sc.warmup > 0 {
 		args = append(args, "--warmup-request-count", strconv.Itoa(sc.warmup))
@@ -195,12 +256,17 @@ func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *
 		args = append(args, "--streaming")
 	}
 	if sc.streams > 0 {
-		args = append(args, "--concurrency", strconv.Itoa(sc.streams))
+		args = append(args, "--concurrency", strconv.Itoa(min(sc.streams, requests)))
 	}
 	if sc.rate > 0 {
 		args = append(args, "--request-rate", strconv.Itoa(sc.rate), "--arrival-pattern", "poisson")
 	}
-	_, used, err := execute(ctx, r.binary, args...)
+	return args
+}
+
+// runOurs runs aiperfd, and compares its records with the server's.
+func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
+	used, err := r.profile(ctx, m, sc, out.Client, dir, sc.requests)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +293,28 @@ func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *
 	return truths, os.RemoveAll(dir)
 }
 
+// measureGrowth compares the memory of a long run with that of a run of ten requests.
+func (r *runner) measureGrowth(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) error {
+	const few = 10
+	short, err := r.profile(ctx, m, sc, out.Client, dir, few)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	long, err := r.profile(ctx, m, sc, out.Client, dir, sc.requests)
+	if err != nil {
+		return err
+	}
+	out.M[memory], out.M[memoryGrowth] = long.memoryMB, long.memoryMB-short.memoryMB
+	out.M[cpuPerRequest] = micros(long.cpu) / float64(sc.requests)
+	if err := readReport(results.Open(dir, ""), out); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
 // failedOf counts incomplete answers.
 func failedOf(truths []truth) int {
 	n := 0
@@ -250,6 +338,7 @@ func readReport(files *results.Results, out *row) error {
 	out.M[ttftP50] = statistic("time_to_first_token", "p50")
 	out.M[ttftP99] = statistic("time_to_first_token", "p99")
 	out.M[icP99] = statistic("inter_chunk_latency", "p99")
+	out.M[lagP50] = statistic("schedule_lag", "p50")
 	out.M[lagP99] = statistic("schedule_lag", "p99")
 	return nil
 }

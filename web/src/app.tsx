@@ -1,27 +1,35 @@
 // The frame of every page: header, sign-in, and the page that the address names.
-import { useEffect, useState } from "preact/hooks";
+
 import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { address, needsToken, Problem, signIn } from "./api/client";
 import { connection } from "./api/feed";
-import { link, route } from "./router";
-import { chosen } from "./state/runs";
-import { ThemeButton } from "./ui/parts";
+import icon from "./icon.svg";
 import { ComparePage } from "./pages/compare";
 import { NewRunPage } from "./pages/new";
 import { RunPage } from "./pages/run";
 import { RunsPage } from "./pages/runs";
-import icon from "./icon.svg";
+import { link, route } from "./router";
+import { chosen } from "./state/runs";
+import { ThemeButton } from "./ui/parts";
 
 export function App(): JSX.Element {
   return (
     <>
-      <a class="skip" href="#main">Skip to content</a>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
       <header>
-        <a class="brand" href={link("")}><img src={icon} alt="" width={22} height={22} />aiperfd</a>
+        <a class="brand" href={link("")}>
+          <img src={icon} alt="" width={22} height={22} />
+          aiperfd
+        </a>
         <nav aria-label="Pages">
           <Tab to="" text="Runs" />
           <Tab to="new" text="New run" />
-          {chosen.value.length > 1 && <Tab to="compare" query={{ ids: chosen.value.join(",") }} text={`Compare ${chosen.value.length}`} />}
+          {chosen.value.length > 1 && (
+            <Tab to="compare" query={{ ids: chosen.value.join(",") }} text={`Compare ${chosen.value.length}`} />
+          )}
           <a href={address("docs").href}>API</a>
         </nav>
         <Connection />
@@ -37,7 +45,11 @@ export function App(): JSX.Element {
 
 function Tab(props: { to: string; query?: Record<string, string>; text: string }): JSX.Element {
   const here = (route.value.path[0] ?? "") === props.to;
-  return <a href={link(props.to, props.query)} aria-current={here ? "page" : undefined}>{props.text}</a>;
+  return (
+    <a href={link(props.to, props.query)} aria-current={here ? "page" : undefined}>
+      {props.text}
+    </a>
+  );
 }
 
 function Page(): JSX.Element {
@@ -52,12 +64,20 @@ function Page(): JSX.Element {
     case "runs":
       if (second) return <RunPage key={second} id={second} />;
   }
-  return <p class="empty">No such page. <a href={link("")}>Show the runs.</a></p>;
+  return (
+    <p class="empty">
+      No such page. <a href={link("")}>Show the runs.</a>
+    </p>
+  );
 }
 
 function Connection(): JSX.Element {
   const text = { connecting: "connecting", live: "live", lost: "connection lost, retrying" }[connection.value];
-  return <span id="feed" class={"feed " + connection.value} role="status">{text}</span>;
+  return (
+    <span id="feed" class={"feed " + connection.value} role="status">
+      {text}
+    </span>
+  );
 }
 
 function SignIn(): JSX.Element {
@@ -78,10 +98,25 @@ function SignIn(): JSX.Element {
   };
   return (
     <form id="login" class="card row" onSubmit={submit}>
-      <label for="token">This daemon needs a token (<code>aiperfd token new</code>)</label>
-      <input id="token" type="password" autocomplete="off" required value={token} onInput={(e) => setToken(e.currentTarget.value)} />
-      <button class="primary" type="submit">Sign in</button>
-      {problem && <span id="login-problem" class="alert" role="alert">{problem}</span>}
+      <label for="token">
+        This daemon needs a token (<code>aiperfd token new</code>)
+      </label>
+      <input
+        id="token"
+        type="password"
+        autocomplete="off"
+        required
+        value={token}
+        onInput={(e) => setToken(e.currentTarget.value)}
+      />
+      <button class="primary" type="submit">
+        Sign in
+      </button>
+      {problem && (
+        <span id="login-problem" class="alert" role="alert">
+          {problem}
+        </span>
+      )}
     </form>
   );
 }

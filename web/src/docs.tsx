@@ -1,5 +1,5 @@
 // The API reference, made from the OpenAPI document of the daemon.
-import { render, type JSX } from "preact";
+import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { address, getJSON } from "./api/client";
 import { ErrorText } from "./ui/parts";
@@ -92,8 +92,16 @@ class Sketch {
   }
 
   private members(properties: Record<string, Schema>, indent: string, depth: number): string {
-    return Object.entries(properties).filter(([, m]) => !m["x-alias-of"] && !m["x-unsupported"])
-      .map(([name, m]) => this.remark(m, indent) + indent + JSON.stringify(name) + ": " + (m["x-short-for"] ? "…" : this.write(m, indent, depth + 1)))
+    return Object.entries(properties)
+      .filter(([, m]) => !m["x-alias-of"] && !m["x-unsupported"])
+      .map(
+        ([name, m]) =>
+          this.remark(m, indent) +
+          indent +
+          JSON.stringify(name) +
+          ": " +
+          (m["x-short-for"] ? "…" : this.write(m, indent, depth + 1)),
+      )
       .join("\n");
   }
 
@@ -129,10 +137,21 @@ function Content({ doc, title, body }: { doc: OpenAPI; title: string; body: Body
   const sketch = new Sketch(doc);
   return (
     <>
-      <h3>{title} · {types.join(", ")}</h3>
+      <h3>
+        {title} · {types.join(", ")}
+      </h3>
       <p class="muted">{sketch.resolve(media.schema).description}</p>
-      <pre tabIndex={0}><code>{sketch.write(media.schema)}</code></pre>
-      {media.example !== undefined && <><h3>Example</h3><pre tabIndex={0}><code>{JSON.stringify(media.example, null, 2)}</code></pre></>}
+      <pre tabIndex={0}>
+        <code>{sketch.write(media.schema)}</code>
+      </pre>
+      {media.example !== undefined && (
+        <>
+          <h3>Example</h3>
+          <pre tabIndex={0}>
+            <code>{JSON.stringify(media.example, null, 2)}</code>
+          </pre>
+        </>
+      )}
     </>
   );
 }
@@ -141,22 +160,42 @@ function Details({ doc, verb, path, op }: { doc: OpenAPI; verb: string; path: st
   const [open, setOpen] = useState(location.hash === "#" + op.operationId);
   return (
     <details id={op.operationId} open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary><b class={"verb " + verb}>{verb}</b><code>{path}</code><span>{op.summary}</span></summary>
+      <summary>
+        <b class={"verb " + verb}>{verb}</b>
+        <code>{path}</code>
+        <span>{op.summary}</span>
+      </summary>
       {open && (
         <div class="body">
           {op.description && <p>{op.description}</p>}
           {op.parameters?.length ? (
             <>
               <h3>Parameters</h3>
-              <Rows head={["name", "in", "type", "meaning"]} rows={op.parameters.map((p) => [p.name + (p.required ? " *" : ""), p.in, new Sketch(doc).write(p.schema), p.description ?? ""])} />
+              <Rows
+                head={["name", "in", "type", "meaning"]}
+                rows={op.parameters.map((p) => [
+                  p.name + (p.required ? " *" : ""),
+                  p.in,
+                  new Sketch(doc).write(p.schema),
+                  p.description ?? "",
+                ])}
+              />
             </>
           ) : null}
           {op.requestBody && <Content doc={doc} title="Body" body={op.requestBody} />}
           <h3>Answers</h3>
-          <Rows head={["status", "meaning"]} rows={Object.entries(op.responses).map(([status, r]) => [status, r.description ?? ""])} />
-          {["200", "201", "202"].map((status) => op.responses[status] && <Content doc={doc} title={"Answer " + status} body={op.responses[status]} />)}
+          <Rows
+            head={["status", "meaning"]}
+            rows={Object.entries(op.responses).map(([status, r]) => [status, r.description ?? ""])}
+          />
+          {["200", "201", "202"].map(
+            (status) =>
+              op.responses[status] && <Content doc={doc} title={"Answer " + status} body={op.responses[status]} />,
+          )}
           <h3>Example</h3>
-          <pre tabIndex={0}><code>{curl(verb, path, op)}</code></pre>
+          <pre tabIndex={0}>
+            <code>{curl(verb, path, op)}</code>
+          </pre>
         </div>
       )}
     </details>
@@ -166,16 +205,34 @@ function Details({ doc, verb, path, op }: { doc: OpenAPI; verb: string; path: st
 /** curl writes a request for the terminal. */
 function curl(verb: string, path: string, op: Operation): string {
   const method = verb === "get" ? "" : `-X ${verb.toUpperCase()} `;
-  const type = Object.keys(op.requestBody?.content ?? {}).find((t) => t.endsWith("yaml")) ?? Object.keys(op.requestBody?.content ?? {})[0];
-  const body = type ? `-H 'Content-Type: ${type}' --data-binary @${type.endsWith("yaml") ? "bench.yaml" : "body.json"} ` : "";
+  const type =
+    Object.keys(op.requestBody?.content ?? {}).find((t) => t.endsWith("yaml")) ??
+    Object.keys(op.requestBody?.content ?? {})[0];
+  const body = type
+    ? `-H 'Content-Type: ${type}' --data-binary @${type.endsWith("yaml") ? "bench.yaml" : "body.json"} `
+    : "";
   return `curl ${method}${body}'${new URL(".", document.baseURI).href}${path.slice(1).replace("{id}", "latest")}'`;
 }
 
 function Rows({ head, rows }: { head: string[]; rows: string[][] }): JSX.Element {
   return (
     <table>
-      <thead><tr>{head.map((h) => <th class="text">{h}</th>)}</tr></thead>
-      <tbody>{rows.map((row) => <tr>{row.map((c) => <td class="text wrap">{c}</td>)}</tr>)}</tbody>
+      <thead>
+        <tr>
+          {head.map((h) => (
+            <th class="text">{h}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr>
+            {row.map((c) => (
+              <td class="text wrap">{c}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
     </table>
   );
 }
@@ -183,13 +240,26 @@ function Rows({ head, rows }: { head: string[]; rows: string[][] }): JSX.Element
 function Reference(): JSX.Element {
   const [doc, setDoc] = useState<OpenAPI | null>(null);
   const [error, setError] = useState<unknown>(null);
-  useEffect(() => { getJSON<OpenAPI>("openapi.json").then(setDoc, setError); }, []);
-  useEffect(() => { if (doc && location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView(); }, [doc]);
+  useEffect(() => {
+    getJSON<OpenAPI>("openapi.json").then(setDoc, setError);
+  }, []);
+  useEffect(() => {
+    if (doc && location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }, [doc]);
   return (
     <>
       <header>
-        <a class="brand" href={address("dashboard").href}><img src={icon} alt="" width={22} height={22} />aiperfd</a>
-        <nav aria-label="Pages"><a href={address("dashboard").href}>Runs</a><a href={address("docs").href} aria-current="page">API</a><a href={address("openapi.json").href}>openapi.json</a></nav>
+        <a class="brand" href={address("dashboard").href}>
+          <img src={icon} alt="" width={22} height={22} />
+          aiperfd
+        </a>
+        <nav aria-label="Pages">
+          <a href={address("dashboard").href}>Runs</a>
+          <a href={address("docs").href} aria-current="page">
+            API
+          </a>
+          <a href={address("openapi.json").href}>openapi.json</a>
+        </nav>
       </header>
       <main class="docs">
         <h1>API</h1>
@@ -199,8 +269,11 @@ function Reference(): JSX.Element {
           <section key={tag.name}>
             <h2>{tag.name}</h2>
             <p class="muted">{tag.description}</p>
-            {Object.entries(doc.paths).flatMap(([path, item]) => Object.entries(item).filter(([, op]) => op.tags?.includes(tag.name))
-              .map(([verb, op]) => <Details key={verb + path} doc={doc} verb={verb} path={path} op={op} />))}
+            {Object.entries(doc.paths).flatMap(([path, item]) =>
+              Object.entries(item)
+                .filter(([, op]) => op.tags?.includes(tag.name))
+                .map(([verb, op]) => <Details key={verb + path} doc={doc} verb={verb} path={path} op={op} />),
+            )}
           </section>
         ))}
       </main>

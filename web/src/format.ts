@@ -3,29 +3,72 @@ import { embedded } from "./api/embedded";
 
 export const absent = "–";
 
-/** number writes three significant digits, or a whole number with separators. */
+/** number writes three significant digits, or a whole number with separators. What is below
+ * 1 has two. */
 export function number(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return absent;
   const size = Math.abs(v);
-  if (size >= 1000) return Math.round(v).toLocaleString("en-US");
-  if (size >= 100) return v.toFixed(0);
-  if (size >= 10) return trim(v.toFixed(1));
-  if (size >= 1) return trim(v.toFixed(2));
+  if (size >= 99.95) return Math.round(v).toLocaleString("en-US");
+  if (size >= 9.995) return v.toFixed(1);
+  if (size >= 0.995) return v.toFixed(2);
   if (size === 0) return "0";
-  return trim(v.toPrecision(2));
+  return size < 1e-4 ? v.toExponential(1) : v.toPrecision(2);
+}
+
+/** plain writes a number that was given, not measured: without zeros at its end. */
+export function plain(v: number): string {
+  return Math.abs(v) >= 1000 ? v.toLocaleString("en-US") : trim(Number(v.toPrecision(6)).toString());
 }
 
 function trim(s: string): string {
   return s.includes(".") && !s.includes("e") ? s.replace(/\.?0+$/, "") : s;
 }
 
-/** short writes a number for the tick of an axis: 1.2k, 30M. */
+/** ticks writes the numbers of an axis, all with the same decimals: 0.5, 1.0, 1.5; 1,000;
+ * 120k. */
+export function ticks(values: readonly (number | null)[]): string[] {
+  const top = Math.max(0, ...values.map((v) => Math.abs(v ?? 0)));
+  const [unit, suffix] = suffixes.find(([limit]) => top >= 100 * limit) ?? [1, ""];
+  const digits = Math.max(0, ...values.map((v) => (v === null ? 0 : decimals(v / unit))));
+  return values.map((v) => {
+    if (v === null) return "";
+    const text = (v / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return v === 0 ? "0" : text + suffix;
+  });
+}
+
+/** short writes one number of an axis. */
 export function short(v: number): string {
-  const size = Math.abs(v);
-  for (const [limit, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
-    if (size >= limit) return trim((v / limit).toFixed(1)) + suffix;
-  }
-  return number(v);
+  return ticks([v])[0]!;
+}
+
+const suffixes: [number, string][] = [
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** decimals is how many digits after the point a round number has. */
+function decimals(v: number): number {
+  const text = Number(v.toPrecision(6)).toString();
+  if (text.includes("e-")) return Math.min(9, Number(text.split("e-")[1]));
+  return text.split(".")[1]?.length ?? 0;
+}
+
+/** duration writes milliseconds: 850 µs, 12.3 ms, 3,709 ms, 2 min 05 s. */
+export function duration(ms: number): string {
+  const size = Math.abs(ms);
+  if (size >= 60_000) return seconds(ms / 1000);
+  if (size >= 0.9995 || size === 0) return number(ms) + " ms";
+  return number(ms * 1000) + " µs";
+}
+
+/** round writes the milliseconds of a tick of an axis, which are round: 500 µs, 30 ms, 1,000 ms. */
+export function round(ms: number): string {
+  const size = Math.abs(ms);
+  if (size >= 100_000) return plain(Number((ms / 1000).toPrecision(6))) + " s";
+  if (size >= 1 || size === 0) return plain(ms) + " ms";
+  return plain(Number((ms * 1000).toPrecision(6))) + " µs";
 }
 
 export function count(v: number | null | undefined): string {
@@ -39,8 +82,8 @@ export function percent(share: number | null | undefined): string {
 /** seconds writes a duration: 850 ms, 12.3 s, 4 min 05 s, 2 h 03 min. */
 export function seconds(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return absent;
-  if (v < 1) return number(v * 1000) + " ms";
-  if (v < 60) return number(v) + " s";
+  if (v < 0.9995) return number(v * 1000) + " ms";
+  if (v < 59.95) return number(v) + " s";
   const whole = Math.round(v);
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${pad(whole % 60)} s`;
   return `${Math.floor(whole / 3600)} h ${pad(Math.floor(whole / 60) % 60)} min`;
@@ -50,7 +93,7 @@ export function seconds(v: number | null | undefined): string {
 export function clock(v: number): string {
   const sign = v < 0 ? "−" : "";
   const t = Math.abs(v);
-  if (t < 60) return sign + number(t) + " s";
+  if (t < 60) return sign + plain(Number(t.toFixed(1))) + " s";
   const whole = Math.round(t);
   const minutes = Math.floor(whole / 60);
   if (minutes < 60) return `${sign}${minutes}:${pad(whole % 60)}`;

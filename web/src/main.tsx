@@ -1,8 +1,6 @@
 import { render } from "preact";
-import { App } from "./app";
 import { connect } from "./api/feed";
-
+import { App } from "./app";
 
 render(<App />, document.getElementById("app")!);
 connect();
-

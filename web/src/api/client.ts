@@ -22,6 +22,9 @@ export class Problem extends Error {
     readonly title: string,
     readonly detail: string,
     readonly fields: FieldProblem[] = [],
+    /** place in the body that the problem is about, from 1 */
+    readonly line?: number,
+    readonly column?: number,
   ) {
     super(detail ? `${title}: ${detail}` : title);
   }
@@ -62,7 +65,14 @@ export async function send(path: string, options: Options = {}): Promise<Respons
 
 async function problemOf(response: Response): Promise<Problem> {
   const body = await response.json().catch(() => ({}));
-  return new Problem(response.status, body.title ?? response.statusText, body.detail ?? "", body.errors ?? []);
+  return new Problem(
+    response.status,
+    body.title ?? response.statusText,
+    body.detail ?? "",
+    body.errors ?? [],
+    body.line,
+    body.column,
+  );
 }
 
 export async function getJSON<T>(path: string): Promise<T> {

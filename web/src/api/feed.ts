@@ -12,9 +12,17 @@ export interface Message {
 type Listener = (message: Message) => void;
 
 const types = [
-  "run_queued", "run_state_changed", "run_deleted", "credit_phase_start", "credit_phase_progress",
-  "credit_phase_sending_complete", "credit_phase_complete", "realtime_metrics", "client_verdict",
-  "results_exported", "benchmark_complete",
+  "run_queued",
+  "run_state_changed",
+  "run_deleted",
+  "credit_phase_start",
+  "credit_phase_progress",
+  "credit_phase_sending_complete",
+  "credit_phase_complete",
+  "realtime_metrics",
+  "client_verdict",
+  "results_exported",
+  "benchmark_complete",
 ];
 
 /** connection says whether numbers arrive as they are made. */
@@ -58,5 +66,5 @@ function receive(message: Message & { type?: string }): void {
     connections.value++;
     return;
   }
-  if (message.message_type) listeners.forEach((listener) => listener(message));
+  if (message.message_type) for (const listener of listeners) listener(message);
 }

@@ -45,13 +45,11 @@ export function append(known: Timeseries, more: Timeseries): Timeseries {
   while (first !== undefined && keep > 0 && known.time_sec[keep - 1]! >= first) keep--;
   const series: Timeseries["series"] = {};
   for (const name of new Set([...Object.keys(known.series), ...Object.keys(more.series)])) {
-    const before = known.series[name], after = more.series[name];
+    const before = known.series[name],
+      after = more.series[name];
     const values: Record<string, Column> = {};
     for (const stat of new Set([...Object.keys(before?.values ?? {}), ...Object.keys(after?.values ?? {})])) {
-      values[stat] = [
-        ...padded(before?.values[stat], keep),
-        ...padded(after?.values[stat], more.time_sec.length),
-      ];
+      values[stat] = [...padded(before?.values[stat], keep), ...padded(after?.values[stat], more.time_sec.length)];
     }
     series[name] = { unit: (after ?? before)!.unit, values };
   }

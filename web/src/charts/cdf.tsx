@@ -3,8 +3,11 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import * as format from "../format";
-import { axes, drawMarks, duration, under, useChart, type Mark } from "./base";
-import { color, type Color } from "./colors";
+import { duration } from "../format";
+import { axes, Cursor, drawMarks, each, type Mark, useChart } from "./base";
+import { type Color, color } from "./colors";
+import { Frame, Key } from "./frame";
+import { around } from "./scales";
 
 export interface Curve {
   label: string;
@@ -31,37 +34,89 @@ export function Cdf(props: Props): JSX.Element {
   const { curves, logX, tail, height = 200 } = props;
   const latest = useRef(props);
   latest.current = props;
-  const [at, setAt] = useState<number | null>(null);
+  const [cursor] = useState(() => new Cursor());
+  const [only, setOnly] = useState<string | null>(null);
+  const alone = curves.some((c) => c.label === only) ? only : null;
+  const at = cursor.at.value;
   const data = useMemo(() => table(curves, logX, tail), [curves, logX, tail]);
-  const shape = JSON.stringify([curves.map((c) => [c.label, c.color, c.dash]), logX, tail]);
-  const box = useChart(height, shape, () => ({
-    scales: {
-      x: { time: false, distr: logX ? 3 : 1, range: (_, low, high) => [low, high > low ? high : low * 1.1 + 1e-6] },
-      y: tail ? { distr: 3, range: () => [least(latest.current.curves), 100] } : { range: [0, 100] },
-    },
-    cursor: { drag: { x: true, y: false }, points: { size: 6 }, y: false },
-    axes: axes(duration, (v) => format.number(v) + " %", logX, tail),
-    series: [{}, ...curves.map((c) => ({ label: c.label, stroke: color(c.color), width: 1.5, dash: c.dash ? [4, 4] : undefined, points: { show: false } }))],
-    hooks: { draw: [(u) => drawMarks(u, latest.current.marks ?? [])], setCursor: [(u) => setAt(under(u, "x"))] },
-  }), data);
+  const box = useChart({
+    height,
+    cursor,
+    data,
+    shape: JSON.stringify([curves.map((c) => [c.label, c.color, c.dash]), logX, tail]),
+    range: (low, high) => wide(low, high, logX),
+    options: () => ({
+      scales: {
+        x: { distr: logX ? 3 : 1 },
+        y: tail ? { distr: 3, range: () => [least(latest.current.curves), 100] } : { range: [0, 100] },
+      },
+      axes: axes(
+        each(format.round),
+        each((v) => format.plain(v) + " %"),
+        logX,
+        tail,
+      ),
+      series: [
+        {},
+        ...curves.map((c) => ({
+          label: c.label,
+          stroke: color(c.color),
+          width: 1.5,
+          dash: c.dash ? [4, 4] : undefined,
+          points: { show: false },
+        })),
+      ],
+      hooks: { draw: [(u) => drawMarks(u, vertical(latest.current.marks))] },
+    }),
+    shown: (i) => alone === null || curves[i]?.label === alone,
+  });
   const text = (c: Curve) => {
-    if (at === null) return `p50 ${duration(quantile(c, 0.5))} · p99 ${duration(quantile(c, 0.99))}`;
+    if (at === null) {
+      return (
+        <>
+          p50 <b>{duration(quantile(c, 0.5))}</b> p99 <b>{duration(quantile(c, 0.99))}</b>
+        </>
+      );
+    }
     const share = shareUpTo(c, at);
-    return format.percent(tail ? 1 - share : share);
+    return <b>{format.percent(tail ? 1 - share : share)}</b>;
   };
+  const label = curves
+    .map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${duration(quantile(c, q))}`).join(", ")}`)
+    .join("; ");
   return (
-    <figure class="chart">
-      <figcaption>{props.title}
-        <span class="legend">
-          {at !== null && <span class="muted">{tail ? "more than" : "at most"} {duration(at)}</span>}
-          {curves.map((c) => (
-            <span key={c.label}><i ref={(e) => { if (e) { e.style.borderColor = color(c.color); e.style.borderTopStyle = c.dash ? "dashed" : "solid"; } }} />{c.label} <b>{text(c)}</b></span>
-          ))}
+    <Frame title={props.title} label={`${props.title}: cumulative distribution. ${label}`} box={box} own={cursor}>
+      {at !== null && (
+        <span class="muted">
+          {tail ? "more than" : "at most"} {duration(at)}
         </span>
-      </figcaption>
-      <div ref={box} class="plot" role="img" aria-label={`${props.title}: cumulative distribution. ${curves.map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${duration(quantile(c, q))}`).join(", ")}`).join("; ")}`} />
-    </figure>
+      )}
+      {curves.map((c) => (
+        <Key
+          key={c.label}
+          label={c.label}
+          color={c.color}
+          dash={c.dash}
+          text={text(c)}
+          shown={alone === null || alone === c.label}
+          alone={alone === c.label}
+          choose={curves.length > 1 ? () => setOnly(c.label === alone ? null : c.label) : undefined}
+        />
+      ))}
+    </Frame>
   );
+}
+
+/** wide is a range that is never empty: equal values get a decade, or as much as they are. */
+export function wide(low: number | null, high: number | null, log: boolean): [number, number] {
+  if (low === null || high === null) return log ? [1, 10] : [0, 1];
+  if (high > low) return [low, high];
+  return log ? [low / 2, low * 2] : around(low, low, Math.abs(low) / 2 || 1);
+}
+
+/** vertical are marks of the x axis. */
+export function vertical(marks: readonly Mark[] = []): Mark[] {
+  return marks.map((m) => ({ ...m, vertical: true }));
 }
 
 /** least is the smallest share that means anything: half a value. */
@@ -73,21 +128,28 @@ function least(curves: Curve[]): number {
 function table(curves: Curve[], logX: boolean, tail: boolean): uPlot.AlignedData {
   const all = curves.flatMap((c) => c.values.filter((v): v is number => v !== null && (v > 0 || !logX)));
   const x = [...new Set(all)].sort((a, b) => a - b);
-  return [x, ...curves.map((c) => x.map((v) => {
-    const share = shareUpTo(c, v);
-    if (!tail) return 100 * share;
-    return share < 1 ? 100 * (1 - share) : null;
-  }))];
+  return [
+    x,
+    ...curves.map((c) =>
+      x.map((v) => {
+        const share = shareUpTo(c, v);
+        if (!tail) return 100 * share;
+        return share < 1 ? 100 * (1 - share) : null;
+      }),
+    ),
+  ];
 }
 
 /** shareUpTo returns which share of the values is at most v. */
 export function shareUpTo({ quantiles, values }: Curve, v: number): number {
-  let low = 0, high = values.length - 1;
+  let low = 0,
+    high = values.length - 1;
   if (high < 0 || values[0] === null || v < values[0]!) return 0;
   if (v >= values[high]!) return 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (values[middle]! <= v) low = middle; else high = middle;
+    if (values[middle]! <= v) low = middle;
+    else high = middle;
   }
   const width = values[high]! - values[low]!;
   return quantiles[low]! + (width > 0 ? ((v - values[low]!) / width) * (quantiles[high]! - quantiles[low]!) : 0);

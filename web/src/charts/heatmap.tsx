@@ -4,9 +4,12 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import * as format from "../format";
+import { duration } from "../format";
 import { dark } from "../ui/theme";
-import { axes, duration, grouped, place, positive, under, useChart } from "./base";
+import { axes, Cursor, drawMarks, drawRegions, each, type Mark, type Region, under, useChart } from "./base";
+import { Frame } from "./frame";
 import { interval } from "./histogram";
+import { grouped, place, positive } from "./scales";
 
 interface Props {
   title: string;
@@ -15,10 +18,18 @@ interface Props {
   bounds: readonly (number | null)[];
   /** counts of the rows for each column */
   counts: readonly (readonly number[])[];
+  /** the axis of values is logarithmic */
+  log: boolean;
+  /** of the charts that share the axis of time */
+  cursor?: Cursor;
+  /** the whole axis of time */
+  range?: [number, number];
+  regions?: Region[];
+  marks?: Mark[];
 }
 
 /** Grid is a heat map whose bounds a logarithmic axis can show. */
-type Grid = Props & { bounds: number[] };
+type Grid = Omit<Props, "bounds"> & { bounds: number[] };
 
 /** The palettes go from the background to the strongest contrast with it, monotonously in
  * lightness, so that they can be read with any color vision and on paper. */
@@ -31,47 +42,63 @@ const palettes = {
 const shades = 64;
 
 export function Heatmap(given: Props): JSX.Element {
-  const props = useMemo(() => readable(given), [given.times, given.bounds, given.counts]);
-  const latest = useRef<Grid>(props);
+  const props = useMemo(() => readable(given), [given.times, given.bounds, given.counts, given.log]);
+  const latest = useRef(props);
   latest.current = props;
-  const [at, setAt] = useState<[number, number] | null>(null);
-  const bounds = props.bounds;
+  const [own] = useState(() => new Cursor());
+  const cursor = given.cursor ?? own;
+  const [y, setY] = useState<number | null>(null);
+  const { bounds, log } = props;
   const end = (props.times.at(-1) ?? 0) + props.step;
-  const most = useMemo(() => props.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 1), [props.counts]);
+  const most = useMemo(
+    () => props.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 1),
+    [props.counts],
+  );
   // The values only keep the axes at the bounds; the hook draws.
   const data = useMemo(() => {
     const x = [...props.times, end];
     return [x, x.map((_, i) => (i % 2 === 0 ? bounds[0]! : bounds.at(-1)!))] as uPlot.AlignedData;
   }, [props.times, bounds]);
-  const scale = useRef({ bounds, most });
-  scale.current = { bounds, most };
-  const box = useChart(240, "", () => ({
-    scales: {
-      x: { time: false, range: (_, low, high) => [low, high] },
-      y: { distr: 3, range: () => [scale.current.bounds[0]!, scale.current.bounds.at(-1)!] },
-    },
-    cursor: { drag: { x: true, y: false }, points: { show: false } },
-    axes: axes(format.clock, duration, false, true),
-    series: [{}, { paths: () => null, points: { show: false } }],
-    hooks: {
-      drawAxes: [(u) => draw(u, latest.current, scale.current)],
-      setCursor: [(u) => {
-        const x = under(u, "x"), y = under(u, "y");
-        setAt(x === null || y === null ? null : [x, y]);
-      }],
-    },
-  }), data);
+  const strongest = useRef(most);
+  strongest.current = most;
+  const box = useChart({
+    height: 240,
+    cursor,
+    data,
+    shape: String(log),
+    range: (low, high) => given.range ?? [low ?? 0, high ?? 1],
+    options: () => ({
+      scales: {
+        y: { distr: log ? 3 : 1, range: () => [latest.current.bounds[0]!, latest.current.bounds.at(-1)!] },
+      },
+      cursor: { points: { show: false } },
+      axes: axes(each(format.clock), each(format.round), false, log),
+      series: [{}, { paths: () => null, points: { show: false } }],
+      hooks: {
+        drawAxes: [
+          (u) => draw(u, latest.current, strongest.current),
+          (u) => drawRegions(u, latest.current.regions ?? []),
+        ],
+        draw: [(u) => drawMarks(u, latest.current.marks ?? [])],
+        setCursor: [(u) => setY(under(u, "y"))],
+      },
+    }),
+  });
+  const from = props.times[0] ?? 0;
+  const label =
+    `${props.title} over time: heat map from ${format.clock(from)} to ${format.clock(end)}, ` +
+    `values from ${interval(props.bounds, 0)} up to ${duration(bounds.at(-1) ?? 0)}`;
   return (
-    <figure class="chart">
-      <figcaption>{props.title}<span class="legend"><Under at={at} props={props} /><Scale most={most} /></span></figcaption>
-      <div ref={box} class="plot tall" role="img" aria-label={`${props.title} over time: heat map from ${format.clock(props.times[0] ?? 0)} to ${format.clock(end)}, values from ${interval(props.bounds, 0)} up to ${duration(bounds.at(-1) ?? 0)}`} />
-    </figure>
+    <Frame title={props.title} label={label} box={box} own={given.cursor ? undefined : own} tall>
+      <Under x={cursor.at.value} y={y} props={props} />
+      <Scale most={most} />
+    </Frame>
   );
 }
 
 /** readable has as many rows as the values of a column can fill. */
 function readable(props: Props): Grid {
-  const bounds = positive(props.bounds);
+  const bounds = props.log ? positive(props.bounds) : props.bounds.map((b) => b ?? 0);
   const all = props.counts.reduce((sum, column) => sum + column.reduce((a, b) => a + b, 0), 0);
   const rows = Math.max(16, 6 * Math.cbrt(all / (props.counts.length || 1)));
   const columns = props.counts.map((counts) => grouped(bounds, counts, rows));
@@ -79,15 +106,26 @@ function readable(props: Props): Grid {
 }
 
 /** Under says what is under the cursor. */
-function Under({ at, props }: { at: [number, number] | null; props: Grid }): JSX.Element | null {
-  if (!at) return null;
-  const column = Math.floor((at[0] - (props.times[0] ?? 0)) / props.step), row = place(props.bounds, at[1]);
+function Under({ x, y, props }: { x: number | null; y: number | null; props: Grid }): JSX.Element | null {
+  if (x === null) return null;
+  const column = Math.floor((x - (props.times[0] ?? 0)) / props.step);
+  const row = y === null ? -1 : place(props.bounds, y);
   const counts = props.counts[column];
-  if (!counts || row < 0) return null;
+  if (!counts) return null;
   const all = counts.reduce((sum, n) => sum + n, 0);
   const from = props.times[column]!;
+  const time = `${format.clock(from)} to ${format.clock(from + props.step)}`;
+  if (row < 0) {
+    return (
+      <span>
+        {time} <b>{format.count(all)}</b> requests
+      </span>
+    );
+  }
   return (
-    <span>{format.clock(from)} to {format.clock(from + props.step)}, {interval(props.bounds, row)} <b>{format.count(counts[row])}</b> of {format.count(all)}</span>
+    <span>
+      {time}, {interval(props.bounds, row)} <b>{format.count(counts[row])}</b> of {format.count(all)}
+    </span>
   );
 }
 
@@ -102,12 +140,19 @@ function Scale({ most }: { most: number }): JSX.Element {
       ctx.fillRect(i, 0, 1, 1);
     }
   };
-  return <span class="scale">1 <canvas key={String(dark.value)} ref={paint} width={shades} height={1} aria-hidden="true" /> {format.count(most)}<span class="hidden-text"> values</span></span>;
+  return (
+    <span class="scale">
+      1 <canvas key={String(dark.value)} ref={paint} width={shades} height={1} aria-hidden="true" />{" "}
+      {format.count(most)} {most === 1 ? "request" : "requests"}
+    </span>
+  );
 }
 
 /** ramp returns the colors of counts from 1 to the largest. */
 function ramp(): string[] {
-  const stops = palettes[dark.value ? "dark" : "light"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const stops = palettes[dark.value ? "dark" : "light"].map((hex) =>
+    [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)),
+  );
   return Array.from({ length: shades }, (_, i) => {
     const at = (i / (shades - 1)) * (stops.length - 1);
     const k = Math.min(Math.floor(at), stops.length - 2);
@@ -118,7 +163,7 @@ function ramp(): string[] {
 
 /** draw fills the cells. Colors grow with the logarithm of the count: a few slow requests
  * among thousands of fast ones must be seen. */
-function draw(u: uPlot, { times, step, counts }: Grid, { bounds, most }: { bounds: number[]; most: number }): void {
+function draw(u: uPlot, { times, step, counts, bounds }: Grid, most: number): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
   const colors = ramp();
@@ -128,7 +173,8 @@ function draw(u: uPlot, { times, step, counts }: Grid, { bounds, most }: { bound
   ctx.rect(left, top, width, height);
   ctx.clip();
   times.forEach((t, i) => {
-    const from = Math.round(u.valToPos(t, "x", true)), to = Math.round(u.valToPos(t + step, "x", true));
+    const from = Math.round(u.valToPos(t, "x", true)),
+      to = Math.round(u.valToPos(t + step, "x", true));
     counts[i]?.forEach((n, row) => {
       if (n === 0) return;
       const level = most > 1 ? Math.log(n) / Math.log(most) : 1;

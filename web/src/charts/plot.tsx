@@ -1,15 +1,15 @@
-// A uPlot chart as a component: size, theme, legend, shared cursor, bands and lines.
-import { signal, type Signal } from "@preact/signals";
+// Lines and points over a common x axis.
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type uPlot from "uplot";
 import * as format from "../format";
-import { dark, printing } from "../ui/theme";
-import { widthOf } from "./base";
-import { color, token, type Color } from "./colors";
+import { axes, Cursor, drawMarks, drawRegions, each, type Mark, type Region, useChart } from "./base";
+import { type Color, color } from "./colors";
+import { Frame, Key } from "./frame";
+import { around, type Column, fromZero, isolated, nearest, statistics, timeRange } from "./scales";
 
-export type Column = (number | null)[];
+export { Cursor, type Mark, type Region } from "./base";
+export type { Column } from "./scales";
 
 export interface Line {
   label: string;
@@ -26,19 +26,12 @@ export interface Line {
   high?: Column;
 }
 
-export interface Mark {
+/** Dots are single values at places of their own, drawn below the lines. */
+export interface Dots {
   label: string;
-  value: number;
+  x: readonly number[];
+  y: Column;
   color: Color;
-  /** at a value of the x axis */
-  vertical?: boolean;
-}
-
-export interface Region {
-  label: string;
-  from: number;
-  to: number;
-  quiet: boolean;
 }
 
 interface Props {
@@ -46,167 +39,203 @@ interface Props {
   unit: string;
   x: number[];
   lines: Line[];
+  dots?: Dots;
+  /** seconds that a point of the x axis stands for */
+  step?: number;
   /** text of a point of the x axis in the legend, and of a tick unless axisText is given */
   xText?: (v: number) => string;
   axisText?: (v: number) => string;
-  /** horizontal lines, such as an objective */
+  /** lines such as an objective or an event */
   marks?: Mark[];
   regions?: Region[];
   log?: boolean;
   logX?: boolean;
-  /** charts with the same cursor show the same point */
+  /** charts with the same cursor show the same point and the same part of the x axis */
   cursor?: Cursor;
   height?: number;
-  fromZero?: boolean;
-}
-
-/** Cursor is the point that charts share. */
-export class Cursor {
-  static made = 0;
-  readonly key = "cursor" + Cursor.made++;
-  readonly index: Signal<number | null> = signal(null);
 }
 
 export function Plot(props: Props): JSX.Element {
-  const { title, unit, lines, height = 170 } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot | null>(null);
+  const { lines, height = 170 } = props;
   const latest = useRef(props);
   latest.current = props;
   const [own] = useState(() => new Cursor());
+  const [only, setOnly] = useState<string | null>(null);
+  const alone = lines.some((l) => l.label === only) ? only : null;
   const cursor = props.cursor ?? own;
-  const shape = JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX, unit, dark.value, printing.value]);
-
-  // Before the next task, because a page is printed as soon as its handlers have returned.
-  useLayoutEffect(() => {
-    const within = box.current!;
-    const u = new uPlot(options(latest, cursor, widthOf(within), height), data(latest.current), within);
-    chart.current = u;
-    const resize = new ResizeObserver(() => u.setSize({ width: within.clientWidth, height }));
-    if (!printing.value) resize.observe(within);
-    return () => {
-      resize.disconnect();
-      u.destroy();
-      chart.current = null;
-    };
-  }, [shape]);
-  useEffect(() => chart.current?.setData(data(props)), [props.x, props.lines, props.marks, props.regions]);
-
+  const data = useMemo(
+    () => [props.x, ...lines.map((l) => l.values)] as uPlot.AlignedData,
+    [props.x, lines, props.marks, props.regions, props.dots],
+  );
+  const box = useChart({
+    height,
+    cursor,
+    data,
+    shape: JSON.stringify([lines.map((l) => [l.label, l.color, l.dash, l.points]), props.log, props.logX]),
+    options: () => options(latest),
+    range: (low, high) => {
+      const p = latest.current;
+      if (!p.lines.some((l) => l.points === "alone")) return timeRange(low, high, p.step ?? 0);
+      const [from, to] = around(low ?? 0, high ?? 0, 1);
+      return [(low ?? 0) < 0 ? from : p.logX ? (low ?? 1) / 1.1 : Math.max(0, from), to];
+    },
+    shown: (i) => alone === null || lines[i]?.label === alone,
+  });
   return (
-    <figure class="chart">
-      <figcaption>{title}{unit && <span class="muted">, {unit}</span>}<Legend props={props} cursor={cursor} /></figcaption>
-      <div ref={box} class="plot" role="img" aria-label={summary(props)} />
-    </figure>
+    <Frame title={props.title} unit={props.unit} label={summary(props)} box={box} own={props.cursor ? undefined : own}>
+      <Legend props={props} cursor={cursor} alone={alone} choose={(label) => setOnly(label === alone ? null : label)} />
+    </Frame>
   );
 }
 
-function data(props: Props): uPlot.AlignedData {
-  return [props.x, ...props.lines.map((l) => l.values)] as uPlot.AlignedData;
+interface LegendProps {
+  props: Props;
+  cursor: Cursor;
+  alone: string | null;
+  choose: (label: string) => void;
 }
 
-/** Legend shows the values under the cursor, otherwise the last ones. */
-function Legend({ props, cursor }: { props: Props; cursor: Cursor }): JSX.Element {
-  const at = cursor.index.value;
-  const x = at === null ? undefined : props.x[at];
+/** Legend shows the values under the pointer; otherwise mean and largest value of what is
+ * shown, without the parts that are not measured or only in part. */
+function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
+  const at = cursor.at.value;
+  const i = at === null ? -1 : nearest(props.x, at);
+  const x = props.x[i];
+  const counts = counting(props, cursor.zoom.value);
   const text = props.xText ?? format.clock;
+  const partial = x !== undefined && props.regions?.some((r) => r.partial && x >= r.from && x < r.to);
+  const value = (l: Line) => {
+    if (x !== undefined) return <b>{format.number(l.values[i])}</b>;
+    if (l.points === "alone") return null;
+    const s = statistics(l.values, counts);
+    if (!s) return <b>{format.absent}</b>;
+    return (
+      <>
+        mean <b>{format.number(s.mean)}</b> max <b>{format.number(s.max)}</b>
+      </>
+    );
+  };
   return (
-    <span class="legend">
-      {x !== undefined && <span class="muted">{text(x)}</span>}
-      {props.lines.map((l) => ({ ...l, paint: color(l.color) })).map((l) => (
-        <span key={l.label}>
-          <i ref={(e) => { if (e) { e.style.borderColor = l.paint; e.style.borderTopStyle = l.dash ? "dashed" : "solid"; } }} />
-          {l.label} <b>{format.number(at === null ? last(l.values) : l.values[at])}</b>
+    <>
+      {x !== undefined && (
+        <span class="muted">
+          {text(x)}
+          {partial && ", in part"}
         </span>
+      )}
+      {props.lines.map((l) => (
+        <Key
+          key={l.label}
+          label={l.label}
+          color={l.color}
+          dash={l.dash}
+          text={value(l)}
+          title={x === undefined && l.points !== "alone" ? "Mean and largest point of what is shown" : undefined}
+          shown={alone === null || alone === l.label}
+          alone={alone === l.label}
+          choose={props.lines.length > 1 ? () => choose(l.label) : undefined}
+        />
       ))}
-    </span>
+      {props.dots && <span class="muted">{props.dots.label}</span>}
+    </>
   );
 }
 
-function last(values: Column): number | null {
-  for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return values[i]!;
-  return null;
+/** counting says which points belong to the statistics of the legend. */
+export function counting(props: Pick<Props, "x" | "regions">, zoom: [number, number] | null): (i: number) => boolean {
+  const { x, regions = [] } = props;
+  const measured = regions.filter((r) => r.label && !r.quiet);
+  return (i) => {
+    const at = x[i]!;
+    if (zoom && (at < zoom[0] || at > zoom[1])) return false;
+    if (regions.some((r) => r.partial && at >= r.from && at < r.to)) return false;
+    return measured.length === 0 || measured.some((r) => at >= r.from && at < r.to);
+  };
 }
 
 /** summary describes a chart to those who do not see it. */
-function summary(props: Props): string {
+export function summary(props: Pick<Props, "title" | "unit" | "lines" | "x" | "regions">): string {
+  const counts = counting(props, null);
   const parts = props.lines.map((l) => {
-    const known = l.values.filter((v): v is number => v !== null);
+    const known = l.values.filter((v): v is number => v !== null && v !== undefined);
     if (known.length === 0) return `${l.label}: no values`;
     const [low, high] = known.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
-    return `${l.label}: ${format.number(low)} to ${format.number(high)}, last ${format.number(last(l.values))}`;
+    const mean = statistics(l.values, counts)?.mean;
+    return `${l.label}: ${format.number(low)} to ${format.number(high)}, mean ${format.number(mean)}`;
   });
   return `${props.title}, ${props.unit}. ${parts.join("; ")}`;
 }
 
 type Latest = { current: Props };
 
-function options(latest: Latest, cursor: Cursor, width: number, height: number): uPlot.Options {
+function options(latest: Latest): Partial<uPlot.Options> {
   const p = latest.current;
-  const text = token("--muted"), grid = token("--grid");
-  const font = "11px " + token("--sans");
-  const axis = { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
-  const xText = p.axisText ?? p.xText ?? format.clock;
+  const lines = p.lines.map((l): uPlot.Series => {
+    const paint = color(l.color);
+    const single = l.points === "alone";
+    return {
+      label: l.label,
+      stroke: paint,
+      width: 1.5,
+      dash: l.dash ? [4, 4] : undefined,
+      fill: l.fill ? paint + "22" : undefined,
+      spanGaps: l.joined ?? false,
+      points: {
+        show: !!l.points,
+        size: single ? 8 : 5,
+        fill: paint,
+        filter: (_u, i, show) => (show ? null : isolated(latest.current.lines[i - 1]?.values ?? [])),
+      },
+      ...(single ? { paths: () => null } : {}),
+    };
+  });
   return {
-    width, height,
-    legend: { show: false },
-    padding: [8, 18, 0, 0],
-    cursor: { sync: { key: cursor.key }, drag: { x: true, y: false }, points: { size: 6 }, y: false },
     scales: {
-      x: { time: false, distr: p.logX ? 3 : 1, ...(p.lines.some((l) => l.points === "alone") ? { range: (_: uPlot, low: number, high: number) => inset(low, high) } : {}) },
-      y: p.log ? { distr: 3 } : { range: (_, low, high) => range(latest.current, low, high) },
+      x: { distr: p.logX ? 3 : 1 },
+      y: p.log ? { distr: 3 } : { range: (u, low, high) => fromZero(low, high, also(latest.current, u)) },
     },
-    axes: [
-      { ...axis, size: 26, gap: 4, grid: { show: false }, values: (_, ticks) => ticks.map((v) => (v === null ? "" : xText(v))) },
-      { ...axis, size: 46, gap: 4, values: (_, ticks) => ticks.map((v) => (v === null ? "" : format.short(v))) },
-    ],
-    series: [{}, ...p.lines.map((l) => ({
-      label: l.label, stroke: color(l.color), width: 1.5, dash: l.dash ? [4, 4] : undefined,
-      fill: l.fill ? color(l.color) + "22" : undefined, spanGaps: l.joined ?? false,
-      points: { show: l.points ? true : undefined, size: l.points === "alone" ? 8 : 5, fill: l.points === "alone" ? color(l.color) : undefined },
-      ...(l.points === "alone" ? { paths: () => null } : {}),
-    }))],
+    axes: axes(each(p.axisText ?? p.xText ?? format.clock), format.ticks, p.logX ?? false, p.log ?? false),
+    series: [{}, ...lines],
     hooks: {
-      drawClear: [(u) => drawRegions(u, latest.current.regions ?? [], token("--region"), text, font)],
-      draw: [(u) => drawIntervals(u, latest.current), (u) => drawMarks(u, latest.current.marks ?? [], font)],
-      setCursor: [(u) => { cursor.index.value = u.cursor.idx ?? null; }],
+      drawClear: [(u) => drawRegions(u, latest.current.regions ?? []), (u) => drawDots(u, latest.current.dots)],
+      draw: [(u) => drawIntervals(u, latest.current), (u) => drawMarks(u, latest.current.marks ?? [])],
     },
   };
 }
 
-/** inset keeps single points off the edges. */
-function inset(low: number, high: number): [number, number] {
-  const margin = 0.04 * (high - low) || 1;
-  return [Math.min(low, Math.max(low - margin, 0)), high + margin];
-}
-
-/** range keeps the lines of objectives in view, and starts at 0 unless told otherwise. */
-function range(p: Props, low: number | null, high: number | null): [number, number] {
+/** also are values beside those of the lines that must be in view: objectives, the ends of
+ * intervals, and single values. */
+function also(p: Props, u: uPlot): number[] {
   const values = (p.marks ?? []).filter((m) => !m.vertical).map((m) => m.value);
-  for (const l of p.lines) for (const v of l.high ?? []) if (v !== null) values.push(v);
-  const top = Math.max(high ?? 0, ...values);
-  const bottom = p.fromZero === false ? (low ?? 0) : Math.min(0, low ?? 0);
-  return [bottom, top > bottom ? top + 0.08 * (top - bottom) : bottom + 1];
+  p.lines.forEach((l, i) => {
+    if (u.series[i + 1]?.show === false) return;
+    for (const v of l.high ?? []) if (v !== null && v !== undefined) values.push(v);
+  });
+  const { min = -Infinity, max = Infinity } = u.scales.x ?? {};
+  let top = 0;
+  p.dots?.x.forEach((x, i) => {
+    if (x >= min && x <= max) top = Math.max(top, p.dots!.y[i] ?? 0);
+  });
+  return [...values, top];
 }
 
-function drawRegions(u: uPlot, regions: Region[], fill: string, text: string, font: string): void {
+function drawDots(u: uPlot, dots: Dots | undefined): void {
+  if (!dots || u.scales.y?.max === undefined || u.scales.y.max === null) return;
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
+  const size = 2 * devicePixelRatio;
   ctx.save();
-  ctx.font = scaled(font);
-  ctx.textAlign = "left";
-  ctx.textBaseline = "top";
-  for (const r of regions) {
-    const from = Math.max(left, u.valToPos(r.from, "x", true)), to = Math.min(left + width, u.valToPos(r.to, "x", true));
-    if (!(to > from)) continue;
-    if (r.quiet) {
-      ctx.fillStyle = fill;
-      ctx.fillRect(from, top, to - from, height);
-    }
-    if (regions.length > 1 && to - from > ctx.measureText(r.label).width + 12 * devicePixelRatio) {
-      ctx.fillStyle = text;
-      ctx.fillText(r.label, from + 5 * devicePixelRatio, top + 2 * devicePixelRatio);
-    }
-  }
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.fillStyle = color(dots.color) + "90";
+  dots.x.forEach((v, i) => {
+    const y = dots.y[i];
+    if (y === null || y === undefined) return;
+    ctx.beginPath();
+    ctx.arc(u.valToPos(v, "x", true), u.valToPos(y, "y", true), size, 0, 2 * Math.PI);
+    ctx.fill();
+  });
   ctx.restore();
 }
 
@@ -221,14 +250,17 @@ function drawIntervals(u: uPlot, p: Props): void {
   ctx.clip();
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([]);
-  for (const l of p.lines) {
-    if (!l.low || !l.high) continue;
+  p.lines.forEach((l, line) => {
+    if (!l.low || !l.high || u.series[line + 1]?.show === false) return;
     ctx.strokeStyle = color(l.color);
     ctx.beginPath();
     p.x.forEach((v, i) => {
-      const low = l.low![i], high = l.high![i];
+      const low = l.low![i];
+      const high = l.high![i];
       if (low === null || low === undefined || high === null || high === undefined) return;
-      const x = u.valToPos(v, "x", true), from = u.valToPos(low, "y", true), to = u.valToPos(high, "y", true);
+      const x = u.valToPos(v, "x", true);
+      const from = u.valToPos(low, "y", true);
+      const to = u.valToPos(high, "y", true);
       ctx.moveTo(x, from);
       ctx.lineTo(x, to);
       for (const y of [from, to]) {
@@ -237,42 +269,6 @@ function drawIntervals(u: uPlot, p: Props): void {
       }
     });
     ctx.stroke();
-  }
+  });
   ctx.restore();
-}
-
-function drawMarks(u: uPlot, marks: Mark[], font: string): void {
-  const { ctx } = u;
-  const { left, top, width, height } = u.bbox;
-  ctx.save();
-  ctx.font = scaled(font);
-  ctx.textAlign = "right";
-  ctx.textBaseline = "bottom";
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  for (const m of marks) {
-    if (m.vertical) {
-      const x = u.valToPos(m.value, "x", true);
-      if (!(x >= left && x <= left + width)) continue;
-      ctx.strokeStyle = ctx.fillStyle = color(m.color);
-      ctx.beginPath();
-      ctx.moveTo(x, top);
-      ctx.lineTo(x, top + height);
-      ctx.stroke();
-      ctx.fillText(m.label, x - 4 * devicePixelRatio, top + 14 * devicePixelRatio);
-      continue;
-    }
-    const y = u.valToPos(m.value, "y", true);
-    if (!(y >= top && y <= top + height)) continue;
-    ctx.strokeStyle = ctx.fillStyle = color(m.color);
-    ctx.beginPath();
-    ctx.moveTo(left, y);
-    ctx.lineTo(left + width, y);
-    ctx.stroke();
-    ctx.fillText(m.label, left + width - 4 * devicePixelRatio, y - 2 * devicePixelRatio);
-  }
-  ctx.restore();
-}
-
-function scaled(font: string): string {
-  return font.replace(/^(\d+)px/, (_, size) => size * devicePixelRatio + "px");
 }

@@ -2,50 +2,106 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { axes, under, useChart } from "./base";
-import { color, type Color } from "./colors";
+import * as format from "../format";
+import { axes, Cursor, each, under, useChart, wholeNumbers } from "./base";
+import { type Color, color } from "./colors";
+import { Frame } from "./frame";
+import { around, beside, fromZero } from "./scales";
+
+type Values = readonly (number | null)[];
 
 interface Props {
   title: string;
-  x: readonly (number | null)[];
-  y: readonly (number | null)[];
+  x: Values;
+  y: Values;
+  /** what the x axis shows, and whether it is numbers of tokens or seconds */
   xLabel: string;
-  xText: (v: number) => string;
-  yText: (v: number) => string;
+  tokens: boolean;
+  /** when the requests ended: the x axis if all values of x are equal */
+  time: Values;
   log: boolean;
   color: Color;
 }
 
+/** against returns what the x axis can show: values, or the time if all of them are equal, with
+ * a sentence that says so. */
+export function against({ x, xLabel, tokens, time }: Pick<Props, "x" | "xLabel" | "tokens" | "time">): {
+  x: Values;
+  tokens: boolean;
+  label: string;
+  note: string;
+} {
+  const known = x.filter((v): v is number => v !== null);
+  if (!tokens || known.some((v) => v !== known[0])) return { x, tokens, label: xLabel, note: `against ${xLabel}` };
+  const note = known.length
+    ? `all have ${format.count(known[0])} ${xLabel}: against time`
+    : `no ${xLabel}: against time`;
+  return { x: time, tokens: false, label: "time", note };
+}
+
 export function Scatter(props: Props): JSX.Element {
-  const [at, setAt] = useState<[number, number] | null>(null);
-  const data = useMemo(() => {
-    // Requests with the same number of tokens stand beside each other, not on each other.
-    const beside = (x: number | null, i: number) => (x === null || !Number.isInteger(x) ? x : x + 0.6 * (((i * 0.618034) % 1) - 0.5));
-    const known = props.x.map((x, i) => [beside(x, i), props.y[i]] as const).filter((p): p is [number, number] => p[0] !== null && p[1] !== null && p[1] !== undefined && (p[1] > 0 || !props.log));
-    known.sort((a, b) => a[0] - b[0]);
-    return [known.map((p) => p[0]), known.map((p) => p[1])] as uPlot.AlignedData;
-  }, [props.x, props.y, props.log]);
-  const box = useChart(220, JSON.stringify([props.log, props.color, props.xLabel]), () => ({
-    scales: {
-      x: { time: false, range: (_, low, high) => { const room = 0.02 * (high - low) || 1; return [low - room, high + room]; } },
-      y: props.log ? { distr: 3, range: (_, low, high) => [low / 1.1, high * 1.1] } : { range: (_, _low, high) => [0, 1.05 * (high || 1)] },
+  const { log, title } = props;
+  const [cursor] = useState(() => new Cursor());
+  const [y, setY] = useState<number | null>(null);
+  const axis = useMemo(() => against(props), [props.x, props.time, props.xLabel]);
+  const data = useMemo(() => points(axis.x, props.y, axis.tokens, log), [axis, props.y, log]);
+  const box = useChart({
+    height: 220,
+    cursor,
+    data,
+    shape: JSON.stringify([log, props.color, axis.label]),
+    range: (low, high) => around(low ?? 0, high ?? 0, 1),
+    options: () => {
+      const [bottom, left] = axes(each(axis.tokens ? format.plain : format.clock), each(format.round), false, log);
+      return {
+        scales: {
+          y: log
+            ? { distr: 3, range: (_, low, high) => [(low ?? 1) / 1.1, (high ?? 10) * 1.1] }
+            : { range: (_, low, high) => fromZero(low, high) },
+        },
+        cursor: { points: { show: false }, y: true },
+        axes: [{ ...bottom, ...(axis.tokens ? wholeNumbers : {}) }, left!],
+        series: [
+          {},
+          {
+            paths: () => null,
+            points: {
+              show: true,
+              size: 4,
+              width: 0,
+              fill: color(props.color) + "a0",
+              stroke: color(props.color) + "00",
+            },
+          },
+        ],
+        hooks: { setCursor: [(u) => setY(under(u, "y"))] },
+      };
     },
-    cursor: { drag: { x: true, y: true, uni: 20 }, points: { show: false } },
-    axes: axes(props.xText, props.yText, false, props.log),
-    series: [{}, { paths: () => null, points: { show: true, size: 4, width: 0, fill: color(props.color) + "a0", stroke: color(props.color) + "00" } }],
-    hooks: {
-      setCursor: [(u) => {
-        const x = under(u, "x"), y = under(u, "y");
-        setAt(x === null || y === null ? null : [x, y]);
-      }],
-    },
-  }), data);
+  });
+  const at = cursor.at.value;
+  const text = axis.tokens ? (v: number) => format.count(v) : format.clock;
   return (
-    <figure class="chart">
-      <figcaption>{props.title}<span class="legend">{at
-        ? <span>{props.xLabel} {props.xText(Math.round(at[0]))}, <b>{props.yText(at[1])}</b></span>
-        : <span>against {props.xLabel}</span>}</span></figcaption>
-      <div ref={box} class="plot" role="img" aria-label={`${props.title} against ${props.xLabel}: ${data[0].length} requests`} />
-    </figure>
+    <Frame title={title} label={`${title} ${axis.note}: ${data[0].length} requests`} box={box} own={cursor}>
+      {at !== null && y !== null ? (
+        <span>
+          {axis.label} {text(at)}, <b>{format.duration(y)}</b>
+        </span>
+      ) : (
+        <span>{axis.note}</span>
+      )}
+    </Frame>
   );
+}
+
+/** points are the known pairs in the order of x. Requests with the same number of tokens stand
+ * beside each other. */
+function points(x: Values, y: Values, tokens: boolean, log: boolean): uPlot.AlignedData {
+  const known: [number, number][] = [];
+  x.forEach((v, i) => {
+    const of = y[i];
+    if (v === null || of === null || of === undefined || (log && of <= 0)) return;
+    known.push([tokens ? beside(v, i) : v, of]);
+  });
+  known.sort((a, b) => a[0] - b[0]);
+  return [known.map((p) => p[0]), known.map((p) => p[1])];
 }

@@ -3,8 +3,12 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON, type Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
+import { regions } from "../state/overtime";
+import { counting } from "./plot";
 
-const width = 70, height = 20, points = 60;
+const width = 70,
+  height = 20,
+  points = 60;
 
 const known = new Map<string, number[]>();
 let queue: Promise<void> = Promise.resolve();
@@ -14,7 +18,14 @@ async function rates(run: Run): Promise<number[]> {
   const lasted = (Date.parse(run.ended_at ?? "") - Date.parse(run.started_at ?? "")) / 1000 || points;
   const step = Math.max(1, Math.ceil(lasted / points));
   const s = await getJSON<Timeseries>(`api/runs/${run.id}/timeseries?metric=requests_completed&step=${step}s`);
-  return (s.series.requests_completed?.values.rate ?? []).map((v) => v ?? 0);
+  return whole(s).map((v) => v ?? 0);
+}
+
+/** whole are the rates without the points that were measured in part only: the last would look
+ * like a collapse. */
+export function whole(s: Timeseries): readonly (number | null | undefined)[] {
+  const counts = counting({ x: s.time_sec, regions: regions(s).filter((r) => r.partial) }, null);
+  return (s.series.requests_completed?.values.rate ?? []).filter((_, i) => counts(i));
 }
 
 /** Spark draws the request rate of a run that has ended. */
@@ -36,16 +47,31 @@ export function Spark({ run }: { run: Run }): JSX.Element {
       });
     });
     seen.observe(box.current!);
-    return () => { wanted = false; seen.disconnect(); };
+    return () => {
+      wanted = false;
+      seen.disconnect();
+    };
   }, [run.id, run.ended_at]);
-  return <span ref={box} class="spark">{values && values.length > 1 && <Line values={values} />}</span>;
+  return (
+    <span ref={box} class="spark">
+      {values && values.length > 1 && <Line values={values} />}
+    </span>
+  );
 }
 
 function Line({ values }: { values: number[] }): JSX.Element {
   const top = Math.max(...values, 1e-9);
-  const at = values.map((v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`);
+  const at = values.map(
+    (v, i) => `${((i / (values.length - 1)) * width).toFixed(1)},${(height - 1 - (v / top) * (height - 2)).toFixed(1)}`,
+  );
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Completed requests per second during the run">
+    <svg
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label="Completed requests per second during the run"
+    >
       <polyline points={`0,${height} ${at.join(" ")} ${width},${height}`} class="area" />
       <polyline points={at.join(" ")} />
     </svg>

@@ -14,7 +14,11 @@ const shown = ["time_to_first_token", "inter_token_latency", "request_latency"];
 
 /** Cdfs overlays the runs, in the colors that they have in the page. */
 export function Cdfs({ runs }: { runs: { id: string; label: string }[] }): JSX.Element {
-  return <section aria-label="Distributions"><Lazily>{() => <Part runs={runs} />}</Lazily></section>;
+  return (
+    <section aria-label="Distributions">
+      <Lazily>{() => <Part runs={runs} />}</Lazily>
+    </section>
+  );
 }
 
 function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element {
@@ -26,8 +30,17 @@ function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element 
   useEffect(() => {
     let over = false;
     const path = (id: string) => `api/runs/${id}/distributions?points=1&metric=${shown.join()}`;
-    Promise.all(runs.map((r) => getJSON<Body>(path(r.id)))).then((b) => { if (!over) setBodies(b); }, (e: unknown) => { if (!over) setError(e); });
-    return () => { over = true; };
+    Promise.all(runs.map((r) => getJSON<Body>(path(r.id)))).then(
+      (b) => {
+        if (!over) setBodies(b);
+      },
+      (e: unknown) => {
+        if (!over) setError(e);
+      },
+    );
+    return () => {
+      over = true;
+    };
   }, [all]);
   if (error) return <ErrorText error={error} />;
   if (bodies.length !== runs.length) return <p class="empty">Loading …</p>;
@@ -35,7 +48,18 @@ function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element 
     metric,
     curves: bodies.flatMap((b, i): Curve[] => {
       const d = b.distributions[metric]!;
-      return d.count ? [{ label: runs[i]!.label, color: cycle[i % cycle.length]!, dash: i >= cycle.length, count: d.count, quantiles: b.quantiles, values: d.values }] : [];
+      return d.count
+        ? [
+            {
+              label: runs[i]!.label,
+              color: cycle[i % cycle.length]!,
+              dash: i >= cycle.length,
+              count: d.count,
+              quantiles: b.quantiles,
+              values: d.values,
+            },
+          ]
+        : [];
     }),
   }));
   return (
@@ -43,12 +67,29 @@ function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element 
       <div class="row between">
         <h2>Distributions</h2>
         <div class="row">
-          <label><input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />Log scale</label>
-          <label title="The share of the requests that took longer, on a logarithmic axis"><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
+          <label>
+            <input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />
+            Log scale
+          </label>
+          <label title="The share of the requests that took longer, on a logarithmic axis">
+            <input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />
+            Tail
+          </label>
         </div>
       </div>
       <div class="charts three">
-        {charts.filter((c) => c.curves.length > 0).map((c) => <Cdf key={c.metric} title={latencies[c.metric]! + (tail ? ", share that took longer" : "")} curves={c.curves} logX={logX} tail={tail} height={240} />)}
+        {charts
+          .filter((c) => c.curves.length > 0)
+          .map((c) => (
+            <Cdf
+              key={c.metric}
+              title={latencies[c.metric]! + (tail ? ", share that took longer" : "")}
+              curves={c.curves}
+              logX={logX}
+              tail={tail}
+              height={240}
+            />
+          ))}
       </div>
     </>
   );

@@ -1,32 +1,156 @@
 // The charts of a run on one time axis.
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { ended, type Run, type Schemas } from "../api/client";
 import { embedded } from "../api/embedded";
 import type { Timeseries } from "../api/timeseries";
-import { cycle, type Color } from "../charts/colors";
-import { Cursor, Plot, type Column, type Line, type Mark, type Region } from "../charts/plot";
+import { type Color, cycle } from "../charts/colors";
+import { ResetZoom } from "../charts/frame";
+import { Heatmap } from "../charts/heatmap";
+import { type Column, Cursor, type Dots, type Line, type Mark, Plot, type Region } from "../charts/plot";
+import { leastPerBin } from "../charts/scales";
+import { full, only, regions, type Single, singles } from "../state/overtime";
 import type { RunStore } from "../state/run";
+import { Lazily, useReading } from "../ui/lazy";
+import { latencies } from "./distributions";
 
-const steps: [number, string][] = [[0, "auto"], [1, "1 s"], [10, "10 s"], [60, "1 min"]];
+const steps: [number, string][] = [
+  [0, "auto"],
+  [1, "1 s"],
+  [10, "10 s"],
+  [60, "1 min"],
+];
 
-export function Charts({ store }: { store: RunStore }): JSX.Element {
+export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const cursor = useMemo(() => new Cursor(), [store]);
   const s = store.series.value;
+  const parts = useMemo(() => (s ? regions(s) : []), [s]);
+  const sparse = useMemo(() => s !== null && full(s).some((enough) => !enough), [s]);
   if (!s || s.time_sec.length === 0) {
-    return <p class="empty">{store.live() ? "The charts begin with the first answers." : "This run has no values over time."}</p>;
+    return (
+      <p class="empty">
+        {store.live() ? "The charts begin with the first answers." : "This run has no values over time."}
+      </p>
+    );
   }
+  const stopped = run.state === "failed" || run.state === "cancelled";
+  const ends = s.phases.map((p) => p.end_sec ?? 0);
+  const events: Mark[] =
+    stopped && ends.length ? [{ label: run.state, value: Math.max(...ends), color: "pink", vertical: true }] : [];
+  const shared = { cursor, regions: parts, events };
   return (
     <section aria-label="Over time">
       <div class="row between">
         <h2>Over time</h2>
-        {embedded ? <p class="muted">Each point is {s.step_sec} s</p> : <label>Each point is
-          <select value={store.step.value} onChange={(e) => { store.step.value = Number(e.currentTarget.value); }}>
-            {steps.map(([value, text]) => <option value={value}>{value === 0 ? `auto (${s.step_sec} s)` : text}</option>)}
-          </select>
-        </label>}
+        <span class="row">
+          <ResetZoom cursor={cursor} />
+          {embedded ? (
+            <span class="muted">Each point is {s.step_sec} s</span>
+          ) : (
+            <label>
+              Each point is
+              <select
+                value={store.step.value}
+                onChange={(e) => {
+                  store.step.value = Number(e.currentTarget.value);
+                }}
+              >
+                {steps.map(([value, text]) => (
+                  <option value={value}>{value === 0 ? `auto (${s.step_sec} s)` : text}</option>
+                ))}
+              </select>
+            </label>
+          )}
+        </span>
       </div>
-      <div class="charts">{charts(s, store).map((c) => <Plot key={c.title} x={s.time_sec} regions={regions(s)} cursor={cursor} {...c} />)}</div>
+      <Lazily>{() => <Heat run={run} series={s} {...shared} />}</Lazily>
+      <Lines store={store} run={run} sparse={sparse} series={s} {...shared} />
+      <p class="muted">
+        Drag across a chart to zoom all of them; a double click shows everything again.
+        {sparse && ` Points with fewer than ${leastPerBin} requests have no percentiles: dots are their requests.`}
+        {parts.some((r) => r.partial) && " Hatched: a point that was measured in part only."}
+      </p>
     </section>
+  );
+}
+
+interface Shared {
+  series: Timeseries;
+  cursor: Cursor;
+  regions: Region[];
+  events: Mark[];
+}
+
+type Samples = Schemas["wire.Samples"];
+type Distributed = Schemas["wire.Distributions"];
+
+/** Lines are the charts with lines. Single requests are read if some points have too few. */
+function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): JSX.Element {
+  const { series: s, store, run, cursor, events } = props;
+  const { value } = useReading<Samples>(props.sparse ? `api/runs/${run.id}/samples` : null, !ended(run.state));
+  const sample = value?.sample;
+  const all = useMemo(() => charts(s, store, sample), [s, sample, store.run.value, store.slos.value]);
+  return (
+    <div class="charts">
+      {all.map((c) => (
+        <Plot
+          key={c.title}
+          {...c}
+          x={s.time_sec}
+          step={s.step_sec}
+          regions={props.regions}
+          cursor={cursor}
+          marks={[...events, ...(c.marks ?? [])]}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Heat is the heat map of a latency, on the axis of time of the charts below it. */
+function Heat({ run, series, cursor, regions, events }: Shared & { run: Run }): JSX.Element {
+  const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
+  const [log, setLog] = useState(true);
+  const { value } = useReading<Distributed>(`api/runs/${run.id}/distributions?metric=${metric}`, !ended(run.state));
+  const d = value?.distributions[metric];
+  const range: [number, number] = [series.time_sec[0] ?? 0, (series.time_sec.at(-1) ?? 0) + series.step_sec];
+  return (
+    <div class="charts whole">
+      <div class="heat">
+        <div class="row">
+          <label>
+            Heat map of
+            <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
+              {Object.entries(latencies).map(([name, text]) => (
+                <option key={name} value={name}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            <input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} />
+            Log scale
+          </label>
+        </div>
+        {d && d.count > 0 ? (
+          <Heatmap
+            title={latencies[metric] ?? metric}
+            times={value!.time_sec}
+            step={value!.step_sec}
+            bounds={d.heatmap.bounds}
+            counts={d.heatmap.counts}
+            log={log}
+            cursor={cursor}
+            range={range}
+            regions={regions}
+            marks={events}
+          />
+        ) : (
+          <p class="empty later">{d ? "No request has a value of it." : "Loading …"}</p>
+        )}
+      </div>
+    </div>
   );
 }
 
@@ -35,52 +159,85 @@ interface Chart {
   unit: string;
   lines: Line[];
   marks?: Mark[];
+  dots?: Dots;
 }
 
-function charts(s: Timeseries, store: RunStore): Chart[] {
+function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | undefined): Chart[] {
+  const counts = full(s);
   const of = (name: string, stat: string): Column | undefined => s.series[name]?.values[stat];
   const line = (label: string, color: Color, values: Column | undefined, more: Partial<Line> = {}): Line[] =>
-    values?.some((v) => v !== null) ? [{ label, color, values, ...more }] : [];
-  const percentiles = (name: string): Line[] => [
-    ...line("p50", "blue", of(name, "p50")), ...line("p90", "green", of(name, "p90")), ...line("p99", "orange", of(name, "p99")),
-  ];
+    values?.some((v) => v !== null && v !== undefined) ? [{ label, color, values, ...more }] : [];
+  const percentile = (label: string, color: Color, name: string) =>
+    line(label, color, only(of(name, label) ?? [], counts));
+  const percentiles = (name: Single): Pick<Chart, "lines" | "dots" | "marks"> => {
+    const { x, y } = singles(s, counts, sample, name);
+    return {
+      lines: [
+        percentile("p50", "blue", name),
+        percentile("p90", "green", name),
+        percentile("p99", "orange", name),
+      ].flat(),
+      dots: x.length ? { label: "dots: requests", x, y, color: "blue" } : undefined,
+      marks: objectives(store, name),
+    };
+  };
   const all: Chart[] = [
     {
-      title: "Requests", unit: "per second",
-      lines: [...line("offered", "grey", of("requests_offered", "rate"), { dash: true }), ...line("sent", "blue", of("requests_sent", "rate")), ...line("completed", "green", of("requests_completed", "rate"))],
+      title: "Requests",
+      unit: "per second",
+      lines: [
+        ...line("offered", "grey", of("requests_offered", "rate"), { dash: true }),
+        ...line("sent", "blue", of("requests_sent", "rate")),
+        ...line("completed", "green", of("requests_completed", "rate")),
+      ],
     },
-    { title: "Output tokens", unit: "per second", lines: line("output", "blue", of("output_tokens", "rate"), { fill: true }) },
-    { title: "Time to first token", unit: "ms", lines: percentiles("time_to_first_token"), marks: objectives(store, "time_to_first_token") },
-    { title: "Inter-token latency", unit: "ms", lines: percentiles("inter_token_latency"), marks: objectives(store, "inter_token_latency") },
-    { title: "Request latency", unit: "ms", lines: percentiles("request_latency"), marks: objectives(store, "request_latency") },
     {
-      title: "Requests in flight", unit: "requests",
-      lines: [...line("in flight", "blue", of("in_flight", "avg"), { fill: true }), ...line("limit", "grey", of("concurrency_limit", "max"), { dash: true }), ...line("waiting", "orange", of("backlog", "max"))],
+      title: "Output tokens",
+      unit: "per second",
+      lines: line("output", "blue", of("output_tokens", "rate"), { fill: true }),
+    },
+    { title: "Time to first token", unit: "ms", ...percentiles("time_to_first_token") },
+    { title: "Inter-token latency", unit: "ms", ...percentiles("inter_token_latency") },
+    { title: "Request latency", unit: "ms", ...percentiles("request_latency") },
+    {
+      title: "Requests in flight",
+      unit: "requests",
+      lines: [
+        ...line("in flight", "blue", of("in_flight", "avg"), { fill: true }),
+        ...line("limit", "grey", of("concurrency_limit", "max"), { dash: true }),
+        ...line("waiting", "orange", of("backlog", "max")),
+      ],
     },
     { title: "Errors", unit: `per ${s.step_sec === 1 ? "second" : s.step_sec + " s"}`, lines: errors(s) },
     {
-      title: "Schedule lag of the load generator", unit: "ms",
+      title: "Schedule lag of the load generator",
+      unit: "ms",
       lines: [...line("p50", "blue", of("schedule_lag", "p50")), ...line("p99", "orange", of("schedule_lag", "p99"))],
     },
-    { title: "CPU of the load generator", unit: "% of a core", lines: [...line("average", "blue", of("client_cpu", "avg"), { fill: true })] },
+    {
+      title: "CPU of the load generator",
+      unit: "% of a core",
+      lines: [...line("average", "blue", of("client_cpu", "avg"), { fill: true })],
+    },
   ];
-  return all.filter((c) => c.lines.length > 0);
+  return all.filter((c) => c.lines.length > 0 || c.dots);
 }
 
 function errors(s: Timeseries): Line[] {
   const classes = Object.entries(s.series.errors?.values ?? {}).filter(([, values]) => values.some((v) => v));
-  return classes.map(([label, values], i) => ({ label, values: values.map((v) => v ?? 0), color: cycle[(i + 1) % cycle.length]! }));
+  return classes.map(([label, values], i) => ({
+    label,
+    values: values.map((v) => v ?? 0),
+    color: cycle[(i + 1) % cycle.length]!,
+  }));
 }
 
 /** objectives are the limits of a metric for each request, and for the run as a whole. */
 function objectives(store: RunStore, metric: string): Mark[] {
   const results = store.run.value?.summary?.slo_results ?? [];
-  const marks = results.filter((r) => r.metric === metric && r.unit === "ms").map((r) => ({ label: "SLO " + r.statistic, value: r.limit, color: "pink" as const }));
+  const marks = results
+    .filter((r) => r.metric === metric && r.unit === "ms")
+    .map((r) => ({ label: "SLO " + r.statistic, value: r.limit, color: "pink" as const }));
   const each = store.slos.value[metric];
   return each === undefined ? marks : [{ label: "SLO of a request", value: each, color: "pink" as const }, ...marks];
-}
-
-function regions(s: Timeseries): Region[] {
-  const end = (s.time_sec.at(-1) ?? 0) + s.step_sec;
-  return s.phases.map((p) => ({ label: p.name, from: p.start_sec, to: p.end_sec ?? end, quiet: p.kind !== "profiling" }));
 }

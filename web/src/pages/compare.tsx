@@ -37,7 +37,12 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
     getJSON<Comparison>("api/compare?ids=" + all).then(setComparison, setError);
     Promise.all(ids.map(entry)).then(setEntries, setError);
   }, [all]);
-  if (ids.length < 2) return <p class="empty">Choose at least two runs in the <a href={link("")}>list of runs</a>.</p>;
+  if (ids.length < 2)
+    return (
+      <p class="empty">
+        Choose at least two runs in the <a href={link("")}>list of runs</a>.
+      </p>
+    );
   if (error) return <ErrorText error={error} />;
   if (entries.length !== ids.length || comparison?.runs.length !== ids.length) return <p class="empty">Loading …</p>;
   const reorder = (next: string[]) => {
@@ -47,15 +52,32 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
   return (
     <>
       <div class="row between">
-        <h1>{embedded ? "Comparison of" : "Compare"} {entries.length} runs</h1>
+        <h1>
+          {embedded ? "Comparison of" : "Compare"} {entries.length} runs
+        </h1>
         {!embedded && (
           <span class="row">
-            <a class="button" href={address(`api/compare/report.html?ids=${all}`).href} download="aiperfd-comparison.html">HTML report</a>
-            <a class="button" href={address(`api/compare/report.md?ids=${all}`).href} download="aiperfd-comparison.md">Markdown</a>
+            <a
+              class="button"
+              href={address(`api/compare/report.html?ids=${all}`).href}
+              download="aiperfd-comparison.html"
+            >
+              HTML report
+            </a>
+            <a class="button" href={address(`api/compare/report.md?ids=${all}`).href} download="aiperfd-comparison.md">
+              Markdown
+            </a>
           </span>
         )}
       </div>
-      <Legend entries={entries} baseline={(id) => reorder([id, ...ids.filter((x) => x !== id)])} remove={(id) => { choose(id, false); reorder(ids.filter((x) => x !== id)); }} />
+      <Legend
+        entries={entries}
+        baseline={(id) => reorder([id, ...ids.filter((x) => x !== id)])}
+        remove={(id) => {
+          choose(id, false);
+          reorder(ids.filter((x) => x !== id));
+        }}
+      />
       <Deltas of={comparison} />
       <Overlays entries={entries} />
       <Cdfs runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
@@ -68,7 +90,11 @@ function title(run: { id: string; name: string }): string {
   return run.name || run.id.slice(0, 12);
 }
 
-function Legend(props: { entries: Entry[]; baseline: (id: string) => void; remove: (id: string) => void }): JSX.Element {
+function Legend(props: {
+  entries: Entry[];
+  baseline: (id: string) => void;
+  remove: (id: string) => void;
+}): JSX.Element {
   return (
     <Card>
       <ul class="compared">
@@ -76,10 +102,31 @@ function Legend(props: { entries: Entry[]; baseline: (id: string) => void; remov
           <li key={run.id}>
             <i class={"swatch c-" + cycle[i % cycle.length]} />
             <a href={link("runs/" + run.id)}>{title(run)}</a>
-            <span class="muted">{run.models.join(", ")} · {load(run)} · {format.date(run.started_at)}</span>
-            <StatePill run={run} />{run.client?.verdict !== "ok" && <ClientPill client={run.client} />}<VerdictPill verdict={run.verdict} />
-            {i === 0 ? <span class="tag">baseline</span> : !embedded && <button class="quiet" type="button" onClick={() => props.baseline(run.id)}>Make baseline</button>}
-            {!embedded && <button class="quiet" type="button" onClick={() => props.remove(run.id)} aria-label={"Remove " + title(run)}>Remove</button>}
+            <span class="muted">
+              {run.models.join(", ")} · {load(run)} · {format.date(run.started_at)}
+            </span>
+            <StatePill run={run} />
+            {run.client?.verdict !== "ok" && <ClientPill client={run.client} />}
+            <VerdictPill verdict={run.verdict} />
+            {i === 0 ? (
+              <span class="tag">baseline</span>
+            ) : (
+              !embedded && (
+                <button class="quiet" type="button" onClick={() => props.baseline(run.id)}>
+                  Make baseline
+                </button>
+              )
+            )}
+            {!embedded && (
+              <button
+                class="quiet"
+                type="button"
+                onClick={() => props.remove(run.id)}
+                aria-label={"Remove " + title(run)}
+              >
+                Remove
+              </button>
+            )}
           </li>
         ))}
       </ul>
@@ -89,45 +136,83 @@ function Legend(props: { entries: Entry[]; baseline: (id: string) => void; remov
 
 /** The metrics that are shown first, with their statistics. */
 const main: Record<string, string[]> = {
-  request_throughput: ["avg"], goodput: ["avg"], output_token_throughput: ["avg"], output_token_throughput_per_user: ["avg", "p50"],
-  time_to_first_token: ["avg", "p50", "p99"], inter_token_latency: ["avg", "p50", "p99"], request_latency: ["avg", "p50", "p99"],
-  output_sequence_length: ["avg"], error_request_count: ["avg"],
+  request_throughput: ["avg"],
+  goodput: ["avg"],
+  output_token_throughput: ["avg"],
+  output_token_throughput_per_user: ["avg", "p50"],
+  time_to_first_token: ["avg", "p50", "p99"],
+  inter_token_latency: ["avg", "p50", "p99"],
+  request_latency: ["avg", "p50", "p99"],
+  output_sequence_length: ["avg"],
+  error_request_count: ["avg"],
 };
 
 function Deltas({ of }: { of: Comparison }): JSX.Element {
   const [all, setAll] = useState(false);
-  const rows = of.metrics.flatMap((metric) => metric.statistics
-    .filter((s) => all || main[metric.tag]?.includes(s.statistic)).map((statistic) => ({ metric, statistic })));
+  const rows = of.metrics.flatMap((metric) =>
+    metric.statistics
+      .filter((s) => all || main[metric.tag]?.includes(s.statistic))
+      .map((statistic) => ({ metric, statistic })),
+  );
   return (
     <Card title="Metrics against the baseline">
       <div class="scroll" tabIndex={0} role="region" aria-label="Metrics against the baseline">
         <table>
-          <thead><tr><th class="text">Metric</th>{of.runs.map((r) => <th key={r.id}>{title(r)}</th>)}</tr></thead>
+          <thead>
+            <tr>
+              <th class="text">Metric</th>
+              {of.runs.map((r) => (
+                <th key={r.id}>{title(r)}</th>
+              ))}
+            </tr>
+          </thead>
           <tbody>
             {rows.map(({ metric, statistic }) => (
               <tr key={metric.tag + statistic.statistic}>
-                <td class="text">{metric.header} {statistic.statistic} <span class="muted">{metric.unit}</span></td>
-                {statistic.values.map((v) => <td key={v.run}><span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} better={metric.better} /></td>)}
+                <td class="text">
+                  {metric.header} {statistic.statistic} <span class="muted">{metric.unit}</span>
+                </td>
+                {statistic.values.map((v) => (
+                  <td key={v.run}>
+                    <span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} better={metric.better} />
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-      <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : "Show all metrics"}</button>
-      <p class="muted">Colored: the 95 % confidence intervals of the two runs do not overlap. Hover over a value to see its interval. Runs differ for many reasons; repeat them (<code>multiRun</code>) before you act on a difference of a few percent.</p>
+      <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+        {all ? "Show the main metrics" : "Show all metrics"}
+      </button>
+      <p class="muted">
+        Colored: the 95 % confidence intervals of the two runs do not overlap. Hover over a value to see its interval.
+        Runs differ for many reasons; repeat them (<code>multiRun</code>) before you act on a difference of a few
+        percent.
+      </p>
     </Card>
   );
 }
 
 function interval(v: Value): string {
-  return v.interval ? `95 % confidence interval: ${format.number(v.interval[0])} to ${format.number(v.interval[1])}` : "no confidence interval";
+  return v.interval
+    ? `95 % confidence interval: ${format.number(v.interval[0])} to ${format.number(v.interval[1])}`
+    : "no confidence interval";
 }
 
 function Delta({ of, better }: { of: Value; better: string }): JSX.Element | null {
   if (of.delta === null || of.delta === undefined) return null;
   const kind = of.verdict === "better" ? "good" : of.verdict === "worse" ? "bad" : "muted";
   const text = of.delta_percent === null || of.delta_percent === undefined ? "" : format.signed(of.delta_percent);
-  return <span class={"delta " + kind} title={`${of.verdict}, ${better === "none" ? "neither direction is better" : better + " is better"}`}>{text}<span class="hidden-text"> {of.verdict}</span></span>;
+  return (
+    <span
+      class={"delta " + kind}
+      title={`${of.verdict}, ${better === "none" ? "neither direction is better" : better + " is better"}`}
+    >
+      {text}
+      <span class="hidden-text"> {of.verdict}</span>
+    </span>
+  );
 }
 
 const overlaid: [string, string, string, string][] = [
@@ -145,28 +230,71 @@ function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
   const x = [...new Set(known.flatMap((e) => e.series!.time_sec))].sort((a, b) => a - b);
   const place = new Map(x.map((t, i) => [t, i]));
   const charts = overlaid.map(([name, stat, text, unit]) => ({
-    text, unit,
+    text,
+    unit,
     lines: entries.flatMap((e, i) => {
       const column = e.series?.series[name]?.values[stat];
       if (!column) return [];
       const values = new Array<number | null | undefined>(x.length).fill(undefined);
-      e.series!.time_sec.forEach((t, at) => { values[place.get(t)!] = column[at] ?? null; });
-      return [{ label: title(e.run), color: cycle[i % cycle.length]!, dash: i >= cycle.length, values: values as (number | null)[] }];
+      e.series!.time_sec.forEach((t, at) => {
+        values[place.get(t)!] = column[at] ?? null;
+      });
+      return [
+        {
+          label: title(e.run),
+          color: cycle[i % cycle.length]!,
+          dash: i >= cycle.length,
+          values: values as (number | null)[],
+        },
+      ];
     }),
   }));
-  return <div class="charts">{charts.filter((c) => c.lines.length).map((c) => <Plot key={c.text} title={c.text} unit={c.unit} x={x} cursor={cursor} lines={c.lines} />)}</div>;
+  return (
+    <div class="charts">
+      {charts
+        .filter((c) => c.lines.length)
+        .map((c) => (
+          <Plot key={c.text} title={c.text} unit={c.unit} x={x} cursor={cursor} lines={c.lines} />
+        ))}
+    </div>
+  );
 }
 
 /** Differences lists the values of the documents that are not the same. */
 function Differences({ of }: { of: Comparison }): JSX.Element {
-  const text = (v: unknown) => (v === undefined || v === null ? format.absent : typeof v === "object" ? JSON.stringify(v) : String(v));
+  const text = (v: unknown) =>
+    v === undefined || v === null ? format.absent : typeof v === "object" ? JSON.stringify(v) : String(v);
   return (
     <Card title="Differences of the documents">
-      {of.differences.length === 0 ? <p class="empty">The documents are equal.</p> : (
+      {of.differences.length === 0 ? (
+        <p class="empty">The documents are equal.</p>
+      ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
           <table>
-            <thead><tr><th class="text">Field</th>{of.runs.map((r) => <th key={r.id} class="text">{title(r)}</th>)}</tr></thead>
-            <tbody>{of.differences.map((d) => <tr key={d.pointer}><td class="text"><code>{d.pointer}</code></td>{of.runs.map((r) => <td class="text" key={r.id}>{text(d.values.find((v) => v.run === r.id)?.value)}</td>)}</tr>)}</tbody>
+            <thead>
+              <tr>
+                <th class="text">Field</th>
+                {of.runs.map((r) => (
+                  <th key={r.id} class="text">
+                    {title(r)}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {of.differences.map((d) => (
+                <tr key={d.pointer}>
+                  <td class="text">
+                    <code>{d.pointer}</code>
+                  </td>
+                  {of.runs.map((r) => (
+                    <td class="text" key={r.id}>
+                      {text(d.values.find((v) => v.run === r.id)?.value)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
           </table>
         </div>
       )}

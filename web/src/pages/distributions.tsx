@@ -2,12 +2,12 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { ended, type Run, type Schemas } from "../api/client";
-import { duration, type Mark } from "../charts/base";
-import { Cdf, quantile, type Curve } from "../charts/cdf";
-import { Heatmap } from "../charts/heatmap";
+import type { Mark } from "../charts/base";
+import { Cdf, type Curve, quantile } from "../charts/cdf";
 import { Histogram } from "../charts/histogram";
 import { Scatter } from "../charts/scatter";
 import * as format from "../format";
+import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
 import { ErrorText } from "../ui/parts";
 import "./distributions.css";
@@ -25,7 +25,11 @@ export const latencies: Record<string, string> = {
 };
 
 export function Distributions({ run }: { run: Run }): JSX.Element {
-  return <section aria-label="Distributions"><Lazily>{() => <Part run={run} />}</Lazily></section>;
+  return (
+    <section aria-label="Distributions">
+      <Lazily>{() => <Part run={run} />}</Lazily>
+    </section>
+  );
 }
 
 function Part({ run }: { run: Run }): JSX.Element {
@@ -38,13 +42,24 @@ function Part({ run }: { run: Run }): JSX.Element {
       <div class="row between">
         <h2>Distributions</h2>
         <div class="row">
-          <label>Metric
+          <label>
+            Metric
             <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
-              {Object.entries(latencies).map(([name, text]) => <option key={name} value={name}>{text}</option>)}
+              {Object.entries(latencies).map(([name, text]) => (
+                <option key={name} value={name}>
+                  {text}
+                </option>
+              ))}
             </select>
           </label>
-          <label><input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />Log scale</label>
-          <label title="The share of the requests that took longer, on a logarithmic axis"><input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />Tail</label>
+          <label>
+            <input type="checkbox" checked={logX} onChange={(e) => setLogX(e.currentTarget.checked)} />
+            Log scale
+          </label>
+          <label title="The share of the requests that took longer, on a logarithmic axis">
+            <input type="checkbox" checked={tail} onChange={(e) => setTail(e.currentTarget.checked)} />
+            Tail
+          </label>
         </div>
       </div>
       <ErrorText error={read.error} />
@@ -54,24 +69,61 @@ function Part({ run }: { run: Run }): JSX.Element {
   );
 }
 
-function Pictures({ body, logX, tail, live }: { body: Body; logX: boolean; tail: boolean; live: boolean }): JSX.Element {
+function Pictures({
+  body,
+  logX,
+  tail,
+  live,
+}: {
+  body: Body;
+  logX: boolean;
+  tail: boolean;
+  live: boolean;
+}): JSX.Element {
   const [name, d] = Object.entries(body.distributions)[0]!;
   const text = latencies[name] ?? name;
-  const curves = useMemo<Curve[]>(() => [{ label: "requests", color: "blue", count: d.count, quantiles: body.quantiles, values: d.values }], [body]);
-  if (d.count === 0) return <p class="empty">{live ? `No request has a value of “${text}” yet.` : `No request of this run has a value of “${text}”.`}</p>;
+  const curves = useMemo<Curve[]>(
+    () => [{ label: "requests", color: "blue", count: d.count, quantiles: body.quantiles, values: d.values }],
+    [body],
+  );
+  if (d.count === 0)
+    return (
+      <p class="empty">
+        {live ? `No request has a value of “${text}” yet.` : `No request of this run has a value of “${text}”.`}
+      </p>
+    );
   const marks = percentiles(body.quantiles, d);
   return (
     <>
       <p class="facts">
-        <span>{format.count(d.count)} values</span><span>mean <b>{duration(d.avg!)}</b></span><span>standard deviation <b>{duration(d.std!)}</b></span>
-        <span>min <b>{duration(d.min!)}</b></span>{marks.map((m) => <span key={m.label}>{m.label} <b>{duration(m.value)}</b></span>)}<span>max <b>{duration(d.max!)}</b></span>
+        <span>{format.count(d.count)} values</span>
+        <span>
+          mean <b>{duration(d.avg!)}</b>
+        </span>
+        <span>
+          standard deviation <b>{duration(d.std!)}</b>
+        </span>
+        <span>
+          min <b>{duration(d.min!)}</b>
+        </span>
+        {marks.map((m) => (
+          <span key={m.label}>
+            {m.label} <b>{duration(m.value)}</b>
+          </span>
+        ))}
+        <span>
+          max <b>{duration(d.max!)}</b>
+        </span>
       </p>
       <div class="charts">
-        <Histogram title={text} bounds={d.histogram.bounds} counts={d.histogram.counts} marks={marks} />
-        <Cdf title={tail ? "Share that took longer" : "Cumulative distribution"} curves={curves} marks={marks} logX={logX} tail={tail} />
-      </div>
-      <div class="charts whole">
-        <Heatmap title={`${text} over time`} times={body.time_sec} step={body.step_sec} bounds={d.heatmap.bounds} counts={d.heatmap.counts} />
+        <Histogram title={text} bounds={d.histogram.bounds} counts={d.histogram.counts} marks={marks} log={logX} />
+        <Cdf
+          title={tail ? "Share that took longer" : "Cumulative distribution"}
+          curves={curves}
+          marks={marks}
+          logX={logX}
+          tail={tail}
+        />
       </div>
     </>
   );
@@ -80,13 +132,18 @@ function Pictures({ body, logX, tail, live }: { body: Body; logX: boolean; tail:
 /** percentiles are the marks of a distribution; those for which there are too few values to
  * mean anything are left out. */
 function percentiles(quantiles: number[], d: Body["distributions"][string]): Mark[] {
-  const all = [[0.5, "p50", "green"], [0.9, "p90", "yellow"], [0.99, "p99", "orange"], [0.999, "p99.9", "pink"]] as const;
-  return all.filter(([q]) => q < 0.99 || d.count * (1 - q) >= 1).map(([q, label, color]) => ({ label, color, value: quantile({ quantiles, values: d.values }, q) }));
+  const all = [
+    [0.5, "p50", "green"],
+    [0.9, "p90", "yellow"],
+    [0.99, "p99", "orange"],
+    [0.999, "p99.9", "pink"],
+  ] as const;
+  return all
+    .filter(([q]) => q < 0.99 || d.count * (1 - q) >= 1)
+    .map(([q, label, color]) => ({ label, color, value: quantile({ quantiles, values: d.values }, q) }));
 }
 
-const against = {
-  output_tokens: ["output tokens", format.short], input_tokens: ["input tokens", format.short], end_sec: ["time", format.clock],
-} as const;
+const against = { output_tokens: "output tokens", input_tokens: "input tokens", end_sec: "time" } as const;
 
 function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null {
   const [first, setFirst] = useState<keyof typeof against>("input_tokens");
@@ -95,9 +152,14 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
   const s = value?.sample;
   if (!s || s.of === 0) return null;
   const choose = (label: string, x: keyof typeof against, set: (x: keyof typeof against) => void) => (
-    <label>{label}
+    <label>
+      {label}
       <select value={x} onChange={(e) => set(e.currentTarget.value as keyof typeof against)}>
-        {Object.entries(against).map(([name, [text]]) => <option key={name} value={name}>{text}</option>)}
+        {Object.entries(against).map(([name, text]) => (
+          <option key={name} value={name}>
+            {text}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -111,12 +173,36 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
         </div>
       </div>
       <div class="charts">
-        {run.streaming && <Scatter title="Time to first token" x={s[first]} y={s.time_to_first_token} xLabel={against[first][0]} xText={against[first][1]} yText={duration} log={log} color="blue" />}
-        <Scatter title="Request latency" x={s[second]} y={s.request_latency} xLabel={against[second][0]} xText={against[second][1]} yText={duration} log={log} color="green" />
+        {run.streaming && (
+          <Scatter
+            title="Time to first token"
+            x={s[first]}
+            y={s.time_to_first_token}
+            xLabel={against[first]}
+            tokens={first !== "end_sec"}
+            time={s.end_sec}
+            log={log}
+            color="blue"
+          />
+        )}
+        <Scatter
+          title="Request latency"
+          x={s[second]}
+          y={s.request_latency}
+          xLabel={against[second]}
+          tokens={second !== "end_sec"}
+          time={s.end_sec}
+          log={log}
+          color="green"
+        />
         <Lengths title="Input tokens" values={s.input_tokens} />
         <Lengths title="Output tokens" values={s.output_tokens} />
       </div>
-      <p class="muted">{s.of > s.end_sec.length ? `A uniform sample of ${format.count(s.end_sec.length)} of the ${format.count(s.of)} requests that succeeded.` : `All ${format.count(s.of)} requests that succeeded.`}</p>
+      <p class="muted">
+        {s.of > s.end_sec.length
+          ? `A uniform sample of ${format.count(s.end_sec.length)} of the ${format.count(s.of)} requests that succeeded.`
+          : `All ${format.count(s.of)} requests that succeeded.`}
+      </p>
     </>
   );
 }
@@ -125,13 +211,22 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
 function Lengths({ title, values }: { title: string; values: (number | null)[] }): JSX.Element | null {
   const { bounds, counts, marks } = useMemo(() => {
     const known = values.filter((v): v is number => v !== null).sort((a, b) => a - b);
-    const low = known[0] ?? 0, span = (known.at(-1) ?? 0) - low + 1;
+    const low = known[0] ?? 0,
+      span = (known.at(-1) ?? 0) - low + 1;
     const width = Math.ceil(span / 60);
     const counts = new Array<number>(Math.ceil(span / width)).fill(0);
     for (const v of known) counts[Math.floor((v - low) / width)]!++;
-    const mark = (q: number, label: string, color: Mark["color"]): Mark => ({ label, color, value: known[Math.floor(q * (known.length - 1))] ?? 0 });
-    return { bounds: [...counts.map((_, i) => low + i * width), low + counts.length * width], counts, marks: [mark(0.5, "p50", "green"), mark(0.9, "p90", "yellow")] };
+    const mark = (q: number, label: string, color: Mark["color"]): Mark => ({
+      label,
+      color,
+      value: known[Math.floor(q * (known.length - 1))] ?? 0,
+    });
+    return {
+      bounds: [...counts.map((_, i) => low + i * width), low + counts.length * width],
+      counts,
+      marks: [mark(0.5, "p50", "green"), mark(0.9, "p90", "yellow")],
+    };
   }, [values]);
   if (counts.length < 2) return null; // all are equal
-  return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} linear={format.short} />;
+  return <Histogram title={title} bounds={bounds} counts={counts} marks={marks} log={false} tokens />;
 }

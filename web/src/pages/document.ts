@@ -1,5 +1,5 @@
 // The benchmark document of the form: a YAML text whose comments and unknown parts stay.
-import { parseDocument, stringify, type Document } from "yaml";
+import { type Document, parseDocument, stringify } from "yaml";
 
 /** Target is the server of a template. */
 export interface Target {
@@ -30,7 +30,8 @@ const dataset = `  dataset:
 /** templates are documents to begin with. */
 export const templates: Template[] = [
   {
-    name: "concurrency", title: "Fixed concurrency",
+    name: "concurrency",
+    title: "Fixed concurrency",
     text: (t) => `# A fixed number of requests in flight. Every field: docs/document.md
 ${head(t)}${dataset}  phases:
     - name: warmup
@@ -44,7 +45,8 @@ ${head(t)}${dataset}  phases:
 `,
   },
   {
-    name: "rate", title: "Request rate with objectives",
+    name: "rate",
+    title: "Request rate with objectives",
     text: (t) => `# Poisson arrivals, as from independent users. A request is good if it meets the slos.
 ${head(t)}${dataset}  phases:
     - name: warmup
@@ -62,7 +64,8 @@ ${head(t)}${dataset}  phases:
 `,
   },
   {
-    name: "sweep", title: "Concurrency sweep",
+    name: "sweep",
+    title: "Concurrency sweep",
     text: (t) => `# One run for each concurrency: throughput against latency.
 ${head(t)}${dataset}  phases:
     - name: profiling
@@ -76,7 +79,8 @@ sweep:
 `,
   },
   {
-    name: "conversations", title: "Multi-turn conversations",
+    name: "conversations",
+    title: "Multi-turn conversations",
     text: (t) => `# Each session sends its turns one after the other, with all turns before.
 ${head(t)}  dataset:
     type: synthetic
@@ -133,7 +137,9 @@ export function again(config: Record<string, unknown>): string {
 function pruned(v: unknown): unknown {
   if (Array.isArray(v)) return v.map(pruned);
   if (v === null || typeof v !== "object") return v;
-  const kept = Object.entries(v).map(([k, x]) => [k, pruned(x)] as const).filter(([, x]) => !empty(x));
+  const kept = Object.entries(v)
+    .map(([k, x]) => [k, pruned(x)] as const)
+    .filter(([, x]) => !empty(x));
   return Object.fromEntries(kept);
 }
 

@@ -9,8 +9,14 @@ import { Card } from "../ui/parts";
 type Distributions = Schemas["wire.Distributions"];
 
 const main = [
-  "time_to_first_token", "time_to_second_token", "inter_token_latency", "inter_chunk_latency", "request_latency",
-  "output_token_throughput_per_user", "input_sequence_length", "output_sequence_length",
+  "time_to_first_token",
+  "time_to_second_token",
+  "inter_token_latency",
+  "inter_chunk_latency",
+  "request_latency",
+  "output_token_throughput_per_user",
+  "input_sequence_length",
+  "output_sequence_length",
 ];
 
 /** Seconds of the window of an active run. */
@@ -24,7 +30,12 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   const metrics = store.metrics.value;
   const last = useRecent(store, live && latest);
   const shown = live && latest ? last : metrics;
-  const tags = live && latest ? windowed.filter((tag) => shown[tag]) : all ? Object.keys(metrics).sort() : main.filter((tag) => metrics[tag]);
+  const tags =
+    live && latest
+      ? windowed.filter((tag) => shown[tag])
+      : all
+        ? Object.keys(metrics).sort()
+        : main.filter((tag) => metrics[tag]);
   const withheld = live && latest ? {} : (store.results.value?.stream?.withheld ?? {});
   const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
   return (
@@ -32,7 +43,8 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
       <div class="row between">
         <h2>Metrics</h2>
         {live && (
-          <label>Of
+          <label>
+            Of
             <select value={latest ? "recent" : "all"} onChange={(e) => setLatest(e.currentTarget.value === "recent")}>
               <option value="all">the whole run</option>
               <option value="recent">the last {recent} seconds</option>
@@ -42,22 +54,42 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Metrics">
         <table>
-          <thead><tr><th class="text">Metric</th>{columns.map((c) => <th>{c}</th>)}<th class="text">Unit</th></tr></thead>
+          <thead>
+            <tr>
+              <th class="text">Metric</th>
+              {columns.map((c) => (
+                <th>{c}</th>
+              ))}
+              <th class="text">Unit</th>
+            </tr>
+          </thead>
           <tbody>
             {tags.map((tag) => (
               <tr key={tag}>
-                <td class="text" title={tag}>{shown[tag]!.header}</td>
-                {columns.map((c) => <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />)}
+                <td class="text" title={tag}>
+                  {shown[tag]!.header}
+                </td>
+                {columns.map((c) => (
+                  <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />
+                ))}
                 <td class="text">{shown[tag]!.unit}</td>
               </tr>
             ))}
-            {tags.length === 0 && <tr><td class="empty" colSpan={9}>{latest && live ? `No request ended in the last ${recent} seconds.` : "No request has ended yet."}</td></tr>}
+            {tags.length === 0 && (
+              <tr>
+                <td class="empty" colSpan={9}>
+                  {latest && live ? `No request ended in the last ${recent} seconds.` : "No request has ended yet."}
+                </td>
+              </tr>
+            )}
           </tbody>
         </table>
       </div>
       <Notes tags={tags} metrics={shown} withheld={withheld} />
       {!(live && latest) && (
-        <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}</button>
+        <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "Show the main metrics" : `Show all ${Object.keys(metrics).length} metrics`}
+        </button>
       )}
     </Card>
   );
@@ -65,24 +97,48 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
 
 /** Cell is a statistic with its confidence interval. Percentiles that mean nothing are not
  * shown, and those of too few requests have a mark. */
-function Cell({ stats, of, withheld }: { stats: Stats; of: keyof Stats & string; withheld: string | undefined }): JSX.Element {
+function Cell({
+  stats,
+  of,
+  withheld,
+}: {
+  stats: Stats;
+  of: keyof Stats & string;
+  withheld: string | undefined;
+}): JSX.Element {
   if (withheld && of.startsWith("p")) return <td title={withheld}>withheld</td>;
   const interval = stats.intervals?.[of];
   const unsure = stats.unsupported_percentiles?.includes(of);
-  const title = interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
-  return <td title={unsure ? few : title}>{format.number(stats[of] as number | undefined)}{unsure && "*"}</td>;
+  const title =
+    interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
+  return (
+    <td title={unsure ? few : title}>
+      {format.number(stats[of] as number | undefined)}
+      {unsure && "*"}
+    </td>
+  );
 }
 
 const few = "Too few requests: fewer than five independent values lie beyond this percentile";
 
 /** Notes explains the marks of the table. */
-function Notes({ tags, metrics, withheld }: { tags: string[]; metrics: Record<string, Stats>; withheld: Record<string, { reason: string }> }): JSX.Element {
+function Notes({
+  tags,
+  metrics,
+  withheld,
+}: {
+  tags: string[];
+  metrics: Record<string, Stats>;
+  withheld: Record<string, { reason: string }>;
+}): JSX.Element {
   const reasons = new Set(tags.flatMap((tag) => withheld[tag]?.reason ?? []));
   const unsure = tags.some((tag) => metrics[tag]!.unsupported_percentiles?.length);
   const intervals = tags.some((tag) => metrics[tag]!.intervals);
   return (
     <>
-      {[...reasons].map((reason) => <p class="muted">Withheld: {reason}.</p>)}
+      {[...reasons].map((reason) => (
+        <p class="muted">Withheld: {reason}.</p>
+      ))}
       {unsure && <p class="muted">* {few}.</p>}
       {intervals && <p class="muted">Hover over a number to see its 95 % confidence interval.</p>}
     </>
@@ -97,10 +153,15 @@ function useRecent(store: RunStore, on: boolean): Record<string, Stats> {
     if (!on || next === 0) return;
     let wanted = true;
     const query = `?metric=${windowed.join(",")}&from=${Math.max(0, next - recent)}&to=${next}&points=${recent}`;
-    getJSON<Distributions>(`api/runs/${store.id}/distributions${query}`).then((d) => {
-      if (wanted) setStats(statsOf(d, store.metrics.value));
-    }, () => undefined);
-    return () => { wanted = false; };
+    getJSON<Distributions>(`api/runs/${store.id}/distributions${query}`).then(
+      (d) => {
+        if (wanted) setStats(statsOf(d, store.metrics.value));
+      },
+      () => undefined,
+    );
+    return () => {
+      wanted = false;
+    };
   }, [on, next]);
   return on ? stats : {};
 }
@@ -111,8 +172,16 @@ function statsOf(d: Distributions, known: Record<string, Stats>): Record<string,
     if (of.count === 0) continue;
     const at = (quantile: number) => of.values[d.quantiles.indexOf(quantile)];
     out[tag] = {
-      ...known[tag]!, header: known[tag]?.header ?? tag, unit: of.unit,
-      avg: of.avg, min: of.min, max: of.max, p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99),
+      ...known[tag]!,
+      header: known[tag]?.header ?? tag,
+      unit: of.unit,
+      avg: of.avg,
+      min: of.min,
+      max: of.max,
+      p50: at(0.5),
+      p90: at(0.9),
+      p95: at(0.95),
+      p99: at(0.99),
     } as Stats;
   }
   return out;

@@ -1,13 +1,25 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, postJSON, send, type Phase, type Run, type Schemas } from "../api/client";
+import { address, ended, getJSON, type Phase, postJSON, type Run, type Schemas, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { RunStore } from "../state/run";
 import { choose } from "../state/runs";
-import { Action, Bar, Card, ClientPill, Copy, ErrorText, lasted, load, StatePill, Tile, VerdictPill } from "../ui/parts";
+import {
+  Action,
+  Bar,
+  Card,
+  ClientPill,
+  Copy,
+  ErrorText,
+  lasted,
+  load,
+  StatePill,
+  Tile,
+  VerdictPill,
+} from "../ui/parts";
 import { Charts } from "./charts";
 import { Distributions } from "./distributions";
 import { Edit } from "./edit";
@@ -28,11 +40,13 @@ export function RunPage({ id }: { id: string }): JSX.Element {
       <Head store={store} run={run} />
       <ErrorText error={store.problem.value} />
       <Alarms run={run} />
-      {run.kind === "sweep" ? <SweepPart run={run} /> : (
+      {run.kind === "sweep" ? (
+        <SweepPart run={run} />
+      ) : (
         <>
           <Phases store={store} run={run} />
           <Tiles store={store} run={run} />
-          <Charts store={store} />
+          <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />
             <div class="stack">
@@ -58,18 +72,35 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const base = "api/runs/" + run.id;
   const [editing, setEditing] = useState(false);
   const facts = [
-    run.models.join(", "), run.targets.join(", "), run.endpoint_type + (run.streaming ? ", streaming" : ""), run.kind !== "sweep" && load(run),
-    run.started_at && "started " + format.date(run.started_at), run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
+    run.models.join(", "),
+    run.targets.join(", "),
+    run.endpoint_type + (run.streaming ? ", streaming" : ""),
+    run.kind !== "sweep" && load(run),
+    run.started_at && "started " + format.date(run.started_at),
+    run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
   return (
     <section class="run-head" aria-labelledby="run-name">
       <div>
-        {run.parent_id && !embedded && <p class="muted"><a href={link("runs/" + run.parent_id)}>Sweep</a></p>}
+        {run.parent_id && !embedded && (
+          <p class="muted">
+            <a href={link("runs/" + run.parent_id)}>Sweep</a>
+          </p>
+        )}
         <h1 id="run-name">{run.name || run.models.join(", ") || run.id}</h1>
         <p class="muted">{facts.filter(Boolean).join(" · ")}</p>
-        <p class="muted"><code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
-          {Object.entries(run.labels).map(([k, v]) => <a class="tag" href={link("", { label: `${k}=${v}` })}>{k}={v}</a>)}
-          {run.pinned && <span class="tag" title="Retention rules do not delete this run">pinned</span>}
+        <p class="muted">
+          <code>{run.id}</code> <Copy text={run.id} label="Copy the id of the run" />
+          {Object.entries(run.labels).map(([k, v]) => (
+            <a class="tag" href={link("", { label: `${k}=${v}` })}>
+              {k}={v}
+            </a>
+          ))}
+          {run.pinned && (
+            <span class="tag" title="Retention rules do not delete this run">
+              pinned
+            </span>
+          )}
         </p>
         {run.notes && !editing && <p class="notes">{run.notes}</p>}
         {editing && <Edit store={store} run={run} close={() => setEditing(false)} />}
@@ -78,17 +109,45 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         <StatePill run={run} />
         <ClientPill client={run.client} />
         <VerdictPill verdict={run.verdict} />
-        {!embedded && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}
+        {!embedded && (
+          <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>
+            Edit
+          </button>
+        )}
         {embedded ? null : ended(run.state) ? (
           <>
-            <a class="button" href={link("new", { from: run.id })}>Run again</a>
-            <button type="button" onClick={() => { choose(run.id, true); go(link("")); }}>Compare with …</button>
-            <Action text="Delete" class="danger" confirm="Delete this run and its files?"
-              act={async () => { await send(base, { method: "DELETE" }); go(link("")); }} />
+            <a class="button" href={link("new", { from: run.id })}>
+              Run again
+            </a>
+            <button
+              type="button"
+              onClick={() => {
+                choose(run.id, true);
+                go(link(""));
+              }}
+            >
+              Compare with …
+            </button>
+            <Action
+              text="Delete"
+              class="danger"
+              confirm="Delete this run and its files?"
+              act={async () => {
+                await send(base, { method: "DELETE" });
+                go(link(""));
+              }}
+            />
           </>
         ) : (
-          <Action text="Cancel run" class="danger" confirm="Cancel this run? The results measured so far are kept."
-            act={async () => { await postJSON(base + "/cancel"); await store.refresh(); }} />
+          <Action
+            text="Cancel run"
+            class="danger"
+            confirm="Cancel this run? The results measured so far are kept."
+            act={async () => {
+              await postJSON(base + "/cancel");
+              await store.refresh();
+            }}
+          />
         )}
       </div>
     </section>
@@ -104,9 +163,24 @@ function ClientAlarm({ client }: { client: NonNullable<Run["client"]> }): JSX.El
   if (!wrong && !doubtful) return null;
   return (
     <div class={"alert client-" + (client.verdict === "invalid" ? "invalid" : "suspect")} role="alert">
-      {wrong && <p><strong>Do not use {wrong}: the load generator distorted it.</strong></p>}
-      {doubtful && <p><strong>The load generator may have distorted {doubtful}.</strong></p>}
-      <ul>{client.reasons?.map((r) => <li>{r.message}{r.remedy && <> What helps: {r.remedy}.</>}</li>)}</ul>
+      {wrong && (
+        <p>
+          <strong>Do not use {wrong}: the load generator distorted it.</strong>
+        </p>
+      )}
+      {doubtful && (
+        <p>
+          <strong>The load generator may have distorted {doubtful}.</strong>
+        </p>
+      )}
+      <ul>
+        {client.reasons?.map((r) => (
+          <li>
+            {r.message}
+            {r.remedy && <> What helps: {r.remedy}.</>}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }
@@ -116,12 +190,27 @@ function Alarms({ run }: { run: Run }): JSX.Element {
   const client = run.client;
   return (
     <>
-      {run.error && <div class="alert" role="alert"><strong>{run.error.code}</strong>: {run.error.message}</div>}
+      {run.error && (
+        <div class="alert" role="alert">
+          <strong>{run.error.code}</strong>: {run.error.message}
+        </div>
+      )}
       {client && <ClientAlarm client={client} />}
-      {run.state_reason && !ended(run.state) && <p class="notice" role="status">{run.state_reason}</p>}
+      {run.state_reason && !ended(run.state) && (
+        <p class="notice" role="status">
+          {run.state_reason}
+        </p>
+      )}
       {(run.warnings?.length ?? 0) > 0 && (
-        <details class="notice"><summary>{run.warnings!.length === 1 ? "1 warning" : `${run.warnings!.length} warnings`}</summary>
-          <ul>{run.warnings!.map((w) => <li><code>{w.pointer || w.code}</code> {w.detail}</li>)}</ul>
+        <details class="notice">
+          <summary>{run.warnings!.length === 1 ? "1 warning" : `${run.warnings!.length} warnings`}</summary>
+          <ul>
+            {run.warnings!.map((w) => (
+              <li>
+                <code>{w.pointer || w.code}</code> {w.detail}
+              </li>
+            ))}
+          </ul>
         </details>
       )}
     </>
@@ -145,8 +234,15 @@ function Phases({ store, run }: { store: RunStore; run: Run }): JSX.Element {
 
 function phaseText(p: Phase, run: Run): string {
   const of = p.total_expected_requests ? " of " + format.count(p.total_expected_requests) : "";
-  const left = p.requests_eta_sec !== null && p.requests_eta_sec !== undefined && !ended(run.state) ? format.seconds(p.requests_eta_sec) + " left" : p.state;
-  return [format.count(p.requests_completed) + of + " requests", format.count(p.in_flight_requests) + " in flight", left].join(" · ");
+  const left =
+    p.requests_eta_sec !== null && p.requests_eta_sec !== undefined && !ended(run.state)
+      ? format.seconds(p.requests_eta_sec) + " left"
+      : p.state;
+  return [
+    format.count(p.requests_completed) + of + " requests",
+    format.count(p.in_flight_requests) + " in flight",
+    left,
+  ].join(" · ");
 }
 
 function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
@@ -154,19 +250,59 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const phase = store.phase();
   const withheld = store.results.value?.stream?.withheld ?? {};
   const median = (tag: string) => (withheld[tag] ? "withheld" : format.number(m[tag]?.p50));
-  const spread = (tag: string) => (withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`);
+  const spread = (tag: string) =>
+    withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
   const errors = phase?.request_errors ?? run.summary?.errors ?? 0;
   const share = phase?.requests_completed ? errors / phase.requests_completed : 0;
   const goodput = m.goodput?.avg ?? run.summary?.goodput_per_sec;
   return (
     <section class="tiles" aria-label="Key figures of the whole run">
-      <Tile label="Requests" value={format.number(m.request_throughput?.avg)} unit="req/s" note={format.count(phase?.requests_completed) + " completed"} />
-      {goodput !== undefined && goodput !== null && <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />}
-      <Tile label="Output" value={format.number(m.output_token_throughput?.avg)} unit="tokens/s" note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"} />
-      {m.time_to_first_token && <Tile label="TTFT p50" value={median("time_to_first_token")} unit="ms" note={spread("time_to_first_token")} title="Time to first token" />}
-      {m.inter_token_latency && <Tile label="ITL p50" value={median("inter_token_latency")} unit="ms" note={spread("inter_token_latency")} title="Inter-token latency" />}
-      <Tile label="Latency p50" value={format.number(m.request_latency?.p50)} unit="ms" note={spread("request_latency")} title="From the start of a request to its last byte" />
-      <Tile label="Errors" value={format.count(errors)} note={format.percent(share) + " of requests"} bad={errors > 0} />
+      <Tile
+        label="Requests"
+        value={format.number(m.request_throughput?.avg)}
+        unit="req/s"
+        note={format.count(phase?.requests_completed) + " completed"}
+      />
+      {goodput !== undefined && goodput !== null && (
+        <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />
+      )}
+      <Tile
+        label="Output"
+        value={format.number(m.output_token_throughput?.avg)}
+        unit="tokens/s"
+        note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"}
+      />
+      {m.time_to_first_token && (
+        <Tile
+          label="TTFT p50"
+          value={median("time_to_first_token")}
+          unit="ms"
+          note={spread("time_to_first_token")}
+          title="Time to first token"
+        />
+      )}
+      {m.inter_token_latency && (
+        <Tile
+          label="ITL p50"
+          value={median("inter_token_latency")}
+          unit="ms"
+          note={spread("inter_token_latency")}
+          title="Inter-token latency"
+        />
+      )}
+      <Tile
+        label="Latency p50"
+        value={format.number(m.request_latency?.p50)}
+        unit="ms"
+        note={spread("request_latency")}
+        title="From the start of a request to its last byte"
+      />
+      <Tile
+        label="Errors"
+        value={format.count(errors)}
+        note={format.percent(share) + " of requests"}
+        bad={errors > 0}
+      />
     </section>
   );
 }
@@ -180,9 +316,14 @@ function Objectives({ run }: { run: Run }): JSX.Element | null {
         <tbody>
           {results.map((r) => (
             <tr>
-              <td><span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span></td>
+              <td>
+                <span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span>
+              </td>
               <td class="text wrap">{r.objective}</td>
-              <td class="wrap">{format.number(r.value)} {r.unit}{r.uncertain && <span class="muted"> (uncertain)</span>}</td>
+              <td class="wrap">
+                {format.number(r.value)} {r.unit}
+                {r.uncertain && <span class="muted"> (uncertain)</span>}
+              </td>
             </tr>
           ))}
         </tbody>
@@ -197,15 +338,26 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const failed = store.phase()?.request_errors ?? run.summary?.errors ?? 0;
   const over = ended(run.state);
   useEffect(() => {
-    if (failed > 0) getJSON<Schemas["wire.Errors"]>(`api/runs/${run.id}/errors`).then((e) => setGroups(e.items), () => undefined);
+    if (failed > 0)
+      getJSON<Schemas["wire.Errors"]>(`api/runs/${run.id}/errors`).then(
+        (e) => setGroups(e.items),
+        () => undefined,
+      );
   }, [run.id, over, Math.ceil(Math.log2(failed + 1))]);
   return (
     <Card title="Errors">
-      {failed === 0 ? <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p> : (
+      {failed === 0 ? (
+        <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p>
+      ) : (
         <table>
           <tbody>
             {groups.slice(0, 20).map((g) => (
-              <tr><td class="text wrap"><strong>{g.class}</strong> {g.message.slice(0, 300)}</td><td>{format.count(g.count)}</td></tr>
+              <tr>
+                <td class="text wrap">
+                  <strong>{g.class}</strong> {g.message.slice(0, 300)}
+                </td>
+                <td>{format.count(g.count)}</td>
+              </tr>
             ))}
           </tbody>
         </table>
@@ -220,17 +372,32 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const base = address(`api/runs/${run.id}/`).href;
   return (
     <Card title="Files">
-      {files.length === 0 ? <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p> : (
+      {files.length === 0 ? (
+        <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p>
+      ) : (
         <ul class="files" tabIndex={0} aria-label="Files">
           {files.map((f) => (
-            <li key={f.name}><a href={address(f.href.replace(/^\//, "")).href} download>{f.name}</a><span class="muted">{format.bytes(f.size)}</span></li>
+            <li key={f.name}>
+              <a href={address(f.href.replace(/^\//, "")).href} download>
+                {f.name}
+              </a>
+              <span class="muted">{format.bytes(f.size)}</span>
+            </li>
           ))}
         </ul>
       )}
       <p class="row">
-        {files.length > 0 && <a class="button" href={base + "artifacts.zip"} download>All as zip</a>}
-        <a class="button" href={base + "report.html"} download={reportName(run) + ".html"}>HTML report</a>
-        <a class="button" href={base + "report.md"} download={reportName(run) + ".md"}>Markdown</a>
+        {files.length > 0 && (
+          <a class="button" href={base + "artifacts.zip"} download>
+            All as zip
+          </a>
+        )}
+        <a class="button" href={base + "report.html"} download={reportName(run) + ".html"}>
+          HTML report
+        </a>
+        <a class="button" href={base + "report.md"} download={reportName(run) + ".md"}>
+          Markdown
+        </a>
       </p>
     </Card>
   );
@@ -250,10 +417,17 @@ function Again({ run }: { run: Run }): JSX.Element {
   const command = `curl ${base}api/runs/${run.id}/config > bench.json\naiperfd ctl --server ${base} submit bench.json`;
   return (
     <Card title="Run it again">
-      <p class="muted">From this page: <a href={link("new", { from: run.id })}>open its document</a>. From a terminal:</p>
-      <pre tabIndex={0}><code>{command}</code></pre>
+      <p class="muted">
+        From this page: <a href={link("new", { from: run.id })}>open its document</a>. From a terminal:
+      </p>
+      <pre tabIndex={0}>
+        <code>{command}</code>
+      </pre>
       <Copy text={command} label="Copy the commands" />
-      <p class="muted">Seed {run.random_seed}, aiperfd {run.aiperfd_version}. The page of this run: <a href={link(route.value.path.join("/"))}>permalink</a></p>
+      <p class="muted">
+        Seed {run.random_seed}, aiperfd {run.aiperfd_version}. The page of this run:{" "}
+        <a href={link(route.value.path.join("/"))}>permalink</a>
+      </p>
     </Card>
   );
 }

@@ -1,6 +1,16 @@
 // One run that is shown: read over HTTP, then kept up to date by the feed.
 import { effect, signal, untracked } from "@preact/signals";
-import { ended, getJSON, Problem, type Metrics, type Phase, type Progress, type Run, type Schemas, type Stats } from "../api/client";
+import {
+  ended,
+  getJSON,
+  type Metrics,
+  type Phase,
+  Problem,
+  type Progress,
+  type Run,
+  type Schemas,
+  type Stats,
+} from "../api/client";
 import { embedded } from "../api/embedded";
 import { connection, connections, listen, type Message } from "../api/feed";
 import { follow, read, type Timeseries } from "../api/timeseries";
@@ -43,7 +53,12 @@ export class RunStore {
         untracked(() => void this.readSeries());
       }),
     );
-    getJSON<{ slos?: Record<string, number> | null }>(`api/runs/${id}/config`).then((c) => { this.slos.value = c.slos ?? {}; }, () => undefined);
+    getJSON<{ slos?: Record<string, number> | null }>(`api/runs/${id}/config`).then(
+      (c) => {
+        this.slos.value = c.slos ?? {};
+      },
+      () => undefined,
+    );
     if (embedded) return;
     this.every(seriesEvery, () => (this.live() ? this.readSeries() : undefined));
     this.every(runEvery, () => (this.live() && connection.value !== "live" ? this.refresh() : undefined));
@@ -51,7 +66,7 @@ export class RunStore {
 
   close(): void {
     this.closed = true;
-    this.ends.forEach((end) => end());
+    for (const end of this.ends) end();
     this.timers.forEach(clearTimeout);
   }
 
@@ -81,7 +96,9 @@ export class RunStore {
     const base = "api/runs/" + this.id;
     try {
       const [run, progress, metrics] = await Promise.all([
-        getJSON<Run>(base), getJSON<Progress>(base + "/progress"), getJSON<Metrics>(base + "/metrics"),
+        getJSON<Run>(base),
+        getJSON<Progress>(base + "/progress"),
+        getJSON<Metrics>(base + "/metrics"),
       ]);
       if (this.closed) return;
       this.run.value = run;
@@ -95,7 +112,10 @@ export class RunStore {
   }
 
   private async finish(base: string): Promise<void> {
-    const [results, files] = await Promise.all([getJSON<Results>(base + "/results"), getJSON<Files>(base + "/results/list")]);
+    const [results, files] = await Promise.all([
+      getJSON<Results>(base + "/results"),
+      getJSON<Files>(base + "/results/list"),
+    ]);
     this.results.value = results;
     this.files.value = files.files;
     await this.readSeries();
@@ -129,7 +149,8 @@ export class RunStore {
     if (message.message_type === "client_verdict" && this.run.value) {
       this.run.value = { ...this.run.value, client: message.client as Run["client"] };
     }
-    if (["run_state_changed", "results_exported", "benchmark_complete"].includes(message.message_type)) void this.refresh();
+    if (["run_state_changed", "results_exported", "benchmark_complete"].includes(message.message_type))
+      void this.refresh();
     if (message.message_type === "run_deleted") this.problem.value = new Error("This run was deleted.");
   }
 }

@@ -78,16 +78,23 @@ listen((message) => {
 
 /** advance puts the progress of a message into the runs that are shown. */
 function advance(id: string | undefined, phase: Schemas["wire.Phase"]): void {
-  active.value = active.value.map((run) => (run.id !== id ? run : {
-    ...run,
-    progress: {
-      ...run.progress!,
-      phase: phase.phase_name, percent: phase.progress_percent ?? 0,
-      requests_sent: phase.requests_sent, requests_completed: phase.requests_completed,
-      request_errors: phase.request_errors, in_flight: phase.in_flight_requests,
-      eta_sec: phase.requests_eta_sec ?? 0,
-    },
-  }));
+  active.value = active.value.map((run) =>
+    run.id !== id
+      ? run
+      : {
+          ...run,
+          progress: {
+            ...run.progress!,
+            phase: phase.phase_name,
+            percent: phase.progress_percent ?? 0,
+            requests_sent: phase.requests_sent,
+            requests_completed: phase.requests_completed,
+            request_errors: phase.request_errors,
+            in_flight: phase.in_flight_requests,
+            eta_sec: phase.requests_eta_sec ?? 0,
+          },
+        },
+  );
 }
 
 // The list is read again for another address, and after the connection was lost.

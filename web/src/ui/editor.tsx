@@ -2,13 +2,14 @@
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Annotation, EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { FieldProblem } from "../api/client";
+import { Echo } from "./echo";
 
 interface Props {
   text: string;
@@ -42,22 +43,39 @@ export default function Editor(props: Props): JSX.Element {
   const view = useRef<EditorView | null>(null);
   const change = useRef(props.onChange);
   change.current = props.onChange;
+  const echo = useRef(new Echo());
 
   useEffect(() => {
     // Style sheets made by scripts are allowed in a shadow root: the policy of the page
     // forbids style elements.
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
     const v = new EditorView({
-      root, parent: root,
+      root,
+      parent: root,
       state: EditorState.create({
         doc: props.text,
         extensions: [
-          lineNumbers(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
-          indentUnit.of("  "), yaml(), syntaxHighlighting(colors), look, EditorView.lineWrapping,
+          lineNumbers(),
+          lintGutter(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          bracketMatching(),
+          highlightActiveLine(),
+          indentUnit.of("  "),
+          yaml(),
+          syntaxHighlighting(colors),
+          look,
+          EditorView.lineWrapping,
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-          EditorView.contentAttributes.of({ "aria-label": "Benchmark document, YAML" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "Benchmark document, YAML. Tab indents; Escape, then Tab leaves the editor",
+          }),
           EditorView.updateListener.of((u) => {
-            if (u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside))) change.current(u.state.doc.toString());
+            if (!u.docChanged || u.transactions.some((t) => t.annotation(fromOutside))) return;
+            const text = u.state.doc.toString();
+            echo.current.send(text);
+            change.current(text);
           }),
         ],
       }),
@@ -69,7 +87,8 @@ export default function Editor(props: Props): JSX.Element {
   useEffect(() => {
     const v = view.current!;
     const text = v.state.doc.toString();
-    if (text !== props.text) v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
+    if (!echo.current.foreign(props.text) || text === props.text) return;
+    v.dispatch({ changes: { from: 0, to: text.length, insert: props.text }, annotations: fromOutside.of(true) });
   }, [props.text]);
 
   useEffect(() => {

@@ -1,5 +1,5 @@
 // Parts of a page that are made when they come into view, and data that they read.
-import type { ComponentChildren, JSX } from "preact";
+import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON } from "../api/client";
 import { embedded } from "../api/embedded";
@@ -11,32 +11,63 @@ export function Lazily({ children }: { children: () => ComponentChildren }): JSX
   const [near, setNear] = useState(embedded !== null);
   useEffect(() => {
     if (near) return;
-    const observer = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) setNear(true); }, { rootMargin: "300px" });
+    const observer = new IntersectionObserver(
+      (seen) => {
+        if (seen.some((s) => s.isIntersecting)) setNear(true);
+      },
+      { rootMargin: "300px" },
+    );
     observer.observe(place.current!);
     return () => observer.disconnect();
   }, [near]);
-  return near ? <>{children()}</> : <div ref={place} class="later" />;
+  return near ? <Fragment>{children()}</Fragment> : <div ref={place} class="later" />;
 }
 
 /** Milliseconds between two readings while a run is active, and at least so many times as long
  * as the answer took, so that readers of a long run do not take the daemon's time from it. */
-const readEvery = 5000, rest = 50;
+const readEvery = 5000,
+  rest = 50;
+
+interface Reading<T> {
+  path: string | null;
+  value: T | null;
+  error: unknown;
+}
+
+/** asked are the requests under way: parts of a page that read the same path share one. */
+const asked = new Map<string, Promise<unknown>>();
+
+function ask<T>(path: string): Promise<T> {
+  const known = asked.get(path);
+  if (known) return known as Promise<T>;
+  const answer = getJSON<T>(path).finally(() => asked.delete(path));
+  asked.set(path, answer);
+  return answer;
+}
 
 /** useReading reads a path of the API, again and again while live, and once more at the end.
- * What was read stays until the next answer is there. */
-export function useReading<T>(path: string, live: boolean): { value: T | null; error: unknown } {
-  const [state, setState] = useState<{ path: string; value: T | null; error: unknown }>({ path, value: null, error: null });
+ * What was read stays until the next answer is there. Without a path it reads nothing. */
+export function useReading<T>(path: string | null, live: boolean): { value: T | null; error: unknown } {
+  const [state, setState] = useState<Reading<T>>({ path, value: null, error: null });
   useEffect(() => {
-    let over = false, timer = 0;
+    if (path === null) return;
+    let over = false;
+    let timer = 0;
     const read = async () => {
       const from = performance.now();
       if (!document.hidden) {
-        await getJSON<T>(path).then(
-          (value) => { if (!over) setState({ path, value, error: null }); },
-          (error: unknown) => { if (!over) setState((s) => ({ ...s, path, error })); },
+        await ask<T>(path).then(
+          (value) => {
+            if (!over) setState({ path, value, error: null });
+          },
+          (error: unknown) => {
+            if (!over) setState((s) => ({ ...s, path, error }));
+          },
         );
       }
-      if (!over && (live || document.hidden)) timer = window.setTimeout(read, Math.max(readEvery, rest * (performance.now() - from)));
+      if (!over && (live || document.hidden)) {
+        timer = window.setTimeout(read, Math.max(readEvery, rest * (performance.now() - from)));
+      }
     };
     void read();
     return () => {

@@ -9,18 +9,28 @@ import { choice, setTheme } from "./theme";
 /** StatePill shows the state of a run. */
 export function StatePill({ run }: { run: Pick<Run, "state" | "queue_position" | "state_reason"> }): JSX.Element {
   const text = run.state === "queued" && run.queue_position ? `queued, ${run.queue_position}` : run.state;
-  return <span class={"pill " + run.state} title={run.state_reason || undefined}>{text}</span>;
+  return (
+    <span class={"pill " + run.state} title={run.state_reason || undefined}>
+      {text}
+    </span>
+  );
 }
 
 const verdictTexts: Record<string, string> = {
-  ok: "measurement ok", suspect: "measurement suspect", invalid: "measurement invalid",
+  ok: "measurement ok",
+  suspect: "measurement suspect",
+  invalid: "measurement invalid",
 };
 
 /** ClientPill says how far the load generator can be believed. */
 export function ClientPill({ client }: { client: Run["client"] }): JSX.Element | null {
   if (!client) return null;
   const reasons = client.reasons?.map((r) => r.message).join("; ");
-  return <span class={"pill client-" + client.verdict} title={reasons || "no distortion found"}>{verdictTexts[client.verdict] ?? client.verdict}</span>;
+  return (
+    <span class={"pill client-" + client.verdict} title={reasons || "no distortion found"}>
+      {verdictTexts[client.verdict] ?? client.verdict}
+    </span>
+  );
 }
 
 /** VerdictPill shows whether the objectives of a run were met. */
@@ -29,11 +39,21 @@ export function VerdictPill({ verdict }: { verdict: string | null | undefined })
   return <span class={"pill slo-" + verdict}>SLO {verdict}</span>;
 }
 
-export function Tile(props: { label: string; value: string; unit?: string; note?: string; bad?: boolean; title?: string }): JSX.Element {
+export function Tile(props: {
+  label: string;
+  value: string;
+  unit?: string;
+  note?: string;
+  bad?: boolean;
+  title?: string;
+}): JSX.Element {
   return (
     <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
       <span>{props.label}</span>
-      <b>{props.value}{props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}</b>
+      <b>
+        {props.value}
+        {props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}
+      </b>
       {props.note && <span class="sub">{props.note}</span>}
     </div>
   );
@@ -55,13 +75,26 @@ export function ErrorText({ error }: { error: unknown }): JSX.Element | null {
   return (
     <div class="alert" role="alert">
       {error instanceof Error ? error.message : String(error)}
-      {fields.length > 0 && <ul>{fields.map((f) => <li><code>{f.pointer || "document"}</code> {f.detail}</li>)}</ul>}
+      {fields.length > 0 && (
+        <ul>
+          {fields.map((f) => (
+            <li>
+              <code>{f.pointer || "document"}</code> {f.detail}
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }
 
 /** Action is a button for a request: it waits for the answer and shows an error beside it. */
-export function Action(props: { text: string; class?: string; confirm?: string; act: () => Promise<unknown> }): JSX.Element {
+export function Action(props: {
+  text: string;
+  class?: string;
+  confirm?: string;
+  act: () => Promise<unknown>;
+}): JSX.Element {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const act = async () => {
@@ -73,7 +106,9 @@ export function Action(props: { text: string; class?: string; confirm?: string; 
   };
   return (
     <span class="action">
-      <button type="button" class={props.class} disabled={busy} onClick={act}>{props.text}</button>
+      <button type="button" class={props.class} disabled={busy} onClick={act}>
+        {props.text}
+      </button>
       <ErrorText error={error} />
     </span>
   );
@@ -88,7 +123,11 @@ export function Copy({ text, label }: { text: string; label: string }): JSX.Elem
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return <button type="button" class="quiet" onClick={copy} aria-label={label}>{done ? "copied" : "copy"}</button>;
+  return (
+    <button type="button" class="quiet" onClick={copy} aria-label={label}>
+      {done ? "copied" : "copy"}
+    </button>
+  );
 }
 
 export function ThemeButton(): JSX.Element {
@@ -103,8 +142,19 @@ export function ThemeButton(): JSX.Element {
 export function Bar({ percent, label }: { percent: number | null | undefined; label: string }): JSX.Element {
   const value = Math.min(100, Math.max(0, percent ?? 0));
   return (
-    <div class="bar" role="progressbar" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(value)} aria-label={label}>
-      <i ref={(e) => { if (e) e.style.width = value + "%"; }} />
+    <div
+      class="bar"
+      role="progressbar"
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(value)}
+      aria-label={label}
+    >
+      <i
+        ref={(e) => {
+          if (e) e.style.transform = `translateX(${value - 100}%)`;
+        }}
+      />
     </div>
   );
 }
@@ -112,7 +162,7 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
 /** load describes the load of a run: "64 concurrent", "10 req/s". */
 export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
   const parts = [];
-  if (run.request_rate) parts.push(format.number(run.request_rate) + " req/s");
+  if (run.request_rate) parts.push(format.plain(run.request_rate) + " req/s");
   if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
   return parts.join(", ") || format.absent;
 }

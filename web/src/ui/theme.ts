@@ -16,7 +16,9 @@ export const printing = signal(false);
 addEventListener("beforeprint", () => (printing.value = true));
 addEventListener("afterprint", () => (printing.value = false));
 
-export const dark = computed(() => !printing.value && (choice.value === "auto" ? systemDark.value : choice.value === "dark"));
+export const dark = computed(
+  () => !printing.value && (choice.value === "auto" ? systemDark.value : choice.value === "dark"),
+);
 
 function stored(): Choice {
   try {

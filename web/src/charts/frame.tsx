@@ -1,0 +1,87 @@
+// The frame of a chart: its title, unit and legend above the drawing.
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import type { Cursor } from "./base";
+import { type Color, color } from "./colors";
+
+interface Props {
+  title: string;
+  unit?: string;
+  /** what those read who do not see the drawing */
+  label: string;
+  box: RefObject<HTMLDivElement | null>;
+  /** a cursor of this chart alone: the frame has the button that shows all again */
+  own?: Cursor;
+  tall?: boolean;
+  /** what stands in the legend */
+  children: ComponentChildren;
+}
+
+export function Frame({ title, unit, label, box, own, tall, children }: Props): JSX.Element {
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span>
+          {title}
+          {unit && <span class="muted">, {unit}</span>}
+        </span>
+        {own && <ResetZoom cursor={own} />}
+        <span class="legend">{children}</span>
+      </figcaption>
+      <div ref={box} class={tall ? "plot tall" : "plot"} role="img" aria-label={label} />
+    </figure>
+  );
+}
+
+/** ResetZoom shows all of the x axis again. */
+export function ResetZoom({ cursor }: { cursor: Cursor }): JSX.Element | null {
+  if (!cursor.zoom.value) return null;
+  const reset = () => {
+    cursor.zoom.value = null;
+  };
+  return (
+    <button type="button" class="small reset-zoom" onClick={reset}>
+      Reset zoom
+    </button>
+  );
+}
+
+interface KeyProps {
+  label: string;
+  color: Color;
+  dash?: boolean;
+  text: ComponentChildren;
+  title?: string;
+  /** whether this line is shown, and alone */
+  shown: boolean;
+  alone: boolean;
+  /** shows this line alone, or all again; without it there is nothing to choose */
+  choose?: () => void;
+}
+
+/** Key is a line of the legend. */
+export function Key(props: KeyProps): JSX.Element {
+  const paint = color(props.color);
+  const style = (e: HTMLElement | null) => {
+    if (!e) return;
+    e.style.borderColor = paint;
+    e.style.borderTopStyle = props.dash ? "dashed" : "solid";
+  };
+  const content = (
+    <>
+      <i ref={style} />
+      {props.label} {props.text}
+    </>
+  );
+  if (!props.choose) return <span title={props.title}>{content}</span>;
+  return (
+    <button
+      type="button"
+      class={props.shown ? "key" : "key off"}
+      aria-pressed={props.alone}
+      title={[props.title, props.alone ? "Show all lines" : "Show this line alone"].filter(Boolean).join(". ")}
+      onClick={props.choose}
+    >
+      {content}
+    </button>
+  );
+}

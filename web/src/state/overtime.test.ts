@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import type { Timeseries } from "../api/timeseries";
+import { whole } from "../charts/spark";
+import { full, only, regions, singles } from "./overtime";
+
+const series = (more: Partial<Timeseries>): Timeseries => ({
+  run_id: "r",
+  state: "completed",
+  start_time: null,
+  step_sec: 1,
+  next_sec: 4,
+  phases: [{ index: 0, name: "profiling", kind: "profiling", start_sec: 0, end_sec: 3.4 }],
+  time_sec: [0, 1, 2, 3],
+  series: { requests_completed: { unit: "", values: { rate: [25, 3, 20, null] } } },
+  ...more,
+});
+
+const partial = (s: Timeseries) => regions(s).filter((r) => r.partial);
+
+test("the last point of a run that ended in it is partial", () => {
+  expect(partial(series({}))).toEqual([{ label: "", from: 3, to: 4, quiet: false, partial: true }]);
+});
+
+test("a whole last point is not", () => {
+  expect(partial(series({ phases: [{ index: 0, name: "p", kind: "profiling", start_sec: 0, end_sec: 4 }] }))).toEqual(
+    [],
+  );
+});
+
+test("the newest point of a live run is partial until its step is over", () => {
+  const phases = [{ index: 0, name: "p", kind: "profiling", start_sec: 0, end_sec: null }];
+  const live = { phases, step_sec: 10, time_sec: [0, 10] };
+  expect(partial(series({ ...live, next_sec: 14 }))).toHaveLength(1);
+  expect(partial(series({ ...live, next_sec: 20 }))).toEqual([]);
+});
+
+test("a run that began within a point has measured a part of it", () => {
+  const phases = [{ index: 0, name: "p", kind: "profiling", start_sec: 0.5, end_sec: 4 }];
+  expect(partial(series({ phases }))).toEqual([{ label: "", from: 0, to: 1, quiet: false, partial: true }]);
+});
+
+test("a run without points has no parts", () => {
+  expect(partial(series({ time_sec: [] }))).toEqual([]);
+});
+
+test("percentiles are lines from 20 requests per point, whatever its length (P-M8)", () => {
+  expect(full(series({}))).toEqual([true, false, true, false]);
+  expect(full(series({ step_sec: 10 }))).toEqual([true, true, true, false]);
+  expect(full(series({ series: {} }))).toEqual([false, false, false, false]);
+  expect(only([1, 2, undefined, 4], [true, false, true, false])).toEqual([1, null, null, null]);
+});
+
+test("requests of points with too few are drawn themselves", () => {
+  const none: (number | null)[] = [];
+  const sample = {
+    of: 4,
+    end_sec: [0.5, 1.5, 2.5, 3.1],
+    request_latency: [10, 20, 30, null],
+    time_to_first_token: none,
+    inter_token_latency: none,
+    schedule_lag: none,
+    input_tokens: none,
+    output_tokens: none,
+  };
+  const s = series({});
+  expect(singles(s, full(s), sample as never, "request_latency")).toEqual({ x: [1.5], y: [20] });
+  expect(singles(s, full(s), undefined, "request_latency")).toEqual({ x: [], y: [] });
+});
+
+test("a sparkline ends with the last whole point", () => {
+  expect(whole(series({}))).toEqual([25, 3, 20]);
+});

@@ -1,0 +1,72 @@
+// What the charts over time show of a series: which parts of the axis are measured whole, and
+// which intervals have enough requests for percentiles.
+import type { Schemas } from "../api/client";
+import type { Timeseries } from "../api/timeseries";
+import type { Region } from "../charts/base";
+import { type Column, leastPerBin } from "../charts/scales";
+
+type Sample = Schemas["wire.Sample"];
+
+/** regions are the phases, and the points that were not measured for a whole step: those in
+ * which the run began or ended, and the newest of a run that goes on. */
+export function regions(s: Timeseries): Region[] {
+  const known = s.time_sec.at(-1);
+  const end = known === undefined ? 0 : known + s.step_sec;
+  const phases = s.phases.map((p) => ({
+    label: p.name,
+    from: p.start_sec,
+    to: p.end_sec ?? end,
+    quiet: p.kind !== "profiling",
+  }));
+  return [...phases, ...partial(s)];
+}
+
+/** partial are the first and the last point if the run filled them in part only. */
+function partial(s: Timeseries): Region[] {
+  const first = s.time_sec[0];
+  const last = s.time_sec.at(-1);
+  if (first === undefined || last === undefined || s.phases.length === 0) return [];
+  const begin = Math.min(...s.phases.map((p) => p.start_sec));
+  const going = s.phases.some((p) => p.end_sec === null);
+  const end = going ? s.next_sec : Math.max(...s.phases.map((p) => p.end_sec!));
+  const part = (from: number) => ({ label: "", from, to: from + s.step_sec, quiet: false, partial: true });
+  const out: Region[] = [];
+  if (begin > first + 0.05 * s.step_sec && begin < first + s.step_sec) out.push(part(first));
+  if (end > last && end < last + 0.95 * s.step_sec && last !== first) out.push(part(last));
+  return out;
+}
+
+/** full says of each point whether so many requests ended in it that their percentiles mean
+ * something. */
+export function full(s: Timeseries): boolean[] {
+  const rates = s.series.requests_completed?.values.rate;
+  return s.time_sec.map((_, i) => Math.round((rates?.[i] ?? 0) * s.step_sec) >= leastPerBin);
+}
+
+/** only keeps the values of the points that count. */
+export function only(values: Column, counts: readonly boolean[]): (number | null)[] {
+  return values.map((v, i) => (counts[i] ? (v ?? null) : null));
+}
+
+/** metrics whose values for single requests are known */
+export type Single = "time_to_first_token" | "inter_token_latency" | "request_latency" | "schedule_lag";
+
+/** singles are the requests that ended in points that have too few for percentiles. */
+export function singles(
+  s: Timeseries,
+  counts: readonly boolean[],
+  sample: Sample | undefined,
+  metric: Single,
+): { x: number[]; y: number[] } {
+  const out = { x: [] as number[], y: [] as number[] };
+  if (!sample) return out;
+  const first = s.time_sec[0] ?? 0;
+  sample.end_sec.forEach((at, i) => {
+    const y = sample[metric]?.[i];
+    if (y === null || y === undefined || at === null) return;
+    if (counts[Math.floor((at - first) / s.step_sec)]) return;
+    out.x.push(at);
+    out.y.push(y);
+  });
+  return out;
+}
