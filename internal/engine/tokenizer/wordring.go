@@ -1,9 +1,9 @@
 package tokenizer
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -16,15 +16,25 @@ import (
 // divide a text there, so that the tokens of a text are those of its words, whatever
 // stands before and after them.
 type WordRing struct {
-	text   string
-	starts []uint32 // of the words in text, and its length
-	tokens []uint32 // before each word, and in all of text
-	tails  tails
-	trim   bool // the tokenizer adds the blank before the first word
+	text  string
+	words []byte // of each word its bytes and its tokens, both below 256
+	marks []mark // where every markWords-th word begins, and the end
+	tails tails
+	trim  bool // the tokenizer adds the blank before the first word
 	// checked makes the prompts that words cannot be put together to: those shorter
 	// than every word.
 	checked func() *Ring
 }
+
+// mark is a place in a ring: so many bytes and tokens are before it.
+type mark struct{ start, tokens uint32 }
+
+// markWords is the number of words from one mark to the next: few enough to count on
+// from a mark, so many that a ring is opened in no time.
+const markWords = 64
+
+// maxWord bounds the bytes and the tokens of a word.
+const maxWord = 1<<8 - 1
 
 // The limits of the search for the last words of a prompt.
 const (
@@ -45,18 +55,18 @@ type tails struct {
 const wordsBefore = "a"
 
 // NewWordRing returns the ring of a corpus whose lines are trimmed and joined by blanks.
-// false = the tokens of a word depend on its neighbours, or it has no words.
+// false = the tokens of a word depend on its neighbours, or it has no words, or long ones.
 func NewWordRing(t Tokenizer, corpus string) (*WordRing, bool) {
-	r := newWordRing(t, corpus)
-	if r.Len() == 0 || !independentWords(t, r.text) {
+	r := &WordRing{text: joinLines(corpus)}
+	if r.text == "" || !independentWords(t, r.text) {
 		return nil, false
 	}
 	before := t.Count(wordsBefore)
 	counts := map[string]int{}
 	untrimmed, trimmed := true, true
-	r.tokens = append(r.tokens, 0)
-	for i := range r.Len() {
-		word := r.Word(i)
+	for start := 0; start < len(r.text); {
+		end := nextWord(r.text, start+1)
+		word := r.text[start:end]
 		n, known := counts[word]
 		if !known {
 			n = t.Count(wordsBefore+word) - before
@@ -64,15 +74,19 @@ func NewWordRing(t Tokenizer, corpus string) (*WordRing, bool) {
 			untrimmed = untrimmed && t.Count(word) == n
 			trimmed = trimmed && t.Count(word[1:]) == n
 		}
-		r.tokens = append(r.tokens, r.tokens[i]+uint32(n))
+		if n < 0 || max(n, len(word)) > maxWord {
+			return nil, false
+		}
+		r.words = append(r.words, byte(len(word)), byte(n))
+		start = end
 	}
 	r.trim = !untrimmed
-	r.collectTails()
-	return r, (untrimmed || trimmed) && r.probe(t)
+	return r, r.prepare(t) && (untrimmed || trimmed) && r.probe(t)
 }
 
-// newWordRing finds the words of a corpus.
-func newWordRing(t Tokenizer, corpus string) *WordRing {
+// joinLines returns the lines of a corpus, trimmed and each with a blank before it, from the
+// first word on.
+func joinLines(corpus string) string {
 	var text strings.Builder
 	text.Grow(len(corpus) + 1)
 	for line := range strings.Lines(corpus) {
@@ -81,14 +95,47 @@ func newWordRing(t Tokenizer, corpus string) *WordRing {
 			text.WriteString(line)
 		}
 	}
-	r := &WordRing{text: text.String()}
-	for i := nextWord(r.text, 0); i < len(r.text); i = nextWord(r.text, i+1) {
-		r.starts = append(r.starts, uint32(i))
-	}
-	r.starts = append(r.starts, uint32(len(r.text)))
-	r.checked = sync.OnceValue(func() *Ring { return NewRing(t, corpus) })
-	return r
+	joined := text.String()
+	return joined[nextWord(joined, 0):]
 }
+
+// prepare completes a ring that has its text and its words; false = they do not fit.
+func (r *WordRing) prepare(t Tokenizer) bool {
+	at := mark{}
+	for i := range r.Len() {
+		if i%markWords == 0 {
+			r.marks = append(r.marks, at)
+		}
+		at = r.after(at, i)
+	}
+	r.marks = append(r.marks, at)
+	if int(at.start) != len(r.text) || at.tokens == 0 {
+		return false
+	}
+	r.checked = sync.OnceValue(func() *Ring { return NewRing(t, r.text) })
+	r.collectTails()
+	return true
+}
+
+// after returns the place after word i, which begins at a place.
+func (r *WordRing) after(at mark, i int) mark {
+	return mark{at.start + uint32(r.words[2*i]), at.tokens + uint32(r.words[2*i+1])}
+}
+
+// place returns where word i begins, 0 ≤ i ≤ Len.
+func (r *WordRing) place(i int) mark {
+	if i == r.Len() {
+		return r.end()
+	}
+	at := r.marks[i/markWords]
+	for k := i - i%markWords; k < i; k++ {
+		at = r.after(at, k)
+	}
+	return at
+}
+
+// end returns the end of the text.
+func (r *WordRing) end() mark { return r.marks[len(r.marks)-1] }
 
 // nextWord returns the first place at or after i where a word begins, or the length of
 // the text.
@@ -107,7 +154,7 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // together of them.
 func (r *WordRing) collectTails() {
 	for i := range min(r.Len(), tailSample) {
-		word, n := r.Word(i), int(r.tokens[i+1]-r.tokens[i])
+		word, n := r.Word(i), int(r.words[2*i+1])
 		if 0 < n && n < tailTokens && len(r.tails.words[n]) < tailWords && onlyLetters(word[1:]) &&
 			!slices.Contains(r.tails.words[n], word) {
 			r.tails.words[n] = append(r.tails.words[n], word)
@@ -145,10 +192,13 @@ func (r *WordRing) probe(t Tokenizer) bool {
 }
 
 // Len is the number of words of the ring.
-func (r *WordRing) Len() int { return len(r.starts) - 1 }
+func (r *WordRing) Len() int { return len(r.words) / 2 }
 
 // Word returns a word of the ring, 0 ≤ i < Len.
-func (r *WordRing) Word(i int) string { return r.text[r.starts[i]:r.starts[i+1]] }
+func (r *WordRing) Word(i int) string {
+	start := int(r.place(i).start)
+	return r.text[start : start+int(r.words[2*i])]
+}
 
 // Prompt returns a text that Encode turns into exactly n tokens, n ≥ 1, and that begins
 // with word start, taken modulo Len. The same arguments give the same text. A prompt longer
@@ -174,24 +224,20 @@ func (r *WordRing) Following(start, n int) (string, bool) {
 	if start %= r.Len(); start < 0 {
 		start += r.Len()
 	}
-	all := int(r.tokens[r.Len()])
-	left := int(r.tokens[start]) + n // from the beginning of the text
+	from, all := r.place(start), r.end().tokens
+	left := from.tokens + uint32(n) // from the beginning of the text
 	var whole []string
-	from := start
 	for left > all {
-		whole = append(whole, r.text[r.starts[from]:])
+		whole = append(whole, r.text[from.start:])
 		left -= all
-		from = 0
+		from = mark{}
 	}
-	end := r.wordAt(from, left)
-	for end > from && !r.tails.reach(left-int(r.tokens[end])) {
-		end--
-	}
-	tail := left - int(r.tokens[end])
-	if !r.tails.reach(tail) {
+	end, ok := r.lastWord(from, left)
+	if !ok {
 		return "", false
 	}
-	text := r.text[r.starts[from]:r.starts[end]]
+	text := r.text[from.start:end.start]
+	tail := int(left - end.tokens)
 	if tail == 0 && whole == nil {
 		return text, true
 	}
@@ -209,19 +255,22 @@ func (r *WordRing) Following(start, n int) (string, bool) {
 	return b.String(), true
 }
 
-// wordAt returns the last word at or after from that begins with at most so many tokens
-// before it.
-func (r *WordRing) wordAt(from, tokens int) int {
-	// Words have about the same number of tokens, so the first guess is near.
-	guess := from + int(uint64(tokens-int(r.tokens[from]))*uint64(r.Len())/uint64(r.tokens[r.Len()]))
-	i := min(guess, r.Len())
-	for i < r.Len() && int(r.tokens[i+1]) <= tokens {
-		i++
+// lastWord returns the last place of a word at or after from from which words can be put
+// together to reach so many tokens; false = there is none.
+func (r *WordRing) lastWord(from mark, tokens uint32) (mark, bool) {
+	// The mark before the nearest one: the end may begin before that.
+	near := max(0, sort.Search(len(r.marks)-2, func(i int) bool { return r.marks[i+1].tokens > tokens })-1)
+	at, last, found := r.marks[near], mark{}, false
+	for i := near * markWords; at.tokens <= tokens; i++ {
+		if at.start >= from.start && r.tails.reach(int(tokens-at.tokens)) {
+			last, found = at, true
+		}
+		if i == r.Len() {
+			break
+		}
+		at = r.after(at, i)
 	}
-	for i > from && int(r.tokens[i]) > tokens {
-		i--
-	}
-	return i
+	return last, found
 }
 
 // reach reports whether words can be put together to n tokens.
@@ -238,36 +287,20 @@ func (t *tails) write(b *strings.Builder, n, turn int) {
 	}
 }
 
-// Append appends the ring to b, for [OpenWordRing]: for each word its bytes and its tokens.
-// Words are shorter than 256 of both.
-func (r *WordRing) Append(b []byte) []byte {
-	for i := range r.Len() {
-		b = append(b, byte(r.starts[i+1]-r.starts[i]), byte(r.tokens[i+1]-r.tokens[i]))
-	}
-	return b
-}
+// Words are the words of the ring, for [OpenWordRing].
+func (r *WordRing) Words() []byte { return r.words }
 
 // Text is the corpus as the words of the ring have it.
 func (r *WordRing) Text() string { return r.text }
 
-var errRing = errors.New("the ring is cut off, or is another text's")
+var errRing = errors.New("the words are not those of the text")
 
-// OpenWordRing returns the ring of a text for which Append has written data, with the same
-// tokenizer.
-func OpenWordRing(t Tokenizer, text string, data []byte) (*WordRing, error) {
-	n := len(data) / 2
-	r := &WordRing{text: text, starts: make([]uint32, n+1), tokens: make([]uint32, n+1)}
-	r.checked = sync.OnceValue(func() *Ring { return NewRing(t, text) })
-	start, tokens := uint32(0), uint32(0)
-	for i := range n {
-		pair := binary.LittleEndian.Uint16(data[2*i:])
-		start += uint32(pair & 0xff)
-		tokens += uint32(pair >> 8)
-		r.starts[i+1], r.tokens[i+1] = start, tokens
-	}
-	if n == 0 || len(data)%2 != 0 || int(start) != len(text) {
+// OpenWordRing returns the ring of a text and its words, which [NewWordRing] has found for
+// the same tokenizer. Neither is copied.
+func OpenWordRing(t Tokenizer, text string, words []byte) (*WordRing, error) {
+	r := &WordRing{text: text, words: words}
+	if len(words)%2 != 0 || !r.prepare(t) {
 		return nil, errRing
 	}
-	r.collectTails()
 	return r, nil
 }

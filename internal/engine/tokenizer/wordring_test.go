@@ -133,7 +133,7 @@ func TestWordRingEdges(t *testing.T) {
 // and damage is noticed.
 func TestOpenWordRing(t *testing.T) {
 	ring, _ := NewWordRing(Builtin(), prose(t, 30_000))
-	data := ring.Append(nil)
+	data := ring.Words()
 	read, err := OpenWordRing(Builtin(), ring.Text(), data)
 	if err != nil {
 		t.Fatal(err)
