@@ -226,6 +226,9 @@ func (r *Reader) Next(quit <-chan struct{}) (*bench.Conversation, error) {
 func (r *Reader) take(quit <-chan struct{}) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.queue) > 0 && r.queue[0].complete {
+		return r.takeFirst()
+	}
 	over, ready := false, make(chan struct{})
 	defer close(ready)
 	for waits := false; len(r.queue) == 0 || !r.queue[0].complete; waits = true {
@@ -250,6 +253,12 @@ func (r *Reader) take(quit <-chan struct{}) *slot {
 		}
 		r.changed.Wait()
 	}
+	return r.takeFirst()
+}
+
+// takeFirst removes the first conversation, which is complete, from the queue. An error stays
+// there. Call with mu held.
+func (r *Reader) takeFirst() *slot {
 	s := r.queue[0]
 	if s.err != nil {
 		return s
