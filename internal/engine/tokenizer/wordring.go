@@ -1,7 +1,9 @@
 package tokenizer
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -17,7 +19,8 @@ import (
 // stands before and after them.
 type WordRing struct {
 	text  string
-	words []byte // of each word its bytes and its tokens, both below 256
+	words []byte // of each word its bytes and its tokens, as unsigned varints
+	count int    // words
 	marks []mark // where every markWords-th word begins, and the end
 	tails tails
 	trim  bool // the tokenizer adds the blank before the first word
@@ -26,15 +29,13 @@ type WordRing struct {
 	checked func() *Ring
 }
 
-// mark is a place in a ring: so many bytes and tokens are before it.
-type mark struct{ start, tokens uint32 }
+// mark is a place in a ring: so many bytes and tokens are before it, and so many bytes of
+// the list of words.
+type mark struct{ start, tokens, listed uint32 }
 
 // markWords is the number of words from one mark to the next: few enough to count on
 // from a mark, so many that a ring is opened in no time.
 const markWords = 64
-
-// maxWord bounds the bytes and the tokens of a word.
-const maxWord = 1<<8 - 1
 
 // The limits of the search for the last words of a prompt.
 const (
@@ -55,7 +56,7 @@ type tails struct {
 const wordsBefore = "a"
 
 // NewWordRing returns the ring of a corpus whose lines are trimmed and joined by blanks.
-// false = the tokens of a word depend on its neighbours, or it has no words, or long ones.
+// false = the tokens of a word depend on its neighbours, or it has no words.
 func NewWordRing(t Tokenizer, corpus string) (*WordRing, bool) {
 	r := &WordRing{text: joinLines(corpus)}
 	if r.text == "" || !independentWords(t, r.text) {
@@ -74,10 +75,10 @@ func NewWordRing(t Tokenizer, corpus string) (*WordRing, bool) {
 			untrimmed = untrimmed && t.Count(word) == n
 			trimmed = trimmed && t.Count(word[1:]) == n
 		}
-		if n < 0 || max(n, len(word)) > maxWord {
+		if n < 0 {
 			return nil, false
 		}
-		r.words = append(r.words, byte(len(word)), byte(n))
+		r.words = binary.AppendUvarint(binary.AppendUvarint(r.words, uint64(len(word))), uint64(n))
 		start = end
 	}
 	r.trim = !untrimmed
@@ -101,15 +102,15 @@ func joinLines(corpus string) string {
 
 // prepare completes a ring that has its text and its words; false = they do not fit.
 func (r *WordRing) prepare(t Tokenizer) bool {
-	at := mark{}
-	for i := range r.Len() {
-		if i%markWords == 0 {
+	at, end := mark{}, uint32(len(r.words))
+	for ; at.listed < end; r.count++ {
+		if r.count%markWords == 0 {
 			r.marks = append(r.marks, at)
 		}
-		at = r.after(at, i)
+		at = r.after(at)
 	}
 	r.marks = append(r.marks, at)
-	if int(at.start) != len(r.text) || at.tokens == 0 {
+	if at.listed != end || int(at.start) != len(r.text) || at.tokens == 0 {
 		return false
 	}
 	r.checked = sync.OnceValue(func() *Ring { return NewRing(t, r.text) })
@@ -117,9 +118,15 @@ func (r *WordRing) prepare(t Tokenizer) bool {
 	return true
 }
 
-// after returns the place after word i, which begins at a place.
-func (r *WordRing) after(at mark, i int) mark {
-	return mark{at.start + uint32(r.words[2*i]), at.tokens + uint32(r.words[2*i+1])}
+// after returns the place after the word that begins at a place; the list of words has a
+// whole one there, or the place is beyond it.
+func (r *WordRing) after(at mark) mark {
+	size, n := binary.Uvarint(r.words[at.listed:])
+	tokens, m := binary.Uvarint(r.words[int(at.listed)+max(n, 0):])
+	if n <= 0 || m <= 0 {
+		return mark{listed: math.MaxUint32}
+	}
+	return mark{at.start + uint32(size), at.tokens + uint32(tokens), at.listed + uint32(n+m)}
 }
 
 // place returns where word i begins, 0 ≤ i ≤ Len.
@@ -128,8 +135,8 @@ func (r *WordRing) place(i int) mark {
 		return r.end()
 	}
 	at := r.marks[i/markWords]
-	for k := i - i%markWords; k < i; k++ {
-		at = r.after(at, k)
+	for range i % markWords {
+		at = r.after(at)
 	}
 	return at
 }
@@ -153,8 +160,11 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // collectTails finds words that consist of letters, by their tokens, and what can be put
 // together of them.
 func (r *WordRing) collectTails() {
-	for i := range min(r.Len(), tailSample) {
-		word, n := r.Word(i), int(r.words[2*i+1])
+	at := mark{}
+	for range min(r.Len(), tailSample) {
+		next := r.after(at)
+		word, n := r.text[at.start:next.start], int(next.tokens-at.tokens)
+		at = next
 		if 0 < n && n < tailTokens && len(r.tails.words[n]) < tailWords && onlyLetters(word[1:]) &&
 			!slices.Contains(r.tails.words[n], word) {
 			r.tails.words[n] = append(r.tails.words[n], word)
@@ -192,12 +202,12 @@ func (r *WordRing) probe(t Tokenizer) bool {
 }
 
 // Len is the number of words of the ring.
-func (r *WordRing) Len() int { return len(r.words) / 2 }
+func (r *WordRing) Len() int { return r.count }
 
 // Word returns a word of the ring, 0 ≤ i < Len.
 func (r *WordRing) Word(i int) string {
-	start := int(r.place(i).start)
-	return r.text[start : start+int(r.words[2*i])]
+	at := r.place(i)
+	return r.text[at.start:r.after(at).start]
 }
 
 // Prompt returns a text that Encode turns into exactly n tokens, n ≥ 1, and that begins
@@ -268,7 +278,7 @@ func (r *WordRing) lastWord(from mark, tokens uint32) (mark, bool) {
 		if i == r.Len() {
 			break
 		}
-		at = r.after(at, i)
+		at = r.after(at)
 	}
 	return last, found
 }
@@ -299,7 +309,7 @@ var errRing = errors.New("the words are not those of the text")
 // the same tokenizer. Neither is copied.
 func OpenWordRing(t Tokenizer, text string, words []byte) (*WordRing, error) {
 	r := &WordRing{text: text, words: words}
-	if len(words)%2 != 0 || !r.prepare(t) {
+	if !r.prepare(t) {
 		return nil, errRing
 	}
 	return r, nil

@@ -146,6 +146,7 @@ func TestOpenWordRing(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{
 		"nothing": nil, "cut": data[:len(data)-1], "too short": data[:20], "too long": append(bytes.Clone(data), 1, 1),
+		"long number": bytes.Repeat([]byte{0xff}, 30),
 	} {
 		if _, err := OpenWordRing(Builtin(), ring.Text(), data); err == nil {
 			t.Errorf("%s: no error", name)

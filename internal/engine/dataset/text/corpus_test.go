@@ -123,6 +123,11 @@ func TestCorpora(t *testing.T) {
 		if c.Runs {
 			continue
 		}
+		if ring, err := c.Open(tokenizer.Builtin()); err != nil {
+			t.Error(err)
+		} else if _, words := ring.(*tokenizer.WordRing); !words {
+			t.Errorf("%s: prompts are counted", c.Name)
+		}
 		text := c.text()
 		if len(text) < 1_000_000 || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
 			t.Errorf("%s: %d bytes, valid %v", c.Name, len(text), utf8.ValidString(text))
