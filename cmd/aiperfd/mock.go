@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -103,10 +104,10 @@ func newMockCommand() *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // later errors are not about flags
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			if err := flagsFromFile(cmd.Flags(), f.config, onlyOnCommandLine()...); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			return nil
 		},
@@ -352,7 +353,8 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 		address = "https://" + ln.Addr().String()
 	}
 	if terminal.IsTerminal(os.Stdout) {
-		return f.hello(address).write(cmd.OutOrStdout())
+		_, err := io.WriteString(cmd.OutOrStdout(), f.hello(address))
+		return err
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {

@@ -1,13 +1,18 @@
+// Package jobs implements the APIs whose requests start jobs that clients poll: that of a
+// serverless endpoint of Runpod, with Runpod's worker for vLLM, and that of OpenAI for
+// videos. Their queue lives in the time of the server's clock.
 package jobs
 
 import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
 )
 
@@ -145,6 +150,15 @@ func (q *Queue) See(j *Job, now int64, see func(s State)) {
 	defer q.mu.Unlock()
 	q.advance(now)
 	see(j.at(now))
+}
+
+// document returns a function Document of a protocol: it appends the object of a job as it is now.
+func (q *Queue) document(object func(j *Job, s State, now int64) any) func([]byte, *api.Answer) ([]byte, string) {
+	return func(dst []byte, x *api.Answer) ([]byte, string) {
+		j, now := api.PayloadOf[*Job](x), x.Now()
+		q.See(j, now, func(s State) { dst = api.AppendJSON(dst, object(j, s, now)) })
+		return dst, api.JSON
+	}
 }
 
 // advance assigns waiting jobs to workers and removes results that have expired.
@@ -321,4 +335,15 @@ func (q *Queue) Await(ctx context.Context, stopping <-chan struct{}, id string, 
 		}
 		timer.Stop()
 	}
+}
+
+// Protocol is an API whose requests start jobs.
+type Protocol struct {
+	api.Protocol
+	Queue *Queue
+	// Plan draws the output of a job and the time that it takes.
+	Plan func(x *api.Answer, j *Job)
+	// Wait returns the maximum time to wait for the end of the job before the answer; nil =
+	// none.
+	Wait func(r *http.Request) time.Duration
 }

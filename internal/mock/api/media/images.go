@@ -2,10 +2,17 @@
 package media
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/text"
@@ -113,14 +120,9 @@ func (j *imageRequest) shape(size, format string) *api.Error {
 
 func (j *imageRequest) size() string { return fmt.Sprintf("%dx%d", j.width, j.height) }
 
-func imageRequestOf(x *api.Answer) *imageRequest {
-	job, _ := x.Request.Payload.(*imageRequest)
-	return job
-}
-
 // imageOf returns the image of a choice; stage counts down to 0, the finished image.
 func imageOf(x *api.Answer, c *api.Choice, stage int) Image {
-	job := imageRequestOf(x)
+	job := api.PayloadOf[*imageRequest](x)
 	hash := x.Request.Prompts[0].Hash + uint32(c.Index)
 	return Image{hash: hash, Width: job.width, Height: job.height, stage: stage}
 }
@@ -153,7 +155,7 @@ func (p images) usage(x *api.Answer, count int) *imageUsage {
 }
 
 func (p images) document(dst []byte, x *api.Answer) ([]byte, string) {
-	job := imageRequestOf(x)
+	job := api.PayloadOf[*imageRequest](x)
 	data := make([]imageItem, len(x.Choices))
 	for i := range x.Choices {
 		if one := imageOf(x, &x.Choices[i], 0); job.url {
@@ -196,7 +198,7 @@ type imageEvent struct {
 }
 
 // content adds previews and images.
-func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) {
 	prefix := "image_generation."
 	if p.edits {
 		prefix = "image_edit."
@@ -204,16 +206,73 @@ func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) erro
 	for i := from; i < to; i++ {
 		event := imageEvent{
 			Type: prefix + "partial_image", Base64: imageOf(e.Answer, c, c.Total-1-i).PNG(), Created: e.Answer.Created(),
-			Size: imageRequestOf(e.Answer).size(), Quality: "low", Background: "opaque", Format: "png",
+			Size: api.PayloadOf[*imageRequest](e.Answer).size(), Quality: "low", Background: "opaque", Format: "png",
 		}
 		if i < c.Total-1 {
 			event.Partial = &i
 		} else {
 			event.Type, event.Usage = prefix+"completed", p.usage(e.Answer, 1)
 		}
-		if err := e.JSON("event: "+event.Type+e.EOL+"data: ", event, true); err != nil {
-			return err
-		}
+		e.JSON("event: "+event.Type+e.EOL+"data: ", event, true)
 	}
-	return nil
+}
+
+// maxSide is the longest side of an image, in pixels.
+const maxSide = 64
+
+// Image is a square of one colour. Its name contains all its properties, so images need
+// not be stored.
+type Image struct {
+	hash          uint32 // determines the colour
+	Width, Height int
+	stage         int // 0 = finished; previews of larger stages are paler
+}
+
+func (p Image) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.Width, p.Height) }
+
+// PNG returns the image as a PNG file.
+func (p Image) PNG() []byte {
+	pale := func(shift int) uint8 {
+		level := random.Mix(uint64(p.hash), 0) >> shift & 0xff
+		for range p.stage {
+			level = (level + 0xff) / 2
+		}
+		return uint8(level)
+	}
+	colour := color.NRGBA{R: pale(0), G: pale(8), B: pale(16), A: 0xff}
+	var b bytes.Buffer
+	// Writing to a buffer cannot fail, and the size is positive.
+	_ = png.Encode(&b, image.NewPaletted(image.Rect(0, 0, p.Width, p.Height), color.Palette{colour}))
+	return b.Bytes()
+}
+
+// imageSize returns the size of a PNG or JPEG file, 0 for other images; ok is false if
+// the file is not an image.
+func imageSize(data []byte) (width, height int, ok bool) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		c, err := png.DecodeConfig(bytes.NewReader(data))
+		return c.Width, c.Height, err == nil
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		c, err := jpeg.DecodeConfig(bytes.NewReader(data))
+		return c.Width, c.Height, err == nil
+	case bytes.HasPrefix(data, []byte("GIF8")):
+		return 0, 0, true
+	}
+	return 0, 0, len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
+}
+
+// ServeFile serves the images whose URLs answers contain.
+func ServeFile(_ *api.Model, w http.ResponseWriter, r *http.Request) {
+	var p Image
+	name := chi.URLParam(r, "id")
+	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.Width, &p.Height)
+	if err != nil || n != 3 || p.name() != name || min(p.Width, p.Height) < 1 || max(p.Width, p.Height) > maxSide {
+		api.Respond(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
+		return
+	}
+	data := p.PNG()
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data) // as above
 }

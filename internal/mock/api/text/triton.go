@@ -21,20 +21,19 @@ func NewTriton(streaming bool) *api.Protocol {
 			readTriton(m, f, q)
 		}),
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			q, _ := x.Request.Payload.(tritonRequest)
+			q := api.PayloadOf[tritonRequest](x)
 			return api.AppendJSON(dst, newTritonAnswer(x, q.before+x.Choices[0].Text(0, x.Choices[0].Total))), api.JSON
 		},
 		Refuse: api.SimpleError,
 		Script: &api.Script{
 			ContentType: api.EventStream, Fail: failWith("data: ", api.SimpleError),
-			Content: func(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-				return e.JSON("data: ", newTritonAnswer(e.Answer, c.Text(from, to)), true)
+			Content: func(e *api.Events, c *api.Choice, from, to int, _ bool) {
+				e.JSON("data: ", newTritonAnswer(e.Answer, c.Text(from, to)), true)
 			},
-			Finish: func(e *api.Events, c *api.Choice) error {
-				if c.Total > 0 {
-					return nil // nothing else marks the end of a stream
+			Finish: func(e *api.Events, c *api.Choice) {
+				if c.Total == 0 { // else nothing marks the end of a stream
+					e.JSON("data: ", newTritonAnswer(e.Answer, ""), false)
 				}
-				return e.JSON("data: ", newTritonAnswer(e.Answer, ""), false)
 			},
 		},
 	}
@@ -85,7 +84,7 @@ type tensorRT struct {
 
 func newTritonAnswer(x *api.Answer, text string) *tritonAnswer {
 	a := &tritonAnswer{ModelName: x.Request.Model, ModelVersion: "1", Text: text}
-	if q, _ := x.Request.Payload.(tritonRequest); !q.vllm {
+	if q := api.PayloadOf[tritonRequest](x); !q.vllm {
 		a.CumLogProbs, a.tensorRT = "0.0", &tensorRT{OutputLogProbs: "0.0"}
 	}
 	return a
@@ -155,7 +154,7 @@ type tensor struct {
 
 func documentInfer(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
-	q, _ := x.Request.Payload.(inferRequest)
+	q := api.PayloadOf[inferRequest](x)
 	text := tensor{"text_output", "BYTES", [2]int{1, 1}, []string{c.Text(0, c.Total)}}
 	return api.AppendJSON(dst, struct {
 		ModelName    string   `json:"model_name"`
