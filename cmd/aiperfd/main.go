@@ -143,7 +143,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 // The heap may grow by smallGrowth percent between two collections, the default of
 // the runtime, or by largeGrowth percent if more than largeHeap bytes are in use.
 const (
-	largeHeap   = 96 << 20
+	largeHeap   = 40 << 20
 	smallGrowth = 100
 	largeGrowth = 50
 )
