@@ -151,7 +151,10 @@ func (e *loopExchange) begin() {
 // Wrote implements loop.Handler.
 func (e *loopExchange) Wrote() {
 	e.stamps.Wrote, e.conn.Writes = e.owner.clock.Now(), e.pc.conn.Writes()
-	e.freeHead()
+	if head := e.request.head; head != nil { // it is not needed while a response is awaited
+		e.request.head = nil
+		e.owner.heads.Put(head)
+	}
 	if e.step == bench.StepSend {
 		e.step = bench.StepHeaders
 	}
@@ -162,14 +165,6 @@ func (e *loopExchange) Wrote() {
 	if c := &e.request.cancel; c.On {
 		e.deadlines.planned = e.stamps.Wrote + c.After
 		e.pc.conn.Arm(e.deadlines.planned)
-	}
-}
-
-// freeHead gives back the memory of the head, which is not needed while a response is awaited.
-func (e *loopExchange) freeHead() {
-	if head := e.request.head; head != nil {
-		e.request.head = nil
-		e.owner.heads.Put(head)
 	}
 }
 
