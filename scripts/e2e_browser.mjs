@@ -105,6 +105,28 @@ try {
   await page.waitForFunction((was) => document.querySelector(".tiles").textContent !== was, before);
   await page.screenshot({ path: `${screenshots}/live.png`, fullPage: true });
 
+  // On a page that is slowed six times while the run streams, no key is lost in the editor
+  // and a problem of the syntax is at its line.
+  const typist = await page.context().newPage();
+  await typist.goto(base + "/#/new");
+  await typist.waitForSelector(".cm-content");
+  await typist.click(".cm-content");
+  await typist.keyboard.press("Control+End");
+  const cdp = await typist.context().newCDPSession(typist);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+  const typed = "# The quick brown fox jumps over the lazy dog, twice, and every key is kept: 0123456789";
+  await typist.keyboard.type(typed, { delay: 20 });
+  await typist.waitForFunction((end) => document.querySelector(".editor").shadowRoot.textContent.includes(end), typed);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+  await typist.waitForSelector("text=The document is valid.");
+  await typist.keyboard.type("\n\t: [");
+  await typist.waitForSelector("text=Checking …");
+  assert.ok(await typist.isDisabled("text=Start the run"), "a document that was not checked can be started");
+  await typist.waitForFunction(() => /line [0-9]+/.test(document.querySelector(".problems")?.textContent ?? ""));
+  await typist.waitForFunction(() => document.querySelector(".editor").shadowRoot.querySelector(".cm-lint-marker-error"));
+  await typist.evaluate(() => sessionStorage.clear());
+  await typist.close();
+
   // Its live numbers are those of the API.
   const three = (v) => (v >= 99.95 ? Math.round(v).toLocaleString("en-US") : v >= 9.995 ? v.toFixed(1) : v >= 0.995 ? v.toFixed(2) : v.toPrecision(2));
   let same = false;
@@ -172,8 +194,45 @@ try {
   await shows(".actions .pill", "^completed$");
   await page.goto(base + "/#/");
   for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
+  await shows(".chosen-bar", "2 runs to compare: e2e one, e2e two");
   await judge("runs");
-  await page.click("text=Compare 2");
+  // Every number is inside the window, whatever its width, and a long name is cut.
+  await fetch(`${base}/api/runs/${first}`, {
+    method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" },
+    body: JSON.stringify({ name: "e2e one " + "with a long name ".repeat(5), labels: { team: "inference", gpu: "h100", nightly: "yes" } }),
+  });
+  await shows(".runs tbody", "with a long name with");
+  for (const width of [400, 800, 1024, 1280, 1366, 1920]) {
+    await page.setViewportSize({ width, height: 1000 });
+    await page.waitForTimeout(200);
+    const outside = await page.$$eval(".runs td.number, .runs td.count", (cells) => cells.filter((c) => {
+      const box = c.getBoundingClientRect();
+      return box.width === 0 || box.right > innerWidth || c.scrollWidth > c.clientWidth + 1;
+    }).map((c) => c.textContent));
+    assert.deepEqual(outside, [], `numbers outside a window of ${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 1000 });
+  await fetch(`${base}/api/runs/${first}`, {
+    method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" },
+    body: JSON.stringify({ name: "e2e one", labels: { team: null, gpu: null, nightly: null } }),
+  });
+  // A header sorts on the daemon, and the order is remembered.
+  await page.click("th.number:has-text('TTFT p99') button");
+  const ascending = (await json("/api/runs?state=completed&sort=time_to_first_token_p99_ms")).items.map((r) => r.name);
+  await page.waitForFunction((names) => [...document.querySelectorAll(".runs td.name a:first-child")].map((a) => a.textContent).join() === names, ascending.join());
+  await page.reload();
+  await page.waitForSelector("th[aria-sort=ascending]");
+  await page.selectOption("label:has-text('Sort') select", "");
+  await page.click("text=Trends of these runs");
+  await page.waitForSelector(".charts canvas");
+  await shows(".trend-table tbody", "e2e (one|two)");
+  await judge("trends");
+  await page.goto(base + "/#/nowhere");
+  await shows("main h1", "no such page");
+  await judge("missing");
+  await page.goto(base + "/#/");
+  for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
+  await page.click(".chosen-bar a");
   await page.waitForSelector("text=Metrics against the baseline");
   await shows("main", "/phases/1/concurrency");
   await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();

@@ -1,7 +1,7 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, type Phase, postJSON, type Run, type Schemas, send } from "../api/client";
+import { address, ended, getJSON, type Phase, Problem, postJSON, type Run, type Schemas, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
@@ -16,6 +16,7 @@ import {
   ErrorText,
   lasted,
   load,
+  Missing,
   StatePill,
   Tile,
   VerdictPill,
@@ -34,7 +35,9 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   useEffect(() => {
     if (run) document.title = `${run.state} · ${run.name || run.id.slice(0, 12)} · aiperfd`;
   }, [run]);
-  if (!run) return store.problem.value ? <ErrorText error={store.problem.value} /> : <p class="empty">Loading …</p>;
+  const problem = store.problem.value;
+  if (!run && problem instanceof Problem && problem.status === 404) return <Missing what="run" name={id} />;
+  if (!run) return problem ? <ErrorText error={problem} /> : <p class="empty">Loading …</p>;
   return (
     <>
       <Head store={store} run={run} />
