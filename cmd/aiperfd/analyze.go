@@ -39,16 +39,16 @@ func newAnalyzeCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("block-size") && blockSize < 1 {
-				return exitError{exitUsage, fmt.Errorf("--block-size %d: must be at least 1", blockSize)}
+				return exitWith(exitUsage, fmt.Errorf("--block-size %d: must be at least 1", blockSize))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			report, err := trace.Analyze(ctx, file.File{Path: args[0]}, format, blockSize)
 			switch {
 			case ctx.Err() != nil:
-				return exitError{exitCancelled, errors.New("cancelled")}
+				return exitWith(exitCancelled, errors.New("cancelled"))
 			case err != nil:
-				return exitError{exitUsage, fmt.Errorf("analyze %s: %w", args[0], err)}
+				return exitWith(exitUsage, fmt.Errorf("analyze %s: %w", args[0], err))
 			case output == "-":
 				return plainjson.WriteIndent(plainOut(cmd), report)
 			case output != "":

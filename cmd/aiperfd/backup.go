@@ -44,9 +44,9 @@ func newBackupCommand() *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { // before the environment counts
 		switch {
 		case (output == "") == (verify == ""):
-			return exitError{exitUsage, errors.New("one of --output and --verify is required")}
+			return exitWith(exitUsage, errors.New("one of --output and --verify is required"))
 		case verify != "" && cmd.Flags().Changed("data-dir"):
-			return exitError{exitUsage, errors.New("--data-dir has no meaning with --verify, which reads the backup alone")}
+			return exitWith(exitUsage, errors.New("--data-dir has no meaning with --verify, which reads the backup alone"))
 		}
 		return nil
 	}
@@ -94,13 +94,13 @@ func interruptible(run func(context.Context, *cobra.Command, []string) error) fu
 		own.AddFlag(cmd.Flags().Lookup("data-dir"))
 		given := func(name string) (string, bool) { value := os.Getenv(name); return value, value != "" }
 		if err := flagsFromEnv(&own, "AIPERFD_", given); err != nil {
-			return exitError{exitUsage, err}
+			return exitWith(exitUsage, err)
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		err := run(ctx, cmd, args)
 		if err != nil && ctx.Err() != nil {
-			return exitError{exitCancelled, errors.New("interrupted")}
+			return exitWith(exitCancelled, errors.New("interrupted"))
 		}
 		return err
 	}

@@ -58,13 +58,13 @@ func newCertifyCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			err := f.run(ctx, cmd.OutOrStdout())
 			if ctx.Err() != nil {
-				return exitError{exitCancelled, errors.New("cancelled")}
+				return exitWith(exitCancelled, errors.New("cancelled"))
 			}
 			return err
 		},

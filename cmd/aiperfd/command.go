@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/ctl"
 )
 
 // The exit codes.
@@ -25,32 +26,30 @@ const (
 	exitCancelled = app.ExitInterrupted
 )
 
-// exitError ends the program with a code, and with a message if err is set.
-type exitError struct {
-	code int
-	err  error
-}
+// exitWith returns an error that ends the program with a code, and with the message of err.
+func exitWith(code int, err error) error { return &ctl.ExitError{Code: code, Err: err} }
 
-func (e exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e exitError) Unwrap() error { return e.err }
-
-// usage adds the exit code to the errors of an argument check.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	if check == nil {
-		return nil // any arguments are accepted
-	}
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return exitError{exitUsage, err}
+// usageBelow adds the exit code to the argument checks of all commands below a command.
+func usageBelow(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		if check := sub.Args; check != nil { // else any arguments are accepted
+			sub.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return exitWith(exitUsage, err)
+				}
+				return nil
+			}
 		}
-		return nil
+		usageBelow(sub)
 	}
+}
+
+// group makes a command that has commands below it and does nothing itself.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(below...)
+	return cmd
 }
 
 // plainOut returns the standard output of a command that shows text of documents, results or

@@ -20,19 +20,10 @@ import (
 )
 
 func newConfigCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Create, validate and explain benchmark documents",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	validate := newValidateCommand()
 	validate.Short += "; also aiperfd validate"
-	cmd.AddCommand(newInitCommand(), validate, newExpandCommand(), newShowDefaultsCommand(), newSchemaCommand())
-	for _, sub := range cmd.Commands() {
-		sub.Args = usage(sub.Args)
-	}
-	return cmd
+	return group(&cobra.Command{Use: "config", Short: "Create, validate and explain benchmark documents"},
+		newInitCommand(), validate, newExpandCommand(), newShowDefaultsCommand(), newSchemaCommand())
 }
 
 // initFlags are the flags of config init.
@@ -68,16 +59,16 @@ Without a template, the list of templates is printed.`,
 func (f *initFlags) run(w io.Writer) error {
 	if f.template == "" {
 		if f.model+f.url+f.output != "" {
-			return exitError{exitUsage, errors.New("--model, --url and --output need --template")}
+			return exitWith(exitUsage, errors.New("--model, --url and --output need --template"))
 		}
 		return f.printList(w)
 	}
 	if f.list || f.search != "" || f.category != "" {
-		return exitError{exitUsage, errors.New("--template cannot be combined with --list, --search or --category")}
+		return exitWith(exitUsage, errors.New("--template cannot be combined with --list, --search or --category"))
 	}
 	t, err := config.FindStarter(f.template)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	text := t.For(f.model, f.url)
 	if f.output == "" {
@@ -86,7 +77,7 @@ func (f *initFlags) run(w io.Writer) error {
 	}
 	file, err := os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // it has no secrets, and others may read it
 	if err != nil {
-		return exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	_, err = file.WriteString(text)
 	return errors.Join(err, file.Close())
@@ -102,7 +93,7 @@ func (f *initFlags) printList(w io.Writer) error {
 	}
 	if len(found) == 0 {
 		categories := strings.Join(config.StarterCategories(), ", ")
-		return exitError{exitUsage, fmt.Errorf("no template matches; the categories are %s", categories)}
+		return exitWith(exitUsage, fmt.Errorf("no template matches; the categories are %s", categories))
 	}
 	for len(found) > 0 {
 		category := found[0].Category

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/app"
+	"aiperfd/internal/ctl"
 )
 
 // Every outcome of a benchmark has an exit code.
@@ -14,13 +15,13 @@ func TestExitCodes(t *testing.T) {
 		app.MissedSLO: exitSLO, app.BadInput: exitUsage,
 	} {
 		err := withExitCode(&app.OutcomeError{Outcome: outcome, Message: "the message"})
-		var code exitError
-		if !errors.As(err, &code) || code.code != want || err.Error() != "the message" {
-			t.Errorf("%s: exit code %d, message %q, want %d and the message", outcome, code.code, err, want)
+		var code *ctl.ExitError
+		if !errors.As(err, &code) || code.Code != want || err.Error() != "the message" {
+			t.Errorf("%s: exit with %+v, message %q, want %d and the message", outcome, code, err, want)
 		}
 	}
 	other := errors.New("no outcome")
-	if got := withExitCode(other); !errors.Is(got, other) || errors.As(got, new(exitError)) {
+	if got := withExitCode(other); !errors.Is(got, other) || errors.As(got, new(*ctl.ExitError)) {
 		t.Errorf("another error became %#v", got)
 	}
 }

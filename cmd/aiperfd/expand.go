@@ -41,7 +41,7 @@ a search, only the first variation is known before it runs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"text", "yaml", "json"}, f.format) {
-				return exitError{exitUsage, fmt.Errorf("--format %q: must be text, yaml or json", f.format)}
+				return exitWith(exitUsage, fmt.Errorf("--format %q: must be text, yaml or json", f.format))
 			}
 			doc, _, err := loadDocument(cmd, args[0])
 			if err != nil {
@@ -49,7 +49,7 @@ a search, only the first variation is known before it runs.`,
 			}
 			e, err := f.expand(doc)
 			if err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			return e.print(plainOut(cmd), f.format)
 		},

@@ -35,9 +35,9 @@ func newExportCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case from == "":
-				return exitError{exitUsage, errors.New("--from: required: a result.json, a Parquet file of records, or the folder of a run")}
+				return exitWith(exitUsage, errors.New("--from: required: a result.json, a Parquet file of records, or the folder of a run"))
 			case format != exportFormat:
-				return exitError{exitUsage, fmt.Errorf("--format %q: must be %s", format, exportFormat)}
+				return exitWith(exitUsage, fmt.Errorf("--format %q: must be %s", format, exportFormat))
 			}
 			names, err := exportFiles(from, &output)
 			for _, name := range names {

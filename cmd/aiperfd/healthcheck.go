@@ -51,7 +51,7 @@ func newHealthcheckCommand() *cobra.Command {
 			err = f.resolve()
 		}
 		if err != nil {
-			return exitError{exitUsage, err}
+			return exitWith(exitUsage, err)
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
@@ -127,7 +127,7 @@ func (f *probeFlags) client() *http.Client {
 func healthcheck(ctx context.Context, out io.Writer, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -103,10 +103,10 @@ func newMockCommand() *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // later errors are not about flags
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			if err := flagsFromFile(cmd.Flags(), f.config, onlyOnCommandLine()...); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			return nil
 		},

@@ -34,7 +34,7 @@ func newPlotCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Theme, o.Formats, err = plotChoices(theme, formats); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			o.Paths = args
 			if len(args) == 0 {

@@ -38,7 +38,7 @@ func newProfileCommand() *cobra.Command {
 				if err := flags.UsageShort(cmd.ErrOrStderr(), new(plan.Choices())); err != nil {
 					return err
 				}
-				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
+				return exitWith(exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000"))
 			}
 			return profile(cmd.Context(), args, cmd.OutOrStdout())
 		},
@@ -63,7 +63,7 @@ func newProfileCommand() *cobra.Command {
 func profile(ctx context.Context, args []string, out io.Writer) error {
 	given, err := flags.Parse(args, os.LookupEnv)
 	if err != nil {
-		return exitError{exitUsage, problemList(err)}
+		return exitWith(exitUsage, problemList(err))
 	}
 	given.Options.Choices = plan.Choices()
 	var repeat *app.Repeat
@@ -84,7 +84,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 		err = problemList(given.Explain(err))
 	}
 	if err = errors.Join(err, missing); err != nil {
-		return exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	makeFolder := app.MakeFolder
 	if doc.Study() != nil {
@@ -92,7 +92,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	}
 	folder, err := makeFolder(doc, given.Given("--artifact-dir"))
 	if err != nil {
-		return exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	p := &app.Profile{
 		Document: doc, Plan: compiled, Folder: folder, Warnings: problems, Out: out, Version: version, Repeat: repeat,
@@ -128,16 +128,8 @@ func withExitCode(err error) error {
 	if !errors.As(err, &ended) {
 		return err
 	}
-	switch ended.Outcome {
-	case app.BadInput:
-		return exitError{exitUsage, err}
-	case app.Cancelled:
-		return exitError{exitCancelled, err}
-	case app.MissedSLO:
-		return exitError{exitSLO, err}
-	case app.InvalidClient:
-		return exitError{exitClient, err}
-	case app.Failed:
-	}
-	return exitError{exitFailed, err}
+	return exitWith(map[app.Outcome]int{
+		app.Failed: exitFailed, app.BadInput: exitUsage, app.Cancelled: exitCancelled, app.MissedSLO: exitSLO,
+		app.InvalidClient: exitClient,
+	}[ended.Outcome], err)
 }

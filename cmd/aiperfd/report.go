@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api/report"
 	"aiperfd/internal/app"
+	"aiperfd/internal/ctl"
 )
 
 const reportLong = `Write a report of a run, of a sweep, or of up to 10 runs compared with the
@@ -35,28 +35,17 @@ func newReportCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Format, err = report.ParseFormat(format, output); err != nil {
-				return exitError{exitUsage, fmt.Errorf("--format %w", err)}
+				return exitWith(exitUsage, fmt.Errorf("--format %w", err))
 			}
 			if o.DataDir != "" && len(args) == 0 {
-				return exitError{exitUsage, errors.New("--data-dir: name the ids of the runs")}
+				return exitWith(exitUsage, errors.New("--data-dir: name the ids of the runs"))
 			}
 			o.Runs, o.Version = args, version
 			body, err := app.Report(cmd.Context(), o)
 			if err != nil {
 				return withExitCode(err)
 			}
-			if output == "" && o.Format == report.HTML {
-				output = "report.html"
-			}
-			if output == "" || output == "-" {
-				_, err := cmd.OutOrStdout().Write(body)
-				return err
-			}
-			if err := os.WriteFile(output, body, 0o666); err != nil {
-				return fmt.Errorf("write report: %w", err)
-			}
-			fmt.Fprintln(plainOut(cmd), output)
-			return nil
+			return ctl.WriteReport(cmd.OutOrStdout(), o.Format, output, body)
 		},
 	}
 	fs := cmd.Flags()

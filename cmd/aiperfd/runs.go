@@ -12,17 +12,8 @@ import (
 )
 
 func newRunsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "runs",
-		Short: "Move runs from one data folder to another",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	for _, sub := range []*cobra.Command{newRunsExportCommand(), newRunsImportCommand()} {
-		sub.Args = usage(sub.Args)
-		cmd.AddCommand(sub)
-	}
-	return cmd
+	return group(&cobra.Command{Use: "runs", Short: "Move runs from one data folder to another"},
+		newRunsExportCommand(), newRunsImportCommand())
 }
 
 const runsExportLong = `Write runs with all their files, labels and times to one file: a tar file
@@ -42,7 +33,7 @@ func newRunsExportCommand() *cobra.Command {
 	addDataDir(cmd, &dir)
 	cmd.RunE = interruptible(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		if output == "" {
-			return exitError{exitUsage, errors.New("--output: required: the file to write")}
+			return exitWith(exitUsage, errors.New("--output: required: the file to write"))
 		}
 		return printArchive(plainOut(cmd), "written")(backup.Export(ctx, dir, output, args, version))
 	})
@@ -77,7 +68,7 @@ func newRunsImportCommand() *cobra.Command {
 	addDataDir(cmd, &dir)
 	cmd.RunE = interruptible(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		if gib < 1 || gib > 1<<20 {
-			return exitError{exitUsage, fmt.Errorf("--max-size %d: must be between 1 and %d GiB", gib, 1<<20)}
+			return exitWith(exitUsage, fmt.Errorf("--max-size %d: must be between 1 and %d GiB", gib, 1<<20))
 		}
 		done, err := backup.Import(ctx, dir, args[0], archive.Limits{Files: importFiles, Bytes: gib << 30})
 		if err != nil {

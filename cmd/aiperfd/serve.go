@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/app"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/secret"
 )
@@ -56,7 +60,7 @@ func newServeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.load(cmd.Flags())
 			if err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			if f.process.check {
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
@@ -131,4 +135,51 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: config.ReachOptions{SecretHosts: secrets.Hosts},
 		},
 	}, errors.Join(errs...)
+}
+
+// accessFlags are the flags of the daemon that say who may use its API.
+type accessFlags struct {
+	tokenFile, cert, key    string
+	insecure, metricsPublic bool
+	origins                 []string
+}
+
+// add adds the flags to those of the command.
+func (f *accessFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.tokenFile, "token-file", "", "`file` with the hashes of bearer tokens; aiperfd token edits it. Callers need a token")
+	fs.BoolVar(&f.insecure, "insecure-no-auth", false, "allow other machines to use the API without a token")
+	fs.BoolVar(&f.metricsPublic, "metrics-public", false, "allow /metrics without a token")
+	fs.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in this PEM `file`; needs --tls-key")
+	fs.StringVar(&f.key, "tls-key", "", "PEM `file` with the key of the certificate")
+	fs.StringSliceVar(&f.origins, "cors-origin", nil, "`origin` of web pages that may use the API, such as https://dashboard.example, or * (repeatable)")
+}
+
+// open reads the files and returns the guard of a daemon on a host.
+func (f *accessFlags) open(host, dataDir string, log zerolog.Logger) (*access.Guard, error) {
+	if len(f.origins) == 0 {
+		var err error
+		if f.origins, err = access.OriginsFromEnv(os.LookupEnv); err != nil {
+			return nil, err
+		}
+	}
+	return access.New(access.Options{
+		Host: host, TokenFile: f.tokenFile, Insecure: f.insecure, MetricsPublic: f.metricsPublic, Origins: f.origins,
+		Cert: f.cert, Key: f.key, AuditFile: filepath.Join(dataDir, "audit.jsonl"), Log: log,
+	})
+}
+
+// targetFlags say which servers submitted documents may reach.
+type targetFlags struct{ allow []string }
+
+func (f *targetFlags) add(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.allow, "allow-target", nil, "`pattern` of servers that submitted documents may reach: host[:port], *.suffix[:port], *, address or CIDR[:port], unix:/path (repeatable); default all but metadata services, link-local addresses and the daemon itself, and none if the API listens on a network address")
+}
+
+// options returns what the flags mean.
+func (f *targetFlags) options() (app.TargetOptions, error) {
+	patterns, err := allow.ParseAll(f.allow)
+	if err != nil {
+		return app.TargetOptions{}, fmt.Errorf("--allow-target: %w", err)
+	}
+	return app.TargetOptions{Patterns: patterns}, nil
 }

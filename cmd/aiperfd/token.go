@@ -21,21 +21,14 @@ when it changes.
   admin    also cancel and delete all runs, and shut down`
 
 func newTokenCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke tokens for the API of the daemon",
 		Long:  tokenLong,
 		Example: `  aiperfd token new --name ci --scope submit --file tokens
   aiperfd serve --api-host 0.0.0.0 --token-file tokens
   curl -H "Authorization: Bearer $TOKEN" http://host:9097/api/runs`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newTokenNewCommand(), newTokenListCommand(), newTokenRemoveCommand())
-	for _, sub := range cmd.Commands() {
-		sub.Args = usage(sub.Args)
-	}
-	return cmd
+	}, newTokenNewCommand(), newTokenListCommand(), newTokenRemoveCommand())
 }
 
 const tokenFileVariable = "AIPERFD_TOKEN_FILE"
@@ -60,19 +53,19 @@ the token file is printed on standard error.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		scope, err := access.ParseScope(*scopeName)
 		if err != nil {
-			return exitError{exitUsage, fmt.Errorf("--scope: %w", err)}
+			return exitWith(exitUsage, fmt.Errorf("--scope: %w", err))
 		}
 		if *name == "" {
-			return exitError{exitUsage, errors.New("--name is missing")}
+			return exitWith(exitUsage, errors.New("--name is missing"))
 		}
 		token, text, err := access.NewToken(*name, scope)
 		if err != nil {
-			return exitError{exitUsage, fmt.Errorf("--name: %w", err)}
+			return exitWith(exitUsage, fmt.Errorf("--name: %w", err))
 		}
 		note := "line for the token file: " + token.String()
 		if *file != "" {
 			if err := access.AddToken(*file, token); err != nil {
-				return exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
 			note = fmt.Sprintf("added %s with the scope %s to %s; the token cannot be shown again", token.Name, token.Scope, *file)
 		}
@@ -92,7 +85,7 @@ func newTokenListCommand() *cobra.Command {
 		}
 		tokens, err := access.ReadTokens(*file)
 		if err != nil {
-			return exitError{exitUsage, err}
+			return exitWith(exitUsage, err)
 		}
 		table := view.Table{Columns: make([]view.Column, 2)}
 		for _, t := range tokens {
@@ -113,10 +106,10 @@ func newTokenRemoveCommand() *cobra.Command {
 			return errNoTokenFile()
 		}
 		if *name == "" {
-			return exitError{exitUsage, errors.New("--name is missing")}
+			return exitWith(exitUsage, errors.New("--name is missing"))
 		}
 		if err := access.RemoveToken(*file, *name); err != nil {
-			return exitError{exitUsage, err}
+			return exitWith(exitUsage, err)
 		}
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "removed %s from %s\n", *name, *file)
 		return err
@@ -125,5 +118,5 @@ func newTokenRemoveCommand() *cobra.Command {
 }
 
 func errNoTokenFile() error {
-	return exitError{exitUsage, errors.New("--file is missing, and " + tokenFileVariable + " is not set")}
+	return exitWith(exitUsage, errors.New("--file is missing, and "+tokenFileVariable+" is not set"))
 }

@@ -78,13 +78,13 @@ func addIgnoreUnsupported(cmd *cobra.Command) {
 func loadDocument(cmd *cobra.Command, name string) (*config.Document, *plan.Plan, error) {
 	data, err := readInput(cmd.InOrStdin(), name)
 	if err != nil {
-		return nil, nil, exitError{exitUsage, err}
+		return nil, nil, exitWith(exitUsage, err)
 	}
 	draft, err := config.Read(data, config.LoadOptions{
 		LookupEnv: os.LookupEnv, LookupSecret: secret.Lookup(nil, os.LookupEnv), Choices: plan.Choices(),
 	})
 	if err != nil {
-		return nil, nil, exitError{exitUsage, err}
+		return nil, nil, exitWith(exitUsage, err)
 	}
 	if ignore, _ := cmd.Flags().GetBool(ignoreUnsupported); ignore {
 		draft.IgnoreUnsupported()
@@ -94,11 +94,11 @@ func loadDocument(cmd *cobra.Command, name string) (*config.Document, *plan.Plan
 		fmt.Fprintln(plainErr(cmd), "warning:", w)
 	}
 	if err != nil {
-		return nil, nil, exitError{exitUsage, problemList(err)}
+		return nil, nil, exitWith(exitUsage, problemList(err))
 	}
 	p, err := plan.Compile(doc)
 	if err != nil {
-		return nil, nil, exitError{exitUsage, problemList(err)}
+		return nil, nil, exitWith(exitUsage, problemList(err))
 	}
 	return doc, p, nil
 }
@@ -119,11 +119,11 @@ func isDataset(name string) bool {
 func validateDataset(cmd *cobra.Command, format, name string, blockSize int) error {
 	f := file.File{Path: name}
 	if f.IsPipe() {
-		return exitError{exitUsage, fmt.Errorf("%s: can be read only once, so that nothing is left for a run", name)}
+		return exitWith(exitUsage, fmt.Errorf("%s: can be read only once, so that nothing is left for a run", name))
 	}
 	format, _, err := source.Detect(cmd.Context(), f, source.Known{Format: strings.ReplaceAll(format, "-", "_")}, dataset.Formats())
 	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("%s: %w", name, err)}
+		return exitWith(exitUsage, fmt.Errorf("%s: %w", name, err))
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name != format || !kind.File {
@@ -140,7 +140,7 @@ func validateDataset(cmd *cobra.Command, format, name string, blockSize int) err
 	for _, f := range dataset.Formats() {
 		names = append(names, f.Name)
 	}
-	return exitError{exitUsage, fmt.Errorf("unknown format %q; accepted: %s", format, strings.Join(names, ", "))}
+	return exitWith(exitUsage, fmt.Errorf("unknown format %q; accepted: %s", format, strings.Join(names, ", ")))
 }
 
 // checkDataset checks the records of a dataset. Lengths are those of the built-in
@@ -152,7 +152,7 @@ func checkDataset(cmd *cobra.Command, kind dataset.Kind, o dataset.Options) (sou
 		fmt.Fprintln(plainErr(cmd), "warning:", w)
 	}
 	if err != nil {
-		return d, exitError{exitUsage, err}
+		return d, exitWith(exitUsage, err)
 	}
 	return d, nil
 }

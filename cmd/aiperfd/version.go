@@ -73,7 +73,7 @@ func newVersionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case format != "" && format != "json":
-				return exitError{exitUsage, fmt.Errorf("--output %q: must be json", format)}
+				return exitWith(exitUsage, fmt.Errorf("--output %q: must be json", format))
 			case asJSON || format == "json":
 				out := json.NewEncoder(cmd.OutOrStdout())
 				out.SetIndent("", "  ")

@@ -20,7 +20,6 @@ type pages struct{ out *respond.Responder }
 //	@Summary	Get this document
 //	@Tags		service
 //	@Success	200	{object}	object
-//	@Produce	json
 //	@Router		/openapi.json [get]
 func (p pages) getDocument(w http.ResponseWriter, r *http.Request) error {
 	return p.sendDocument(w, r, "application/json", openapi.JSON, nil)
@@ -61,7 +60,6 @@ func (p pages) sendDocument(w http.ResponseWriter, r *http.Request, mediaType st
 //	@Tags			service
 //	@Success		200	{object}	object
 //	@Failure		400	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/config/schema [get]
 func (p pages) getSchema(w http.ResponseWriter, r *http.Request) error {
 	schema, err := openapi.DocumentSchema()

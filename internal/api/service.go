@@ -27,7 +27,6 @@ type service struct {
 //	@Summary	Get the queue
 //	@Tags		service
 //	@Success	200	{object}	wire.Queue
-//	@Produce	json
 //	@Router		/api/queue [get]
 func (s *service) getQueue(w http.ResponseWriter, _ *http.Request) error {
 	return s.out.WriteJSON(w, http.StatusOK, wire.NewQueue(s.Live.Queue()))
@@ -40,7 +39,6 @@ func (s *service) getQueue(w http.ResponseWriter, _ *http.Request) error {
 //	@Tags			service
 //	@Success		200	{object}	wire.Simulator
 //	@Failure		404	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/simulator [post]
 func (s *service) startSimulator(w http.ResponseWriter, _ *http.Request) error {
 	if s.Simulator == nil {
@@ -62,7 +60,6 @@ func (s *service) startSimulator(w http.ResponseWriter, _ *http.Request) error {
 //	@Description	Callers without the scope read get name and version only.
 //	@Tags			service
 //	@Success		200	{object}	wire.Version
-//	@Produce		json
 //	@Router			/api/version [get]
 func (s *service) getVersion(w http.ResponseWriter, r *http.Request) error {
 	out := wire.Version{Name: "aiperfd", Version: s.Version}
@@ -80,9 +77,7 @@ func (s *service) getVersion(w http.ResponseWriter, r *http.Request) error {
 //	@Tags			service
 //	@Param			force	query		boolean	false	"Daemon: cancel active runs first"
 //	@Success		200		{object}	wire.ShuttingDown
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		409		{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,409		{object}	wire.Problem
 //	@Router			/api/shutdown [post]
 func (s *service) shutdown(w http.ResponseWriter, r *http.Request) error {
 	force, err := respond.BoolParameter(r.URL.Query(), "force")
@@ -194,7 +189,6 @@ func local(r *http.Request) bool {
 //	@Tags			service
 //	@Success		200	{object}	wire.Queue
 //	@Failure		503	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/queue/pause [post]
 func (s *service) pause(w http.ResponseWriter, r *http.Request) error {
 	return s.setPaused(w, r, true)
@@ -206,7 +200,6 @@ func (s *service) pause(w http.ResponseWriter, r *http.Request) error {
 //	@Tags		service
 //	@Success	200	{object}	wire.Queue
 //	@Failure	503	{object}	wire.Problem
-//	@Produce	json
 //	@Router		/api/queue/resume [post]
 func (s *service) resume(w http.ResponseWriter, r *http.Request) error {
 	return s.setPaused(w, r, false)
@@ -226,7 +219,6 @@ func (s *service) setPaused(w http.ResponseWriter, r *http.Request, paused bool)
 //	@Tags			service
 //	@Success		204	"The session has begun"
 //	@Failure		400	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/session [post]
 func (s *service) beginSession(w http.ResponseWriter, r *http.Request) error {
 	cookie, err := s.Access.Login(r)
@@ -260,9 +252,7 @@ func (s *service) getSession(w http.ResponseWriter, r *http.Request) error {
 //	@Description	Ends the session of the cookie, and the feeds that were opened with it.
 //	@Tags			service
 //	@Success		204	"The session has ended, or there was none"
-//	@Failure		400	{object}	wire.Problem
-//	@Failure		403	{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,403	{object}	wire.Problem
 //	@Router			/api/session [delete]
 func (s *service) endSession(w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, s.Access.Logout(r))

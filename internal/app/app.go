@@ -30,28 +30,41 @@ import (
 	"aiperfd/internal/upkeep"
 )
 
-// options are the parameters of an app. The store is required.
-type options struct {
-	store        run.Store
-	listener     net.Listener // nil = no API
-	host         string       // of the listener
-	log          zerolog.Logger
-	role         role
-	load         config.LoadOptions
-	maxRuns      int      // 0 = engine.DefaultMaxRuns
-	maxQueued    int      // 0 = engine.DefaultMaxQueued
-	allowedHosts []string // see api.Options
-	metricNames  string   // see api.Options
-	limits       Limits
-	downloads    *allow.List
-	version      string
-	db           *store.Store // of a daemon; nil = nothing is deleted, no run is refused, and a pause is not stored
-	keep         upkeep.Rules // of db
-	process      ProcessOptions
-	simulator    *simulator    // nil = none
-	access       *access.Guard // required with a listener
+// DaemonOptions are the parameters of a daemon. Host and DataDir are required.
+type DaemonOptions struct {
+	Host     string
+	Port     int    // 0 = a free port
+	PortFile string // the port number is written to it; empty = no file
+	DataDir  string
 
-	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by load
+	MaxRuns      int      // concurrent runs; 0 = engine.DefaultMaxRuns
+	MaxQueued    int      // 0 = engine.DefaultMaxQueued
+	AllowedHosts []string // further values of the Host header
+	MetricNames  string   // of /metrics; see api.Options
+	Limits       Limits
+	Targets      TargetOptions
+	Keep         upkeep.Rules
+	// Load are the limits on submitted documents. They are untrusted in any case.
+	Load    config.LoadOptions
+	Version string
+	Log     zerolog.Logger
+	// Access decides who may use the API. nil = everybody may, and Host must be a
+	// loopback address.
+	Access  *access.Guard
+	Process ProcessOptions
+}
+
+// options are the parameters of an app. The store is required, and Access with a listener.
+type options struct {
+	DaemonOptions
+	store     run.Store
+	listener  net.Listener // nil = no API
+	role      role
+	downloads *allow.List
+	db        *store.Store // of a daemon; nil = nothing is deleted, no run is refused, and a pause is not stored
+	simulator *simulator   // nil = none
+
+	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by Load
 	observer study.Observer                              // of cells; nil = nobody
 }
 
@@ -80,12 +93,12 @@ const (
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, access: o.access, stopped: make(chan struct{}), recover: make(chan struct{})}
+	a := &app{listener: o.listener, access: o.Access, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
 	if o.listener != nil || o.role == reading {
-		clients = feed.NewHub(o.limits.WebSockets)
+		clients = feed.NewHub(o.Limits.WebSockets)
 		publisher = clients
 	}
 	files := hub.FromEnvironment(os.Getenv)
@@ -96,22 +109,22 @@ func newApp(o options) (*app, error) {
 		pause = store.NewSwitch(o.db)
 	}
 	a.engine, err = engine.New(engine.Options{
-		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueued, Caps: o.limits.Caps, Load: o.load, Pacer: pace.Precise, Hub: files, Allow: o.load.Reach.Targets,
-		Switch: pause, DiskReserve: o.keep.Reserve(), StopGrace: o.process.StopGrace, StopTimeout: o.process.StopTimeout, Recovered: func() { close(a.recover) },
+		Store: o.store, Publisher: publisher, Log: o.Log, Version: o.Version, MaxRuns: o.MaxRuns,
+		MaxQueued: o.MaxQueued, Caps: o.Limits.Caps, Load: o.Load, Pacer: pace.Precise, Hub: files, Allow: o.Load.Reach.Targets,
+		Switch: pause, DiskReserve: o.Keep.Reserve(), StopGrace: o.Process.StopGrace, StopTimeout: o.Process.StopTimeout, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.study == nil {
 		o.study = func(text []byte) (*config.Document, error) {
-			loaded, err := loadChecked(text, config.JSON, o.load, engine.Caps{}) // as it was accepted
+			loaded, err := loadChecked(text, config.JSON, o.Load, engine.Caps{}) // as it was accepted
 			return loaded.Document, err
 		}
 	}
 	a.studies, err = study.New(study.Options{
-		Runner: a.engine, Store: o.store, Load: o.study, Publisher: publisher, Observer: o.observer, Log: o.log,
-		MaxStudies: o.maxRuns, MaxQueued: o.maxQueued,
+		Runner: a.engine, Store: o.store, Load: o.study, Publisher: publisher, Observer: o.observer, Log: o.Log,
+		MaxStudies: o.MaxRuns, MaxQueued: o.MaxQueued,
 	})
 	if err != nil || clients == nil {
 		return a, err
@@ -124,17 +137,17 @@ func newApp(o options) (*app, error) {
 		Simulator: o.simulator.source(),
 		Runs:      runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
-			load := o.load
+			load := o.Load
 			load.Done = ctx.Done()
-			loaded, err := loadChecked(data, format, load, o.limits.Caps)
+			loaded, err := loadChecked(data, format, load, o.Limits.Caps)
 			if ctx.Err() != nil {
 				return apiruns.Loaded{}, fmt.Errorf("read document: %w", ctx.Err())
 			}
 			return loaded, err
 		},
-		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
-		AllowedHosts: o.allowedHosts, OneShot: o.role == single, MetricNames: o.metricNames, Access: o.access,
-		Limits: o.limits.API, MetricsLinger: o.limits.MetricsLinger,
+		Shutdown: a.shutdown, Version: o.Version, Log: o.Log, Bind: o.Host,
+		AllowedHosts: o.AllowedHosts, OneShot: o.role == single, MetricNames: o.MetricNames, Access: o.Access,
+		Limits: o.Limits.API, MetricsLinger: o.Limits.MetricsLinger,
 	})
 	return a, err
 }
@@ -146,7 +159,7 @@ func (a *app) keep(o *options) (api.Runs, []prometheus.Collector, error) {
 		return a.studies, nil, nil
 	}
 	var err error
-	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.keep, Runs: a.studies, Disk: o.db, Log: o.log})
+	a.upkeep, err = upkeep.New(upkeep.Options{Rules: o.Keep, Runs: a.studies, Disk: o.db, Log: o.Log})
 	return admission{a.studies, a.upkeep}, append(o.db.Collectors(), a.upkeep), err
 }
 

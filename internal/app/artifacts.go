@@ -30,6 +30,15 @@ type Folder struct {
 // files are overwritten as AIPerf does, or else a new one with a name derived from
 // the run. The default of artifacts.dir counts as a name only if given is true.
 func MakeFolder(d *config.Document, given bool) (*Folder, error) {
+	f := newFolder(d, given)
+	if !f.named {
+		f.Path = f.free(f.Path)
+	}
+	return f, f.claim()
+}
+
+// newFolder returns the folder that a document names or gets, without looking at the disk.
+func newFolder(d *config.Document, given bool) *Folder {
 	f := &Folder{Path: d.Benchmark.Artifacts.Dir, reuse: d.Benchmark.Artifacts.Overwrite}
 	f.named = f.Path != "" && (f.Path != artifactRoot || given)
 	if !f.named {
@@ -37,9 +46,9 @@ func MakeFolder(d *config.Document, given bool) (*Folder, error) {
 		for _, m := range d.Benchmark.Models.Items {
 			models = append(models, m.Name)
 		}
-		f.Path = f.free(&d.Benchmark, models)
+		f.Path = filepath.Join(artifactRoot, autoName(&d.Benchmark, models))
 	}
-	return f, f.claim()
+	return f
 }
 
 // claim makes the folder, with the mode that the umask gives, and takes it over from a run
@@ -62,15 +71,14 @@ func (f *Folder) rename(b *config.Benchmark, models []string) {
 	if f.named || base == name || strings.HasPrefix(base, name+"-") {
 		return
 	}
-	if path := f.free(b, models); os.Rename(f.Path, path) == nil {
+	if path := f.free(filepath.Join(artifactRoot, name)); os.Rename(f.Path, path) == nil {
 		f.Path = path
 	}
 }
 
-// free returns artifacts/<model>-<endpoint>-<load>, with a number appended if an
-// earlier run has used it and its files are not to be replaced.
-func (f *Folder) free(b *config.Benchmark, models []string) string {
-	base := filepath.Join(artifactRoot, autoName(b, models))
+// free returns a folder, with a number appended if an earlier run has used it and its files
+// are not to be replaced.
+func (f *Folder) free(base string) string {
 	dir := base
 	for n := 2; !f.reuse && occupied(dir); n++ {
 		dir = fmt.Sprintf("%s-%d", base, n)

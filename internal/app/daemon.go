@@ -16,11 +16,9 @@ import (
 
 	"aiperfd/internal/api"
 	"aiperfd/internal/api/access"
-	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
-	"aiperfd/internal/upkeep"
 )
 
 // The times to open and to close a data directory are bounded.
@@ -28,30 +26,6 @@ const (
 	storeOpenLimit  = 30 * time.Second
 	storeCloseLimit = 10 * time.Second
 )
-
-// DaemonOptions are the parameters of a daemon. Host and DataDir are required.
-type DaemonOptions struct {
-	Host     string
-	Port     int    // 0 = a free port
-	PortFile string // the port number is written to it; empty = no file
-	DataDir  string
-
-	MaxRuns      int      // concurrent runs; 0 = engine.DefaultMaxRuns
-	MaxQueued    int      // 0 = engine.DefaultMaxQueued
-	AllowedHosts []string // further values of the Host header
-	MetricNames  string   // of /metrics; see api.Options
-	Limits       Limits
-	Targets      TargetOptions
-	Keep         upkeep.Rules
-	// Load are the limits on submitted documents. They are untrusted in any case.
-	Load    config.LoadOptions
-	Version string
-	Log     zerolog.Logger
-	// Access decides who may use the API. nil = everybody may, and Host must be a
-	// loopback address.
-	Access  *access.Guard
-	Process ProcessOptions
-}
 
 // Daemon is the service behind serve and demo: an engine, its API and a data
 // directory. Make one with [OpenDaemon].
@@ -99,12 +73,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
 	}
 	sim := &simulator{targets: o.Load.Reach.Targets}
-	a, err := newApp(options{
-		simulator: sim,
-		store:     db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
-		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, limits: o.Limits, version: o.Version, access: o.Access, downloads: downloads(ln),
-		db: db, keep: o.Keep, process: o.Process,
-	})
+	a, err := newApp(options{DaemonOptions: o, store: db, listener: ln, downloads: downloads(ln), db: db, simulator: sim})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
 	}

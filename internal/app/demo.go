@@ -100,7 +100,7 @@ func (d *Demo) benchmark(ctx context.Context, daemon *Daemon, target string) err
 		if r.State.Terminal() {
 			break
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := client.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -151,16 +151,4 @@ func (d *Demo) results(ctx context.Context, daemon *Daemon, id string) error {
 	return export.Console(d.Out, report, export.ConsoleOptions{
 		Width: terminal.Columns(os.Stdout), Color: terminal.Colored(os.Stdout), ASCII: terminal.ASCIIOnly(os.Getenv), Detail: export.Brief,
 	})
-}
-
-// pause waits for a duration or the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -85,10 +85,9 @@ func (o *oneShot) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	rt := o.Document.Benchmark.Runtime
-	ao := options{
-		store: store.NewSingle(o.Folder.Path), log: o.log, role: single, version: o.Version,
-		load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
-	}
+	ao := options{store: store.NewSingle(o.Folder.Path), role: single, DaemonOptions: DaemonOptions{
+		Log: o.log, Version: o.Version, Load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
+	}}
 	if err := o.listen(ctx, &ao); err != nil {
 		return err
 	}
@@ -153,22 +152,22 @@ func (o *oneShot) listen(ctx context.Context, ao *options) error {
 	if rt.APIPort == nil {
 		return nil
 	}
-	ao.host = "127.0.0.1"
+	ao.Host = "127.0.0.1"
 	if rt.APIHost != nil {
-		ao.host = *rt.APIHost
+		ao.Host = *rt.APIHost
 	}
 	origins, err := access.OriginsFromEnv(os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	ao.access, err = access.New(access.Options{Host: ao.host, ReadOnly: true, Origins: origins, Log: o.log})
+	ao.Access, err = access.New(access.Options{Host: ao.Host, ReadOnly: true, Origins: origins, Log: o.log})
 	if err != nil {
 		return err
 	}
-	if ao.access.Exposed() {
-		o.log.Warn().Str("host", ao.host).Msg("other machines can read the API without a token; it starts, cancels and deletes nothing")
+	if ao.Access.Exposed() {
+		o.log.Warn().Str("host", ao.Host).Msg("other machines can read the API without a token; it starts, cancels and deletes nothing")
 	}
-	ln, err := listen(ctx, ao.host, *rt.APIPort, "")
+	ln, err := listen(ctx, ao.Host, *rt.APIPort, "")
 	if err != nil {
 		return err
 	}

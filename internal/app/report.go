@@ -40,7 +40,7 @@ func Report(ctx context.Context, o ReportOptions) ([]byte, error) {
 			return nil, err
 		}
 	}
-	a, err := newApp(options{store: folders, role: reading, log: zerolog.Nop(), version: o.Version})
+	a, err := newApp(options{store: folders, role: reading, DaemonOptions: DaemonOptions{Log: zerolog.Nop(), Version: o.Version}})
 	if err != nil {
 		return nil, err
 	}

@@ -25,15 +25,7 @@ import (
 // study, if its process died or it was cancelled, is taken over: the study goes on there. Other studies are
 // not overwritten: the folder gets a number.
 func MakeStudyFolder(d *config.Document, given bool) (*Folder, error) {
-	f := &Folder{Path: d.Benchmark.Artifacts.Dir}
-	f.named = f.Path != "" && (f.Path != artifactRoot || given)
-	if !f.named {
-		var models []string
-		for _, m := range d.Benchmark.Models.Items {
-			models = append(models, m.Name)
-		}
-		f.Path = filepath.Join(artifactRoot, autoName(&d.Benchmark, models))
-	}
+	f := newFolder(d, given)
 	base := f.Path
 	for n := 2; ; n++ {
 		parent, err := studyIn(f.Path)

@@ -51,10 +51,9 @@ func TestSubmissionsLoadAndCompileOnce(t *testing.T) {
 				loads++
 				return detect(f)
 			}
-			o := options{
-				store: store.NewSingle(dir), log: zerolog.Nop(), role: single,
-				load: config.LoadOptions{Untrusted: true, DataRoots: []string{dir}, Choices: choices},
-			}
+			o := options{store: store.NewSingle(dir), role: single, DaemonOptions: DaemonOptions{
+				Log: zerolog.Nop(), Load: config.LoadOptions{Untrusted: true, DataRoots: []string{dir}, Choices: choices},
+			}}
 			if tt.more != "" {
 				if o.store, err = store.OpenTree(dir); err != nil {
 					t.Fatal(err)
@@ -70,7 +69,7 @@ func TestSubmissionsLoadAndCompileOnce(t *testing.T) {
 			text := fmt.Sprintf("benchmark:\n  model: demo-model\n  tokenizer: {name: builtin}\n  endpoint: {url: %q}\n"+
 				"  datasets: [{type: file, systemPromptFile: %q, records: [{text: Hello}], osl: 1}]\n"+
 				"  phases: [{type: concurrency, concurrency: 1, requests: 3}]\n%s\n", url, prompt, tt.more)
-			loaded, err := loadChecked([]byte(text), config.YAML, o.load, engine.Caps{Concurrency: 10})
+			loaded, err := loadChecked([]byte(text), config.YAML, o.Load, engine.Caps{Concurrency: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -136,9 +136,7 @@ func statistics() []metric.Stat {
 //	@Param			baseline	query		string	false	"The one of ids that the others are compared with; default: the first"
 //	@Success		200			{object}	Comparison
 //	@Success		304
-//	@Failure		400	{object}	wire.Problem
-//	@Failure		404	{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,404	{object}	wire.Problem
 //	@Router			/api/compare [get]
 func New(runs []Input, baseline int) (*Comparison, error) {
 	out := &Comparison{Baseline: runs[baseline].Run.ID, Runs: make([]Run, 0, len(runs)), Metrics: []Metric{}}

@@ -81,7 +81,8 @@ func (f *frontExchange) Start(body []byte) (dueNs int64, more bool) {
 		return x.tokenDue(api.LongestChoice(x.Choices)), true
 	}
 	if f.st, f.err = openStream(x); f.err == nil {
-		f.err = f.st.e.Run(f.st.e.Script.Begin)
+		f.st.e.Run(f.st.e.Script.Begin)
+		f.err = f.st.e.Err
 	}
 	if f.err != nil {
 		return 0, false

@@ -39,9 +39,7 @@ func (r *relay) run() error {
 		}
 		if !begun {
 			begun = true
-			if err := st.e.Run(st.e.Script.First); err != nil {
-				return err
-			}
+			st.e.Run(st.e.Script.First)
 		}
 		if err := r.round(); err != nil {
 			return err
@@ -77,8 +75,8 @@ func (r *relay) round() error {
 		}
 		c := &r.st.x.Choices[i]
 		from, to := r.sent[i], r.sent[i]+r.size[i]
-		if err := r.st.e.Tokens(c, from, to); err != nil {
-			return err
+		if r.st.e.Tokens(c, from, to); r.st.e.Err != nil {
+			return r.st.e.Err
 		}
 		tokens = max(tokens, to-from)
 		r.sent[i], r.size[i] = to, 0
@@ -104,8 +102,8 @@ func (st *stream) waitNews() error {
 		if err != nil || came {
 			return err
 		}
-		if err := st.e.Comment(); err != nil {
-			return err
+		if st.e.Comment(); st.e.Err != nil {
+			return st.e.Err
 		}
 	}
 }

@@ -1,7 +1,11 @@
 package mock
 
 import (
+	"bytes"
+	"cmp"
+	"math/rand/v2"
 	"net/http"
+	"unicode/utf8"
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/options"
@@ -46,8 +50,8 @@ func (st *stream) run() error {
 	if err := x.fault.checkpoint(options.PosAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := e.Run(e.Script.Begin); err != nil {
-		return err
+	if e.Run(e.Script.Begin); e.Err != nil {
+		return e.Err
 	}
 	if x.ticket != nil {
 		if err := newRelay(st).run(); err != nil {
@@ -79,8 +83,8 @@ func (st *stream) tokenFault(sent int) error {
 	if !f.due(options.PosAfterTokens, sent) {
 		return nil
 	}
-	if err := st.e.Flush(); err != nil {
-		return err
+	if st.e.Flush(); st.e.Err != nil {
+		return st.e.Err
 	}
 	switch f.rule.Action {
 	case options.ActStreamError:
@@ -100,36 +104,30 @@ func (st *stream) tokenFault(sent int) error {
 func (st *stream) breakDown(message string) error {
 	e := st.e
 	if e.Script.Fail != nil {
-		if err := e.Script.Fail(e, api.NewError(http.StatusInternalServerError, message, "")); err != nil {
-			return err
-		}
+		e.Script.Fail(e, api.NewError(http.StatusInternalServerError, message, ""))
 	}
-	if err := e.Flush(); err != nil {
-		return err
-	}
-	return errFaulted
+	e.Flush()
+	return cmp.Or(e.Err, errFaulted)
 }
 
 // end sends the events after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
 	if f.due(options.PosAfterFinish, 0) {
-		if err := e.Flush(); err != nil {
-			return err
+		if e.Flush(); e.Err != nil {
+			return e.Err
 		}
 		if err := f.checkpoint(options.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
-	if err := e.Run(e.Script.Close); err != nil {
-		return err
-	}
+	e.Run(e.Script.Close)
 	if trailing := e.Answer.Options.Trailing; trailing != "" {
 		e.B = append(e.B, trailing...)
 		e.Gathered++
 	}
-	if err := e.Flush(); err != nil {
-		return err
+	if e.Flush(); e.Err != nil {
+		return e.Err
 	}
 	return f.checkpoint(options.PosAfterDone, 0)
 }
@@ -145,8 +143,8 @@ func (st *stream) waitUntil(dueNs int64) error {
 		if err := st.x.wait.until(e.LastNs + pause); err != nil {
 			return err
 		}
-		if err := e.Comment(); err != nil {
-			return err
+		if e.Comment(); e.Err != nil {
+			return e.Err
 		}
 	}
 	return st.x.wait.until(dueNs)
@@ -158,14 +156,12 @@ func (st *stream) step(from, to int) error {
 	before := st.x.Truth.LastWriteNs
 	for i := range st.x.Choices {
 		c := &st.x.Choices[i]
-		if err := st.e.Tokens(c, from, min(to, c.Total)); err != nil {
-			return err
-		}
+		st.e.Tokens(c, from, min(to, c.Total))
 	}
-	if to > from {
+	if to > from && st.e.Err == nil {
 		st.observe(before, to-from)
 	}
-	return nil
+	return st.e.Err
 }
 
 // observe adds the content writes of a step to the histograms.
@@ -202,4 +198,91 @@ func (st *stream) write(b []byte) error {
 		}
 	}
 	return nil
+}
+
+// cadence determines when the tokens of a stream are due, and sends them. Calls of next
+// and emit alternate until over returns true.
+type cadence struct {
+	st      *stream
+	longest int   // tokens of the longest choice
+	sent    int   // tokens of every choice so far
+	size    int   // tokens that are due next
+	offset  int64 // of their due time, from the first token's
+	begun   bool  // emit was called
+}
+
+func newCadence(st *stream) cadence {
+	return cadence{st: st, longest: api.LongestChoice(st.x.Choices)}
+}
+
+// over reports whether all tokens were sent. An answer without tokens also needs one emit.
+func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
+
+// next draws the next tokens and returns their due time.
+func (c *cadence) next() int64 {
+	x := c.st.x
+	c.size = c.chunkSize()
+	gaps := c.size
+	if c.sent == 0 {
+		gaps = max(c.size-1, 0)
+	}
+	c.offset += int64(x.ITL.DrawSum(x.Rand, gaps))
+	return x.FirstNs + c.offset
+}
+
+// emit sends the tokens that next has drawn.
+func (c *cadence) emit() error {
+	c.begun = true
+	if c.sent == 0 {
+		c.st.e.Run(c.st.e.Script.First)
+	}
+	err := c.st.step(c.sent, c.sent+c.size)
+	c.sent += c.size
+	return err
+}
+
+// chunkSize draws the number of tokens of the next events. An event belongs to one part
+// of an answer.
+func (c *cadence) chunkSize() int {
+	x := c.st.x
+	k := min(x.Options.TokensPerChunk.Draw(x.Rand), c.longest-c.sent)
+	for i := range x.Choices {
+		if one := &x.Choices[i]; c.sent < one.Reasoning || len(one.Calls) > 0 {
+			k = one.Bound(c.sent, k)
+		}
+	}
+	return k
+}
+
+// cutter returns the length of the next write, from 1 to len(b).
+type cutter func(b []byte) int
+
+// newCutter returns what the option split says; nil = whole writes.
+func newCutter(split string, rng *rand.Rand) cutter {
+	switch split {
+	case options.SplitNone:
+		return nil
+	case options.SplitEveryByte:
+		return func([]byte) int { return 1 }
+	case options.SplitRandom:
+		return func(b []byte) int { return 1 + rng.IntN(len(b)) }
+	case options.SplitMidUTF8:
+		return func(b []byte) int {
+			for i, c := range b[:len(b)-1] {
+				if c >= utf8.RuneSelf && utf8.RuneStart(c) && !utf8.RuneStart(b[i+1]) {
+					return i + 1
+				}
+			}
+			return len(b)
+		}
+	case options.SplitBeforeNewline:
+		return func(b []byte) int {
+			if i := bytes.IndexByte(b[1:], '\n'); i >= 0 {
+				return i + 1
+			}
+			return len(b)
+		}
+	}
+	size, _ := options.SplitSize(split) // the options were checked
+	return func(b []byte) int { return min(size, len(b)) }
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/stat"
 	finished "aiperfd/internal/results"
 )
 
@@ -113,19 +114,9 @@ func rolling(name string, colour int, all []point, q float64) series {
 			values[i] = all[from+i].Y
 		}
 		slices.Sort(values)
-		s.points = append(s.points, point{X: all[from+window/2].X, Y: quantile(values, q)})
+		s.points = append(s.points, point{X: all[from+window/2].X, Y: stat.Quantile(values, q)})
 	}
 	return s
-}
-
-// quantile interpolates between sorted values, as the metrics do.
-func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 // throughput draws rates over time. The tokens of a request are spread evenly from its

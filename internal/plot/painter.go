@@ -3,9 +3,8 @@ package plot
 import (
 	"fmt"
 	"image/color"
-	"io"
-	"os"
-	"path/filepath"
+
+	"aiperfd/internal/engine/durable"
 )
 
 // Sizes of letters, and distances.
@@ -39,30 +38,7 @@ func (f *figure) write(name string, format Format, theme Theme) error {
 		return fmt.Errorf("format %q: must be png or svg", format)
 	}
 	f.draw(&painter{canvas: on, letters: letters, theme: theme})
-	return save(name, on.encode)
-}
-
-// save writes the picture whole or not at all.
-func save(name string, encode func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".plot-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the error that is returned is the first one
-		}
-	}()
-	if err = encode(f); err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return durable.Write(name, durable.Shared, on.encode)
 }
 
 // painter draws a figure.

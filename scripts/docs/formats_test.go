@@ -17,10 +17,14 @@ import (
 	"aiperfd/internal/results"
 )
 
-// example returns the JSON example in a section of the page of formats.
-func example(t *testing.T, section string) []byte {
+// formatExample returns the JSON example in a section of the page of formats.
+func formatExample(t *testing.T, section string) []byte {
 	t.Helper()
-	_, text, found := strings.Cut(aboutFormats, "## "+section+"\n")
+	page, err := texts.ReadFile("formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "## "+section+"\n")
 	_, text, begun := strings.Cut(text, "```json\n")
 	text, _, ended := strings.Cut(text, "\n```")
 	if !found || !begun || !ended || !json.Valid([]byte(text)) {
@@ -42,7 +46,7 @@ func decode(t *testing.T, text []byte) map[string]any {
 
 // TestRecordExample: the example is what is written of the record that it describes.
 func TestRecordExample(t *testing.T) {
-	text := example(t, "Records")
+	text := formatExample(t, "Records")
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
 		t.Fatal(err)
@@ -94,14 +98,14 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := append(members(decode(t, data)), "token_counts", "dataset", "time_to_first_token", "request_throughput")
-		for _, name := range members(decode(t, example(t, section))) {
+		for _, name := range members(decode(t, formatExample(t, section))) {
 			if !slices.Contains(known, name) {
 				t.Errorf("%s: %s has no member %q", section, golden, name)
 			}
 		}
 	}
 	for _, section := range []string{"Raw records", "Inputs", "Outputs", "Markers"} {
-		example(t, section)
+		formatExample(t, section)
 	}
 }
 

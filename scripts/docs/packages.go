@@ -15,7 +15,6 @@ import (
 // packages writes one row for each package, with the first sentence of its comment.
 func packages(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| package | contents |\n|---|---|\n")
 	for _, top := range []string{"cmd", "internal", "web", "openapi", "benchmarks", "scripts"} {
 		err := fs.WalkDir(os.DirFS("."), top, func(dir string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {

@@ -16,9 +16,7 @@ import (
 //	@Description	WebSocket with one JSON object per text frame. Send {"type":"subscribe","message_types":["*"]} first; run, snapshot and since_seq are optional. docs/api.md lists the messages.
 //	@Tags			aiperf
 //	@Success		101
-//	@Failure		426	{object}	wire.Problem
-//	@Failure		503	{object}	wire.Problem
-//	@Produce		json
+//	@Failure		426,503	{object}	wire.Problem
 //	@Router			/ws [get]
 func (h *Handler) Connect(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -61,8 +59,7 @@ func (h *Handler) Connect(w http.ResponseWriter, r *http.Request) error {
 //	@Param			Last-Event-ID	header		string	false	"Continue after this event; takes precedence over since_seq"
 //	@Success		200				{string}	string
 //	@Success		204				"The run has ended"
-//	@Failure		400				{object}	wire.Problem
-//	@Failure		503				{object}	wire.Problem
+//	@Failure		400,503				{object}	wire.Problem
 //	@Produce		event-stream
 //	@Router			/api/runs/{id}/events [get]
 func (h *Handler) OfRun(w http.ResponseWriter, r *http.Request) error {
@@ -95,8 +92,7 @@ func (h *Handler) OfRun(w http.ResponseWriter, r *http.Request) error {
 //	@Param			since_seq		query		string	false	"Continue after this event: its id or number"
 //	@Param			Last-Event-ID	header		string	false	"Continue after this event; takes precedence over since_seq"
 //	@Success		200				{string}	string
-//	@Failure		400				{object}	wire.Problem
-//	@Failure		503				{object}	wire.Problem
+//	@Failure		400,503				{object}	wire.Problem
 //	@Produce		event-stream
 //	@Router			/api/events [get]
 func (h *Handler) OfAll(w http.ResponseWriter, r *http.Request) error {

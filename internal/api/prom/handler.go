@@ -40,8 +40,7 @@ type Handler struct {
 //	@Param			names	query		string	false	"Metric names"	Enums(compat, native, all)
 //	@Param			run		query		string	false	"Run: id, current or latest"
 //	@Success		200		{string}	string
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		404		{object}	wire.Problem
+//	@Failure		400,404		{object}	wire.Problem
 //	@Produce		plain,application/openmetrics-text,application/vnd.google.protobuf
 //	@Router			/metrics [get]
 func (h *Handler) Scrape(w http.ResponseWriter, r *http.Request) error {

@@ -27,7 +27,6 @@ func DistributionParameters() []string { return []string{"metric", "from", "to",
 //	@Param			phase	query		string	false	"Name of a phase, or warmup or profiling for all of a kind; without it, the profiling phases"
 //	@Success		200		{object}	wire.Distributions
 //	@Failure		400		{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/runs/{id}/distributions [get]
 func (h *Handler) Distributions(w http.ResponseWriter, r *http.Request) error {
 	q, problems := distributionQuery(r.URL.Query())
@@ -69,7 +68,6 @@ func distributionQuery(values url.Values) (q series.DistributionQuery, problems 
 //	@Description	The 20 slowest requests by latency and by time to first token, each with its timeline, and a uniform sample of at most 2000 requests that succeeded. Requests of warm-up phases are left out. No prompts or answers.
 //	@Tags			runs
 //	@Success		200	{object}	wire.Samples
-//	@Produce		json
 //	@Router			/api/runs/{id}/samples [get]
 func (h *Handler) Samples(w http.ResponseWriter, r *http.Request) error {
 	return serveRecorded(h, w, r, struct{}{}, nil, h.SamplesOf)

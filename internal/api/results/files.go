@@ -127,7 +127,6 @@ func (h *Files) Artifacts(id string) wire.Artifacts {
 //	@Description	Empty until every file is complete. Names contain slashes for files in folders.
 //	@Tags			aiperf
 //	@Success		200	{object}	wire.ResultFiles
-//	@Produce		json
 //	@Router			/api/results/list [get]
 //	@Router			/api/runs/{id}/results/list [get]
 //	@Router			/api/runs/{id}/artifacts [get]
@@ -203,8 +202,7 @@ func (h *Files) saveSums(f *folder) {
 //	@Param			path	path	string	true	"Name of the file, with slashes for folders"
 //	@Success		200		{file}	binary
 //	@Success		206		{file}	binary
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		416		{object}	wire.Problem
+//	@Failure		400,416		{object}	wire.Problem
 //	@Produce		application/octet-stream,json,application/x-ndjson,text/csv,plain,html
 //	@Router			/api/results/files/{path} [get]
 //	@Router			/api/runs/{id}/results/files/{path} [get]
@@ -267,8 +265,7 @@ const maxArchives = 4
 //	@Success		200	{file}	binary
 //	@Header			200	{string}	ETag	"Changes with the files"
 //	@Success		304
-//	@Failure		400	{object}	wire.Problem
-//	@Failure		503	{object}	wire.Problem
+//	@Failure		400,503	{object}	wire.Problem
 //	@Produce		application/zip,application/gzip
 //	@Router			/api/runs/{id}/artifacts.zip [get]
 //	@Router			/api/runs/{id}/artifacts.tar.gz [get]

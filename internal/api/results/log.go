@@ -39,8 +39,7 @@ func LogParameters() []string { return []string{"follow", "level", "after"} }
 //	@Param			level	query		string	false	"The least level"	Enums(debug, info, warn, error)
 //	@Param			after	query		integer	false	"Send only lines with a greater seq"	minimum(0)
 //	@Success		200		{object}	results.LogLine
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		503		{object}	wire.Problem
+//	@Failure		400,503		{object}	wire.Problem
 //	@Produce		application/x-ndjson
 //	@Router			/api/runs/{id}/logs [get]
 func (h *Handler) Log(w http.ResponseWriter, r *http.Request) error {

@@ -31,8 +31,7 @@ import (
 //	@Param			phase	query		string	false	"Name of a phase, or warmup or profiling for all of a kind"
 //	@Success		200		{object}	RecordBody
 //	@Header			200		{string}	Link	"Next page"
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		503		{object}	wire.Problem
+//	@Failure		400,503		{object}	wire.Problem
 //	@Produce		json,application/x-ndjson
 //	@Router			/api/runs/{id}/records [get]
 func (h *Files) Records(w http.ResponseWriter, r *http.Request) error {

@@ -57,7 +57,6 @@ func (h *Handler) serve(
 //	@Tags			aiperf
 //	@Success		200	{object}	object
 //	@Failure		503	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/config [get]
 //	@Router			/api/runs/{id}/config [get]
 func (h *Handler) Config(w http.ResponseWriter, r *http.Request) error {
@@ -77,7 +76,6 @@ func (h *Handler) Config(w http.ResponseWriter, r *http.Request) error {
 //	@Tags		aiperf
 //	@Success	200	{object}	wire.RunInfo
 //	@Failure	503	{object}	wire.Problem
-//	@Produce	json
 //	@Router		/api/run [get]
 //	@Router		/api/runs/{id}/run [get]
 func (h *Handler) RunInfo(w http.ResponseWriter, r *http.Request) error {
@@ -91,7 +89,6 @@ func (h *Handler) RunInfo(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Get the metrics of a run
 //	@Tags		aiperf
 //	@Success	200	{object}	wire.Metrics
-//	@Produce	json
 //	@Router		/api/metrics [get]
 //	@Router		/api/runs/{id}/metrics [get]
 func (h *Handler) Metrics(w http.ResponseWriter, r *http.Request) error {
@@ -105,7 +102,6 @@ func (h *Handler) Metrics(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Get the progress of a run
 //	@Tags		aiperf
 //	@Success	200	{object}	wire.Progress
-//	@Produce	json
 //	@Router		/api/progress [get]
 //	@Router		/api/runs/{id}/progress [get]
 func (h *Handler) Progress(w http.ResponseWriter, r *http.Request) error {
@@ -119,7 +115,6 @@ func (h *Handler) Progress(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Get the state of the load generator of a run
 //	@Tags		aiperf
 //	@Success	200	{object}	wire.Workers
-//	@Produce	json
 //	@Router		/api/workers [get]
 //	@Router		/api/runs/{id}/workers [get]
 func (h *Handler) Workers(w http.ResponseWriter, r *http.Request) error {
@@ -138,7 +133,6 @@ func (h *Handler) Workers(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Get the metrics of the server under test
 //	@Tags		aiperf
 //	@Success	200	{object}	wire.ServerMetrics
-//	@Produce	json
 //	@Router		/api/server-metrics [get]
 //	@Router		/api/runs/{id}/server-metrics [get]
 func (h *Handler) ServerMetrics(w http.ResponseWriter, r *http.Request) error {
@@ -157,7 +151,6 @@ func (h *Handler) ServerMetrics(w http.ResponseWriter, r *http.Request) error {
 //	@Description	The status is running until all files of the run are complete.
 //	@Tags			aiperf
 //	@Success		200	{object}	wire.Results
-//	@Produce		json
 //	@Router			/api/results [get]
 //	@Router			/api/runs/{id}/results [get]
 func (h *Handler) Results(w http.ResponseWriter, r *http.Request) error {
@@ -174,7 +167,6 @@ func (h *Handler) Results(w http.ResponseWriter, r *http.Request) error {
 //	@Success		200	{object}	wire.Errors
 //	@Success		304
 //	@Failure		400	{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/runs/{id}/errors [get]
 func (h *Handler) Errors(w http.ResponseWriter, r *http.Request) error {
 	return h.serve(w, r, nil, func(found *run.Run, snap *run.Snapshot) any {

@@ -47,7 +47,6 @@ func SeriesParameters() []string { return []string{"metric", "step", "from", "to
 //	@Param			to		query		number	false	"Seconds since the start of the run, rounded up to a multiple of the step"		minimum(0)	maximum(2147483648)
 //	@Success		200		{object}	wire.Timeseries
 //	@Failure		400		{object}	wire.Problem
-//	@Produce		json
 //	@Router			/api/runs/{id}/timeseries [get]
 func (h *Handler) Timeseries(w http.ResponseWriter, r *http.Request) error {
 	q, problems := seriesQuery(r.URL.Query())

@@ -30,12 +30,7 @@ import (
 //	@Param			cancel	body		wire.Cancel	false	"How to stop"
 //	@Success		200		{object}	wire.Run	"The run is terminal, or was stopping already"
 //	@Success		202		{object}	wire.Run	"The run is stopping"
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		409		{object}	wire.Problem
-//	@Failure		412		{object}	wire.Problem
-//	@Failure		415		{object}	wire.Problem
-//	@Failure		422		{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,409,412,415,422		{object}	wire.Problem
 //	@Router			/api/runs/{id}/cancel [post]
 func (h *Handler) Cancel(w http.ResponseWriter, r *http.Request) error {
 	wait := time.Duration(0)

@@ -47,7 +47,6 @@ const maxPage = 500
 //	@Header		200				{string}	ETag	"Changes with the list"
 //	@Success	304
 //	@Failure	400	{object}	wire.Problem
-//	@Produce	json
 //	@Router		/api/runs [get]
 func (h *Handler) List(w http.ResponseWriter, r *http.Request) error {
 	query, err := parseQuery(r.URL.Query())
@@ -68,7 +67,6 @@ func (h *Handler) List(w http.ResponseWriter, r *http.Request) error {
 //	@Header		200		{string}	ETag	"Changes with the list"
 //	@Success	304
 //	@Failure	400	{object}	wire.Problem
-//	@Produce	json
 //	@Router		/api/runs/{id}/children [get]
 func (h *Handler) Children(w http.ResponseWriter, r *http.Request) error {
 	query, err := parseQuery(r.URL.Query())

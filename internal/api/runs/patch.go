@@ -30,14 +30,7 @@ import (
 //	@Param			patch		body		wire.Patch	true	"What changes"
 //	@Success		200			{object}	wire.Run
 //	@Header			200			{string}	ETag	"Revision of the run"
-//	@Failure		400			{object}	wire.Problem
-//	@Failure		409			{object}	wire.Problem
-//	@Failure		412			{object}	wire.Problem
-//	@Failure		413			{object}	wire.Problem
-//	@Failure		415			{object}	wire.Problem
-//	@Failure		422			{object}	wire.Problem
-//	@Failure		503			{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,409,412,413,415,422,503			{object}	wire.Problem
 //	@Router			/api/runs/{id} [patch]
 func (h *Handler) Update(w http.ResponseWriter, r *http.Request) error {
 	found, err := h.Find.Run(w, r)

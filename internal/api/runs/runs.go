@@ -155,7 +155,6 @@ func revisionTag(run *run.Run) string { return `"r` + strconv.FormatInt(run.Revi
 //	@Success	200	{object}	wire.Run
 //	@Header		200	{string}	ETag	"Revision of the run"
 //	@Success	304
-//	@Produce	json
 //	@Router		/api/runs/{id} [get]
 func (h *Handler) Get(w http.ResponseWriter, r *http.Request) error {
 	run, err := h.Find.Run(w, r)
@@ -181,10 +180,7 @@ func (h *Handler) Get(w http.ResponseWriter, r *http.Request) error {
 //	@Param			If-Match	header	string	false	"ETag that the run must have"
 //	@Success		202			"The run is being stopped and will be deleted"
 //	@Success		204			"The run is gone"
-//	@Failure		400			{object}	wire.Problem
-//	@Failure		409			{object}	wire.Problem
-//	@Failure		412			{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,409,412			{object}	wire.Problem
 //	@Router			/api/runs/{id} [delete]
 func (h *Handler) Delete(w http.ResponseWriter, r *http.Request) error {
 	force, err := respond.BoolParameter(r.URL.Query(), "force")

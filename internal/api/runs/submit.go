@@ -95,15 +95,7 @@ func invalidity(e *problem.Invalid) error {
 //	@Success		201		{object}	wire.Run
 //	@Header			201		{string}	Location	"Address of the run"
 //	@Header			201		{string}	ETag		"Revision of the run"
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		409		{object}	wire.Problem
-//	@Failure		413		{object}	wire.Problem
-//	@Failure		415		{object}	wire.Problem
-//	@Failure		422		{object}	wire.Problem
-//	@Failure		429		{object}	wire.Problem
-//	@Failure		503		{object}	wire.Problem
-//	@Failure		507		{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,409,413,415,422,429,503,507		{object}	wire.Problem
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]
 func (h *Handler) Submit(w http.ResponseWriter, r *http.Request) error {
@@ -192,11 +184,7 @@ func seconds(name, value string, limit time.Duration) (time.Duration, error) {
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
 //	@Success		200		{object}	wire.Validation
-//	@Failure		400		{object}	wire.Problem
-//	@Failure		413		{object}	wire.Problem
-//	@Failure		415		{object}	wire.Problem
-//	@Failure		503		{object}	wire.Problem
-//	@Produce		json
+//	@Failure		400,413,415,503		{object}	wire.Problem
 //	@Router			/api/validate [post]
 func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) error {
 	body, format, err := h.documentBody(w, r)

@@ -5,6 +5,8 @@ package dashboard
 import (
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,4 +114,103 @@ func (d *Dashboard) Stop() (lines []string, dropped int, err error) {
 	}
 	lines, dropped = d.log.all()
 	return lines, dropped, err
+}
+
+// model is the state of the display. It implements [tea.Model].
+type model struct {
+	display
+	newest    func() message
+	interrupt func()
+}
+
+var _ tea.Model = model{}
+
+// tick is the message that it is time to look for a newer snapshot.
+type tick struct{}
+
+func wait() tea.Cmd {
+	return tea.Tick(time.Second/framesPerSecond, func(time.Time) tea.Msg { return tick{} })
+}
+
+// Init implements [tea.Model].
+func (m model) Init() tea.Cmd { return wait() }
+
+// Update implements [tea.Model].
+func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tick:
+		next := m.newest()
+		m.note = next.note
+		if next.snapshot != nil {
+			m.snapshot = *next.snapshot
+		}
+		return m, wait()
+	case tea.KeyPressMsg:
+		m.press(msg.String())
+	}
+	return m, nil
+}
+
+// press handles a key.
+func (m *model) press(key string) {
+	toggle := func(p page) {
+		if m.page == p {
+			p = overview
+		}
+		m.page = p
+	}
+	switch key {
+	case "q", "ctrl+c":
+		m.interrupted++
+		m.interrupt()
+	case "w":
+		m.whole = !m.whole
+	case "?", "h":
+		toggle(help)
+	case "e":
+		toggle(errorList)
+	case "l":
+		toggle(logLines)
+	case "esc":
+		m.page = overview
+	}
+}
+
+// View implements [tea.Model].
+func (m model) View() tea.View {
+	v := tea.NewView(m.draw())
+	v.AltScreen = true
+	return v
+}
+
+// maxLog is the number of lines of the log that are kept.
+const maxLog = 1000
+
+// tail keeps the last lines that were written. The zero value is empty. It is safe for
+// concurrent use.
+type tail struct {
+	mu      sync.Mutex
+	lines   []string // guarded by mu
+	dropped int      // guarded by mu
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, strings.Split(strings.TrimSuffix(string(p), "\n"), "\n")...)
+	if n := len(t.lines) - maxLog; n > 0 {
+		t.dropped += n
+		t.lines = slices.Delete(t.lines, 0, n)
+	}
+	return len(p), nil
+}
+
+// all returns the lines that are kept, and how many are not.
+func (t *tail) all() (lines []string, dropped int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.lines), t.dropped
 }

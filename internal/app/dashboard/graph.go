@@ -2,7 +2,10 @@ package dashboard
 
 import (
 	"math"
+	"slices"
 	"strings"
+
+	"aiperfd/internal/api/wire"
 )
 
 // graph draws the last values as columns, in lines of a width. The lowest value is 0, the
@@ -38,4 +41,22 @@ func graph(values []float64, width, lines int, ascii bool) []string {
 		out[i] = b.String()
 	}
 	return out
+}
+
+// column returns the values of a metric, nil if there are none.
+func column(t *wire.Timeseries, metric, statistic string) []float64 {
+	if t == nil {
+		return nil
+	}
+	return t.Series[metric].Values[statistic]
+}
+
+// latest returns the newest value of a metric that is a number.
+func latest(t *wire.Timeseries, metric, statistic string) (float64, bool) {
+	for _, v := range slices.Backward(column(t, metric, statistic)) {
+		if !math.IsNaN(v) {
+			return v, true
+		}
+	}
+	return 0, false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -32,32 +33,29 @@ func NewInputsWriter(w io.Writer, secrets *redact.Set) *InputsWriter {
 
 // Add writes a conversation. It does not keep the payloads.
 func (w *InputsWriter) Add(s *InputsSession) error {
-	if w.count > 0 {
-		w.b.WriteByte(',')
-	} else {
-		w.b.WriteString("{\n  \"data\": [")
+	w.b.WriteString(",\n    ")
+	if w.count++; w.count == 1 {
+		w.b.Reset()
+		w.b.WriteString("{\n  \"data\": [\n    ")
 	}
-	w.count++
-	w.b.WriteString("\n    {\n      \"session_id\": ")
-	w.b.Write(described(w.secrets.Exact(s.ID)))
-	if s.Mode != "" {
-		w.b.WriteString(",\n      \"context_mode\": \"" + s.Mode + "\"")
-	}
-	w.b.WriteString(",\n      \"payloads\": [")
+	session := struct {
+		ID       string            `json:"session_id"`
+		Mode     string            `json:"context_mode,omitempty"`
+		Payloads []json.RawMessage `json:"payloads"`
+	}{w.secrets.Exact(s.ID), s.Mode, make([]json.RawMessage, len(s.Payloads))}
 	for i, p := range s.Payloads {
-		if i > 0 {
-			w.b.WriteByte(',')
-		}
-		w.b.WriteString("\n        ")
-		if err := json.Indent(&w.b, w.secrets.JSON(p), "        ", "  "); err != nil {
-			return fmt.Errorf("indent payload %d of session %s: %w", i, s.ID, err)
+		if session.Payloads[i] = w.secrets.JSON(p); !json.Valid(p) {
+			return fmt.Errorf("payload %d of session %s is no JSON", i, s.ID)
 		}
 	}
-	if len(s.Payloads) > 0 {
-		w.b.WriteString("\n      ")
+	data, err := plainjson.Marshal(session)
+	if err == nil {
+		err = json.Indent(&w.b, data, "    ", "  ")
 	}
-	w.b.WriteString("]\n    }")
-	_, err := w.b.WriteTo(w.w)
+	if err != nil {
+		return fmt.Errorf("encode session %s: %w", s.ID, err)
+	}
+	_, err = w.b.WriteTo(w.w)
 	return err
 }
 

@@ -76,10 +76,20 @@ func singleTurns() *scriptedSource {
 	}}
 }
 
+// deferred is a Sender that hands its exchanges over in goroutines of its own.
+type deferred struct{ Sender }
+
+func (l deferred) Start(
+	ctx context.Context, r *transport.Request, later func(transport.Exchange),
+) (x transport.Exchange, done bool) {
+	go func() { later(l.Do(ctx, r)) }()
+	return x, false
+}
+
 // loadOptions are the options of a load of chat requests to one target.
 func loadOptions(clock bench.Clock, server Sender, from Source) Options {
 	return Options{
-		Targets: 1, Clock: clock, Source: from, Encoder: newChatEncoder(), Sender: server,
+		Targets: 1, Clock: clock, Source: from, Encoder: newChatEncoder(), Sender: deferred{server},
 		Received: func() uint64 { return 0 }, Pacer: pace.Timers, Stop: never{},
 	}
 }

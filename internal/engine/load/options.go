@@ -56,6 +56,13 @@ type Sender interface {
 	EndSession(id string)
 }
 
+// Starter is a [Sender] that needs no goroutine while a response is awaited.
+type Starter interface {
+	// Start performs an exchange as Do does, or returns false; it then calls later with the
+	// exchange, once, in a goroutine of its own.
+	Start(ctx context.Context, r *transport.Request, later func(transport.Exchange)) (x transport.Exchange, done bool)
+}
+
 // Sink takes requests whose last byte has arrived. It is safe for concurrent use. It may
 // block, but the next requests of the sessions that wait are late then.
 type Sink interface {

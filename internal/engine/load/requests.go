@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -34,6 +35,16 @@ type encodePanic struct{ bench.Panic }
 
 func (p *encodePanic) Error() string {
 	return fmt.Sprintf("aiperfd crashed when it tried to encode the request, which is an error of aiperfd: %v", p.Value)
+}
+
+// startExchange sends a request, as [Starter] describes it.
+func (q *requests) startExchange(
+	ctx context.Context, r *transport.Request, later func(transport.Exchange),
+) (x transport.Exchange, done bool) {
+	if s, ok := q.Sender.(Starter); ok {
+		return s.Start(ctx, r, later)
+	}
+	return q.Sender.Do(ctx, r), true
 }
 
 // addressTo directs a request to a target.

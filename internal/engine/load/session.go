@@ -84,8 +84,9 @@ type session struct {
 type preparedTurn struct {
 	rec     *bench.Record
 	request transport.Request
-	items   int   // in the answer; 0 = unknown
-	err     error // it could not be encoded
+	items   int    // in the answer; 0 = unknown
+	err     error  // it could not be encoded
+	endFill func() // ends its prefill; nil = it was not sent
 }
 
 // isSilent reports whether a session sends no request itself.
@@ -150,27 +151,43 @@ func (s *session) buildTurn(n int) {
 	}
 }
 
-// exchangeTurn sends the prepared turn and returns its response, undecoded.
-func (s *session) exchangeTurn(ctx context.Context) Finished {
+// startTurn sends the prepared turn. It returns the exchange, or false if that is not over:
+// the slot then goes on in another goroutine, by resumeSlot.
+func (s *session) startTurn(ctx context.Context, losses *outage) (x transport.Exchange, done bool) {
 	e, next := s.env, &s.next
 	rec := next.rec
 	rec.Phase = e.phase.Index
 	if e.work.Spread.Late() {
 		e.work.addressTo(e.work.chooseTarget(&s.target), rec, &next.request)
-		defer e.work.flights.endFlight(rec.Target)
 	}
-	endFill := e.prefill.watchFill(&next.request)
-	f := Finished{Record: rec, Items: next.items, Conversation: s.Conversation, History: s.History}
+	next.endFill = e.prefill.watchFill(&next.request)
 	if next.err != nil {
-		f.Exchange.Response = unsentResponse(next.err, e.clock.Now())
-		rec.Stamps.Start, rec.Stamps.End = f.Exchange.Response.EndAt, f.Exchange.Response.EndAt
-	} else {
-		next.request.Cancel = e.phase.Cancellation.Of(rec, s.retries)
-		f.Header, f.Body = next.request.Header, next.request.Body
-		f.Exchange = e.work.Sender.Do(ctx, &next.request)
-		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
+		return transport.Exchange{Response: unsentResponse(next.err, e.clock.Now())}, true
 	}
-	endFill()
+	next.request.Cancel = e.phase.Cancellation.Of(rec, s.retries)
+	e.group.Add(1)
+	x, done = e.work.startExchange(ctx, &next.request, func(x transport.Exchange) { s.resumeSlot(ctx, losses, x) })
+	if done {
+		e.group.Done()
+	}
+	return x, done
+}
+
+// returnTurn completes the record of the turn whose exchange is over, except for the answer.
+func (s *session) returnTurn(x transport.Exchange) Finished {
+	e, next := s.env, &s.next
+	rec := next.rec
+	f := Finished{Record: rec, Exchange: x, Items: next.items, Conversation: s.Conversation, History: s.History}
+	if next.err != nil {
+		rec.Stamps.Start, rec.Stamps.End = x.Response.EndAt, x.Response.EndAt
+	} else {
+		f.Header, f.Body = next.request.Header, next.request.Body
+		rec.Stamps, rec.Conn, rec.Status = x.Stamps, x.Conn, x.Response.Status
+	}
+	if e.work.Spread.Late() {
+		e.work.flights.endFlight(rec.Target)
+	}
+	next.endFill()
 	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
 	rec.Ramp = rec.Stamps.Start-e.start < e.phase.Shape.Ramp()
 	rec.Stamps.Scheduled, _ = s.timeInDataset(rec.Turn)

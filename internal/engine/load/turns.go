@@ -5,57 +5,89 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/transport"
 )
 
-// performSlot performs a session, and those that follow it in its slot.
-func (s *session) performSlot(ctx context.Context) {
-	var losses outage
+// performSlot performs a session, and those that follow it in its slot. While a response is
+// awaited, the slot may have no goroutine; performSlot returns then.
+func (s *session) performSlot(ctx context.Context) { s.performSessions(ctx, new(outage)) }
+
+// performSessions is performSlot for a slot that may have lost connections before.
+func (s *session) performSessions(ctx context.Context, losses *outage) {
 	for s != nil {
-		s = s.performTurns(ctx, &losses)
+		s.startChildren(ctx, s.Conversation.Before, s.due, nil)
+		if s.isSilent() {
+			s = s.performRounds(ctx)
+			continue
+		}
+		s = s.performTurns(ctx, losses)
 	}
 }
 
-// performTurns performs the turns one after the other. The slot becomes free as soon as the
-// last byte has arrived, unless something depends on the answer; the last answer is decoded
-// and counted after that. It returns the session that got the slot, if any.
+// performTurns performs the prepared turn and those that follow. It returns the session that
+// got the slot; nil = none, or the slot goes on in another goroutine.
 func (s *session) performTurns(ctx context.Context, losses *outage) (successor *session) {
-	s.startChildren(ctx, s.Conversation.Before, s.due, nil)
-	if s.isSilent() {
-		return s.performRounds(ctx)
-	}
-	for n := 0; ; {
+	for {
 		if !s.awaitFill(ctx) {
 			return s.endSession(ctx, s.env.clock.Now(), false)
 		}
 		s.countUnsent(1)
-		f := s.exchangeTurn(ctx)
-		ended := f.Record.Stamps.End + f.Record.Conn.Held
-		waits := losses.countLoss(f.Exchange.Response) || s.hopeless()
-		if !waits && !s.answerDecides(n) {
-			successor = s.endSession(ctx, ended, false)
-			s.env.sink.Finished(f)
+		x, done := s.startTurn(ctx, losses)
+		if !done {
+			return nil
+		}
+		successor, more := s.finishTurn(ctx, losses, x)
+		if !more {
 			return successor
 		}
-		f.Decode(s.env.work.Encoder) // what follows needs the answer
-		failed := f.Record.Answer.Failure != nil
-		next := s.settleTurn(n, &f.Record.Answer)
-		started := f.Record.Stamps.Start
-		s.env.sink.Finished(f) // which owns the record now
-		if waits && failed {
-			s.pauseSlot(losses, started)
-			ended = s.env.clock.Now()
-		}
-		if next > n || next == noTurn && s.goesOn(failed) {
-			s.startBranches(ctx, n, ended)
-		}
-		switch {
-		case next == noTurn:
-			return s.endSession(ctx, ended, failed)
-		case !s.awaitTurn(next, ended):
-			return s.endSession(ctx, s.env.clock.Now(), false)
-		}
-		n = next
 	}
+}
+
+// resumeSlot goes on with the slot of a session that had no goroutine until its response had
+// arrived.
+func (s *session) resumeSlot(ctx context.Context, losses *outage, x transport.Exchange) {
+	defer s.env.group.Done()
+	next, more := s.finishTurn(ctx, losses, x)
+	if more {
+		next = s.performTurns(ctx, losses)
+	}
+	next.performSessions(ctx, losses)
+}
+
+// finishTurn processes the response to a turn. The slot becomes free as soon as the last byte
+// has arrived, unless something depends on the answer; the last answer is decoded and counted
+// after that. more = another turn is prepared and may be sent; otherwise the session has
+// ended, and successor is the one that got its slot, if any.
+func (s *session) finishTurn(
+	ctx context.Context, losses *outage, x transport.Exchange,
+) (successor *session, more bool) {
+	f := s.returnTurn(x)
+	n, ended := f.Record.Turn, f.Record.Stamps.End+f.Record.Conn.Held
+	waits := losses.countLoss(f.Exchange.Response) || s.hopeless()
+	if !waits && !s.answerDecides(n) {
+		successor = s.endSession(ctx, ended, false)
+		s.env.sink.Finished(f)
+		return successor, false
+	}
+	f.Decode(s.env.work.Encoder) // what follows needs the answer
+	failed := f.Record.Answer.Failure != nil
+	next := s.settleTurn(n, &f.Record.Answer)
+	started := f.Record.Stamps.Start
+	s.env.sink.Finished(f) // which owns the record now
+	if waits && failed {
+		s.pauseSlot(losses, started)
+		ended = s.env.clock.Now()
+	}
+	if next > n || next == noTurn && s.goesOn(failed) {
+		s.startBranches(ctx, n, ended)
+	}
+	switch {
+	case next == noTurn:
+		return s.endSession(ctx, ended, failed), false
+	case !s.awaitTurn(next, ended):
+		return s.endSession(ctx, s.env.clock.Now(), false), false
+	}
+	return nil, true
 }
 
 // answerDecides reports whether the answer to a turn decides what is sent next.

@@ -33,7 +33,10 @@ type Polling struct {
 	cancels sync.WaitGroup // requests that cancel jobs at the server
 }
 
-var _ load.Sender = (*Polling)(nil)
+var (
+	_ load.Sender  = (*Polling)(nil)
+	_ load.Starter = (*Polling)(nil)
+)
 
 // Do implements [load.Sender]: it performs a request to the end of its answer.
 func (p *Polling) Do(ctx context.Context, r *transport.Request) transport.Exchange {
@@ -43,6 +46,16 @@ func (p *Polling) Do(ctx context.Context, r *transport.Request) transport.Exchan
 	}
 	j := polledJob{by: p, request: r, tracker: kind.Track(&p.Plan.Settings)}
 	return j.perform(ctx)
+}
+
+// Start implements [load.Starter].
+func (p *Polling) Start(
+	ctx context.Context, r *transport.Request, later func(transport.Exchange),
+) (x transport.Exchange, done bool) {
+	if s, ok := p.Sender.(load.Starter); ok && p.Plan.Kind.Job == nil {
+		return s.Start(ctx, r, later)
+	}
+	return p.Do(ctx, r), true
 }
 
 // Wait waits for the requests that cancel jobs at the server.

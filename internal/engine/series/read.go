@@ -202,8 +202,8 @@ func newPoints(x *extent, q Query) *points {
 		m := &p.metrics[i]
 		p.wanted[slices.IndexFunc(all, func(a Metric) bool { return a.Name == m.Name })] = m
 		p.result.Values = append(p.result.Values, map[string][]float64{})
-		for _, name := range m.values() {
-			p.result.Values[i][name] = []float64{}
+		for _, x := range p.values(m, new(window), 0) {
+			p.result.Values[i][x.name] = []float64{}
 		}
 	}
 	return p
@@ -290,61 +290,53 @@ func (p *points) compute() {
 // appendPoint appends the values of a point to the result.
 func (p *points) appendPoint(w *window, length float64) {
 	for i := range p.metrics {
-		p.append(i, w, length)
+		m, to := &p.metrics[i], p.result.Values[i]
+		for _, x := range p.values(m, w, length) {
+			to[x.name] = append(to[x.name], x.v)
+		}
+		if m.Kind == Classes {
+			p.appendClasses(to, w)
+		}
 	}
 }
 
-// values returns the names of the values of a metric. Those of classes depend on the run.
-func (m *Metric) values() []string {
-	switch m.Kind {
-	case Distribution:
-		return []string{"count", "avg", "min", "max", "p50", "p90", "p95", "p99"}
-	case Rate:
-		return []string{"count", "rate"}
-	case Level:
-		return []string{"avg", "max"}
-	case Classes:
-	}
-	return nil
+// value is one of the values that a metric has for each point.
+type value struct {
+	name string
+	v    float64
 }
 
-// append appends the values of a metric in a point of a length in seconds. A rate over less
-// than half a step would be a matter of chance, and is left out.
-func (p *points) append(i int, w *window, length float64) {
-	m, to := &p.metrics[i], p.result.Values[i]
-	put := func(name string, v float64) { to[name] = append(to[name], v) }
+// values returns the values of a metric in a point of a length in seconds; those of classes depend
+// on the run. A rate over less than half a step would be a matter of chance, and is left out.
+func (p *points) values(m *Metric, w *window, length float64) []value {
+	nan := math.NaN()
 	switch m.Kind {
 	case Distribution:
 		s := &w.values[m.at]
 		var q [4]float64
 		s.Quantiles([]float64{0.5, 0.9, 0.95, 0.99}, q[:])
-		put("count", float64(s.Count()))
-		put("avg", s.Mean()*m.scale)
-		put("min", s.Min()*m.scale)
-		put("max", s.Max()*m.scale)
-		for k, name := range [...]string{"p50", "p90", "p95", "p99"} {
-			put(name, q[k]*m.scale)
+		return []value{
+			{"count", float64(s.Count())}, {"avg", s.Mean() * m.scale}, {"min", s.Min() * m.scale}, {"max", s.Max() * m.scale},
+			{"p50", q[0] * m.scale}, {"p90", q[1] * m.scale}, {"p95", q[2] * m.scale}, {"p99", q[3] * m.scale},
 		}
 	case Rate:
-		count, rate := math.NaN(), math.NaN()
+		count, rate := nan, nan
 		if w.seen[m.at] {
 			count = float64(w.counts[m.at])
 			if length >= float64(p.result.Step)/2 {
 				rate = count / length
 			}
 		}
-		put("count", count)
-		put("rate", rate)
+		return []value{{"count", count}, {"rate", rate}}
 	case Level:
-		avg, most := math.NaN(), math.NaN()
-		if l := &w.levels[m.at]; l.n > 0 {
-			avg, most = l.sum/float64(l.n), l.max
+		l := &w.levels[m.at]
+		if l.n == 0 {
+			return []value{{"avg", nan}, {"max", nan}}
 		}
-		put("avg", avg)
-		put("max", most)
+		return []value{{"avg", l.sum / float64(l.n)}, {"max", l.max}}
 	case Classes:
-		p.appendClasses(to, w)
 	}
+	return nil
 }
 
 // appendClasses appends the errors of a point. A class begins with zeros when it first

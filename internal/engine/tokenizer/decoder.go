@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // A decoder rewrites the token strings of a sequence; joined, the result is
@@ -192,48 +194,6 @@ func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); {
-		r, w := utf8.DecodeRuneInString(s[i:])
-		if r != utf8.RuneError || w > 1 {
-			b.WriteString(s[i : i+w])
-			i += w
-			continue
-		}
-		b.WriteString("\uFFFD")
-		i += invalidPart(s[i:])
-	}
-	return b.String()
-}
-
-// invalidPart returns the length of the ill-formed sequence at the start of s:
-// the longest prefix that could have become a character, or one byte.
-func invalidPart(s string) int {
-	need, low, high := 0, byte(0x80), byte(0xBF)
-	switch c := s[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		need = 1
-	case c >= 0xE0 && c <= 0xEF:
-		need = 2
-		switch c {
-		case 0xE0:
-			low = 0xA0
-		case 0xED:
-			high = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		need = 3
-		switch c {
-		case 0xF0:
-			low = 0x90
-		case 0xF4:
-			high = 0x8F
-		}
-	}
-	n := 1
-	for ; n <= need && n < len(s) && s[n] >= low && s[n] <= high; n++ {
-		low, high = 0x80, 0xBF
-	}
-	return n
+	valid, _ := unicode.UTF8.NewDecoder().String(s) // never fails
+	return valid
 }

@@ -74,6 +74,15 @@ type roundTripper interface {
 	close()
 }
 
+// starter is a roundTripper that can do without a goroutine while a response is awaited.
+type starter interface {
+	// start is like attempt. With pending, it calls later with what attempt would return,
+	// once, in a goroutine of its own.
+	start(
+		ctx context.Context, a *attempt, later func(resp *bench.Response, again bool),
+	) (resp *bench.Response, again, pending bool)
+}
+
 // attempt is one request to one address.
 type attempt struct {
 	*Request

@@ -142,37 +142,85 @@ type LagCounts = sockstamp.LagCounts
 // failure is the *[bench.Failure] that is ctx's cause (see [CancelWith]), or
 // class cancelled.
 func (c *Client) Do(ctx context.Context, r *Request) Exchange {
-	x := Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}
-	a := attempt{Request: r, target: r.URL, header: r.Header, x: &x}
-	var first time.Duration // start of the attempt that was given up
-	for hops := 0; ; {
-		resp, again := c.roundTripperFor(a.target).attempt(ctx, &a)
-		if again {
-			x.Conn.Retries++
-			first = cmp.Or(first, x.Stamps.Start)
-			x.Stamps = bench.Stamps{}
-			a.fresh = true
-			continue
-		}
-		if next := redirected(resp, a.target); next != nil && hops < maxRedirects {
-			why := c.opts.refusal(&a, next)
-			if why == "" {
-				hops++
-				c.opts.follow(&a, next)
-				x.Release()
-				continue
-			}
-			resp.Failure = notFollowed(resp.Status, next, why)
-		}
-		if f := resp.Failure; hops > 0 && f != nil && f.Class == bench.TargetNotAllowed {
-			resp.Failure = notFollowed(0, a.target, f.Message)
-		}
-		resp.Failure = c.opts.explain(r.unsent(resp.Failure), a.target)
-		x.Response = resp
-		x.Stamps.End = resp.EndAt
-		if first != 0 {
-			x.Conn.Wasted = max(0, x.Stamps.Start-first)
-		}
-		return x
+	p := newPerformance(c, r)
+	return p.perform(ctx)
+}
+
+// Start is like Do, but needs no goroutine while the response is awaited, if the event loop
+// has an open connection for the request. It then returns false at once, and later is called
+// with the exchange, once, in a goroutine of its own.
+func (c *Client) Start(ctx context.Context, r *Request, later func(Exchange)) (x Exchange, done bool) {
+	p := newPerformance(c, r)
+	s, ok := c.roundTripperFor(r.URL).(starter)
+	if !ok {
+		return p.perform(ctx), true
 	}
+	resp, again, pending := s.start(ctx, &p.attempt, func(resp *bench.Response, again bool) {
+		later(p.proceed(ctx, resp, again))
+	})
+	if pending {
+		return Exchange{}, false
+	}
+	return p.proceed(ctx, resp, again), true
+}
+
+// performance is the sequence of attempts that make an exchange.
+type performance struct {
+	client  *Client
+	x       Exchange
+	attempt attempt
+	first   time.Duration // start of the attempt that was given up; 0 = none was
+	hops    int           // redirects that were followed
+}
+
+func newPerformance(c *Client, r *Request) *performance {
+	p := &performance{client: c, x: Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}}
+	p.attempt = attempt{Request: r, target: r.URL, header: r.Header, x: &p.x}
+	return p
+}
+
+// perform makes attempts until one is the last.
+func (p *performance) perform(ctx context.Context) Exchange {
+	resp, again := p.client.roundTripperFor(p.attempt.target).attempt(ctx, &p.attempt)
+	return p.proceed(ctx, resp, again)
+}
+
+// proceed makes attempts until one is the last. The first one has returned.
+func (p *performance) proceed(ctx context.Context, resp *bench.Response, again bool) Exchange {
+	for !p.conclude(resp, again) {
+		resp, again = p.client.roundTripperFor(p.attempt.target).attempt(ctx, &p.attempt)
+	}
+	return p.x
+}
+
+// conclude processes what an attempt has returned; false = there is another one.
+func (p *performance) conclude(resp *bench.Response, again bool) bool {
+	x, a, o := &p.x, &p.attempt, &p.client.opts
+	if again {
+		x.Conn.Retries++
+		p.first = cmp.Or(p.first, x.Stamps.Start)
+		x.Stamps = bench.Stamps{}
+		a.fresh = true
+		return false
+	}
+	if next := redirected(resp, a.target); next != nil && p.hops < maxRedirects {
+		why := o.refusal(a, next)
+		if why == "" {
+			p.hops++
+			o.follow(a, next)
+			x.Release()
+			return false
+		}
+		resp.Failure = notFollowed(resp.Status, next, why)
+	}
+	if f := resp.Failure; p.hops > 0 && f != nil && f.Class == bench.TargetNotAllowed {
+		resp.Failure = notFollowed(0, a.target, f.Message)
+	}
+	resp.Failure = o.explain(a.unsent(resp.Failure), a.target)
+	x.Response = resp
+	x.Stamps.End = resp.EndAt
+	if p.first != 0 {
+		x.Conn.Wasted = max(0, x.Stamps.Start-p.first)
+	}
+	return true
 }

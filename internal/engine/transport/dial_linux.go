@@ -23,8 +23,9 @@ func (t *loopTransport) key(a *attempt) string {
 	return a.target.Host
 }
 
-// resume sends the request on an idle connection; false = there is none.
-func (e *loopExchange) resume(a *attempt) bool {
+// resume sends the request on an idle connection; false = there is none. later is called with
+// the response; the end of ctx cuts the exchange.
+func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench.Response, bool)) bool {
 	t := e.owner
 	if t.opts.Reuse == Never {
 		return false
@@ -40,6 +41,8 @@ func (e *loopExchange) resume(a *attempt) bool {
 			e.pc = pc
 			pc.conn.Handle(e, unsafe.Pointer(e))
 			e.conn.Reused = true
+			e.ended = func() { later(e.finish(ctx, a)) }
+			e.uncut = context.AfterFunc(ctx, e.cut)
 			e.begin()
 		}
 		pc.conn.Unlock()

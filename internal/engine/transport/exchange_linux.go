@@ -16,8 +16,9 @@ import (
 )
 
 // loopExchange is one request and its response on an event loop. The session that
-// sends the request prepares it, hands it to a connection and sleeps; the loop
-// performs it and wakes the session once, when it is over. From begin to the end its
+// sends the request prepares it and hands it to a connection; the loop performs it
+// and hands it to a worker once, when it is over. Only a request that
+// opens its connection is waited for. From begin to the end its
 // fields are guarded by the lock of its connection, whose events it handles.
 type loopExchange struct {
 	// What every event of a stream touches. With a thousand streams this memory is
@@ -33,9 +34,13 @@ type loopExchange struct {
 	deadlines deadlines
 
 	request request
-	done    chan struct{} // capacity 1, so that the loop never waits: the exchange is over, or an address did not answer
-	over    bool
-	result  result
+	// done is sent to on a new connection when the exchange is over, or an address did not
+	// answer. Its capacity is 1, so that the loop never waits.
+	done   chan struct{}
+	ended  func()      // on a connection that was idle: is called in a goroutine of its own instead
+	uncut  func() bool // keeps the end of the context from cutting the exchange; nil = it does not
+	over   bool
+	result result
 
 	stamps bench.Stamps
 	conn   bench.Connection
@@ -323,7 +328,38 @@ func (e *loopExchange) settle(end bench.End, err error) {
 	if e.stamps.Wrote == 0 || pc.conn.Closed() || !pc.park(e.owner.clock.Now()) {
 		pc.conn.Shut()
 	}
+	e.wake()
+}
+
+// wake tells who waits for the exchange that it is over.
+func (e *loopExchange) wake() {
+	if e.ended != nil {
+		e.owner.workers.run(e.ended)
+		return
+	}
 	e.done <- struct{}{}
+}
+
+// cut ends an exchange for which nobody waits, unless it is over.
+func (e *loopExchange) cut() {
+	pc := e.pc
+	pc.conn.Lock()
+	defer pc.conn.Unlock()
+	if e.abort() {
+		e.wake()
+	}
+}
+
+// abort closes the connection of an exchange; false = it is over already. Call with the lock
+// of the connection held.
+func (e *loopExchange) abort() bool {
+	if e.over || !e.flushBacklog() {
+		return false
+	}
+	e.over, e.result.end = true, bench.EndAborted
+	e.pc.conn.Handle(e.pc, nil)
+	e.pc.conn.Shut()
+	return true
 }
 
 // await returns when the exchange is over (true) or an address did not answer
@@ -336,11 +372,7 @@ func (e *loopExchange) await(ctx context.Context) bool {
 	}
 	e.pc.conn.Lock()
 	defer e.pc.conn.Unlock()
-	if !e.over && e.flushBacklog() {
-		e.over, e.result.end = true, bench.EndAborted
-		e.pc.conn.Handle(e.pc, nil)
-		e.pc.conn.Shut()
-	}
+	e.abort()
 	select {
 	case <-e.done: // it ended, or an address failed, while ctx did
 	default:

@@ -36,6 +36,7 @@ type loopTransport struct {
 	next      atomic.Uint32 // counts connections, to spread them over loops
 	pool      pool
 	exchanges sync.Pool // of *loopExchange
+	workers   workers   // go on with exchanges that are over
 }
 
 var _ roundTripper = (*loopTransport)(nil)
@@ -61,6 +62,7 @@ func (t *loopTransport) close() {
 	for _, l := range t.loops {
 		l.Close()
 	}
+	t.workers.close()
 }
 
 func (t *loopTransport) endSession(session string) {
@@ -72,18 +74,43 @@ func (t *loopTransport) endSession(session string) {
 }
 
 func (t *loopTransport) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
+	type outcome struct {
+		resp  *bench.Response
+		again bool
+	}
+	returned := make(chan outcome, 1)
+	resp, again, pending := t.start(ctx, a, func(resp *bench.Response, again bool) { returned <- outcome{resp, again} })
+	if pending {
+		o := <-returned
+		return o.resp, o.again
+	}
+	return resp, again
+}
+
+// start implements starter.
+func (t *loopTransport) start(
+	ctx context.Context, a *attempt, later func(*bench.Response, bool),
+) (resp *bench.Response, again, pending bool) {
 	e := t.exchanges.Get().(*loopExchange)
-	defer t.exchanges.Put(e)
 	err := e.prepare(a)
 	switch {
 	case err != nil:
 		e.result.end, e.result.cause = bench.EndReset, err
 	case ctx.Err() != nil:
 		e.result.end = bench.EndAborted
-	case !a.fresh && e.resume(a):
-		e.await(ctx)
+	case !a.fresh && e.resume(ctx, a, later):
+		return nil, false, true // e belongs to the loop, or to later
 	default:
 		e.dial(ctx, a)
+	}
+	resp, again = e.finish(ctx, a)
+	return resp, again, false
+}
+
+// finish returns the response of an exchange that is over, as attempt does.
+func (e *loopExchange) finish(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
+	if e.uncut == nil || e.uncut() { // else e.cut is under way
+		defer e.owner.exchanges.Put(e)
 	}
 	if e.stale() && ctx.Err() == nil {
 		a.x.Stamps.Start = cmp.Or(a.x.Stamps.Start, e.began)

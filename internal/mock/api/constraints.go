@@ -36,35 +36,36 @@ type ToolCall struct {
 	From, To int
 }
 
-// ReadStructured reads the members of OpenAI and vLLM for structured output; nil means
-// that there are none.
+// ReadStructured reads the members of OpenAI and vLLM for structured output.
 func ReadStructured(f *Fields) *Constraints {
 	w := &Constraints{}
-	if v := f.Member("response_format"); v != nil {
-		switch kind := string(v.GetStringBytes("type")); kind {
-		case "", "text":
-		case "json_object":
-			w.AnyObject = true
-		case "json_schema":
-			schema := v.Get("json_schema", "schema")
-			if schema == nil || schema.Type() != fastjson.TypeObject {
-				f.Fail("response_format.json_schema.schema", "dictionary")
-				return nil
-			}
-			w.Structured = schema.MarshalTo(nil)
-		default:
-			f.Refuse("response_format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
-		}
-	}
+	w.ReadFormat(f, "response_format", f.Member("response_format"), "json_schema")
 	if v := f.Member("structured_outputs"); v != nil {
 		w.guided(v.Get("json"), v.Get("choice"))
 		w.AnyObject = w.AnyObject || v.GetBool("json_object")
 	}
 	w.guided(f.Value.Get("guided_json"), f.Value.Get("guided_choice"))
-	if w.Structured == nil && w.choices == nil && !w.AnyObject {
-		return nil
-	}
 	return w
+}
+
+// ReadFormat reads the form of the answer, a member with a name; nil means any. A schema is its
+// member schema, at a path within it.
+func (w *Constraints) ReadFormat(f *Fields, name string, format *fastjson.Value, path ...string) {
+	switch kind := string(format.GetStringBytes("type")); kind {
+	case "", "text":
+	case "json_object":
+		w.AnyObject = true
+	case "json_schema":
+		path = append(path, "schema")
+		schema := format.Get(path...)
+		if schema == nil || schema.Type() != fastjson.TypeObject {
+			f.Fail(name+"."+strings.Join(path, "."), "dictionary")
+			return
+		}
+		w.Structured = schema.MarshalTo(nil)
+	default:
+		f.Refuse(name, fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
+	}
 }
 
 // guided reads vLLM's own members; the schema may be a string too.

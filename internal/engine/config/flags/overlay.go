@@ -156,7 +156,7 @@ func (b *overlay) value(occ *occurrence) *tree.Node {
 // number reads a number. The first of a list of several stands for all; the list
 // becomes a sweep.
 func (b *overlay) number(occ *occurrence) *tree.Node {
-	if !occ.option.sweep {
+	if !slices.Contains(strings.Fields(sweepable), occ.option.name) {
 		return numberNode(occ.values[0])
 	}
 	pieces := commaList(occ.values)

@@ -18,8 +18,11 @@ type Field struct {
 	Required bool   // an object without this member, or with null, is refused
 	Forms    []Form // short forms of the value
 	// Form is version for a text that may be written as a number, infinite for a duration that may
-	// be "inf", proxy for the URL of a proxy, and path for a path of a server.
+	// be "inf", proxy for the URL of a proxy, path for a path of a server, and file for that of a file.
 	Form string
+	// Flags are the options of the command line that give the field, by their main spellings, blanks
+	// between: of a distribution its mean and its spread, of a phase also those of the warm-up.
+	Flags string
 
 	Choices string // accepted texts, blanks between; "" = any
 	List    string // name of a closed list that other packages define; "" = none
@@ -67,9 +70,26 @@ const (
 	FormJSON                 // [json] is true
 )
 
+// section is a part of the table, whose paths are below a prefix; "" is the prefix itself.
+type section struct {
+	prefix string
+	plain  string // further members, blanks between, that have no limits, no default and no flags
+	rows   []Field
+}
+
 // Fields returns the table, by sections.
 func Fields() []Field {
-	return slices.Concat(documentFields(), endpointFields(), datasetFields(), phaseFields(), sweepFields())
+	var all []Field
+	for _, s := range slices.Concat(documentFields(), endpointFields(), datasetFields(), phaseFields(), sweepFields()) {
+		for name := range strings.FieldsSeq(s.plain) {
+			s.rows = append(s.rows, Field{Path: name})
+		}
+		for _, row := range s.rows {
+			row.Path = strings.Trim(s.prefix+"."+row.Path, ".")
+			all = append(all, row)
+		}
+	}
+	return all
 }
 
 var fieldsByPath = sync.OnceValue(func() map[string]Field {

@@ -4,6 +4,8 @@
 package schema
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,11 +28,13 @@ type Lack struct {
 	Extra bool
 }
 
-// lacking returns the fields of a feature that null switches off.
+// lacking returns the fields of a feature, blanks between, each with the value that switches it off
+// behind an equals sign; without one it is null.
 func lacking(what, names string) []Lack {
 	var fields []Lack
-	for name := range strings.FieldsSeq(names) {
-		fields = append(fields, Lack{Name: name, Off: `null`, What: what})
+	for field := range strings.FieldsSeq(names) {
+		name, off, _ := strings.Cut(field, "=")
+		fields = append(fields, Lack{Name: name, Off: cmp.Or(off, "null"), What: what})
 	}
 	return fields
 }
@@ -57,28 +61,14 @@ func benchmarkLacks() []Lack {
 }
 
 func phaseLacks() []Lack {
-	return []Lack{
-		{Name: "sla", Off: `[]`, What: "in-run control"},
-		{Name: "timingMode", Off: `null`, What: "agentic replay"},
-		{Name: "adaptiveScale", Off: `false`, What: "in-run control"},
-		{Name: "adaptiveSustainDuration", Off: `null`, What: "in-run control"},
-		{Name: "adaptiveAssessmentPeriod", Off: `null`, What: "in-run control"},
-		{Name: "adaptiveMinCompletedRequests", Off: `1`, What: "in-run control"},
-		{Name: "adaptiveControlVariable", Off: `"concurrency"`, What: "in-run control"},
-		{Name: "adaptiveControlMin", Off: `1`, What: "in-run control"},
-		{Name: "adaptiveControlMax", Off: `null`, What: "in-run control"},
-		{Name: "adaptiveScaleStrategyType", Off: `"ramp_until_fail"`, What: "in-run control"},
-		{Name: "adaptiveScaleStepPolicy", Off: `"sla_margin"`, What: "in-run control"},
-		{Name: "adaptiveScaleBaseStep", Off: `10`, What: "in-run control"},
-		{Name: "adaptiveScaleMaxStepMultiplier", Off: `4`, What: "in-run control"},
-		{Name: "adaptiveScaleStepPercent", Off: `25`, What: "in-run control"},
-		{Name: "trajectoryStartMinRatio", Off: `0.25`, What: "agentic replay"},
-		{Name: "trajectoryStartMaxRatio", Off: `0.75`, What: "agentic replay"},
-		{Name: "burstPhaseStarts", Off: `false`, What: "agentic replay"},
-		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
-		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
-		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
-	}
+	return slices.Concat(
+		lacking("in-run control", "sla=[]"), lacking("agentic replay", "timingMode"),
+		lacking("in-run control", "adaptiveScale=false adaptiveSustainDuration adaptiveAssessmentPeriod "+
+			`adaptiveMinCompletedRequests=1 adaptiveControlVariable="concurrency" adaptiveControlMin=1 `+
+			`adaptiveControlMax adaptiveScaleStrategyType="ramp_until_fail" adaptiveScaleStepPolicy="sla_margin" `+
+			"adaptiveScaleBaseStep=10 adaptiveScaleMaxStepMultiplier=4 adaptiveScaleStepPercent=25"),
+		lacking("agentic replay", "trajectoryStartMinRatio=0.25 trajectoryStartMaxRatio=0.75 burstPhaseStarts=false "+
+			"systemIdleGapCapSeconds agenticCacheWarmupDuration agenticWarmupGracePeriod"))
 }
 
 func runtimeLacks() []Lack {

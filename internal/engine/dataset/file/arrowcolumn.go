@@ -227,24 +227,13 @@ var errRow = fmt.Errorf("a row is longer than %d bytes", maxRow)
 
 // integer reads a little-endian number.
 func integer(v []byte, signed bool) int64 {
-	switch len(v) {
-	case 1:
-		if signed {
-			return int64(int8(v[0]))
-		}
-		return int64(v[0])
-	case 2:
-		n := binary.LittleEndian.Uint16(v)
-		if signed {
-			return int64(int16(n))
-		}
-		return int64(n)
-	case 4:
-		n := binary.LittleEndian.Uint32(v)
-		if signed {
-			return int64(int32(n))
-		}
-		return int64(n)
+	v = v[:min(len(v), 8)]
+	var n uint64
+	for i, b := range v {
+		n |= uint64(b) << (8 * i)
 	}
-	return int64(binary.LittleEndian.Uint64(v))
+	if rest := 64 - 8*len(v); signed {
+		return int64(n<<rest) >> rest // the sign is the highest bit
+	}
+	return int64(n)
 }

@@ -182,6 +182,18 @@ func Str(v *fastjson.Value) []byte {
 	return v.GetStringBytes()
 }
 
+// Joined returns a string, or the strings of a list joined.
+func Joined(v *fastjson.Value) []byte {
+	if v == nil || v.Type() != fastjson.TypeArray {
+		return Str(v)
+	}
+	var all []byte
+	for _, item := range v.GetArray() {
+		all = append(all, Joined(item)...)
+	}
+	return all
+}
+
 // Truthy reports whether v has a value: not null, false, 0, "" or empty.
 func Truthy(v *fastjson.Value) bool {
 	if v == nil {

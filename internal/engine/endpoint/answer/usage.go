@@ -77,8 +77,27 @@ func (u *UsageCounts) Merge(later UsageCounts) {
 	u.disjoint = u.disjoint || later.disjoint
 }
 
+// The places of the counts in the list that counts returns.
+const (
+	countInput = iota
+	countOutput
+	countTotal
+	countReasoning
+	countCached
+	countCacheWrite
+	countCacheMiss
+	countAudioIn
+	countAudioOut
+	countAccepted
+	countRejected
+	countImageIn
+	countImageOut
+	countThoughts
+	numCounts
+)
+
 // counts returns all counts.
-func (u *UsageCounts) counts() [14]*Count {
+func (u *UsageCounts) counts() [numCounts]*Count {
 	return [...]*Count{
 		&u.Input, &u.Output, &u.Total, &u.reasoning, &u.cached, &u.cacheWrite, &u.cacheMiss,
 		&u.audioIn, &u.audioOut, &u.accepted, &u.rejected, &u.imageIn, &u.imageOut, &u.thoughts,
@@ -90,6 +109,7 @@ const (
 	rankInputTokens    = 2 // input_tokens
 	rankInputTokensAWS = 4 // inputTokens
 	rankDisjointCached = 3 // cache_read_input_tokens, cacheReadInputTokens
+	rankDisjointWrite  = 4 // cache_creation_input_tokens, cacheWriteInputTokens
 )
 
 func isDisjointInput(input Count) bool {
@@ -103,11 +123,59 @@ func (c *Count) Take(n int64, rank int) {
 	}
 }
 
-// Field reads one member of a usage object. Names of one count are ranked in
-// the order in which they are believed.
+// usageField says which count a field of a usage object is, and its rank: names of one count are
+// ranked in the order in which they are believed.
+type usageField struct{ count, rank int }
+
+// usageFields are the fields of a usage object.
+var usageFields = map[string]usageField{
+	"prompt_tokens": {countInput, 1}, "input_tokens": {countInput, rankInputTokens},
+	"promptTokenCount": {countInput, 3}, "inputTokens": {countInput, rankInputTokensAWS},
+	"input_token_count": {countInput, 5}, "input": {countInput, 6}, "prompt_eval_count": {countInput, 7},
+	"completion_tokens": {countOutput, 1}, "output_tokens": {countOutput, 2}, "candidatesTokenCount": {countOutput, 3},
+	"outputTokens": {countOutput, 4}, "generated_token_count": {countOutput, 5}, "output": {countOutput, 6},
+	"eval_count":   {countOutput, 7},
+	"total_tokens": {countTotal, 1}, "totalTokenCount": {countTotal, 2}, "totalTokens": {countTotal, 3},
+	"reasoning_tokens": {countReasoning, 4}, "thoughtsTokenCount": {countThoughts, 1},
+	"cache_read_input_tokens": {countCached, rankDisjointCached},
+	"cacheReadInputTokens":    {countCached, rankDisjointCached},
+	"prompt_cache_hit_tokens": {countCached, 4}, "cachedContentTokenCount": {countCached, 5},
+	"cached_tokens":               {countCached, 6},
+	"cache_creation_input_tokens": {countCacheWrite, rankDisjointWrite},
+	"cacheWriteInputTokens":       {countCacheWrite, rankDisjointWrite},
+	"prompt_cache_miss_tokens":    {countCacheMiss, 1},
+}
+
+// usageDetails are the nested objects about input and output, with their fields. Ranks count from that
+// of the object.
+var usageDetails = map[string]struct {
+	rank   int
+	fields map[string]usageField
+}{
+	"completion_tokens_details": {1, outputDetails}, "output_tokens_details": {2, outputDetails},
+	"prompt_tokens_details": {1, inputDetails}, "input_tokens_details": {2, inputDetails},
+	"input_token_details": {2, inputDetails},
+}
+
+var (
+	outputDetails = map[string]usageField{
+		"reasoning_tokens": {countReasoning, 0}, "thinking_tokens": {countReasoning, 1},
+		"audio_tokens": {countAudioOut, 0}, "image_tokens": {countImageOut, 0},
+		"accepted_prediction_tokens": {countAccepted, 0}, "rejected_prediction_tokens": {countRejected, 0},
+	}
+	inputDetails = map[string]usageField{
+		"cached_tokens": {countCached, 0}, "cache_write_tokens": {countCacheWrite, 0},
+		"created_cache_tokens": {countCacheWrite, 0},
+		"audio_tokens":         {countAudioIn, 0}, "image_tokens": {countImageIn, 0},
+	}
+)
+
+// Field reads one member of a usage object.
 func (u *UsageCounts) Field(key []byte, v *fastjson.Value) {
 	if v.Type() == fastjson.TypeObject {
-		u.details(string(key), v.GetObject())
+		if of, ok := usageDetails[string(key)]; ok {
+			u.details(v.GetObject(), of.fields, "", of.rank)
+		}
 		return
 	}
 	n, ok := TokenCount(v)
@@ -115,130 +183,28 @@ func (u *UsageCounts) Field(key []byte, v *fastjson.Value) {
 		u.seconds.duration = u.seconds.duration || string(key) == "type" && string(Str(v)) == "duration"
 		return
 	}
-	switch string(key) {
-	case "prompt_tokens":
-		u.Input.Take(n, 1)
-	case "input_tokens":
-		u.Input.Take(n, rankInputTokens)
-	case "promptTokenCount":
-		u.Input.Take(n, 3)
-	case "inputTokens":
-		u.Input.Take(n, rankInputTokensAWS)
-	case "input_token_count":
-		u.Input.Take(n, 5)
-	case "input":
-		u.Input.Take(n, 6)
-	case "prompt_eval_count":
-		u.Input.Take(n, 7)
-	case "completion_tokens":
-		u.Output.Take(n, 1)
-	case "output_tokens":
-		u.Output.Take(n, 2)
-	case "candidatesTokenCount":
-		u.Output.Take(n, 3)
-	case "outputTokens":
-		u.Output.Take(n, 4)
-	case "generated_token_count":
-		u.Output.Take(n, 5)
-	case "output":
-		u.Output.Take(n, 6)
-	case "eval_count":
-		u.Output.Take(n, 7)
-	case "total_tokens":
-		u.Total.Take(n, 1)
-	case "totalTokenCount":
-		u.Total.Take(n, 2)
-	case "totalTokens":
-		u.Total.Take(n, 3)
-	default:
-		u.detailField(string(key), n)
+	f, ok := usageFields[string(key)]
+	if !ok {
 		u.seconds.field(string(key), v)
+		return
 	}
+	u.counts()[f.count].Take(n, f.rank)
+	u.disjoint = u.disjoint || f.count == countCached && f.rank == rankDisjointCached || f.count == countCacheWrite
 }
 
-// detailField reads the top-level fields about parts of input and output.
-func (u *UsageCounts) detailField(key string, n int64) {
-	switch key {
-	case "reasoning_tokens":
-		u.reasoning.Take(n, 4)
-	case "thoughtsTokenCount":
-		u.thoughts.Take(n, 1)
-	case "cache_read_input_tokens", "cacheReadInputTokens":
-		u.cached.Take(n, rankDisjointCached)
-		u.disjoint = true
-	case "prompt_cache_hit_tokens":
-		u.cached.Take(n, 4)
-	case "cachedContentTokenCount":
-		u.cached.Take(n, 5)
-	case "cached_tokens":
-		u.cached.Take(n, 6)
-	case "cache_creation_input_tokens", "cacheWriteInputTokens":
-		u.cacheWrite.Take(n, 4)
-		u.disjoint = true
-	case "prompt_cache_miss_tokens":
-		u.cacheMiss.Take(n, 1)
-	}
-}
-
-// details reads the nested objects about input and output.
-func (u *UsageCounts) details(key string, object *fastjson.Object) {
-	rank := 1
-	switch key {
-	case "completion_tokens_details", "output_tokens_details":
-		if key == "output_tokens_details" {
-			rank = 2
+// details reads a nested object about input or output.
+func (u *UsageCounts) details(object *fastjson.Object, fields map[string]usageField, suffix string, rank int) {
+	object.Visit(func(key []byte, v *fastjson.Value) {
+		if string(key) == "multimodal_tokens" && v.Type() == fastjson.TypeObject { // vLLM: by modality
+			u.details(v.GetObject(), fields, "_tokens", rank+2)
+			return
 		}
-		object.Visit(func(key []byte, v *fastjson.Value) { u.outputDetail(string(key), v, rank) })
-	case "prompt_tokens_details", "input_tokens_details", "input_token_details":
-		if key != "prompt_tokens_details" {
-			rank = 2
+		if f, ok := fields[string(key)+suffix]; ok {
+			if n, ok := TokenCount(v); ok {
+				u.counts()[f.count].Take(n, f.rank+rank)
+			}
 		}
-		object.Visit(func(key []byte, v *fastjson.Value) { u.inputDetail(string(key), v, rank) })
-	}
-}
-
-func (u *UsageCounts) outputDetail(key string, v *fastjson.Value, rank int) {
-	n, ok := TokenCount(v)
-	if !ok {
-		return
-	}
-	switch key {
-	case "reasoning_tokens":
-		u.reasoning.Take(n, rank)
-	case "thinking_tokens":
-		u.reasoning.Take(n, 3)
-	case "audio_tokens":
-		u.audioOut.Take(n, rank)
-	case "image_tokens":
-		u.imageOut.Take(n, rank)
-	case "accepted_prediction_tokens":
-		u.accepted.Take(n, rank)
-	case "rejected_prediction_tokens":
-		u.rejected.Take(n, rank)
-	}
-}
-
-func (u *UsageCounts) inputDetail(key string, v *fastjson.Value, rank int) {
-	if key == "multimodal_tokens" && v.Type() == fastjson.TypeObject { // vLLM: by modality
-		v.GetObject().Visit(func(modality []byte, v *fastjson.Value) {
-			u.inputDetail(string(modality)+"_tokens", v, rank+2)
-		})
-		return
-	}
-	n, ok := TokenCount(v)
-	if !ok {
-		return
-	}
-	switch key {
-	case "cached_tokens":
-		u.cached.Take(n, rank)
-	case "cache_write_tokens", "created_cache_tokens":
-		u.cacheWrite.Take(n, rank)
-	case "audio_tokens":
-		u.audioIn.Take(n, rank)
-	case "image_tokens":
-		u.imageIn.Take(n, rank)
-	}
+	})
 }
 
 // TokenCount reads a count of tokens, which some servers write as a float. Negative and

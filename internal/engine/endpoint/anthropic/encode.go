@@ -235,24 +235,27 @@ func nonEmpty(blocks []messageBlock) []messageBlock {
 }
 
 func (b *messageBlock) append(dst []byte) []byte {
+	text := codec.TextField
 	switch {
 	case b.image != nil:
-		return appendImageBlock(dst, b.image)
+		data := codec.RawField("data", codec.AppendMediaData(nil, b.image))
+		source := []codec.Field{text("type", "base64"), text("media_type", b.image.MIME), data}
+		if b.image.URL != "" {
+			source = []codec.Field{text("type", "url"), text("url", b.image.URL)}
+		}
+		image := codec.RawField("source", codec.AppendObject(nil, source))
+		return codec.AppendObject(dst, []codec.Field{text("type", "image"), image})
 	case b.call != nil:
-		dst = append(dst, `{"type":"tool_use","id":`...)
-		dst = codec.AppendString(dst, b.call.ID)
-		dst = append(dst, `,"name":`...)
-		dst = codec.AppendString(dst, b.call.Name)
-		dst = append(dst, `,"input":`...)
-		return append(append(dst, inputOf(b.call)...), '}')
+		return codec.AppendObject(dst, []codec.Field{
+			text("type", "tool_use"), text("id", b.call.ID), text("name", b.call.Name),
+			codec.RawField("input", []byte(inputOf(b.call))),
+		})
 	case b.of != "":
-		dst = append(dst, `{"type":"tool_result","tool_use_id":`...)
-		dst = codec.AppendString(dst, b.of)
-		dst = append(dst, `,"content":`...)
-		return append(codec.AppendString(dst, b.text), '}')
+		return codec.AppendObject(dst, []codec.Field{
+			text("type", "tool_result"), text("tool_use_id", b.of), text("content", b.text),
+		})
 	}
-	dst = append(dst, `{"type":"text","text":`...)
-	return append(codec.AppendString(dst, b.text), '}')
+	return codec.AppendObject(dst, []codec.Field{text("type", "text"), text("text", b.text)})
 }
 
 // inputOf returns the arguments of a call as the object that they have to be;
@@ -262,17 +265,4 @@ func inputOf(call *bench.ToolCall) string {
 		return s
 	}
 	return "{}"
-}
-
-// appendImageBlock appends an image by its URL or with its content.
-func appendImageBlock(dst []byte, m *bench.Media) []byte {
-	dst = append(dst, `{"type":"image","source":{"type":`...)
-	if m.URL != "" {
-		dst = append(dst, `"url","url":`...)
-		return append(codec.AppendString(dst, m.URL), '}', '}')
-	}
-	dst = append(dst, `"base64","media_type":`...)
-	dst = codec.AppendString(dst, m.MIME)
-	dst = append(dst, `,"data":"`...)
-	return append(codec.AppendBase64(dst, m), '"', '}', '}')
 }

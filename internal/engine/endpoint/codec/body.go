@@ -193,3 +193,42 @@ func AppendList[T any](dst []byte, items []T, write func(dst []byte, item *T) []
 	}
 	return append(dst, ']')
 }
+
+// AppendObject appends the JSON object with these members, in their order. Members
+// without a value are left out.
+func AppendObject(dst []byte, fields []Field) []byte {
+	dst = append(dst, '{')
+	first := true
+	for _, f := range fields {
+		if f.Value == nil {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(AppendString(dst, f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return append(dst, '}')
+}
+
+// JSONBool returns a JSON true or false.
+func JSONBool(b bool) json.RawMessage {
+	if b {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}
+
+// RawField returns a member with a value that is JSON; nil = the member is left out.
+func RawField(name string, value json.RawMessage) Field { return Field{name, value} }
+
+// TextField returns a member that is a string.
+func TextField(name, value string) Field { return Field{name, AppendString(nil, value)} }
+
+// NumberField returns a member that is a number.
+func NumberField(name string, n int) Field { return Field{name, strconv.AppendInt(nil, int64(n), 10)} }
+
+// TrueField returns a member that is true.
+func TrueField(name string) Field { return Field{name, json.RawMessage("true")} }

@@ -138,10 +138,10 @@ func (m *messages) results(texts []string) {
 		if m.count++; m.count > 1 {
 			m.dst = append(m.dst, ',')
 		}
-		m.dst = append(m.dst, `{"role":"tool","tool_call_id":`...)
-		m.dst = AppendString(m.dst, call.ID)
-		m.dst = append(m.dst, `,"content":`...)
-		m.dst = append(AppendString(m.dst, ResultOf(texts, i, len(m.calls))), '}')
+		m.dst = AppendObject(m.dst, []Field{
+			TextField("role", "tool"), TextField("tool_call_id", call.ID),
+			TextField("content", ResultOf(texts, i, len(m.calls))),
+		})
 	}
 }
 
@@ -202,9 +202,9 @@ func (m *messages) answer(c *bench.Choice) {
 	}
 	m.dst = append(m.dst, `,"tool_calls":`...)
 	m.dst = AppendList(m.dst, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
-		dst = AppendString(append(dst, `{"id":`...), call.ID)
-		dst = AppendString(append(dst, `,"type":"function","function":{"name":`...), call.Name)
-		return append(AppendString(append(dst, `,"arguments":`...), call.Arguments), '}', '}')
+		function := AppendObject(nil, []Field{TextField("name", call.Name), TextField("arguments", call.Arguments)})
+		id := TextField("id", call.ID)
+		return AppendObject(dst, []Field{id, TextField("type", "function"), {"function", function}})
 	})
 	m.dst = append(m.dst, '}')
 }

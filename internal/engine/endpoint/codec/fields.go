@@ -3,7 +3,6 @@ package codec
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -36,18 +35,6 @@ func FieldValue(fields []Field, name string) json.RawMessage {
 
 // IsTrue reports whether a field is true, in JSON or as a text.
 func IsTrue(fields []Field, name string) bool { return formValue(FieldValue(fields, name)) == "true" }
-
-// RawField returns a member with a value that is JSON; nil = the member is left out.
-func RawField(name string, value json.RawMessage) Field { return Field{name, value} }
-
-// TextField returns a member that is a string.
-func TextField(name, value string) Field { return Field{name, AppendString(nil, value)} }
-
-// NumberField returns a member that is a number.
-func NumberField(name string, n int) Field { return Field{name, strconv.AppendInt(nil, int64(n), 10)} }
-
-// TrueField returns a member that is true.
-func TrueField(name string) Field { return Field{name, json.RawMessage("true")} }
 
 // JoinTexts is the text of a turn for APIs that take one.
 func JoinTexts(r *Request) string { return strings.Join(r.Turn.Texts, " ") }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -126,7 +127,7 @@ func AudioFile(m *bench.Media) (filename, mime string) {
 func ImageFile(name string, m *bench.Media) (filename, mime string, err error) {
 	mime = m.MIME
 	if !strings.HasPrefix(mime, "image/") {
-		if mime = imageType(m.Data); mime == "" {
+		if mime = http.DetectContentType(m.Data); !strings.HasPrefix(mime, "image/") {
 			return "", "", fmt.Errorf("image of type %q: neither its type nor its first bytes are those of a PNG, JPEG, GIF, WebP or BMP", m.MIME)
 		}
 	}
@@ -135,19 +136,4 @@ func ImageFile(name string, m *bench.Media) (filename, mime string, err error) {
 		ext = "jpg"
 	}
 	return name + "." + ext, mime, nil
-}
-
-// imageType recognises an image by its first bytes; empty = it does not.
-func imageType(data []byte) string {
-	for _, x := range [...]struct{ magic, mime string }{
-		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF8", "image/gif"}, {"BM", "image/bmp"},
-	} {
-		if bytes.HasPrefix(data, []byte(x.magic)) {
-			return x.mime
-		}
-	}
-	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
-		return "image/webp"
-	}
-	return ""
 }

@@ -29,6 +29,11 @@ func AppendMediaURL(dst []byte, m *bench.Media) []byte {
 	return append(AppendBase64(dst, m), '"')
 }
 
+// AppendMediaData appends what media holds, as a JSON string of base64.
+func AppendMediaData(dst []byte, m *bench.Media) []byte {
+	return append(AppendBase64(append(dst, '"'), m), '"')
+}
+
 // AppendBase64 appends what media holds, in base64 without quotes.
 func AppendBase64(dst []byte, m *bench.Media) []byte {
 	return base64.StdEncoding.AppendEncode(dst, m.Data)
@@ -36,10 +41,7 @@ func AppendBase64(dst []byte, m *bench.Media) []byte {
 
 // AppendInputAudio appends the value of OpenAI's part input_audio.
 func AppendInputAudio(dst []byte, m *bench.Media) []byte {
-	dst = append(dst, `{"data":"`...)
-	dst = AppendBase64(dst, m)
-	dst = append(dst, `","format":`...)
-	return append(AppendString(dst, audioFormat(m.MIME)), '}')
+	return AppendObject(dst, []Field{{"data", AppendMediaData(nil, m)}, TextField("format", audioFormat(m.MIME))})
 }
 
 // audioFormat returns OpenAI's name of a format of audio.

@@ -87,30 +87,3 @@ func (n *Wrapped) mergeObject(value json.RawMessage) {
 		n.Inner = SetField(n.Inner, m.Name, m.Value)
 	}
 }
-
-// AppendObject appends the JSON object with these members, in their order. Members
-// without a value are left out.
-func AppendObject(dst []byte, fields []Field) []byte {
-	dst = append(dst, '{')
-	first := true
-	for _, f := range fields {
-		if f.Value == nil {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(AppendString(dst, f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return append(dst, '}')
-}
-
-// JSONBool returns a JSON true or false.
-func JSONBool(b bool) json.RawMessage {
-	if b {
-		return json.RawMessage("true")
-	}
-	return json.RawMessage("false")
-}

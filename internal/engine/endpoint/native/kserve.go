@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/valyala/fastjson"
@@ -32,14 +33,15 @@ func encodeKServe(dst []byte, r *codec.Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	inputs := append([]byte(nil), `[{"name":"text_input","shape":[1,1],"datatype":"BYTES","data":[`...)
-	inputs = append(codec.AppendString(inputs, prompt), ']', '}')
+	tensor := func(name, datatype string, value []byte) string {
+		return fmt.Sprintf(`{"name":"%s","shape":[1,1],"datatype":"%s","data":[%s]}`, name, datatype, value)
+	}
+	inputs := "[" + tensor("text_input", "BYTES", codec.AppendString(nil, prompt))
 	if limit := codec.AppendMax(r.Turn.MaxTokens); limit != nil {
-		inputs = append(inputs, `,{"name":"max_tokens","shape":[1,1],"datatype":"INT32","data":[`...)
-		inputs = append(append(inputs, limit...), ']', '}')
+		inputs += "," + tensor("max_tokens", "INT32", limit)
 	}
 	return codec.AppendMerged(dst, []codec.Field{
-		codec.RawField("inputs", append(inputs, ']')), codec.RawField("outputs", []byte(`[{"name":"text_output"}]`)),
+		codec.RawField("inputs", []byte(inputs+"]")), codec.RawField("outputs", []byte(`[{"name":"text_output"}]`)),
 	}, r)
 }
 
@@ -59,7 +61,7 @@ func readKServe(d *answer.Builder, doc *answer.Document) bool {
 	answer.KeepFirst(&d.Answer.ResponseID, v.Get("id"))
 	list := outputs.GetArray()
 	if text := textTensor(list); text != nil {
-		d.Emit(d.OnlyChoice(), bench.Text, textOf(text.Get("data")))
+		d.Emit(d.OnlyChoice(), bench.Text, answer.Joined(text.Get("data")))
 		return true
 	}
 	for i, tensor := range list {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -66,10 +67,10 @@ func ollamaBody(outer []codec.Field, r *codec.Request) *codec.Wrapped {
 func encodeOllamaChat(dst []byte, r *codec.Request) ([]byte, error) {
 	m := ollamaMessages{dst: append(make([]byte, 0, codec.MessagesSize(r)), '[')}
 	if r.System != "" {
-		m.text("system", r.System)
+		m.add("system", r.System, codec.Field{})
 	}
 	if r.Context != "" {
-		m.text("user", r.Context)
+		m.add("user", r.Context, codec.Field{})
 	}
 	err := codec.EachTurn(r, 0, m.turn, func(c *bench.Choice) {
 		if c != nil {
@@ -111,63 +112,53 @@ func appendImages(dst []byte, images []bench.Media) ([]byte, error) {
 			return dst, fmt.Errorf("image %d is a URL, and Ollama takes only the bytes of images", i+1)
 		}
 	}
-	return codec.AppendList(dst, images, func(dst []byte, m *bench.Media) []byte {
-		return append(codec.AppendBase64(append(dst, '"'), m), '"')
-	}), nil
+	return codec.AppendList(dst, images, codec.AppendMediaData), nil
 }
 
-// ollamaMessages appends messages, separated by commas. Content is always text;
-// images stand beside it.
+// ollamaMessages appends messages, separated by commas.
 type ollamaMessages struct {
 	dst   []byte
 	count int
 }
 
-func (m *ollamaMessages) open(role, content string) {
+// add appends a message. Content is always text; images or calls stand beside it.
+func (m *ollamaMessages) add(role, content string, beside codec.Field) {
 	if m.count++; m.count > 1 {
 		m.dst = append(m.dst, ',')
 	}
-	m.dst = codec.AppendString(append(m.dst, `{"role":`...), role)
-	m.dst = codec.AppendString(append(m.dst, `,"content":`...), content)
+	message := []codec.Field{codec.TextField("role", role), codec.TextField("content", content), beside}
+	m.dst = codec.AppendObject(m.dst, message)
 }
 
-func (m *ollamaMessages) text(role, content string) {
-	m.open(role, content)
-	m.dst = append(m.dst, '}')
-}
-
-func (m *ollamaMessages) turn(t *bench.Turn) (err error) {
-	role := t.Role
-	if role == "" {
-		role = "user"
-	}
-	m.open(role, strings.Join(t.Texts, "\n"))
+func (m *ollamaMessages) turn(t *bench.Turn) error {
+	var beside codec.Field
 	if len(t.Images) > 0 {
-		if m.dst, err = appendImages(append(m.dst, `,"images":`...), t.Images); err != nil {
+		images, err := appendImages(nil, t.Images)
+		if err != nil {
 			return err
 		}
+		beside = codec.RawField("images", images)
 	}
-	m.dst = append(m.dst, '}')
+	m.add(cmp.Or(t.Role, "user"), strings.Join(t.Texts, "\n"), beside)
 	return nil
 }
 
 // answer appends the text and the tool calls of an answer, without its reasoning. Arguments of tools
 // are objects here.
 func (m *ollamaMessages) answer(c *bench.Choice) {
-	m.open("assistant", c.Text)
+	var beside codec.Field
 	if len(c.ToolCalls) > 0 {
-		m.dst = codec.AppendList(append(m.dst, `,"tool_calls":`...), c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
-			dst = codec.AppendString(append(dst, `{"function":{"name":`...), call.Name)
-			dst = append(dst, `,"arguments":`...)
-			if json.Valid([]byte(call.Arguments)) {
-				dst = append(dst, call.Arguments...)
-			} else {
-				dst = codec.AppendString(dst, call.Arguments)
+		calls := codec.AppendList(nil, c.ToolCalls, func(dst []byte, call *bench.ToolCall) []byte {
+			arguments := codec.RawField("arguments", []byte(call.Arguments))
+			if !json.Valid(arguments.Value) {
+				arguments = codec.TextField("arguments", call.Arguments)
 			}
-			return append(dst, '}', '}')
+			function := codec.AppendObject(nil, []codec.Field{codec.TextField("name", call.Name), arguments})
+			return codec.AppendObject(dst, []codec.Field{codec.RawField("function", function)})
 		})
+		beside = codec.RawField("tool_calls", calls)
 	}
-	m.dst = append(m.dst, '}')
+	m.add("assistant", c.Text, beside)
 }
 
 // readOllama takes one object of a stream, or a whole answer, of either API.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/valyala/fastjson"
-
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/codec"
@@ -95,21 +93,9 @@ func (d *tritonDialect) Document(doc *answer.Document) bool {
 			c.Tokens += int32(min(n, math.MaxInt32-int64(c.Tokens)))
 		}
 	}
-	d.texts.add(d.Builder, c, textOf(text))
+	d.texts.add(d.Builder, c, answer.Joined(text))
 	if reason := v.Get("finish_reason"); string(answer.Str(reason)) != "null" { // not yet
 		d.Finish(c, reason, nil, doc.Data)
 	}
 	return true
-}
-
-// textOf returns a string, or the strings of a list joined.
-func textOf(v *fastjson.Value) []byte {
-	if v == nil || v.Type() != fastjson.TypeArray {
-		return answer.Str(v)
-	}
-	var all []byte
-	for _, item := range v.GetArray() {
-		all = append(all, textOf(item)...)
-	}
-	return all
 }

@@ -91,28 +91,16 @@ func (m *inputItems) conversation(r *codec.Request) (system string, err error) {
 	return system, err
 }
 
-// open starts an item with its first member.
-func (m *inputItems) open(kind string) {
+// item appends an item.
+func (m *inputItems) item(kind string, members ...codec.Field) {
 	if len(m.dst) > m.first {
 		m.dst = append(m.dst, ',')
 	}
-	m.dst = append(m.dst, `{"type":"`...)
-	m.dst = append(m.dst, kind...)
-	m.dst = append(m.dst, '"')
-}
-
-func (m *inputItems) member(name, value string) {
-	m.dst = append(m.dst, `,"`...)
-	m.dst = append(m.dst, name...)
-	m.dst = append(m.dst, `":`...)
-	m.dst = codec.AppendString(m.dst, value)
+	m.dst = codec.AppendObject(m.dst, append([]codec.Field{codec.TextField("type", kind)}, members...))
 }
 
 func (m *inputItems) message(role, text string) {
-	m.open("message")
-	m.member("role", role)
-	m.member("content", text)
-	m.dst = append(m.dst, '}')
+	m.item("message", codec.TextField("role", role), codec.TextField("content", text))
 }
 
 // turn appends a turn: what tools returned for the calls of the last answer, or a
@@ -134,78 +122,53 @@ func (m *inputItems) turn(t *bench.Turn) error {
 		m.message(role, text)
 		return nil
 	}
-	m.open("message")
-	m.member("role", role)
-	m.dst = append(m.dst, `,"content":[`...)
-	if err := m.parts(t, role); err != nil {
-		return err
-	}
-	m.dst = append(m.dst, ']', '}')
-	return nil
+	parts, err := contentParts(t, role)
+	m.item("message", codec.TextField("role", role), codec.RawField("content", parts))
+	return err
 }
 
 // outputs appends what tools returned, one text for each call in their order;
 // calls beyond the texts returned nothing.
 func (m *inputItems) outputs(texts []string) {
 	for i, call := range m.calls {
-		m.open("function_call_output")
-		m.member("call_id", call.ID)
-		m.member("output", codec.ResultOf(texts, i, len(m.calls)))
-		m.dst = append(m.dst, '}')
+		m.item("function_call_output", codec.TextField("call_id", call.ID),
+			codec.TextField("output", codec.ResultOf(texts, i, len(m.calls))))
 	}
 }
 
-// parts appends the parts of a turn's content: texts, images, audios.
-func (m *inputItems) parts(t *bench.Turn, role string) error {
-	first := len(m.dst)
-	part := func(kind string) {
-		if len(m.dst) > first {
-			m.dst = append(m.dst, ',')
-		}
-		m.dst = append(m.dst, `{"type":"`...)
-		m.dst = append(m.dst, kind...)
-		m.dst = append(m.dst, '"')
-	}
-	text := "input_text"
+// contentParts returns the parts of a turn's content: texts, images, audios.
+func contentParts(t *bench.Turn, role string) ([]byte, error) {
+	list := inputItems{dst: []byte{'['}, first: 1}
+	kind := "input_text"
 	if role == "assistant" {
-		text = "output_text"
+		kind = "output_text"
 	}
 	for _, s := range t.Texts {
-		part(text)
-		m.member("text", s)
-		m.dst = append(m.dst, '}')
+		list.item(kind, codec.TextField("text", s))
 	}
 	for i := range t.Images {
-		part("input_image")
-		m.dst = append(codec.AppendMediaURL(append(m.dst, `,"image_url":`...), &t.Images[i]), '}')
+		list.item("input_image", codec.RawField("image_url", codec.AppendMediaURL(nil, &t.Images[i])))
 	}
 	for i := range t.Audios {
 		a := &t.Audios[i]
 		if a.URL != "" {
-			return fmt.Errorf("audio %q: endpoint type responses needs audio data, not a URL", a.URL)
+			return nil, fmt.Errorf("audio %q: endpoint type responses needs audio data, not a URL", a.URL)
 		}
-		part("input_audio")
-		m.dst = append(codec.AppendInputAudio(append(m.dst, `,"input_audio":`...), a), '}')
+		list.item("input_audio", codec.RawField("input_audio", codec.AppendInputAudio(nil, a)))
 	}
-	return nil
+	return append(list.dst, ']'), nil
 }
 
 // answer appends the items of an answer, without its reasoning, which servers accept
 // only if it is encrypted. An answer of reasoning alone is an empty message.
 func (m *inputItems) answer(c *bench.Choice) {
-	text := c.Text
-	if text == "" {
-		text = c.Refusal
-	}
+	text := cmp.Or(c.Text, c.Refusal)
 	if text != "" || len(c.ToolCalls) == 0 {
 		m.message("assistant", text)
 	}
 	for _, call := range c.ToolCalls {
-		m.open("function_call")
-		m.member("call_id", call.ID)
-		m.member("name", call.Name)
-		m.member("arguments", call.Arguments)
-		m.dst = append(m.dst, '}')
+		m.item("function_call", codec.TextField("call_id", call.ID), codec.TextField("name", call.Name),
+			codec.TextField("arguments", call.Arguments))
 	}
 	m.calls = c.ToolCalls
 }

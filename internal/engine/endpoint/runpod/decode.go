@@ -157,7 +157,7 @@ func (d *runpodDialect) putTokens(v *fastjson.Value) {
 			d.Warn(answer.WarnMalformedEvent)
 			continue
 		}
-		d.Emit(state, bench.Text, joined(c.Get("tokens")))
+		d.Emit(state, bench.Text, answer.Joined(c.Get("tokens")))
 		d.Finish(state, c.Get("finish_reason"), nil, nil)
 	}
 }
@@ -181,20 +181,8 @@ func (d *runpodDialect) putCounted(v, text *fastjson.Value) {
 		d.SetUsage(d.sum)
 		d.Credit.Usage(d.sum.Output)
 	}
-	d.Emit(d.OnlyChoice(), bench.Text, joined(text))
+	d.Emit(d.OnlyChoice(), bench.Text, answer.Joined(text))
 	d.Credit.Event()
-}
-
-// joined joins a list of strings; a string is itself.
-func joined(v *fastjson.Value) []byte {
-	if v == nil || v.Type() != fastjson.TypeArray {
-		return answer.Str(v)
-	}
-	var out []byte
-	for _, s := range v.GetArray() {
-		out = append(out, answer.Str(s)...)
-	}
-	return out
 }
 
 // putJSON takes an output of no known shape: its JSON is the text.

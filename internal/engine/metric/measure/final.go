@@ -19,7 +19,7 @@ import (
 // still send what waits. Nothing is known of what waited when a process died, nor of
 // connections that were opened before the phase.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *catalogue.Totals {
-	t := &catalogue.Totals{Tally: &s.tally, Sums: sums{s}, Window: seconds(w), Opened: float64(s.tally.Preconnected)}
+	t := &catalogue.Totals{Tally: &s.tally, Sums: s.sums(), Window: seconds(w), Opened: float64(s.tally.Preconnected)}
 	for _, p := range phases {
 		t.SkippedTurns += p.SkippedTurns
 		t.Dropped += float64(p.Backlog + p.Arrivals.Dropped)
@@ -39,27 +39,6 @@ func seconds(w time.Duration) float64 {
 		return w.Seconds()
 	}
 	return math.NaN()
-}
-
-// sums are those of the series of a set.
-type sums struct{ set *Set }
-
-// Count implements [catalogue.Sums].
-func (s sums) Count(tag string) uint64 {
-	i, ok := s.set.byTag[tag]
-	if !ok {
-		return 0
-	}
-	return s.set.series[i].sketch.Count()
-}
-
-// Sum implements [catalogue.Sums].
-func (s sums) Sum(tag string) float64 {
-	if s.Count(tag) == 0 {
-		return math.NaN()
-	}
-	se := &s.set.series[s.set.byTag[tag]]
-	return se.sketch.Sum() * se.row.SketchDiv / se.row.Div
 }
 
 // Live returns the metrics of a running phase at an instant of the run's clock, from
@@ -182,22 +161,9 @@ type finisher struct {
 	sweep     *timeline.Sweep // made for the first curve
 }
 
-// results goes through the catalogue.
+// results computes all metrics.
 func (f *finisher) results() metric.Results {
-	rows, run := catalogue.Rows(), f.set.opts.run()
-	out := make(metric.Results, 0, len(rows)+len(f.set.slos))
-	for i := range rows {
-		r := &rows[i]
-		if !run.Measures(r) {
-			continue
-		}
-		res := metric.Result{Def: &r.Def}
-		f.fill(&res, r)
-		if !res.Empty() {
-			out = append(out, res)
-		}
-	}
-	return append(out, attainments(f.set.slos, f.totals.Tally)...)
+	return append(f.set.collect(f.fill), attainments(f.set.slos, f.totals.Tally)...)
 }
 
 // fill computes one metric.

@@ -151,60 +151,35 @@ func (s *sample) fillAdjusted(res *metric.Result, r *catalogue.Row, errors int64
 	withErrors(res, n, errors, func(k int64) float64 { return sorted[k] / r.Div })
 }
 
-// foldSums are the sums of a fold.
-type foldSums struct {
-	fold *fold
-	set  *Set
-}
-
-// Count implements [catalogue.Sums].
-func (s foldSums) Count(tag string) uint64 {
-	i, ok := s.set.byTag[tag]
-	if !ok {
-		return 0
+// sums returns the sums of the samples.
+func (f *fold) sums(s *Set) sums {
+	return sums{
+		s,
+		func(i int) uint64 { return f.samples[i].count() },
+		func(i int) float64 { return f.samples[i].sum(s.series[i].row.SketchDiv) },
 	}
-	return s.fold.samples[i].count()
-}
-
-// Sum implements [catalogue.Sums].
-func (s foldSums) Sum(tag string) float64 {
-	if s.Count(tag) == 0 {
-		return math.NaN()
-	}
-	i := s.set.byTag[tag]
-	return s.fold.samples[i].sum(s.set.series[i].row.SketchDiv) / s.set.series[i].row.Div
 }
 
 // results computes the metrics of the records over a window. What is known of the
 // phase as a whole only is absent. curves are those of the window.
 func (f *fold) results(s *Set, t *catalogue.Totals, curves map[catalogue.CurveKind]metric.Result) metric.Results {
-	t.Tally, t.Sums, t.Dropped, t.Opened = &f.tally, foldSums{f, s}, math.NaN(), math.NaN()
-	rows, run := catalogue.Rows(), s.opts.run()
-	out := make(metric.Results, 0, len(rows))
-	for i := range rows {
-		r := &rows[i]
-		if !run.Measures(r) {
-			continue
-		}
-		res := metric.Result{Def: &r.Def}
+	t.Tally, t.Sums, t.Dropped, t.Opened = &f.tally, f.sums(s), math.NaN(), math.NaN()
+	out := s.collect(func(res *metric.Result, r *catalogue.Row) {
 		switch {
 		case r.Total != nil:
 			res.Set(metric.Avg, r.Total(t))
 		case r.Curve != catalogue.NoCurve:
 			if c, ok := curves[r.Curve]; ok {
-				res = c
+				*res = c
 			}
 		case r.Lag != nil, r.Bounded != "":
 		case r.Base != "":
 			base := s.byTag[r.Base]
-			f.samples[base].fillAdjusted(&res, s.series[base].row, f.tally.Errors)
+			f.samples[base].fillAdjusted(res, s.series[base].row, f.tally.Errors)
 		default:
-			f.samples[s.byTag[r.Tag]].fill(&res, r)
+			f.samples[s.byTag[r.Tag]].fill(res, r)
 		}
-		if !res.Empty() {
-			out = append(out, res)
-		}
-	}
+	})
 	return append(out, attainments(s.slos, &f.tally)...)
 }
 

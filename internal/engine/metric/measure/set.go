@@ -286,3 +286,53 @@ func (s *Set) ErrorGroups() []metric.ErrorGroup { return s.errors.Groups() }
 
 // at returns when a failure was detected.
 func at(r *bench.Record) time.Duration { return max(r.Stamps.End, r.Stamps.Start) }
+
+// sums are those of the metrics of single records of a set, or of some of its records.
+type sums struct {
+	set   *Set
+	count func(i int) uint64  // values of a series
+	sum   func(i int) float64 // of these, in base units
+}
+
+// sums returns the sums of the series.
+func (s *Set) sums() sums {
+	return sums{
+		s,
+		func(i int) uint64 { return s.series[i].sketch.Count() },
+		func(i int) float64 { return s.series[i].sketch.Sum() * s.series[i].row.SketchDiv },
+	}
+}
+
+// Count implements [catalogue.Sums].
+func (s sums) Count(tag string) uint64 {
+	i, ok := s.set.byTag[tag]
+	if !ok {
+		return 0
+	}
+	return s.count(i)
+}
+
+// Sum implements [catalogue.Sums].
+func (s sums) Sum(tag string) float64 {
+	if s.Count(tag) == 0 {
+		return math.NaN()
+	}
+	i := s.set.byTag[tag]
+	return s.sum(i) / s.set.series[i].row.Div
+}
+
+// collect returns the results that fill computes of the metrics that a set measures.
+func (s *Set) collect(fill func(*metric.Result, *catalogue.Row)) metric.Results {
+	rows, run := catalogue.Rows(), s.opts.run()
+	out := make(metric.Results, 0, len(rows)+len(s.slos))
+	for i := range rows {
+		res := metric.Result{Def: &rows[i].Def}
+		if run.Measures(&rows[i]) {
+			fill(&res, &rows[i])
+		}
+		if !res.Empty() {
+			out = append(out, res)
+		}
+	}
+	return out
+}

@@ -57,11 +57,7 @@ func exactly(res *metric.Result, runs iter.Seq[[]float64], sorted []float64, div
 	res.Set(metric.Max, sorted[len(sorted)-1]/div)
 	res.Set(metric.Sum, sum/div)
 	res.Set(metric.Std, math.Sqrt(squares/n)/div)
-	for _, p := range percentiles {
-		if res.Count >= p.from {
-			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
-		}
-	}
+	setQuantiles(res, sorted, div)
 	spread(res)
 	res.Set(metric.MAD, stat.MedianDeviation(sorted)/div)
 }
@@ -77,6 +73,11 @@ func atLeast(res *metric.Result, sorted []float64, div float64) {
 	res.Set(metric.Avg, sum/float64(len(sorted))/div)
 	res.Set(metric.Min, sorted[0]/div)
 	res.Set(metric.Max, sorted[len(sorted)-1]/div)
+	setQuantiles(res, sorted, div)
+}
+
+// setQuantiles sets the percentiles of sorted values in base units.
+func setQuantiles(res *metric.Result, sorted []float64, div float64) {
 	for _, p := range percentiles {
 		if res.Count >= p.from {
 			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
@@ -90,9 +91,11 @@ func sketchedLeast(res *metric.Result, s *sketch.Sketch, scale float64) {
 	res.Set(metric.Avg, s.Mean()*scale)
 	res.Set(metric.Min, s.Min()*scale)
 	res.Set(metric.Max, s.Max()*scale)
-	for _, p := range percentiles {
+	var out [len(percentiles)]float64
+	s.Quantiles(quantiles[:], out[:])
+	for i, p := range percentiles {
 		if res.Count >= p.from {
-			res.Set(p.stat, s.Quantile(p.q)*scale)
+			res.Set(p.stat, out[i]*scale)
 		}
 	}
 }
@@ -117,20 +120,9 @@ func spread(res *metric.Result) {
 
 // sketched fills a result from a sketch; scale turns its unit into the shown one.
 func sketched(res *metric.Result, s *sketch.Sketch, scale float64) {
-	res.Count = int64(s.Count())
-	res.RelError = sketch.RelativeError
-	res.Set(metric.Avg, s.Mean()*scale)
-	res.Set(metric.Min, s.Min()*scale)
-	res.Set(metric.Max, s.Max()*scale)
+	sketchedLeast(res, s, scale)
 	res.Set(metric.Sum, s.Sum()*scale)
 	res.Set(metric.Std, s.Std()*scale)
-	var out [len(percentiles)]float64
-	s.Quantiles(quantiles[:], out[:])
-	for i, p := range percentiles {
-		if res.Count >= p.from {
-			res.Set(p.stat, out[i]*scale)
-		}
-	}
 	spread(res)
 }
 

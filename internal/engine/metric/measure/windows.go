@@ -92,7 +92,6 @@ func (f *finisher) within(w *Window) metric.Results {
 	flow := f.set.timeline.Flows(bounds)[0]
 	long := (w.To - w.From).Seconds()
 	t := &catalogue.Totals{Window: long, Flow: &flow}
-	rows, run := catalogue.Rows(), f.set.opts.run()
 	served, input, output := flow.Succeeded/long, flow.Input/long, flow.Output/long
 	if w.Name == SteadyWindow {
 		served = f.completions(bounds, served)
@@ -101,13 +100,7 @@ func (f *finisher) within(w *Window) metric.Results {
 			output *= unbiased(served, flow.Succeeded/long)
 		}
 	}
-	var out metric.Results
-	for i := range rows {
-		r := &rows[i]
-		if !run.Measures(r) {
-			continue
-		}
-		res := metric.Result{Def: &r.Def}
+	return f.set.collect(func(res *metric.Result, r *catalogue.Row) {
 		switch r.Tag {
 		case "request_throughput":
 			res.Set(metric.Avg, served)
@@ -120,13 +113,9 @@ func (f *finisher) within(w *Window) metric.Results {
 		case "requests_started", "requests_ended", "tokens_received":
 			res.Set(metric.Avg, r.Total(t))
 		case "effective_concurrency":
-			f.sweep.Cut(catalogue.Concurrency, bounds, func(_ int, ws []timeline.Weight) { weighted(&res, ws) })
+			f.sweep.Cut(catalogue.Concurrency, bounds, func(_ int, ws []timeline.Weight) { weighted(res, ws) })
 		}
-		if !res.Empty() {
-			out = append(out, res)
-		}
-	}
-	return out
+	})
 }
 
 // completions returns the rate of successes between two bounds, in which each success

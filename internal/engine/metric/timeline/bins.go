@@ -18,21 +18,6 @@ const (
 	binsShare  = 8 // bins take up to 1/8 of the budget
 )
 
-// quantity is a level that bins hold.
-type quantity uint8
-
-const (
-	runningLevel quantity = iota
-	prefillingLevel
-	decodingLevel
-	prefillRateLevel
-	evenRateLevel
-	decodeRateLevel
-	tokensLevel
-	servedLevel
-	numLevels
-)
-
 // bin holds the change of each level in an interval of time. A step of height h
 // at time t adds h·(end of the bin - t) to the area and h to the change, so the
 // mean of a level over a bin is exact: what the level was before the bin, plus
@@ -170,30 +155,11 @@ func (b *bins) step(s *Step) {
 		to[q].area += height * rest
 		to[q].change += height
 	}
-	switch s.What {
-	case RequestBegins:
-		add(runningLevel, 1)
-		add(servedLevel, s.Delta)
-	case RequestEnds:
-		add(runningLevel, -1)
-		add(servedLevel, s.Delta)
-	case PrefillBegins:
-		add(prefillingLevel, 1)
-		add(prefillRateLevel, s.Delta)
-	case PrefillEnds:
-		add(prefillingLevel, -1)
-		add(prefillRateLevel, s.Delta)
-	case DecodeBegins:
-		add(decodingLevel, 1)
-		add(evenRateLevel, s.Delta)
-	case DecodeEnds:
-		add(decodingLevel, -1)
-		add(evenRateLevel, s.Delta)
-	case GapBegins, GapEnds:
-		add(decodeRateLevel, s.Delta)
-	case TokensChange:
-		add(tokensLevel, s.Delta)
+	c := &changes[s.What]
+	if c.count != gapsLevel {
+		add(c.count, c.by)
 	}
+	add(c.delta, s.Delta)
 }
 
 // gaps adds what [Request.byGaps] makes of the gaps of a request, with one change
@@ -235,11 +201,12 @@ func (b *bins) spans(c catalogue.CurveKind, from, to time.Duration, put span) {
 		in := b.at(at)
 		first, last := max(from, at), min(to, at+b.width())
 		if last > first {
-			var mean [numLevels]float64
-			for q := range mean {
-				mean[q] = max(0, before[q]*width+in[q].area) / float64(last-first)
+			// Counts of requests are whole multiples of nanoseconds, so they have no remainders.
+			l := level{gapsLevel: 1}
+			for q := range in {
+				l[q] = max(0, before[q]*width+in[q].area) / float64(last-first)
 			}
-			l := levelOf(&mean)
+			l.settle()
 			if v, share := valueAt(c, &l); share > 0 {
 				put(v, share, first, last)
 			}
@@ -262,17 +229,4 @@ func (b *bins) idle(c catalogue.CurveKind, from, to time.Duration, put span) {
 	if v, share := valueAt(c, &nothing); share > 0 && to > from {
 		put(v, share, from, to)
 	}
-}
-
-// levelOf turns the means of a bin into a level, without the remainders that
-// adding and subtracting fractions leaves if nothing happens. Counts of
-// requests are whole multiples of nanoseconds, so they have no remainders.
-func levelOf(mean *[numLevels]float64) level {
-	l := level{
-		running: mean[runningLevel], prefilling: mean[prefillingLevel], decoding: mean[decodingLevel],
-		prefillRate: mean[prefillRateLevel], evenRate: mean[evenRateLevel], decodeRate: mean[decodeRateLevel],
-		tokens: mean[tokensLevel], served: mean[servedLevel], gaps: 1,
-	}
-	l.settle()
-	return l
 }

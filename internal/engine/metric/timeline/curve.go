@@ -26,35 +26,35 @@ func needs(c catalogue.CurveKind) (first, isl, osl bool) {
 func valueAt(c catalogue.CurveKind, l *level) (v, share float64) {
 	switch c {
 	case catalogue.Concurrency:
-		return l.running, 1
+		return l[runningLevel], 1
 	case catalogue.Completions:
-		return l.served, 1
+		return l[servedLevel], 1
 	case catalogue.Decodes:
-		return l.decoding, 1
+		return l[decodingLevel], 1
 	case catalogue.Prefills:
-		return l.prefilling, 1
+		return l[prefillingLevel], 1
 	case catalogue.DecodeRate:
-		return l.decodeRate, 1
+		return l[decodeRateLevel], 1
 	case catalogue.PrefillRate:
-		return l.prefillRate, 1
+		return l[prefillRateLevel], 1
 	case catalogue.TotalRate:
-		return l.prefillRate + l.evenRate, 1
+		return l[prefillRateLevel] + l[evenRateLevel], 1
 	case catalogue.DecodeRatePerUser:
-		return perUser(l.decodeRate, l.decoding) * min(1, l.decoding), 1
+		return perUser(l[decodeRateLevel], l[decodingLevel]) * min(1, l[decodingLevel]), 1
 	case catalogue.PrefillRatePerUser:
-		return perUser(l.prefillRate, l.prefilling) * min(1, l.prefilling), 1
+		return perUser(l[prefillRateLevel], l[prefillingLevel]) * min(1, l[prefillingLevel]), 1
 	case catalogue.TokensInFlight:
-		return l.tokens, 1
+		return l[tokensLevel], 1
 	case catalogue.ActiveDecodeRate:
-		return active(l.decodeRate, l.decoding)
+		return active(l[decodeRateLevel], l[decodingLevel])
 	case catalogue.ActivePrefillRate:
-		return active(l.prefillRate, l.prefilling)
+		return active(l[prefillRateLevel], l[prefillingLevel])
 	case catalogue.ActiveTotalRate:
-		return active(l.prefillRate+l.evenRate, l.running)
+		return active(l[prefillRateLevel]+l[evenRateLevel], l[runningLevel])
 	case catalogue.ActiveDecodeRatePerUser:
-		return perUser(l.decodeRate, l.decoding), min(1, l.decoding)
+		return perUser(l[decodeRateLevel], l[decodingLevel]), min(1, l[decodingLevel])
 	case catalogue.ActivePrefillRatePerUser:
-		return perUser(l.prefillRate, l.prefilling), min(1, l.prefilling)
+		return perUser(l[prefillRateLevel], l[prefillingLevel]), min(1, l[prefillingLevel])
 	case catalogue.NoCurve:
 	}
 	return 0, 0

@@ -29,69 +29,60 @@ const (
 	TokensChange
 )
 
-// level is the state between two instants.
-type level struct {
-	decodeRate  float64 // by the gaps between content events
-	evenRate    float64 // by the time from the first event to the end
-	prefillRate float64
-	tokens      float64
-	served      float64 // shares of the successes in flight per second
+// quantity is a part of a level.
+type quantity uint8
 
-	// Numbers of requests and of gaps in which tokens are made. They are whole in
-	// an instant; in a bin they are means, except gaps.
-	running, prefilling, decoding, gaps float64
+const (
+	runningLevel     quantity = iota // requests
+	prefillingLevel                  // requests
+	decodingLevel                    // requests
+	prefillRateLevel                 // tokens per second
+	evenRateLevel                    // tokens per second, by the time from the first event to the end
+	decodeRateLevel                  // tokens per second, by the gaps between content events
+	tokensLevel
+	servedLevel // shares of the successes in flight per second
+	numLevels   // of a bin
+	// gapsLevel are the gaps in which tokens are made. Bins do not count them.
+	gapsLevel quantity = numLevels
+)
+
+// level is the state between two instants. Numbers of requests and of gaps are whole in an
+// instant; in a bin they are means.
+type level [numLevels + 1]float64
+
+// changes are the quantities that a change counts up or down, and to which it adds its delta.
+var changes = [...]struct {
+	count quantity
+	by    float64
+	delta quantity
+}{
+	RequestBegins: {runningLevel, 1, servedLevel}, RequestEnds: {runningLevel, -1, servedLevel},
+	PrefillBegins: {prefillingLevel, 1, prefillRateLevel}, PrefillEnds: {prefillingLevel, -1, prefillRateLevel},
+	DecodeBegins: {decodingLevel, 1, evenRateLevel}, DecodeEnds: {decodingLevel, -1, evenRateLevel},
+	GapBegins: {gapsLevel, 1, decodeRateLevel}, GapEnds: {gapsLevel, -1, decodeRateLevel},
+	TokensChange: {gapsLevel, 0, tokensLevel},
 }
 
 // apply takes a step.
 func (l *level) apply(s *Step) {
-	switch s.What {
-	case RequestBegins:
-		l.running++
-		l.served += s.Delta
-	case RequestEnds:
-		l.running--
-		l.served += s.Delta
-	case PrefillBegins:
-		l.prefilling++
-		l.prefillRate += s.Delta
-	case PrefillEnds:
-		l.prefilling--
-		l.prefillRate += s.Delta
-	case DecodeBegins:
-		l.decoding++
-		l.evenRate += s.Delta
-	case DecodeEnds:
-		l.decoding--
-		l.evenRate += s.Delta
-	case GapBegins:
-		l.gaps++
-		l.decodeRate += s.Delta
-	case GapEnds:
-		l.gaps--
-		l.decodeRate += s.Delta
-	case TokensChange:
-		l.tokens += s.Delta
-	}
+	c := &changes[s.What]
+	l[c.count] += c.by
+	l[c.delta] += s.Delta
 }
 
 // settle sets sums of which every term was taken back to exactly zero, since
 // adding and subtracting fractions leaves a remainder. It is called when all
 // steps of an instant are taken.
 func (l *level) settle() {
-	if l.running == 0 {
-		l.served = 0
+	for _, c := range [...]struct{ sum, of quantity }{
+		{servedLevel, runningLevel}, {decodeRateLevel, gapsLevel}, {evenRateLevel, decodingLevel}, {prefillRateLevel, prefillingLevel},
+	} {
+		if l[c.of] == 0 {
+			l[c.sum] = 0
+		}
 	}
-	if l.gaps == 0 {
-		l.decodeRate = 0
-	}
-	if l.decoding == 0 {
-		l.evenRate = 0
-	}
-	if l.prefilling == 0 {
-		l.prefillRate = 0
-	}
-	if l.prefilling+l.decoding == 0 {
-		l.tokens = 0
+	if l[prefillingLevel]+l[decodingLevel] == 0 {
+		l[tokensLevel] = 0
 	}
 }
 

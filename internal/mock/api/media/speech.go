@@ -101,23 +101,21 @@ func (p *speech) open(e *api.Events) {
 }
 
 // begin sends the header of a WAV file before the first audio, as servers do.
-func (p *speech) begin(e *api.Events) error {
+func (p *speech) begin(e *api.Events) {
 	e.B = p.appendHeader(e.B, e.Answer)
-	if err := e.End(false); err != nil {
-		return err
-	}
-	return e.Flush()
+	e.End(false)
+	e.Flush()
 }
 
-func (p *speech) samples(e *api.Events, _ *api.Choice, from, to int, _ bool) error {
+func (p *speech) samples(e *api.Events, _ *api.Choice, from, to int, _ bool) {
 	for range to - from {
 		e.B = append(e.B, p.word...)
 	}
-	return e.End(true)
+	e.End(true)
 }
 
 // delta adds an event with audio; the first one includes the header of the file.
-func (p *speech) delta(e *api.Events, _ *api.Choice, from, to int, _ bool) error {
+func (p *speech) delta(e *api.Events, _ *api.Choice, from, to int, _ bool) {
 	var sound []byte
 	if from == 0 {
 		sound = p.appendHeader(sound, e.Answer)
@@ -125,15 +123,15 @@ func (p *speech) delta(e *api.Events, _ *api.Choice, from, to int, _ bool) error
 	for range to - from {
 		sound = append(sound, p.word...)
 	}
-	return e.JSON("data: ", struct {
+	e.JSON("data: ", struct {
 		Type  string `json:"type"`
 		Audio []byte `json:"audio"`
 	}{"speech.audio.delta", sound}, true)
 }
 
-func (*speech) done(e *api.Events) error {
+func (*speech) done(e *api.Events) {
 	in, out := e.Answer.Truth.PromptTokens, e.Answer.Truth.OutputTokens
-	return e.JSON("data: ", struct {
+	e.JSON("data: ", struct {
 		Type  string     `json:"type"`
 		Usage tokenUsage `json:"usage"`
 	}{"speech.audio.done", tokenUsage{Input: in, Output: out, Total: in + out}}, false)

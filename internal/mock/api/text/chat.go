@@ -6,18 +6,12 @@ import (
 	"aiperfd/internal/mock/api"
 )
 
-// chat is POST /v1/chat/completions.
-type chat struct{}
-
-var _ dialect = chat{}
-
-func (chat) names() (idPrefix, object, chunk string) {
-	return "chatcmpl-", "chat.completion", "chat.completion.chunk"
-}
-
-func (chat) isChat() bool { return true }
-
-func (chat) openDelta(dst []byte, role bool, field string) []byte {
+// openDelta and closeDelta enclose the text of one stream event. An empty field means an event
+// without text.
+func (p *text) openDelta(dst []byte, role bool, field string) []byte {
+	if !p.chat {
+		return append(dst, `,"text":"`...)
+	}
 	dst = append(dst, `,"delta":{`...)
 	if role {
 		dst = append(dst, `"role":"assistant"`...)
@@ -34,14 +28,22 @@ func (chat) openDelta(dst []byte, role bool, field string) []byte {
 	return append(dst, `":"`...)
 }
 
-func (chat) closeDelta(dst []byte, role bool, field string) []byte {
+func (p *text) closeDelta(dst []byte, role bool, field string) []byte {
+	if !p.chat {
+		return append(dst, '"')
+	}
 	if role || field != "" {
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
 }
 
-func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
+// appendMessage appends the text members of a choice of a plain answer.
+func (p *text) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
+	if !p.chat {
+		dst = append(dst, `,"text":"`...)
+		return append(c.AppendTokens(dst, 0, c.Total), '"')
+	}
 	dst = append(dst, `,"message":{"role":"assistant"`...)
 	if c.Reasoning > 0 {
 		dst = append(dst, `,"`...)
@@ -66,15 +68,17 @@ func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []by
 	return append(dst, `","refusal":null,"tool_calls":[]}`...)
 }
 
-// constraints reads tools, structured output and logprobs.
-func (chat) constraints(f *api.Fields) *api.Constraints {
+// constraints reads structured output, logprobs and, of a chat, tools; nil = none.
+func (p *text) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
-	if w == nil {
-		w = &api.Constraints{}
-	}
-	w.ReadTools(f, api.NestedTools)
-	if w.Logprobs = f.Flag("logprobs"); w.Logprobs {
-		w.ReadTop(f, "top_logprobs")
+	if p.chat {
+		w.ReadTools(f, api.NestedTools)
+		if w.Logprobs = f.Flag("logprobs"); w.Logprobs {
+			w.ReadTop(f, "top_logprobs")
+		}
+	} else if _, ok := f.Get("logprobs"); ok {
+		w.Logprobs = true
+		w.ReadTop(f, "logprobs")
 	}
 	if w.Empty() {
 		return nil
@@ -126,4 +130,81 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	return append(dst, `"}}]}`...)
 }
 
-func (chat) prompts(m *api.Model, f *api.Fields) []api.Prompt { return api.ChatPrompts(m, f) }
+func appendLogprob(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'f', 3, 64) }
+
+// appendChatLogprobs appends chat's object with the probabilities of the tokens from … to−1 of c
+// and of top tokens in each place.
+func appendChatLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+	dst = append(dst, `{"content":[`...)
+	for i := from; i < to; i++ {
+		if i > from {
+			dst = append(dst, ',')
+		}
+		dst = appendTokenLogprob(dst, c.TokenText(i), c.Logprob(i))
+		dst = append(dst, `,"top_logprobs":[`...)
+		c.Alternatives(i, top, func(k int, text string, logprob float64) {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendTokenLogprob(dst, text, logprob)
+			dst = append(dst, '}')
+		})
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendTokenLogprob opens the object of a token.
+func appendTokenLogprob(dst []byte, text string, logprob float64) []byte {
+	dst = append(dst, `{"token":`...)
+	dst = api.AppendString(dst, text)
+	dst = append(dst, `,"logprob":`...)
+	dst = appendLogprob(dst, logprob)
+	dst = append(dst, `,"bytes":[`...)
+	for i := range len(text) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, int64(text[i]), 10)
+	}
+	return append(dst, ']')
+}
+
+// appendTextLogprobs is appendChatLogprobs for completions.
+func appendTextLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+	dst = append(dst, `{"text_offset":[`...)
+	list := func(each func(i int)) {
+		for i := from; i < to; i++ {
+			if i > from {
+				dst = append(dst, ',')
+			}
+			each(i)
+		}
+	}
+	offset := 0
+	for i := range from {
+		offset += len(c.TokenText(i))
+	}
+	list(func(i int) {
+		dst = strconv.AppendInt(dst, int64(offset), 10)
+		offset += len(c.TokenText(i))
+	})
+	dst = append(dst, `],"token_logprobs":[`...)
+	list(func(i int) { dst = appendLogprob(dst, c.Logprob(i)) })
+	dst = append(dst, `],"tokens":[`...)
+	list(func(i int) { dst = api.AppendString(dst, c.TokenText(i)) })
+	dst = append(dst, `],"top_logprobs":[`...)
+	list(func(i int) {
+		dst = append(dst, '{')
+		c.Alternatives(i, top, func(k int, text string, logprob float64) {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = api.AppendString(dst, text)
+			dst = append(dst, ':')
+			dst = appendLogprob(dst, logprob)
+		})
+		dst = append(dst, '}')
+	})
+	return append(dst, "]}"...)
+}

@@ -16,10 +16,11 @@ import (
 
 // NewMessages returns the protocol of POST /v1/messages.
 func NewMessages() *api.Protocol {
+	blocks := &api.PartScript{Open: openBlock, Delta: blockDelta, Close: closeBlock}
 	return &api.Protocol{
 		Read: api.ReadJSON(readMessages), Document: messageDocument, Refuse: AppendMessageError, Reasons: true,
 		Script: &api.Script{
-			ContentType: api.EventStream, Begin: beginMessage, Content: messageContent, Finish: finishMessage,
+			ContentType: api.EventStream, Begin: beginMessage, Content: blocks.Content, Finish: blocks.Finish,
 			Close: endMessage, Fail: failMessage,
 		},
 	}

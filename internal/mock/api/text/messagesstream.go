@@ -120,49 +120,27 @@ type messageEvent struct {
 	Delta   any            `json:"delta,omitempty"`
 }
 
-func sendMessageEvent(e *api.Events, kind string, v any, content bool) error {
-	return e.JSON("event: "+kind+e.EOL+"data: ", v, content)
+func sendMessageEvent(e *api.Events, kind string, v any, content bool) {
+	e.JSON("event: "+kind+e.EOL+"data: ", v, content)
 }
 
-func (v *messageEvent) send(e *api.Events, content bool) error {
-	return sendMessageEvent(e, v.Type, v, content)
-}
+func (v *messageEvent) send(e *api.Events, content bool) { sendMessageEvent(e, v.Type, v, content) }
 
-func beginMessage(e *api.Events) error {
-	start := &messageEvent{Type: "message_start", Message: newMessageObject(e.Answer, 0, 0)}
-	if err := start.send(e, false); err != nil {
-		return err
-	}
-	if err := (&messageEvent{Type: "ping"}).send(e, false); err != nil {
-		return err
-	}
-	return e.Flush()
-}
-
-func messageContent(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-	part := c.PartAt(from)
-	if from == part.From {
-		if from > 0 {
-			if err := closeBlock(e, c.PartAt(from-1)); err != nil {
-				return err
-			}
-		}
-		if err := openBlock(e, c, part); err != nil || part.Kind == api.Call {
-			return err
-		}
-	}
-	return blockDelta(e, c, part, from, to)
+func beginMessage(e *api.Events) {
+	(&messageEvent{Type: "message_start", Message: newMessageObject(e.Answer, 0, 0)}).send(e, false)
+	(&messageEvent{Type: "ping"}).send(e, false)
+	e.Flush()
 }
 
 // openBlock adds the beginning of a block.
-func openBlock(e *api.Events, c *api.Choice, part api.Part) error {
+func openBlock(e *api.Events, c *api.Choice, part api.Part) {
 	start := &messageEvent{Type: "content_block_start", Index: &part.Index, Block: newMessageBlock(c, part, "", "")}
-	return start.send(e, part.Kind == api.Call)
+	start.send(e, part.Kind == api.Call)
 }
 
 // blockDelta adds an event with tokens. It is rendered by hand, because it is what streams
 // consist of.
-func blockDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) error {
+func blockDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) {
 	e.B = append(e.B, "event: content_block_delta"...)
 	e.B = append(e.B, e.EOL...)
 	e.B = append(e.B, `data: {"type":"content_block_delta","index":`...)
@@ -176,28 +154,19 @@ func blockDelta(e *api.Events, c *api.Choice, part api.Part, from, to int) error
 		e.B = append(e.B, `,"delta":{"type":"input_json_delta","partial_json":"`...)
 	}
 	e.B = append(c.AppendTokens(e.B, from, to), `"}}`...)
-	return e.End(true)
+	e.End(true)
 }
 
 // closeBlock adds the end of a block; thinking blocks are signed.
-func closeBlock(e *api.Events, part api.Part) error {
+func closeBlock(e *api.Events, _ *api.Choice, part api.Part) {
 	if part.Kind == api.Reasoning {
 		signed := struct {
 			Type      string `json:"type"`
 			Signature string `json:"signature"`
 		}{"signature_delta", Signature}
-		if err := (&messageEvent{Type: "content_block_delta", Index: &part.Index, Delta: signed}).send(e, false); err != nil {
-			return err
-		}
+		(&messageEvent{Type: "content_block_delta", Index: &part.Index, Delta: signed}).send(e, false)
 	}
-	return (&messageEvent{Type: "content_block_stop", Index: &part.Index}).send(e, false)
-}
-
-func finishMessage(e *api.Events, c *api.Choice) error {
-	if c.Total == 0 {
-		return nil
-	}
-	return closeBlock(e, c.PartAt(c.Total-1))
+	(&messageEvent{Type: "content_block_stop", Index: &part.Index}).send(e, false)
 }
 
 // messageDelta is the event at the end of a message.
@@ -212,17 +181,15 @@ type messageStop struct {
 	Sequence *string `json:"stop_sequence"` // always null
 }
 
-func endMessage(e *api.Events) error {
+func endMessage(e *api.Events) {
 	t := &e.Answer.Truth
 	used := newMessageUsage(e.Answer, t.OutputTokens, t.ReasoningTokens)
 	last := messageDelta{"message_delta", messageStop{Reason: stopReason(e.Answer)}, used}
-	if err := sendMessageEvent(e, last.Type, last, false); err != nil {
-		return err
-	}
-	return (&messageEvent{Type: "message_stop"}).send(e, false)
+	sendMessageEvent(e, last.Type, last, false)
+	(&messageEvent{Type: "message_stop"}).send(e, false)
 }
 
-func failMessage(e *api.Events, failure *api.Error) error {
+func failMessage(e *api.Events, failure *api.Error) {
 	e.B = AppendMessageError(append(e.B, "event: error"+e.EOL+"data: "...), failure)
-	return e.End(false)
+	e.End(false)
 }

@@ -27,10 +27,10 @@ func NewOllama(chat bool) *api.Protocol {
 }
 
 // failWith returns the function Fail of a script whose only event is an error.
-func failWith(prefix string, refuse func([]byte, *api.Error) []byte) func(*api.Events, *api.Error) error {
-	return func(e *api.Events, failure *api.Error) error {
+func failWith(prefix string, refuse func([]byte, *api.Error) []byte) func(*api.Events, *api.Error) {
+	return func(e *api.Events, failure *api.Error) {
 		e.B = refuse(append(e.B, prefix...), failure)
-		return e.End(false)
+		e.End(false)
 	}
 }
 
@@ -153,17 +153,17 @@ func (p ollama) document(dst []byte, x *api.Answer) ([]byte, string) {
 	return api.AppendJSON(dst, whole), "application/json; charset=utf-8"
 }
 
-func (p ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
+func (p ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) {
 	text, thinking := c.Text(from, to), ""
 	if from < c.Reasoning {
 		text, thinking = "", text
 	}
-	return e.JSON("", p.answer(e.Answer, text, thinking), true)
+	e.JSON("", p.answer(e.Answer, text, thinking), true)
 }
 
 // close adds the line that ends the answer.
-func (p ollama) close(e *api.Events) error {
-	return e.JSON("", p.finished(e.Answer, "", "", e.Answer.Truth.OutputTokens), false)
+func (p ollama) close(e *api.Events) {
+	e.JSON("", p.finished(e.Answer, "", "", e.Answer.Truth.OutputTokens), false)
 }
 
 // ServeOllamaModels handles GET /api/tags and /api/ps.

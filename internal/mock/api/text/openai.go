@@ -11,43 +11,28 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// dialect is the difference between OpenAI's two older text routes, as vLLM serves them.
-// Implementations are stateless.
-type dialect interface {
-	// names returns the prefix of ids and the object names of plain answers and
-	// of stream events.
-	names() (idPrefix, object, chunk string)
-	// prompts reads the input texts, at least one unless f.err is set.
-	prompts(m *api.Model, f *api.Fields) []api.Prompt
-	// isChat says whether streams have role events and reasoning is told apart from the
-	// answer.
-	isChat() bool
-	// openDelta and closeDelta enclose the text of one stream event. An empty
-	// field means an event without text.
-	openDelta(dst []byte, role bool, field string) []byte
-	closeDelta(dst []byte, role bool, field string) []byte
-	// constraints reads the constraints on the answer; nil = none.
-	constraints(f *api.Fields) *api.Constraints
-	// appendLogprobs appends the object with the probabilities of the tokens
-	// from … to−1 and of top tokens in each place.
-	appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte
-	// appendMessage appends the text members of a choice of a plain answer.
-	appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte
+// text is the protocol of OpenAI's two older text routes, as vLLM serves them: chat completions,
+// whose streams have role events and whose reasoning is told apart from the answer, and
+// completions.
+type text struct {
+	chat          bool
+	prefix        string // of ids
+	object, chunk string // names of plain answers and of stream events
 }
 
-// text is the protocol of both routes.
-type text struct{ dialect }
-
 // NewChat returns the protocol of POST /v1/chat/completions.
-func NewChat() *api.Protocol { return newText(chat{}) }
+func NewChat() *api.Protocol {
+	return (&text{true, "chatcmpl-", "chat.completion", "chat.completion.chunk"}).protocol()
+}
 
 // NewCompletions returns the protocol of POST /v1/completions.
-func NewCompletions() *api.Protocol { return newText(completions{}) }
+func NewCompletions() *api.Protocol {
+	return (&text{false, "cmpl-", "text_completion", "text_completion"}).protocol()
+}
 
-func newText(d dialect) *api.Protocol {
-	p := text{d}
+func (p *text) protocol() *api.Protocol {
 	return &api.Protocol{
-		Read: api.ReadJSON(p.read), Document: p.document, Reasons: p.isChat(),
+		Read: api.ReadJSON(p.read), Document: p.document, Reasons: p.chat,
 		Script: &api.Script{
 			ContentType: api.EventStream, Open: p.open, Begin: p.begin, First: p.first,
 			Content: p.content, Finish: p.finish, Close: CloseStream, Fail: FailStream,
@@ -55,8 +40,8 @@ func newText(d dialect) *api.Protocol {
 	}
 }
 
-func (p text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
-	q.Chat, q.Constraints = p.isChat(), p.constraints(f)
+func (p *text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
+	q.Chat, q.Constraints = p.chat, p.constraints(f)
 	q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Flag("stream"), f.Flag("ignore_eos")
 	q.ReadLengths(f)
 	q.ReadStreamOptions(f)
@@ -64,12 +49,15 @@ func (p text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request)
 		q.Priority, _ = f.Integer("priority")
 		q.CacheSalt = f.Text("cache_salt")
 	}
-	q.Prompts = p.prompts(m, f)
+	if p.chat {
+		q.Prompts = api.ChatPrompts(m, f)
+	} else {
+		q.Prompts = api.CompletionPrompts(m, f)
+	}
 }
 
-func (p text) document(dst []byte, x *api.Answer) ([]byte, string) {
-	prefix, object, _ := p.names()
-	dst = AppendHead(dst, x, prefix, object)
+func (p *text) document(dst []byte, x *api.Answer) ([]byte, string) {
+	dst = AppendHead(dst, x, p.prefix, p.object)
 	for i := range x.Choices {
 		if x.Hidden {
 			break
@@ -97,9 +85,8 @@ func (p text) document(dst []byte, x *api.Answer) ([]byte, string) {
 
 // open renders the head of all events. It stays at the front of the buffer; events are
 // rendered after it.
-func (p text) open(e *api.Events) {
-	prefix, _, object := p.names()
-	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, prefix, object)
+func (p *text) open(e *api.Events) {
+	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, p.prefix, p.chunk)
 	e.Head = e.Buffer.B
 	e.B = e.Buffer.B[len(e.Buffer.B):]
 	switch q := e.Answer.Request; e.Answer.Options.Usage {
@@ -113,44 +100,39 @@ func (p text) open(e *api.Events) {
 	}
 }
 
-func (p text) begin(e *api.Events) error {
-	if e.Answer.Options.RoleChunk != options.RoleEarly {
-		return nil
+func (p *text) begin(e *api.Events) {
+	if e.Answer.Options.RoleChunk == options.RoleEarly {
+		p.roles(e)
+		e.Flush()
 	}
-	if err := p.roles(e); err != nil {
-		return err
-	}
-	return e.Flush()
 }
 
-func (p text) first(e *api.Events) error {
-	if e.Answer.Options.RoleChunk != options.RoleSeparate {
-		return nil
+func (p *text) first(e *api.Events) {
+	if e.Answer.Options.RoleChunk == options.RoleSeparate {
+		p.roles(e)
 	}
-	return p.roles(e)
 }
 
 // roles adds the role event of every choice.
-func (p text) roles(e *api.Events) error {
-	if !p.isChat() {
-		return nil
+func (p *text) roles(e *api.Events) {
+	if !p.chat || e.Answer.Hidden {
+		return
 	}
 	for i := range e.Answer.Choices {
-		if e.Answer.Hidden {
-			break
-		}
-		p.start(e, &e.Answer.Choices[i])
-		e.B = p.openDelta(e.B, true, "")
-		e.B = p.closeDelta(e.B, true, "")
-		p.stop(e, nil)
-		if err := e.End(false); err != nil {
-			return err
-		}
+		p.empty(e, &e.Answer.Choices[i], true, "", nil)
 	}
-	return nil
 }
 
-func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+// empty adds an event of a choice without tokens; finish is as in stop.
+func (p *text) empty(e *api.Events, c *api.Choice, role bool, field string, finish *api.Choice) {
+	p.start(e, c)
+	e.B = p.openDelta(e.B, role, field)
+	e.B = p.closeDelta(e.B, role, field)
+	p.stop(e, finish)
+	e.End(false)
+}
+
+func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	opt := e.Answer.Options
 	field := "content"
 	switch {
@@ -160,19 +142,13 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 		field = "refusal"
 	}
 	if opt.EmptyChunks > 0 && e.Answer.Rand.Float64() < opt.EmptyChunks {
-		p.start(e, c)
-		e.B = p.openDelta(e.B, false, field)
-		e.B = p.closeDelta(e.B, false, field)
-		p.stop(e, nil)
-		if err := e.End(false); err != nil {
-			return err
-		}
+		p.empty(e, c, false, field, nil)
 	}
 	var finish *api.Choice
 	if last && opt.FinishChunk == options.FinishWithLast {
 		finish = c
 	}
-	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.isChat()
+	role := from == 0 && opt.RoleChunk == options.RoleWithFirst && p.chat
 	p.start(e, c)
 	if len(c.Calls) > 0 && from >= c.Reasoning {
 		e.B = appendCallDelta(e.B, role, c, c.PartAt(from).Call, from, to)
@@ -183,29 +159,25 @@ func (p text) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 	}
 	if e.Answer.Request.Constraints == nil {
 		p.stop(e, finish)
-		return e.End(true)
+	} else {
+		e.B = append(e.B, `,"logprobs":`...)
+		e.B = p.appendProbabilities(e.B, e.Answer.Request.Constraints, c, from, to)
+		e.B = append(e.B, `,"finish_reason":`...)
+		p.stopChoice(e, finish)
 	}
-	e.B = append(e.B, `,"logprobs":`...)
-	e.B = p.appendProbabilities(e.B, e.Answer.Request.Constraints, c, from, to)
-	e.B = append(e.B, `,"finish_reason":`...)
-	p.stopChoice(e, finish)
-	return e.End(true)
+	e.End(true)
 }
 
-func (p text) finish(e *api.Events, c *api.Choice) error {
+func (p *text) finish(e *api.Events, c *api.Choice) {
 	mode := e.Answer.Options.FinishChunk
 	if e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
-		return nil
+		return
 	}
-	p.start(e, c)
-	e.B = p.openDelta(e.B, false, "")
-	e.B = p.closeDelta(e.B, false, "")
-	p.stop(e, c)
-	return e.End(false)
+	p.empty(e, c, false, "", c)
 }
 
 // start starts an event for choice c.
-func (text) start(e *api.Events, c *api.Choice) {
+func (*text) start(e *api.Events, c *api.Choice) {
 	e.B = append(e.B, e.Head...)
 	e.B = append(e.B, `{"index":`...)
 	e.B = strconv.AppendInt(e.B, int64(c.Index), 10)
@@ -213,13 +185,13 @@ func (text) start(e *api.Events, c *api.Choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (p text) stop(e *api.Events, finish *api.Choice) {
+func (p *text) stop(e *api.Events, finish *api.Choice) {
 	e.B = append(e.B, `,"logprobs":null,"finish_reason":`...)
 	p.stopChoice(e, finish)
 }
 
 // stopChoice is stop without the name of finish_reason.
-func (text) stopChoice(e *api.Events, finish *api.Choice) {
+func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
 	} else {
@@ -234,40 +206,37 @@ func (text) stopChoice(e *api.Events, finish *api.Choice) {
 }
 
 // appendProbabilities appends the value of the member logprobs.
-func (p text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
+func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
 	from = max(from, c.Reasoning)
 	if w == nil || !w.Logprobs || from >= to || len(c.Calls) > 0 {
 		return append(dst, "null"...)
 	}
-	return p.appendLogprobs(dst, c, from, to, w.Top)
+	if p.chat {
+		return appendChatLogprobs(dst, c, from, to, w.Top)
+	}
+	return appendTextLogprobs(dst, c, from, to, w.Top)
 }
 
 // CloseStream adds the event with the usage, if it is enabled, and the end of the stream.
-func CloseStream(e *api.Events) error {
+func CloseStream(e *api.Events) {
 	if e.FinalUsage {
 		// The event with choices [].
 		e.B = append(e.B, e.Head...)
 		e.B = append(e.B, "],"...)
 		e.B = AppendUsage(e.B, e.Answer, e.Answer.Truth.OutputTokens, e.Answer.Truth.ReasoningTokens)
 		e.B = append(e.B, '}')
-		if err := e.End(false); err != nil {
-			return err
-		}
+		e.End(false)
 	}
-	if opt := e.Answer.Options; opt.NoDone || opt.Done == options.DoneNo {
-		return nil
+	if opt := e.Answer.Options; !opt.NoDone && opt.Done != options.DoneNo {
+		e.Done()
 	}
-	return e.Done()
 }
 
 // FailStream adds vLLM's error event and the end of the stream.
-func FailStream(e *api.Events, failure *api.Error) error {
-	e.B = append(e.B, "data: "...)
-	e.B = api.AppendError(e.B, failure)
-	if err := e.End(false); err != nil {
-		return err
-	}
-	return e.Done()
+func FailStream(e *api.Events, failure *api.Error) {
+	e.B = api.AppendError(append(e.B, "data: "...), failure)
+	e.End(false)
+	e.Done()
 }
 
 // AppendHead appends the common beginning of documents and events, up to and including

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
@@ -22,11 +23,12 @@ func NewResponses() *Responses { return &Responses{} }
 
 // Protocol returns the protocol of POST /v1/responses.
 func (a *Responses) Protocol() *api.Protocol {
+	items := &api.PartScript{Open: openItem, Delta: responseDelta, Close: closeItem}
 	return &api.Protocol{
 		Read: api.ReadJSON(a.read), Document: a.document, Reasons: true,
 		Script: &api.Script{
-			ContentType: api.EventStream, Begin: beginResponse, Content: responseContent,
-			Finish: finishResponse, Close: a.close, Fail: failResponse,
+			ContentType: api.EventStream, Begin: beginResponse, Content: items.Content,
+			Finish: items.Finish, Close: a.close, Fail: failResponse,
 		},
 	}
 }
@@ -60,10 +62,8 @@ func repeated(f *api.Fields) map[string]json.RawMessage {
 // readResponseConstraints reads tools and the form of the answer; nil means that there
 // are none.
 func readResponseConstraints(f *api.Fields) *api.Constraints {
-	w := readFormat(f)
-	if w == nil {
-		w = &api.Constraints{}
-	}
+	w := &api.Constraints{}
+	w.ReadFormat(f, "text.format", f.Member("text").Get("format"))
 	w.ReadTools(f, api.FlatTools)
 	if api.LastIs(f.Value.GetArray("input"), "type", "function_call_output", "custom_tool_call_output") {
 		w.Tools = nil // the call was made, so the answer is text
@@ -72,31 +72,6 @@ func readResponseConstraints(f *api.Fields) *api.Constraints {
 		return nil
 	}
 	return w
-}
-
-// readFormat reads text.format, the form of the answer.
-func readFormat(f *api.Fields) *api.Constraints {
-	text := f.Member("text")
-	if text == nil {
-		return nil
-	}
-	format := text.Get("format")
-	switch kind := string(format.GetStringBytes("type")); kind {
-	case "", "text":
-		return nil
-	case "json_object":
-		return &api.Constraints{AnyObject: true}
-	case "json_schema":
-		schema := format.Get("schema")
-		if schema == nil || schema.Type() != fastjson.TypeObject {
-			f.Fail("text.format.schema", "dictionary")
-			return nil
-		}
-		return &api.Constraints{Structured: schema.MarshalTo(nil)}
-	default:
-		f.Refuse("text.format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
-		return nil
-	}
 }
 
 func (a *Responses) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request) {
@@ -217,4 +192,65 @@ func need(f *api.Fields, name string) {
 	if f.Text(name) == "" {
 		f.Fail(name, "string")
 	}
+}
+
+// MaxStored is the number of responses that requests can continue; the oldest are
+// removed first.
+const MaxStored = 10_000
+
+// MaxObjects is the number of the newest responses that can be retrieved.
+const MaxObjects = 1000
+
+// StoredResponses stores responses. The zero value is ready to use. It is safe for
+// concurrent use.
+type StoredResponses struct {
+	mu    sync.Mutex
+	ByID  map[string]StoredResponse
+	order []string // ids, as a ring once it is full
+	next  int      // of the ring: the oldest
+}
+
+// StoredResponse is a conversation up to and including an answer.
+type StoredResponse struct {
+	Tokens int
+	hash   uint32
+	Object []byte // the response as it was sent; nil = removed
+}
+
+// Put stores a response and removes the oldest if there are too many.
+func (s *StoredResponses) Put(id string, r StoredResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ByID == nil {
+		s.ByID = make(map[string]StoredResponse)
+	}
+	if _, again := s.ByID[id]; !again {
+		if len(s.order) < MaxStored {
+			s.order = append(s.order, id)
+		} else {
+			delete(s.ByID, s.order[s.next])
+			s.order[s.next] = id
+			s.next = (s.next + 1) % MaxStored
+		}
+		if n := len(s.order); n > MaxObjects {
+			s.forget(s.order[(s.next+n-1-MaxObjects)%n])
+		}
+	}
+	s.ByID[id] = r
+}
+
+// forget removes the object of a response, which can still be continued. s.mu must be
+// held.
+func (s *StoredResponses) forget(id string) {
+	r := s.ByID[id]
+	r.Object = nil
+	s.ByID[id] = r
+}
+
+// Get returns a stored response.
+func (s *StoredResponses) Get(id string) (StoredResponse, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.ByID[id]
+	return r, ok
 }

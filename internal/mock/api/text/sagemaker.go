@@ -43,10 +43,10 @@ func newAmazon(p *api.Protocol) *api.Protocol {
 		return appendAmazonMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
-	streams.Fail = func(e *api.Events, failure *api.Error) error {
+	streams.Fail = func(e *api.Events, failure *api.Error) {
 		body := api.AppendJSON(nil, struct{ Message, ErrorCode string }{failure.Message, "ModelStreamError"})
 		e.B = appendAmazonMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
-		return e.Sealed(false)
+		e.Sealed(false)
 	}
 	framed.Document = func(dst []byte, x *api.Answer) ([]byte, string) {
 		dst, _ = p.Document(dst, x)

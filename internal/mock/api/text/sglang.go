@@ -20,27 +20,22 @@ func newSGLang() *api.Protocol {
 		Read: api.ReadJSON(readSGLang), Document: documentSGLang, Refuse: refuseSGLang,
 		Script: &api.Script{
 			ContentType: api.EventStream,
-			Content: func(e *api.Events, c *api.Choice, _, to int, _ bool) error {
-				return e.JSON("data: ", newSGLangAnswer(e.Answer, c, to, true), true)
+			Content: func(e *api.Events, c *api.Choice, _, to int, _ bool) {
+				e.JSON("data: ", newSGLangAnswer(e.Answer, c, to, true), true)
 			},
-			Finish: func(e *api.Events, c *api.Choice) error {
-				if c.Total > 0 {
-					return nil // the last event of its tokens has ended it
+			Finish: func(e *api.Events, c *api.Choice) {
+				if c.Total == 0 { // else the last event of its tokens has ended it
+					e.JSON("data: ", newSGLangAnswer(e.Answer, c, 0, true), false)
 				}
-				return e.JSON("data: ", newSGLangAnswer(e.Answer, c, 0, true), false)
 			},
-			Close: func(e *api.Events) error {
-				if e.Answer.Options.NoDone {
-					return nil
+			Close: func(e *api.Events) {
+				if !e.Answer.Options.NoDone {
+					e.Done()
 				}
-				return e.Done()
 			},
-			Fail: func(e *api.Events, failure *api.Error) error {
-				e.B = refuseSGLang(append(e.B, "data: "...), failure)
-				if err := e.End(false); err != nil {
-					return err
-				}
-				return e.Done()
+			Fail: func(e *api.Events, failure *api.Error) {
+				failWith("data: ", refuseSGLang)(e, failure)
+				e.Done()
 			},
 		},
 	}

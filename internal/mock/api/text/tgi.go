@@ -124,27 +124,24 @@ type tgiEvent struct {
 
 // content adds one event per token; the last one contains the whole text and, if
 // requested, the details.
-func (p tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+func (p tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) {
 	for i := from; i < to; i++ {
 		event := &tgiEvent{Index: i + 1, Token: newTGIToken(c, i)}
 		if last && i == to-1 {
 			event.end(e.Answer, c)
 		}
-		if err := e.JSON("data:", event, true); err != nil {
-			return err
-		}
+		e.JSON("data:", event, true)
 	}
-	return nil
 }
 
 // finish ends an answer without tokens with an end-of-sequence token.
-func (p tgi) finish(e *api.Events, c *api.Choice) error {
+func (p tgi) finish(e *api.Events, c *api.Choice) {
 	if c.Total > 0 {
-		return nil
+		return
 	}
 	event := &tgiEvent{Index: 1, Token: &tgiToken{ID: 2, Text: "</s>", Logprob: -0.5, Special: true}}
 	event.end(e.Answer, c)
-	return e.JSON("data:", event, false)
+	e.JSON("data:", event, false)
 }
 
 // end adds the members of the last event of an answer.

@@ -27,14 +27,13 @@ func NewTriton(streaming bool) *api.Protocol {
 		Refuse: api.SimpleError,
 		Script: &api.Script{
 			ContentType: api.EventStream, Fail: failWith("data: ", api.SimpleError),
-			Content: func(e *api.Events, c *api.Choice, from, to int, _ bool) error {
-				return e.JSON("data: ", newTritonAnswer(e.Answer, c.Text(from, to)), true)
+			Content: func(e *api.Events, c *api.Choice, from, to int, _ bool) {
+				e.JSON("data: ", newTritonAnswer(e.Answer, c.Text(from, to)), true)
 			},
-			Finish: func(e *api.Events, c *api.Choice) error {
-				if c.Total > 0 {
-					return nil // nothing else marks the end of a stream
+			Finish: func(e *api.Events, c *api.Choice) {
+				if c.Total == 0 { // else nothing marks the end of a stream
+					e.JSON("data: ", newTritonAnswer(e.Answer, ""), false)
 				}
-				return e.JSON("data: ", newTritonAnswer(e.Answer, ""), false)
 			},
 		},
 	}

@@ -1,0 +1,80 @@
+//go:build amd64 || arm64
+
+package transport
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// later performs an exchange by Start, which must say whether it waits for the response.
+func (s *stage) later(ctx context.Context, t *testing.T, pending bool) Exchange {
+	t.Helper()
+	returned := make(chan Exchange, 1)
+	x, done := s.client.Start(ctx, s.request(), func(x Exchange) { returned <- x })
+	if done == pending {
+		t.Fatalf("Start has returned done = %v, want %v", done, !pending)
+	}
+	if done {
+		return x
+	}
+	select {
+	case x = <-returned:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the exchange was not handed over")
+	}
+	return x
+}
+
+// TestStart: only a request on an open connection needs no goroutine. One that fails there
+// before its response is repeated on a new connection, as by Do.
+func TestStart(t *testing.T) {
+	stage := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+		for served := 0; ; served++ {
+			if req, _ := take(r); req == nil || n == 0 && served == 2 {
+				c.SetLinger(0)
+				c.Close()
+				return
+			}
+			c.Write([]byte(small))
+		}
+	}, Options{})
+	for i, want := range []struct {
+		pending bool
+		reused  bool
+		retries int
+	}{{false, false, 0}, {true, true, 0}, {true, false, 1}, {true, true, 0}} {
+		x := stage.later(t.Context(), t, want.pending)
+		if x.Response.Failure != nil || string(x.Response.Body) != "{}" || x.Stamps.End != x.Response.EndAt {
+			t.Fatalf("request %d: %v, body %q", i, x.Response.Failure, x.Response.Body)
+		}
+		if x.Conn.Reused != want.reused || int(x.Conn.Retries) != want.retries {
+			t.Errorf("request %d: reused %v, %d retries; want %v, %d", i, x.Conn.Reused, x.Conn.Retries, want.reused, want.retries)
+		}
+		x.Release()
+	}
+}
+
+// TestStartCut: the end of the context ends an exchange for which nobody waits.
+func TestStartCut(t *testing.T) {
+	ctx, cut := context.WithCancelCause(t.Context())
+	stage := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		take(r)
+		c.Write([]byte(small))
+		take(r)
+		cut(CancelWith(&bench.Failure{Class: bench.Cancelled, Code: "test"}))
+		lingers(c)
+	}, Options{})
+	defer cut(nil)
+	first := stage.later(ctx, t, false)
+	first.Release()
+	x := stage.later(ctx, t, true)
+	if f := x.Response.Failure; f == nil || f.Code != "test" || x.Response.End != bench.EndAborted {
+		t.Errorf("failure %+v, end %v; want the cause of the context", f, x.Response.End)
+	}
+}
