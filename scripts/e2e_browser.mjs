@@ -107,7 +107,7 @@ try {
 
   // On a page that is slowed six times while the run streams, no key is lost in the editor
   // and a problem of the syntax is at its line.
-  const typist = await page.context().newPage();
+  const typist = await browser.newPage();
   await typist.goto(base + "/#/new");
   await typist.waitForSelector(".cm-content");
   await typist.click(".cm-content");
