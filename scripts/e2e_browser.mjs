@@ -105,37 +105,15 @@ try {
   await page.waitForFunction((was) => document.querySelector(".tiles").textContent !== was, before);
   await page.screenshot({ path: `${screenshots}/live.png`, fullPage: true });
 
-  // On a page that is slowed six times while the run streams, no key is lost in the editor
-  // and a problem of the syntax is at its line.
-  const typist = await browser.newPage();
-  await typist.goto(base + "/#/new");
-  await typist.waitForSelector(".cm-content");
-  await typist.click(".cm-content");
-  await typist.keyboard.press("Control+End");
-  const cdp = await typist.context().newCDPSession(typist);
-  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 6 });
-  const typed = "# The quick brown fox jumps over the lazy dog, twice, and every key is kept: 0123456789";
-  await typist.keyboard.type(typed, { delay: 20 });
-  await typist.waitForFunction((end) => document.querySelector(".editor").shadowRoot.textContent.includes(end), typed);
-  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 1 });
-  await typist.waitForSelector("text=The document is valid.");
-  await typist.keyboard.type("\n\t: [");
-  await typist.waitForSelector("text=Checking …");
-  assert.ok(await typist.isDisabled("text=Start the run"), "a document that was not checked can be started");
-  await typist.waitForFunction(() => /line [0-9]+/.test(document.querySelector(".problems")?.textContent ?? ""));
-  await typist.waitForFunction(() => document.querySelector(".editor").shadowRoot.querySelector(".cm-lint-marker-error"));
-  await typist.evaluate(() => sessionStorage.clear());
-  await typist.close();
-
   // Its live numbers are those of the API.
   const three = (v) => (v >= 99.95 ? Math.round(v).toLocaleString("en-US") : v >= 9.995 ? v.toFixed(1) : v >= 0.995 ? v.toFixed(2) : v.toPrecision(2));
   let same = false;
   for (let i = 0; i < 20 && !same; i++) {
-    const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json("/api/runs/current/metrics")];
+    const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json(`/api/runs/${first}/metrics`)];
     same = ["time_to_first_token", "request_latency"].every((tag) => shown.includes(three(live[tag].p50) + "ms"));
     await page.waitForTimeout(100);
   }
-  assert.ok(same, "the live numbers are never those of /api/runs/current/metrics");
+  assert.ok(same, "the live numbers are never those of /api/runs/{id}/metrics");
   await shows(".actions .pill", "^completed$");
   await page.waitForSelector("text=profile_export_aiperf.json");
   const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === first);
@@ -188,6 +166,36 @@ try {
   assert.equal(size, listed.size, "the download is not the file");
   const file = await json(`/api/runs/${first}/results/files/profile_export_aiperf.json`);
   assert.equal(metrics.time_to_first_token.p50, file.time_to_first_token.p50, "the API and the file differ");
+
+  // On a page that is slowed six times while the run streams, no key is lost in the editor
+  // and a problem of the syntax is at its line.
+  const background = "{metadata: {name: e2e typing}, benchmark: {model: m, endpoint: {url: '" + target + "', type: chat, streaming: true}, " +
+    "dataset: {type: synthetic, isl: 16, osl: 16}, phases: [{name: profiling, type: concurrency, concurrency: 4, duration: 120}]}}";
+  const busy = await (await fetch(base + "/api/runs", { method: "POST", body: background, headers: { "Content-Type": "application/yaml" } })).json();
+  const typist = await browser.newPage();
+  await typist.goto(base + "/#/new");
+  await typist.waitForSelector(".cm-content");
+  await typist.click(".cm-content");
+  await typist.keyboard.press("Control+End");
+  const cdp = await typist.context().newCDPSession(typist);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+  const typed = "# The quick brown fox jumps over the lazy dog, twice, and every key is kept: 0123456789";
+  await typist.keyboard.type(typed, { delay: 20 });
+  await typist.waitForFunction((end) => document.querySelector(".editor").shadowRoot.textContent.includes(end), typed);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+  await typist.waitForSelector("text=The document is valid.");
+  await typist.keyboard.type("\n\t: [");
+  await typist.waitForSelector("text=Checking …");
+  assert.ok(await typist.isDisabled("text=Start the run"), "a document that was not checked can be started");
+  await typist.waitForFunction(() => /line [0-9]+/.test(document.querySelector(".problems")?.textContent ?? ""));
+  await typist.waitForFunction(() => document.querySelector(".editor").shadowRoot.querySelector(".cm-lint-marker-error"));
+  await typist.evaluate(() => sessionStorage.clear());
+  await typist.close();
+  assert.equal((await json("/api/runs/" + busy.id)).state, "running", "the run ended while keys were typed");
+  const stopped = await fetch(`${base}/api/runs/${busy.id}/cancel`, { method: "POST" });
+  assert.equal(stopped.status, 202, "the run cannot be cancelled");
+  for (let i = 0; i < 100 && (await json("/api/runs/" + busy.id)).state !== "cancelled"; i++) await page.waitForTimeout(200);
+  await fetch(`${base}/api/runs/${busy.id}`, { method: "DELETE" });
 
   // A second run is compared with the first.
   const second = await start("e2e two", 8, 4);
