@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 const certifyLong = `Measure how much this client adds to the latencies it reports, on this machine
@@ -189,10 +190,7 @@ func (a *abilities) conclude() {
 
 // line returns the conclusion as a sentence.
 func (a *abilities) line(itl time.Duration) string {
-	streams := fmt.Sprintf("%d streams", a.Streams)
-	if a.Streams == 1 {
-		streams = "1 stream"
-	}
+	streams := view.Plural(a.Streams, "stream")
 	pace := strconv.FormatFloat(1/itl.Seconds(), 'g', 3, 64) + " events/s"
 	last := a.Measurements[len(a.Measurements)-1]
 	switch a.Streams {

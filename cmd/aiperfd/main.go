@@ -75,7 +75,8 @@ HTTP, shows them live and stores their results.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitWith(exitUsage, suggestFlag(cmd, err)) })
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
-		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(), newReportCommand(), newExportCommand(),
+		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(),
+		newCompareCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -352,7 +353,8 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 		address = "https://" + ln.Addr().String()
 	}
 	if terminal.IsTerminal(os.Stdout) {
-		return f.hello(address).write(cmd.OutOrStdout())
+		_, err := io.WriteString(cmd.OutOrStdout(), f.hello(address))
+		return err
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {

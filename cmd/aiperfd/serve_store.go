@@ -41,15 +41,14 @@ type byteSize int64
 
 var _ pflag.Value = (*byteSize)(nil)
 
-// byteUnits are the units of sizes, the largest first.
-func byteUnits() []struct {
+type byteUnit struct {
 	name  string
 	bytes float64
-} {
-	return []struct {
-		name  string
-		bytes float64
-	}{
+}
+
+// byteUnits are the units of sizes, the largest first.
+func byteUnits() []byteUnit {
+	return []byteUnit{
 		{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (r *Repeat) Lines(version string, now *run.Run, results *export.Report) []s
 	out := []string{fmt.Sprintf("Repeats     run %s of %s", r.Run.ID, r.Run.CreatedAt.UTC().Format(time.DateTime+"Z"))}
 	differs := func(what, before, after string) {
 		if before != after {
-			out = append(out, fmt.Sprintf("Differs     %s: %s then, %s now", what, orNone(before), orNone(after)))
+			out = append(out, fmt.Sprintf("Differs     %s: %s then, %s now", what, cmp.Or(before, "none"), cmp.Or(after, "none")))
 		}
 	}
 	differs("aiperfd", r.Run.Version, version)
@@ -166,11 +167,4 @@ func objectivesOf(s *run.Summary) string {
 
 func machineText(m export.Environment) string {
 	return fmt.Sprintf("%s/%s with %d processors (GOMAXPROCS %d)", m.OS, m.Arch, m.CPUs, m.Procs)
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }

@@ -106,20 +106,16 @@ func matching(files []wire.ResultFile, globs []string) ([]wire.ResultFile, error
 
 // printFiles lists files.
 func printFiles(s *session, list *wire.ResultFiles, files []wire.ResultFile) error {
-	switch s.output {
-	case formatJSON, formatYAML:
-		list.Files = files
-		return s.printValue(s.out, list)
-	case formatName:
-		for i := range files {
-			fmt.Fprintln(s.out, files[i].Name)
-		}
-		return nil
-	}
-	rows := make([][]string, 0, len(files))
+	list.Files = files
+	var names []string
+	var rows [][]string
 	for i := range files {
 		f := &files[i]
+		names = append(names, f.Name)
 		rows = append(rows, []string{f.Name, size(f.Size), stamp(&f.ModifiedAt), f.ContentType})
+	}
+	if done, err := s.printed(s.out, list, names...); done {
+		return err
 	}
 	columns := []view.Column{
 		{Title: "NAME"}, {Title: "SIZE", Number: true}, {Title: "MODIFIED", Weight: 1}, {Title: "TYPE", Weight: 2},

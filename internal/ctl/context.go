@@ -73,27 +73,18 @@ func contextListCommand(g *globals) *cobra.Command {
 				return err
 			}
 			out := terminal.Plain(cmd.OutOrStdout())
-			switch g.output {
-			case formatJSON, formatYAML:
-				items := []contextItem{}
-				for _, name := range file.names() {
-					c := file.Contexts[name]
-					items = append(items, contextItem{name, c.Server, c.token(), c.CAFile, name == file.Current})
-				}
-				return g.printValue(out, map[string]any{"items": items})
-			case formatName:
-				for _, name := range file.names() {
-					fmt.Fprintln(out, name)
-				}
-				return nil
-			}
+			items := []contextItem{}
 			var rows [][]string
 			for _, name := range file.names() {
 				c, mark := file.Contexts[name], ""
 				if name == file.Current {
 					mark = "*"
 				}
+				items = append(items, contextItem{name, c.Server, c.token(), c.CAFile, name == file.Current})
 				rows = append(rows, []string{mark, name, c.Server, c.token(), c.CAFile})
+			}
+			if done, err := g.printed(out, map[string]any{"items": items}, file.names()...); done {
+				return err
 			}
 			if len(rows) == 0 {
 				fmt.Fprintln(terminal.Plain(cmd.ErrOrStderr()), "no contexts; aiperfd ctl context set makes one")

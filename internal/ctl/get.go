@@ -45,11 +45,7 @@ func (s *session) find(ctx context.Context, name string) (*client.Run, error) {
 
 // printRun prints a run.
 func printRun(s *session, r *client.Run) error {
-	switch s.output {
-	case formatJSON, formatYAML:
-		return s.printJSON(s.out, r.JSON)
-	case formatName:
-		_, err := fmt.Fprintln(s.out, r.ID)
+	if done, err := s.printed(s.out, r.JSON, r.ID); done {
 		return err
 	}
 	return printFields(s.out, widthOf(s.cmd), describe(r, time.Now()))

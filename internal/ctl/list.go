@@ -125,18 +125,12 @@ func (f *listFlags) print(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	switch s.output {
-	case formatJSON, formatYAML:
-		items := make([]json.RawMessage, 0, len(list.Items))
-		for _, r := range list.Items {
-			items = append(items, r.JSON)
-		}
-		return s.printValue(s.out, map[string]any{"items": items, "total": list.Total})
-	case formatName:
-		for _, r := range list.Items {
-			fmt.Fprintln(s.out, r.ID)
-		}
-		return nil
+	items, ids := []json.RawMessage{}, []string{}
+	for _, r := range list.Items {
+		items, ids = append(items, r.JSON), append(ids, r.ID)
+	}
+	if done, err := s.printed(s.out, map[string]any{"items": items, "total": list.Total}, ids...); done {
+		return err
 	}
 	if err := s.printRuns(list.Items, time.Now()); err != nil {
 		return err

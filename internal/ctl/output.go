@@ -35,8 +35,24 @@ func (g *globals) checkOutput(formats []string) error {
 	return usageError("--output %q: must be one of %s", g.output, strings.Join(formats, ", "))
 }
 
+// printed prints a value as JSON or YAML, or names, one per line, if --output asks for that, and
+// reports whether it does.
+func (g *globals) printed(w io.Writer, v any, names ...string) (done bool, err error) {
+	switch g.output {
+	case formatJSON, formatYAML:
+		return true, g.printValue(w, v)
+	case formatName:
+		_, err = io.WriteString(w, strings.Join(append(names, ""), "\n"))
+		return true, err
+	}
+	return false, nil
+}
+
 // printValue prints a value as JSON or YAML.
 func (g *globals) printValue(w io.Writer, v any) error {
+	if raw, ok := v.(json.RawMessage); ok { // as it came
+		return g.printJSON(w, raw)
+	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err

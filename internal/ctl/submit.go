@@ -53,7 +53,11 @@ func submitCommand(g *globals) *cobra.Command {
 				fmt.Fprintf(s.err, "warning: %s: %s\n", w.Code, redact.Text(w.Detail))
 			}
 			if s.output != "" || !wait && !watch {
-				if err := printSubmitted(s, r.ID, r.JSON, string(r.State)); err != nil {
+				done, err := s.printed(s.out, r.JSON, r.ID)
+				if !done {
+					_, err = fmt.Fprintf(s.out, "run %s %s\n", r.ID, r.State)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -74,19 +78,6 @@ func submitCommand(g *globals) *cobra.Command {
 	fs.StringVar(&name, "name", "", "`name` of the run, instead of that in the document")
 	fs.StringArrayVar(&labels, "label", nil, "`NAME=VALUE` to add to the labels of the document (repeatable)")
 	return cmd
-}
-
-// printSubmitted prints a run that was submitted.
-func printSubmitted(s *session, id string, data []byte, state string) error {
-	switch s.output {
-	case formatJSON, formatYAML:
-		return s.printJSON(s.out, data)
-	case formatName:
-		_, err := fmt.Fprintln(s.out, id)
-		return err
-	}
-	_, err := fmt.Fprintf(s.out, "run %s %s\n", id, state)
-	return err
 }
 
 // The media types of documents.

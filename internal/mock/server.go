@@ -76,6 +76,8 @@ func New(opt options.Options) (*Server, error) {
 	}
 	s := &Server{
 		opt:       &opt,
+		bodies:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		frames:    sync.Pool{New: func() any { return new(api.Buffer) }},
 		clock:     newClock(),
 		lifecycle: lifecycle{stopping: make(chan struct{})},
 	}
@@ -147,12 +149,7 @@ const (
 	maxPooledFrame = 16 << 10
 )
 
-func (s *Server) body() *bytes.Buffer {
-	if b, ok := s.bodies.Get().(*bytes.Buffer); ok {
-		return b
-	}
-	return new(bytes.Buffer)
-}
+func (s *Server) body() *bytes.Buffer { return s.bodies.Get().(*bytes.Buffer) }
 
 func (s *Server) putBody(b *bytes.Buffer) {
 	if b.Cap() <= maxPooledBody {
@@ -161,12 +158,7 @@ func (s *Server) putBody(b *bytes.Buffer) {
 	}
 }
 
-func (s *Server) frame() *api.Buffer {
-	if f, ok := s.frames.Get().(*api.Buffer); ok {
-		return f
-	}
-	return new(api.Buffer)
-}
+func (s *Server) frame() *api.Buffer { return s.frames.Get().(*api.Buffer) }
 
 func (s *Server) putFrame(f *api.Buffer) {
 	if cap(f.B) <= maxPooledFrame {

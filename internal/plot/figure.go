@@ -3,6 +3,7 @@ package plot
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // errNoData is the error of a plot for which the results have no data.
@@ -72,7 +73,7 @@ func (s *panel) scale(panels int) axes {
 	if a.xMax <= a.xMin {
 		a.xMax = a.xMin + 1
 	}
-	if labelled(s.series) {
+	if slices.ContainsFunc(s.series, func(one series) bool { return one.labels != nil }) {
 		a.xMax += (a.xMax - a.xMin) * 0.12 // room for the labels
 	}
 	a.xTicks = roundTicks(a.xMin, a.xMax, 10)
@@ -88,15 +89,6 @@ func (s *panel) headroom() float64 {
 		}
 	}
 	return room
-}
-
-func labelled(all []series) bool {
-	for _, s := range all {
-		if s.labels != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // axes is a panel's system of coordinates.

@@ -30,6 +30,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"aiperfd/scripts/lab"
 )
 
 // options are the flags.
@@ -137,10 +139,7 @@ func client(limit time.Duration) *http.Client {
 
 // pause waits for a random time up to limit, or until ctx ends.
 func pause(ctx context.Context, r *rand.Rand, limit time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Duration(r.Int64N(int64(limit)))):
-	}
+	lab.Pause(ctx, time.Duration(r.Int64N(int64(limit))))
 }
 
 // say writes a text. It reports whether the other side still takes it.

@@ -48,10 +48,7 @@ func (p *probe) run(ctx context.Context) error {
 			said = time.Now()
 			log.Print(p)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		lab.Pause(ctx, 200*time.Millisecond)
 	}
 	if len(p.slow) > 0 {
 		return fmt.Errorf("/healthz answered late %d times: %q", len(p.slow), p.slow)

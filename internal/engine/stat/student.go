@@ -2,14 +2,15 @@ package stat
 
 import "math"
 
-// Student returns the quantile p, between 0 and 1, of Student's distribution with at
-// least one degree of freedom.
-func Student(p float64, freedom int) float64 {
+// Student returns the quantile p, between 0 and 1, of Student's distribution. The degrees
+// of freedom are above 0 and need not be whole.
+func Student(p, freedom float64) float64 {
 	if p < 0.5 {
 		return -Student(1-p, freedom)
 	}
+	tail := 2 * (1 - p)
 	lo, hi := 0.0, 1.0
-	for studentCDF(hi, freedom) < p && hi < 1e18 {
+	for StudentTail(hi, freedom) > tail && hi < 1e18 {
 		lo, hi = hi, 2*hi
 	}
 	for range 200 {
@@ -17,7 +18,7 @@ func Student(p float64, freedom int) float64 {
 		if mid == lo || mid == hi {
 			break
 		}
-		if studentCDF(mid, freedom) < p {
+		if StudentTail(mid, freedom) > tail {
 			lo = mid
 		} else {
 			hi = mid
@@ -26,24 +27,49 @@ func Student(p float64, freedom int) float64 {
 	return hi
 }
 
-// studentCDF returns the distribution function at t ≥ 0, by the finite sums for whole
-// degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
-func studentCDF(t float64, freedom int) float64 {
-	v := float64(freedom)
-	theta := math.Atan(t / math.Sqrt(v))
-	sin, cos := math.Sincos(theta)
-	term, sum := 1.0, 0.0
-	if freedom%2 == 1 {
-		term = cos
-		for k := 1; k <= freedom-2; k += 2 {
-			sum += term
-			term *= cos * cos * float64(k+1) / float64(k+2)
+// StudentTail returns the probability that a value of Student's distribution is farther
+// from 0 than t: the p-value of a two-sided test (DLMF 8.17, Abramowitz and Stegun 26.7.1).
+func StudentTail(t, freedom float64) float64 {
+	if math.IsInf(t, 0) {
+		return 0
+	}
+	return betaShare(freedom/(freedom+t*t), freedom/2, 0.5)
+}
+
+// betaShare is the regularized incomplete beta function I_x(a, b) for x from 0 to 1, by its
+// continued fraction (DLMF 8.17.22), which converges fast below (a+1)/(a+b+2); above, the
+// function follows from its mirror image.
+func betaShare(x, a, b float64) float64 {
+	switch {
+	case x <= 0:
+		return 0
+	case x >= 1:
+		return 1
+	case x > (a+1)/(a+b+2):
+		return 1 - betaShare(1-x, b, a)
+	}
+	whole, _ := math.Lgamma(a + b)
+	left, _ := math.Lgamma(a)
+	right, _ := math.Lgamma(b)
+	front := math.Exp(whole-left-right+a*math.Log(x)+b*math.Log1p(-x)) / a
+	// The fraction 1 + d₁/(1 + d₂/(1 + …)) is evaluated from its beginning (modified Lentz, DLMF
+	// 3.10(iii)) until a further term changes no digit. No denominator gets 0 for these a and b.
+	const most = 10_000
+	value, above, below := 1.0, 1.0, 0.0
+	for n := 1; n <= most; n++ {
+		m := float64(n / 2)
+		var d float64
+		if n%2 == 0 {
+			d = m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
+		} else {
+			d = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
 		}
-		return 0.5 + (theta+sin*sum)/math.Pi
+		below = 1 / (1 + d*below)
+		above = 1 + d/above
+		value *= above * below
+		if math.Abs(above*below-1) < 1e-16 {
+			break
+		}
 	}
-	for k := 0; k <= freedom-2; k += 2 {
-		sum += term
-		term *= cos * cos * float64(k+1) / float64(k+2)
-	}
-	return 0.5 + sin*sum/2
+	return front / value
 }

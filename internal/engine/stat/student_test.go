@@ -9,11 +9,11 @@ import (
 
 // The quantiles agree with gonum's distribution function.
 func TestStudent(t *testing.T) {
-	for _, freedom := range []int{1, 2, 3, 4, 5, 9, 10, 31, 100} {
+	for _, freedom := range []float64{0.5, 1, 1.7, 2, 3, 4, 5, 7.991508, 9, 10, 31, 100, 5000} {
 		for _, p := range []float64{0.01, 0.05, 0.5, 0.8, 0.95, 0.975, 0.995, 0.9999} {
 			got := Student(p, freedom)
-			if back := (distuv.StudentsT{Sigma: 1, Nu: float64(freedom)}).CDF(got); math.Abs(back-p) > 1e-9 {
-				t.Errorf("Student(%v, %d) = %v, which is the quantile %v", p, freedom, got, back)
+			if back := (distuv.StudentsT{Sigma: 1, Nu: freedom}).CDF(got); math.Abs(back-p) > 1e-9 {
+				t.Errorf("Student(%v, %v) = %v, which is the quantile %v", p, freedom, got, back)
 			}
 		}
 	}

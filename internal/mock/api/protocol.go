@@ -109,6 +109,13 @@ type Answer struct {
 	JobFault string // fault of the job; "" = none
 }
 
+// PayloadOf returns the parameters of a protocol, or what it has put in their place; the zero value
+// if there are none of this type.
+func PayloadOf[T any](x *Answer) T {
+	v, _ := x.Request.Payload.(T)
+	return v
+}
+
 // RequestID returns the client's X-Request-ID, else an id derived from seed and number.
 func (x *Answer) RequestID() string {
 	if x.id == "" {

@@ -43,8 +43,7 @@ func (p Reading[T]) Protocol() *Protocol {
 			}
 		}),
 		Document: func(dst []byte, x *Answer) ([]byte, string) {
-			in, _ := x.Request.Payload.(T)
-			return AppendJSON(dst, p.Answer(x, in)), JSON
+			return AppendJSON(dst, p.Answer(x, PayloadOf[T](x))), JSON
 		},
 		Refuse: p.Refuse,
 	}

@@ -101,8 +101,8 @@ func (e *Engine) Submit(s *Sequence) error {
 
 // Remove removes a sequence, queued or running, and frees its blocks.
 func (e *Engine) Remove(s *Sequence) {
-	e.waiting = remove(e.waiting, s)
-	e.running = remove(e.running, s)
+	is := func(other *Sequence) bool { return other == s }
+	e.waiting, e.running = slices.DeleteFunc(e.waiting, is), slices.DeleteFunc(e.running, is)
 	e.drop(s)
 }
 
@@ -285,11 +285,4 @@ func (e *Engine) duration(w *work) time.Duration {
 		ms *= math.Exp(sigma*e.random.NormFloat64() - sigma*sigma/2)
 	}
 	return time.Duration(ms * float64(time.Millisecond))
-}
-
-func remove(list []*Sequence, s *Sequence) []*Sequence {
-	if i := slices.Index(list, s); i >= 0 {
-		return slices.Delete(list, i, i+1)
-	}
-	return list
 }

@@ -91,6 +91,7 @@ type actionRow struct {
 // are shorthands.
 func actions() []actionRow {
 	response := []string{"body", "retry_after"}
+	jobKinds := []string{JobFail, JobTimeOut, JobNeverFinish, JobStuckProgress, JobExpire}
 	return []actionRow{
 		{"status", ActStatus, response, (*Fault).parseStatus},
 		{"reset", ActReset, nil, (*Fault).parsePosition},
@@ -99,8 +100,8 @@ func actions() []actionRow {
 		{"slow_headers", ActSlowHeaders, nil, (*Fault).parseSlowHeaders},
 		{"stream_error", ActStreamError, []string{"message"}, (*Fault).parseTokens},
 		{"malformed", ActMalformed, []string{"kind"}, (*Fault).parseTokens},
-		{"empty", ActEmpty, nil, (*Fault).parseEmpty},
-		{"job", ActJob, nil, (*Fault).parseJob},
+		{"empty", ActEmpty, nil, parseKind("body, output or choices", EmptyBody, EmptyOutput, EmptyChoices)},
+		{"job", ActJob, nil, parseKind("one of "+strings.Join(jobKinds, ", "), jobKinds...)},
 		{"kind", ActStatus, response, (*Fault).parseRefusal},
 		{"html_200", ActStatus, response, (*Fault).parseHTML},
 		{"redirect", ActStatus, response, (*Fault).parseRedirect},
@@ -288,21 +289,15 @@ func (f *Fault) parseTokens(args []string) error {
 	return err
 }
 
-func (f *Fault) parseEmpty(args []string) error {
-	f.Kind = strings.Join(args, ":")
-	if !slices.Contains([]string{EmptyBody, EmptyOutput, EmptyChoices}, f.Kind) {
-		return fmt.Errorf("empty wants body, output or choices, got %q", f.Kind)
+// parseKind returns the parser of an action whose argument is one of several words.
+func parseKind(want string, kinds ...string) func(*Fault, []string) error {
+	return func(f *Fault, args []string) error {
+		f.Kind = strings.Join(args, ":")
+		if !slices.Contains(kinds, f.Kind) {
+			return fmt.Errorf("%s wants %s, got %q", f.Action, want, f.Kind)
+		}
+		return nil
 	}
-	return nil
-}
-
-func (f *Fault) parseJob(args []string) error {
-	kinds := []string{JobFail, JobTimeOut, JobNeverFinish, JobStuckProgress, JobExpire}
-	f.Kind = strings.Join(args, ":")
-	if !slices.Contains(kinds, f.Kind) {
-		return fmt.Errorf("job wants one of %s, got %q", strings.Join(kinds, ", "), f.Kind)
-	}
-	return nil
 }
 
 func (f *Fault) parseHTML(args []string) error {

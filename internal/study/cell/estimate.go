@@ -43,7 +43,7 @@ func NewEstimate(values []float64, level float64, unit string) Estimate {
 	}
 	e.Std = math.Sqrt(squares / float64(e.N-1))
 	e.SE = e.Std / math.Sqrt(float64(e.N))
-	e.T = stat.Student((1+level)/2, e.N-1)
+	e.T = stat.Student((1+level)/2, float64(e.N-1))
 	e.Low, e.High = e.Mean-e.T*e.SE, e.Mean+e.T*e.SE
 	return e
 }

@@ -152,6 +152,15 @@ func (q *Queue) See(j *Job, now int64, see func(s State)) {
 	see(j.at(now))
 }
 
+// document returns a function Document of a protocol: it appends the object of a job as it is now.
+func (q *Queue) document(object func(j *Job, s State, now int64) any) func([]byte, *api.Answer) ([]byte, string) {
+	return func(dst []byte, x *api.Answer) ([]byte, string) {
+		j, now := api.PayloadOf[*Job](x), x.Now()
+		q.See(j, now, func(s State) { dst = api.AppendJSON(dst, object(j, s, now)) })
+		return dst, api.JSON
+	}
+}
+
 // advance assigns waiting jobs to workers and removes results that have expired.
 func (q *Queue) advance(now int64) {
 	for len(q.waiting) > 0 {
@@ -337,10 +346,4 @@ type Protocol struct {
 	// Wait returns the maximum time to wait for the end of the job before the answer; nil =
 	// none.
 	Wait func(r *http.Request) time.Duration
-}
-
-// jobOf returns the job that the answer to a submission is about.
-func jobOf(x *api.Answer) *Job {
-	j, _ := x.Request.Payload.(*Job)
-	return j
 }

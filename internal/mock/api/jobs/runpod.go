@@ -29,7 +29,7 @@ func NewRunpod(queue *Queue) *Runpod { return &Runpod{queue} }
 
 // Submission returns the protocol of /run.
 func (p *Runpod) Submission() *Protocol {
-	return p.submission(planText, func(j *Job, _ State, now int64) *runpodJob {
+	return p.submission(planText, func(j *Job, _ State, now int64) any {
 		return newRunpodJob(j, Queued, now) // even if its state has changed already
 	})
 }
@@ -51,14 +51,10 @@ func (p *Runpod) SyncSubmission() *Protocol {
 }
 
 // submission returns the protocol of a route whose answer is that of status.
-func (p *Runpod) submission(plan func(*api.Answer, *Job), status func(*Job, State, int64) *runpodJob) *Protocol {
+func (p *Runpod) submission(plan func(*api.Answer, *Job), status func(*Job, State, int64) any) *Protocol {
 	return &Protocol{Queue: p.queue, Plan: plan, Protocol: api.Protocol{
 		Read: readRunpod, Refuse: api.SimpleError, // in the form of Runpod's gateway
-		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			j, now := jobOf(x), x.Now()
-			p.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, status(j, s, now)) })
-			return dst, api.JSON
-		},
+		Document: p.queue.document(status),
 	}}
 }
 
@@ -179,7 +175,7 @@ func (b *batching) read(input *api.Fields) {
 
 // planText draws the times of the tokens.
 func planText(x *api.Answer, j *Job) {
-	planned, _ := x.Request.Payload.(*plannedText)
+	planned := api.PayloadOf[*plannedText](x)
 	t := planned.text
 	j.Payload, t.choice, t.created = t, x.Choices[0], j.Submitted/int64(time.Second)
 	opt := x.Options
@@ -245,7 +241,7 @@ const jobError = `{"error_type":"<class 'RuntimeError'>",` +
 	`"error_traceback":"Traceback (most recent call last): simulated","hostname":"mock","worker_id":"mock"}`
 
 // newRunpodStatus returns the whole object of a job.
-func newRunpodStatus(j *Job, s State, now int64) *runpodJob {
+func newRunpodStatus(j *Job, s State, now int64) any {
 	out := newRunpodJob(j, s, now)
 	switch s {
 	case Done:
@@ -282,7 +278,7 @@ func noJob(w http.ResponseWriter) {
 
 // ServeStatus handles /status/{id}.
 func (p *Runpod) ServeStatus(m *api.Model, w http.ResponseWriter, r *http.Request) {
-	p.about(m, w, r, func(j *Job, s State, now int64) any { return newRunpodStatus(j, s, now) })
+	p.about(m, w, r, newRunpodStatus)
 }
 
 // ServeCancel handles POST /cancel/{id}.

@@ -25,12 +25,7 @@ func NewVideos(queue *Queue) *Videos { return &Videos{queue} }
 // Submission returns the protocol of POST /v1/videos.
 func (v *Videos) Submission() *Protocol {
 	return &Protocol{Queue: v.queue, Plan: planVideo, Protocol: api.Protocol{
-		Read: readVideo,
-		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			j, now := jobOf(x), x.Now()
-			v.queue.See(j, now, func(s State) { dst = api.AppendJSON(dst, newVideo(j, s, now)) })
-			return dst, api.JSON
-		},
+		Read: readVideo, Document: v.queue.document(newVideo),
 	}}
 }
 
@@ -106,7 +101,7 @@ func (v *videoRequest) readForm(f *api.Form) *api.Error {
 
 // planVideo draws how long the video takes.
 func planVideo(x *api.Answer, j *Job) {
-	video, _ := x.Request.Payload.(*videoJob)
+	video := api.PayloadOf[*videoJob](x)
 	j.Payload, j.Needs = video, x.Options.Jobs.Time.Draw(x.Rand)
 	video.stuck = x.JobFault == options.JobStuckProgress
 }
@@ -136,7 +131,7 @@ type videoError struct {
 }
 
 // newVideo returns the object of a video at a time.
-func newVideo(j *Job, s State, now int64) *video {
+func newVideo(j *Job, s State, now int64) any {
 	own := videoOf(j)
 	v := &video{
 		ID: j.ID, Object: "video", CreatedAt: j.Submitted / int64(time.Second),

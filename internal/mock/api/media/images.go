@@ -120,14 +120,9 @@ func (j *imageRequest) shape(size, format string) *api.Error {
 
 func (j *imageRequest) size() string { return fmt.Sprintf("%dx%d", j.width, j.height) }
 
-func imageRequestOf(x *api.Answer) *imageRequest {
-	job, _ := x.Request.Payload.(*imageRequest)
-	return job
-}
-
 // imageOf returns the image of a choice; stage counts down to 0, the finished image.
 func imageOf(x *api.Answer, c *api.Choice, stage int) Image {
-	job := imageRequestOf(x)
+	job := api.PayloadOf[*imageRequest](x)
 	hash := x.Request.Prompts[0].Hash + uint32(c.Index)
 	return Image{hash: hash, Width: job.width, Height: job.height, stage: stage}
 }
@@ -160,7 +155,7 @@ func (p images) usage(x *api.Answer, count int) *imageUsage {
 }
 
 func (p images) document(dst []byte, x *api.Answer) ([]byte, string) {
-	job := imageRequestOf(x)
+	job := api.PayloadOf[*imageRequest](x)
 	data := make([]imageItem, len(x.Choices))
 	for i := range x.Choices {
 		if one := imageOf(x, &x.Choices[i], 0); job.url {
@@ -211,7 +206,7 @@ func (p images) content(e *api.Events, c *api.Choice, from, to int, _ bool) {
 	for i := from; i < to; i++ {
 		event := imageEvent{
 			Type: prefix + "partial_image", Base64: imageOf(e.Answer, c, c.Total-1-i).PNG(), Created: e.Answer.Created(),
-			Size: imageRequestOf(e.Answer).size(), Quality: "low", Background: "opaque", Format: "png",
+			Size: api.PayloadOf[*imageRequest](e.Answer).size(), Quality: "low", Background: "opaque", Format: "png",
 		}
 		if i < c.Total-1 {
 			event.Partial = &i

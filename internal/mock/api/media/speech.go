@@ -74,23 +74,18 @@ func readSpeech(m *api.Model, _ *http.Request, body []byte) (*api.Request, *api.
 	return q, refusal
 }
 
-func speechRequestOf(x *api.Answer) *speechRequest {
-	v, _ := x.Request.Payload.(*speechRequest)
-	return v
-}
-
 // document appends the whole file.
 func (p *speech) document(dst []byte, x *api.Answer) ([]byte, string) {
 	dst = p.appendHeader(dst, x)
 	for range x.Choices[0].Total {
 		dst = append(dst, p.word...)
 	}
-	return dst, "audio/" + speechRequestOf(x).format
+	return dst, "audio/" + api.PayloadOf[*speechRequest](x).format
 }
 
 // open selects how the audio is sent.
 func (p *speech) open(e *api.Events) {
-	switch v := speechRequestOf(e.Answer); {
+	switch v := api.PayloadOf[*speechRequest](e.Answer); {
 	case v.events:
 		e.Script = p.sse
 		return
@@ -139,7 +134,7 @@ func (*speech) done(e *api.Events) {
 
 // appendHeader appends the header of the file, if it has one.
 func (*speech) appendHeader(dst []byte, x *api.Answer) []byte {
-	if speechRequestOf(x).format != "wav" {
+	if api.PayloadOf[*speechRequest](x).format != "wav" {
 		return dst
 	}
 	little, size := binary.LittleEndian, uint32(x.Choices[0].Total*WordSize)

@@ -130,7 +130,7 @@ func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) 
 // whole text.
 func (t *transcription) done(e *api.Events) {
 	c := &e.Answer.Choices[0]
-	if audioRequestOf(e.Answer).format == "diarized_json" {
+	if api.PayloadOf[*audioRequest](e.Answer).format == "diarized_json" {
 		for i := range segments(c) {
 			e.JSON("data: ", newSpokenSegment(e.Answer, i), false)
 		}
@@ -140,11 +140,6 @@ func (t *transcription) done(e *api.Events) {
 		Text  string `json:"text"`
 		Usage any    `json:"usage"`
 	}{"transcript.text.done", c.Text(0, c.Total), audioUsage(e.Answer)}, false)
-}
-
-func audioRequestOf(x *api.Answer) *audioRequest {
-	audio, _ := x.Request.Payload.(*audioRequest)
-	return audio
 }
 
 // tokenUsage is the usage of speech, and of the transcripts of OpenAI's own models.
@@ -167,7 +162,7 @@ func audioUsage(x *api.Answer) any {
 		return struct {
 			Type    string `json:"type"`
 			Seconds int    `json:"seconds"`
-		}{"duration", int(math.Ceil(audioRequestOf(x).seconds))}
+		}{"duration", int(math.Ceil(api.PayloadOf[*audioRequest](x).seconds))}
 	}
 	in, out := x.Truth.PromptTokens, api.LongestChoice(x.Choices)
 	return tokenUsage{Type: "tokens", Input: in, Details: &heardUsage{Audio: in}, Output: out, Total: in + out}
@@ -202,7 +197,7 @@ func AudioSeconds(b []byte) float64 {
 func (t *transcription) document(dst []byte, x *api.Answer) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.Choices[0]
-	switch audioRequestOf(x).format {
+	switch api.PayloadOf[*audioRequest](x).format {
 	case "text":
 		return append(append(dst, c.Text(0, c.Total)...), '\n'), plain
 	case "srt":
@@ -233,7 +228,7 @@ func (m moment) MarshalJSON() ([]byte, error) {
 }
 
 func (t *transcription) transcript(x *api.Answer) *transcript {
-	c, audio := &x.Choices[0], audioRequestOf(x)
+	c, audio := &x.Choices[0], api.PayloadOf[*audioRequest](x)
 	out := &transcript{Text: c.Text(0, c.Total)}
 	if audio.format != "json" {
 		out.Task, out.Duration, out.Segments = t.task, (*moment)(&audio.seconds), []any{}
@@ -267,7 +262,7 @@ func bounds(c *api.Choice, segment int) (from, to int) {
 
 // wordAt returns the time of a word in the audio.
 func wordAt(x *api.Answer, word int) moment {
-	return moment(audioRequestOf(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total)))
+	return moment(api.PayloadOf[*audioRequest](x).seconds * float64(word) / float64(max(1, x.Choices[0].Total)))
 }
 
 // whisperSegment is a segment in Whisper's form.

@@ -112,7 +112,7 @@ func noResponse(id, param string) *api.Error {
 
 // keep stores an answer that is about to be complete, with its object.
 func (a *Responses) keep(x *api.Answer, output int, object []byte) {
-	if extra, _ := x.Request.Payload.(*responsesRequest); extra != nil && extra.store {
+	if extra := api.PayloadOf[*responsesRequest](x); extra != nil && extra.store {
 		p, id := &x.Request.Prompts[0], responseID(x)
 		a.stored.Put(id, StoredResponse{p.Tokens + output, random.Hash(p.Hash, []byte(id)), bytes.Clone(object)})
 	}

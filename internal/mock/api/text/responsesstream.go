@@ -189,7 +189,7 @@ type outputDetails struct {
 
 // newResponse returns a response that is in progress.
 func newResponse(x *api.Answer) *responseObject {
-	extra, _ := x.Request.Payload.(*responsesRequest)
+	extra := api.PayloadOf[*responsesRequest](x)
 	repeat := func(name, otherwise string) json.RawMessage {
 		if v, ok := extra.repeated[name]; ok {
 			return v

@@ -117,7 +117,7 @@ func newSGLangAnswer(x *api.Answer, c *api.Choice, sent int, streamed bool) *sgl
 		ID: x.RequestID(), PromptTokens: x.Request.Prompts[c.Index/x.Request.N].Tokens,
 		WeightVersion: "default", CompletionTokens: sent,
 	}}
-	if q, _ := x.Request.Payload.(sglangRequest); q.list && streamed {
+	if q := api.PayloadOf[sglangRequest](x); q.list && streamed {
 		a.Index = &c.Index
 	}
 	if sent < c.Total {
@@ -140,7 +140,7 @@ func documentSGLang(dst []byte, x *api.Answer) ([]byte, string) {
 	for i := range x.Choices {
 		answers[i] = newSGLangAnswer(x, &x.Choices[i], x.Choices[i].Total, false)
 	}
-	if q, _ := x.Request.Payload.(sglangRequest); q.list {
+	if q := api.PayloadOf[sglangRequest](x); q.list {
 		return api.AppendJSON(dst, answers), api.JSON
 	}
 	return api.AppendJSON(dst, answers[0]), api.JSON

@@ -82,7 +82,7 @@ func newTGIToken(c *api.Choice, i int) *tgiToken {
 // newTGIDetails returns the details of an answer, or nil if the request does not ask for
 // them.
 func newTGIDetails(x *api.Answer, c *api.Choice) *tgiDetails {
-	if q, _ := x.Request.Payload.(tgiRequest); !q.details {
+	if q := api.PayloadOf[tgiRequest](x); !q.details {
 		return nil
 	}
 	d := &tgiDetails{FinishReason: c.Finish, GeneratedTokens: c.Total}

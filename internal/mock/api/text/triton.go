@@ -21,7 +21,7 @@ func NewTriton(streaming bool) *api.Protocol {
 			readTriton(m, f, q)
 		}),
 		Document: func(dst []byte, x *api.Answer) ([]byte, string) {
-			q, _ := x.Request.Payload.(tritonRequest)
+			q := api.PayloadOf[tritonRequest](x)
 			return api.AppendJSON(dst, newTritonAnswer(x, q.before+x.Choices[0].Text(0, x.Choices[0].Total))), api.JSON
 		},
 		Refuse: api.SimpleError,
@@ -84,7 +84,7 @@ type tensorRT struct {
 
 func newTritonAnswer(x *api.Answer, text string) *tritonAnswer {
 	a := &tritonAnswer{ModelName: x.Request.Model, ModelVersion: "1", Text: text}
-	if q, _ := x.Request.Payload.(tritonRequest); !q.vllm {
+	if q := api.PayloadOf[tritonRequest](x); !q.vllm {
 		a.CumLogProbs, a.tensorRT = "0.0", &tensorRT{OutputLogProbs: "0.0"}
 	}
 	return a
@@ -154,7 +154,7 @@ type tensor struct {
 
 func documentInfer(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
-	q, _ := x.Request.Payload.(inferRequest)
+	q := api.PayloadOf[inferRequest](x)
 	text := tensor{"text_output", "BYTES", [2]int{1, 1}, []string{c.Text(0, c.Total)}}
 	return api.AppendJSON(dst, struct {
 		ModelName    string   `json:"model_name"`

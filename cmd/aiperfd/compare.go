@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/app"
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/compare"
+)
+
+const compareLong = `Say whether the runs B are better or worse than the runs A, how sure that is,
+and what would decide it.
+
+A and B are each a folder that aiperfd profile has written, several of them
+separated by commas, or a folder of repeats (--num-profile-runs), which stands
+for all of them. With --data-dir they are ids of runs of a daemon.
+
+With at least 3 runs on each side, the runs are compared by Welch's test, and
+the answer is about the configurations. One run on each side is compared by its
+95 % intervals, and the answer is about these two runs only. One new run can be
+compared with 5 or more of A. The chance that any metric is called better or
+worse although nothing has changed is at most 5 % (Holm).
+
+equivalent means that the change is surely smaller than the margin: 3 % for
+means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads
+are not comparable; --allow accepts a difference.
+
+With --fail-if-worse the exit code is 3 if a metric is worse by that much or
+more (a rate of errors by that many points), 5 if that is not decided, 4 if the runs are not comparable or the load
+generator distorted a number that is needed, and 0 otherwise.`
+
+// formats of the answer.
+const (
+	formatText     = "text"
+	formatJSON     = "json"
+	formatMarkdown = "md"
+)
+
+func newCompareCommand() *cobra.Command {
+	var o app.CompareOptions
+	var format, margin, limit string
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Say whether runs are better or worse than others",
+		Long:  compareLong,
+		Example: `  aiperfd compare before after
+  aiperfd compare main1,main2,main3 new1,new2,new3 --format md
+  aiperfd compare baseline candidate --fail-if-worse 10%`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.A, o.B = args[0], args[1]
+			var err error
+			var worse float64
+			var faults []error
+			if margin != "" {
+				o.Margin, err = parseShare("--margin", margin)
+				faults = append(faults, err)
+			}
+			if limit != "" {
+				worse, err = parseShare("--fail-if-worse", limit)
+				faults = append(faults, err)
+			}
+			if format != formatText && format != formatJSON && format != formatMarkdown {
+				faults = append(faults, fmt.Errorf("--format %q: must be text, json or md", format))
+			}
+			if err := errors.Join(faults...); err != nil {
+				return exitWith(exitUsage, err)
+			}
+			answer, err := app.Compare(cmd.Context(), o)
+			if err != nil {
+				return withExitCode(err)
+			}
+			if err := printAnswer(cmd, answer, format); err != nil {
+				return err
+			}
+			if limit == "" {
+				return nil
+			}
+			return gate(answer, worse, limit)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&format, "format", formatText, "text, json or md")
+	fs.StringVar(&margin, "margin", "", "change that counts as none, for example 2% (default 3% for means and p50, 5% for p95)")
+	fs.StringVar(&limit, "fail-if-worse", "", "exit with 3 if a metric is worse by this `share` or more, for example 10%")
+	fs.StringSliceVar(&o.Allow, "allow", nil, "JSON `pointer` of a value of the load that may differ (repeatable)")
+	fs.StringVar(&o.DataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks; A and B are ids")
+	return cmd
+}
+
+// printAnswer prints the answer on standard output.
+func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) error {
+	out := plainOut(cmd)
+	switch format {
+	case formatJSON:
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(answer)
+	case formatMarkdown:
+		_, err := fmt.Fprint(out, answer.Markdown())
+		return err
+	}
+	width := 0
+	if f, ok := cmd.OutOrStdout().(*os.File); ok {
+		width = terminal.Columns(f)
+	}
+	_, err := fmt.Fprint(out, answer.Text(width))
+	return err
+}
+
+// gate returns the error for an answer by the limit on how much worse B may be.
+func gate(answer *compare.Answer, worse float64, limit string) error {
+	switch answer.Verdict {
+	case compare.NotComparable, compare.Invalid:
+		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Headline()))
+	}
+	outcome, which := answer.Regressed(worse)
+	names := make([]string, len(which))
+	for i, m := range which {
+		names[i] = m.Header + " " + m.Statistic
+	}
+	list := strings.Join(names, ", ")
+	switch outcome {
+	case compare.Failed:
+		return exitWith(exitSLO, fmt.Errorf("--fail-if-worse: worse by %s or more: %s", limit, list))
+	case compare.Undecided:
+		if list == "" {
+			list = "no metric can be tested"
+		}
+		return exitWith(exitUndecided, fmt.Errorf("--fail-if-worse: not decided whether B is worse by %s: %s", limit, list))
+	case compare.Passed:
+	}
+	return nil
+}
+
+// parseShare parses a share such as 10% or 0.1.
+func parseShare(flag, text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, fmt.Errorf("%s %q: must be a share above 0 and below 1, for example 10%% or 0.1", flag, text)
+	}
+	return v, nil
+}

@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"aiperfd/internal/view"
+)
+
+// Text returns the answer for a terminal with that many columns; 0 = as wide as needed.
+func (a *Answer) Text(width int) string {
+	var b strings.Builder
+	wrapped := func(text string) {
+		if width > 0 {
+			text = view.Wrap(text, width)
+		}
+		b.WriteString(text + "\n")
+	}
+	wrapped(a.Headline())
+	if len(a.Metrics) > 0 {
+		t := a.table()
+		b.WriteString("\n" + t.Text(width))
+	}
+	if notes := a.notes(); len(notes) > 0 {
+		b.WriteString("\n")
+		for _, note := range notes {
+			wrapped(note)
+		}
+	}
+	return b.String()
+}
+
+// Markdown returns the answer for a comment on a pull request.
+func (a *Answer) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", view.EscapeMarkdown(a.Headline()))
+	if len(a.Metrics) > 0 {
+		t := a.table()
+		b.WriteString("\n" + t.Markdown())
+	}
+	for i, note := range a.notes() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", view.EscapeMarkdown(note))
+	}
+	return b.String()
+}
+
+// Headline returns the answer as one sentence.
+func (a *Answer) Headline() string {
+	var names []string
+	for i := range a.Metrics {
+		if m := &a.Metrics[i]; m.Verdict == a.Verdict && a.Verdict != Equivalent {
+			names = append(names, m.headline())
+		}
+	}
+	list := strings.Join(names, ", ")
+	switch a.Verdict {
+	case IsWorse:
+		return "B is worse than A: " + list
+	case IsBetter:
+		return "B is better than A: " + list
+	case Equivalent:
+		return "B and A are equivalent within the margins"
+	case Invalid:
+		return "No answer: the load generator distorted " + list
+	case NotComparable:
+		return "Not comparable: the runs put different loads on their servers"
+	case Inconclusive, NotTested:
+	}
+	if list == "" {
+		return "No answer: the runs have no metric that can be tested"
+	}
+	return "No answer yet: undecided are " + list
+}
+
+// headline names a metric with its change, if the change is what its verdict is about.
+func (m *MetricAnswer) headline() string {
+	name := m.Header
+	if m.Statistic != "avg" {
+		name += " " + m.Statistic
+	}
+	if m.Change != nil && (m.Verdict == IsWorse || m.Verdict == IsBetter) {
+		name += " " + m.signed(m.Change)
+	}
+	return name
+}
+
+// signed formats a change with its sign and unit.
+func (m *MetricAnswer) signed(change *float64) string {
+	unit := " %"
+	if m.Points {
+		unit = " points"
+	}
+	text := fmt.Sprintf("%+.1f", *change)
+	if text == "-0.0" {
+		text = "+0.0"
+	}
+	return text + unit
+}
+
+// table returns the metrics as a table.
+func (a *Answer) table() view.Table {
+	t := view.Table{Columns: []view.Column{
+		{Title: "METRIC"}, {}, {Title: "A", Number: true}, {Title: "B", Number: true},
+		{Title: "CHANGE", Number: true}, {Title: "95 % INTERVAL", Weight: 1}, {Title: "VERDICT"},
+	}}
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		change, interval := view.Absent, view.Absent
+		if m.Change != nil && m.Low != nil && m.High != nil {
+			change = m.signed(m.Change)
+			low, unit, _ := strings.Cut(m.signed(m.Low), " ")
+			interval = low + " to " + strings.TrimSuffix(m.signed(m.High), unit) + unit
+		}
+		word := strings.ReplaceAll(string(m.Verdict), "_", " ")
+		if m.Verdict == Equivalent {
+			word += fmt.Sprintf(" (within %s)", strings.TrimPrefix(m.signed(&m.Margin), "+"))
+		}
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%s (%s)", m.Header, m.Unit), m.Statistic,
+			view.FigureOr(m.A, view.Absent), view.FigureOr(m.B, view.Absent), change, interval, word,
+		})
+	}
+	return t
+}
+
+// notes returns what a reader should know beside the table.
+func (a *Answer) notes() []string {
+	var out []string
+	for _, d := range a.Load {
+		out = append(out, "differs: "+describeDifference(&d))
+	}
+	if len(a.Load) > 0 {
+		out = append(out, "compare runs of the same load, or accept a difference: --allow POINTER")
+	}
+	if len(a.Metrics) > 0 && a.Speaks == "these runs" {
+		out = append(out, fmt.Sprintf("The answer is about these runs: another run of the same configuration may differ. "+
+			"%d runs on each side speak for the configurations.", minRuns))
+	}
+	reasons := map[string][]string{}
+	var order []string
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		if m.Reason == "" {
+			continue
+		}
+		if reasons[m.Reason] == nil {
+			order = append(order, m.Reason)
+		}
+		reasons[m.Reason] = append(reasons[m.Reason], m.headline())
+	}
+	for _, reason := range order {
+		out = append(out, fmt.Sprintf("%s: %s", strings.Join(reasons[reason], ", "), reason))
+	}
+	for _, d := range a.Subject {
+		out = append(out, "compared: "+describeDifference(&d))
+	}
+	for _, d := range a.Doubts {
+		out = append(out, "doubt: "+d.Message)
+	}
+	if a.Decide != "" {
+		out = append(out, "what would decide it: "+a.Decide)
+	}
+	return out
+}
+
+// describeDifference names a difference of documents with its distinct values.
+func describeDifference(d *Difference) string {
+	var values []string
+	for _, f := range d.Values {
+		if text := fmt.Sprint(textOf(f.Value)); len(values) == 0 || values[len(values)-1] != text {
+			values = append(values, text)
+		}
+	}
+	return d.Pointer + " " + strings.Join(values, ", ")
+}
+
+// textOf returns a value of a document as text.
+func textOf(v any) string {
+	if raw, ok := v.(interface{ MarshalJSON() ([]byte, error) }); ok {
+		if text, err := raw.MarshalJSON(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(v)
+}
