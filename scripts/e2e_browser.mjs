@@ -209,6 +209,7 @@ try {
     method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" },
     body: JSON.stringify({ name: "e2e one " + "with a long name ".repeat(5), labels: { team: "inference", gpu: "h100", nightly: "yes" } }),
   });
+  await page.reload();
   await shows(".runs tbody", "with a long name with");
   for (const width of [400, 800, 1024, 1280, 1366, 1920]) {
     await page.setViewportSize({ width, height: 1000 });

@@ -282,12 +282,7 @@ func (q *query) where(page bool) (string, []any) {
 	if q.Target != "" {
 		add("EXISTS (SELECT 1 FROM targets WHERE run_id = runs.id AND target = ?)", q.Target)
 	}
-	if q.summary {
-		add(q.column + " IS NOT NULL")
-	}
-	if text := strings.ToLower(q.Text); text != "" {
-		add("(instr(name, ?) > 0 OR instr(notes, ?) > 0)", text, text)
-	}
+	q.whereNumbersAndTexts(add)
 	if !q.CreatedAfter.IsZero() {
 		add("created_at > ?", unixNano(&q.CreatedAfter))
 	}
@@ -295,6 +290,16 @@ func (q *query) where(page bool) (string, []any) {
 		add("created_at < ?", unixNano(&q.CreatedBefore))
 	}
 	return strings.Join(cond, " AND "), args
+}
+
+// whereNumbersAndTexts adds the conditions about numbers of the summary and about texts.
+func (q *query) whereNumbersAndTexts(add func(c string, a ...any)) {
+	if q.summary {
+		add(q.column + " IS NOT NULL")
+	}
+	if text := strings.ToLower(q.Text); text != "" {
+		add("(instr(name, ?) > 0 OR instr(notes, ?) > 0)", text, text)
+	}
 }
 
 // topLevel is the condition that a run has no parent. Nearly all runs can have none: the sign
