@@ -66,7 +66,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	o.Limits.Caps.Memory = requestMemory()
 	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
 	if files, ok := monitor.FileLimit(); ok {
-		o.Limits.Caps.Connections = connections(files)
+		o.Limits.Caps.Connections = monitor.Connections(files)
 	}
 	o.Load.Reach.Targets = o.Targets.list(ln)
 	if o.Load.Reach.Targets.Closed() {

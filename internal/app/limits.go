@@ -30,13 +30,6 @@ type Limits struct {
 	MetricsLinger time.Duration // see api.Options
 }
 
-// connections returns how many connections to servers a process can have that may open so
-// many files: some are for the store, the files of a run and the clients.
-func connections(files uint64) int {
-	const others = 64
-	return int(min(max(files, others+1)-others, math.MaxInt32))
-}
-
 // requestMemory returns the cap on the memory of the requests of a run: half of what this
 // process may use; 0 = no limit is known.
 func requestMemory() int64 {

@@ -42,11 +42,3 @@ func TestCapsOfStudies(t *testing.T) {
 		})
 	}
 }
-
-func TestConnections(t *testing.T) {
-	for files, want := range map[uint64]int{256: 192, 1024: 960, 10: 1, 1 << 63: 1<<31 - 1} {
-		if got := connections(files); got != want {
-			t.Errorf("connections(%d) = %d, want %d", files, got, want)
-		}
-	}
-}

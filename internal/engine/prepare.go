@@ -123,9 +123,12 @@ func checkSurroundings(ctx context.Context, p *plan.Plan, env *environment) erro
 	if err := transport.CheckSources(p.Transport.Sources); err != nil {
 		return &prepareError{run.SourceAddress, err}
 	}
+	o := env.connections(p, bench.Clock{})
+	if err := checkConnections(p, &o); err != nil {
+		return &prepareError{run.Connections, err}
+	}
 	// The document was checked before the names of servers were resolved: one may lead to
 	// an address that the run may not connect to.
-	o := env.connections(p, bench.Clock{})
 	for i := range p.Targets {
 		if err := o.Denied(ctx, p.Targets[i].URL); err != nil {
 			return &prepareError{run.TargetNotAllowed, err}

@@ -341,6 +341,7 @@ const (
 	TokenizerFailed ErrorCode = "tokenizer"       // the tokenizer could not be loaded
 	DatasetFailed   ErrorCode = "dataset"         // the dataset could not be opened or built
 	SourceAddress   ErrorCode = "source-address"  // an address to connect from is not one of this machine
+	Connections     ErrorCode = "connections"     // more are needed at a time than this machine can open
 	// TargetNotAllowed: a server has an address that submitted documents must not reach.
 	TargetNotAllowed ErrorCode = "target-not-allowed"
 	NotReady         ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials

@@ -94,7 +94,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if r.Def == nil {
 		return nil, errors.New("encode metric: it has no definition")
 	}
-	return json.Marshal(resultJSON{r.Def.Tag, r.Def.Unit, r.Count, number(r.RelError), r.Bin, r.Confidence, statistics(r)})
+	return json.Marshal(resultJSON{
+		r.Def.Tag, r.Def.Unit, r.Count, number(r.RelError), r.Bin, r.Confidence, statistics(r),
+	})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote and finds the definition by its

@@ -140,10 +140,8 @@ const truncatedShare = 0.01
 // percentiles without them mislead.
 func (rs Results) Truncated() bool {
 	count := func(tag string) float64 {
-		if m := rs.Find(tag); m != nil {
-			return m.values[Avg]
-		}
-		return 0
+		v, _ := rs.Value(tag, Avg) // 0 = there is none
+		return v
 	}
 	sent := count("request_count") + count("error_request_count") + count("cancelled_request_count") + count("cancelled_by_test_count")
 	return count("unfinished_at_end") > truncatedShare*sent

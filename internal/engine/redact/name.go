@@ -3,6 +3,7 @@ package redact
 import (
 	"net/url"
 	"strings"
+	"sync"
 )
 
 // class is how strongly a name suggests a secret, in increasing order.
@@ -70,34 +71,35 @@ func sensitiveQuery(name string) bool {
 // classify splits name into lower-case words and returns the strongest class
 // that a word, a pair of words or the last word gives it.
 func classify(name string) class {
-	var store [96]byte
-	buf := store[:0]
-	best := harmless
-	var before, prev, word span // the last two words and the one being read
+	var store [160]byte
+	buf := store[:0] // the words, joined by underscores
+	best, known := harmless, names()
+	var before, prev, word int // where the last two words and the one being read begin
 	for i := 0; i <= len(name); i++ {
-		if i == len(name) || wordStarts(name, i) {
-			if len(buf) > word.from {
-				word.to = len(buf)
-				best = max(best, classOfWord(buf[word.from:word.to]),
-					classOfPair(buf[prev.from:prev.to], buf[word.from:word.to]))
-				before, prev, word = prev, word, span{from: len(buf)}
-			}
+		if (i == len(name) || wordStarts(name, i)) && len(buf) > word {
+			best = max(best, known[string(trimDigits(buf[word:]))], known[string(trimDigits(buf[prev:]))])
+			before, prev = prev, word
+			buf = append(buf, '_')
+			word = len(buf)
 		}
 		if i < len(name) && !isSeparator(name[i]) {
 			buf = append(buf, lower(name[i]))
 		}
 	}
-	if prev.to == prev.from {
+	if len(buf) == 0 {
 		return harmless
 	}
-	last := buf[prev.from:prev.to]
-	switch string(last) {
+	last := string(buf[prev : len(buf)-1])
+	switch last {
 	case "file", "path", "dir", "env":
 		return harmless
 	case "authorization", "cookie":
 		return lineName
 	}
-	return max(best, classOfLast(buf[before.from:before.to], last))
+	if harmlessNames()[string(buf[before:len(buf)-1])] {
+		return best
+	}
+	return max(best, lastNames[last])
 }
 
 // wordStarts reports whether a new word begins, or the last one ended, at i.
@@ -113,83 +115,48 @@ func wordStarts(name string, i int) bool {
 	return isLower(p) || isDigit(p) || isUpper(p) && i+1 < len(name) && isLower(name[i+1])
 }
 
-func classOfWord(word []byte) class {
-	switch string(trimDigits(word)) {
-	case "authorization", "cookie", "password", "passwd", "passphrase", "secret", "jwt",
-		"apikey", "apikeys", "apitoken", "accesskey", "accesstoken", "authtoken", "bearertoken",
-		"refreshtoken", "idtoken", "sessiontoken", "privatekey", "secretkey", "clientsecret",
-		"subscriptionkey", "functionskey", "accesskeyid", "awsaccesskeyid":
-		return strongName
-	case "pwd", "credential", "credentials", "signature", "sig", "bearer", "sas",
-		"cookies", "passwords", "secrets":
-		return softName
-	case "sessionid", "jsessionid", "phpsessid":
-		return sessionName
+// names are the words, and pairs of words joined by underscores, that have a class wherever they stand
+// in a name. Digits at their end do not count.
+var names = sync.OnceValue(func() map[string]class {
+	out := map[string]class{}
+	for class, list := range map[class]string{
+		strongName: `authorization cookie password passwd passphrase secret jwt
+			apikey apikeys apitoken accesskey accesstoken authtoken bearertoken
+			refreshtoken idtoken sessiontoken privatekey secretkey clientsecret
+			subscriptionkey functionskey accesskeyid awsaccesskeyid
+			api_key access_key private_key subscription_key functions_key
+			api_keys access_keys private_keys subscription_keys functions_keys
+			auth_token api_token access_token bearer_token id_token refresh_token security_token session_token
+			csrf_token xsrf_token private_token hf_token
+			auth_tokens api_tokens access_tokens bearer_tokens refresh_tokens`,
+		softName:    `pwd credential credentials signature sig bearer sas cookies passwords secrets`,
+		sessionName: `sessionid jsessionid phpsessid session_id`,
+	} {
+		for name := range strings.FieldsSeq(list) {
+			out[name] = class
+		}
 	}
-	return harmless
-}
+	return out
+})
 
-func classOfPair(first, second []byte) class {
-	switch string(trimDigits(second)) {
-	case "key", "keys":
-		switch string(first) {
-		case "api", "access", "private", "subscription", "functions":
-			return strongName
-		}
-	case "token":
-		switch string(first) {
-		case "auth", "api", "access", "bearer", "id", "refresh", "security", "session",
-			"csrf", "xsrf", "private", "hf":
-			return strongName
-		}
-	case "tokens":
-		switch string(first) {
-		case "auth", "api", "access", "bearer", "refresh":
-			return strongName
-		}
-	case "id":
-		if string(first) == "session" {
-			return sessionName
-		}
-	}
-	return harmless
-}
+// lastNames are the words that have a class at the end of a name.
+var lastNames = map[string]class{"token": tokenName, "key": keyName, "auth": keyName, "session": sessionName}
 
-// classOfLast classifies the last word of a name; before is the word in front
-// of it.
-func classOfLast(before, last []byte) class {
-	switch string(last) {
-	case "token":
-		if countsTokens(before) {
-			return harmless
+// harmlessNames are the ends of names that are none of these: token is a unit of text in first_token,
+// and a special token in eos_token.
+var harmlessNames = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for last, list := range map[string]string{
+		"_key": `idempotency cache sort primary foreign partition public`,
+		"_token": `first second last next inter per output input prompt completion reasoning generated total max min
+			num draft accepted cached eos bos pad unk mask stop special image audio`,
+	} {
+		for name := range strings.FieldsSeq(list) {
+			out[name+last] = true
 		}
-		return tokenName
-	case "key":
-		switch string(before) {
-		case "idempotency", "cache", "sort", "primary", "foreign", "partition", "public":
-			return harmless
-		}
-		return keyName
-	case "auth":
-		return keyName
-	case "session":
-		return sessionName
 	}
-	return harmless
-}
-
-// countsTokens reports whether the word in front of "token" makes it a unit of
-// text: first_token, per_token, max_token, eos_token.
-func countsTokens(before []byte) bool {
-	switch string(before) {
-	case "first", "second", "last", "next", "inter", "per", "output", "input", "prompt",
-		"completion", "reasoning", "generated", "total", "max", "min", "num", "draft",
-		"accepted", "cached", "eos", "bos", "pad", "unk", "mask", "stop", "special",
-		"image", "audio":
-		return true
-	}
-	return false
-}
+	return out
+})
 
 func trimDigits(word []byte) []byte {
 	for len(word) > 0 && isDigit(word[len(word)-1]) {

@@ -316,7 +316,8 @@ func (p *points) values(m *Metric, w *window, length float64) []value {
 		var q [4]float64
 		s.Quantiles([]float64{0.5, 0.9, 0.95, 0.99}, q[:])
 		return []value{
-			{"count", float64(s.Count())}, {"avg", s.Mean() * m.scale}, {"min", s.Min() * m.scale}, {"max", s.Max() * m.scale},
+			{"count", float64(s.Count())}, {"avg", s.Mean() * m.scale},
+			{"min", s.Min() * m.scale}, {"max", s.Max() * m.scale},
 			{"p50", q[0] * m.scale}, {"p90", q[1] * m.scale}, {"p95", q[2] * m.scale}, {"p99", q[3] * m.scale},
 		}
 	case Rate:

@@ -10,31 +10,79 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"syscall"
 
 	"aiperfd/internal/engine/allow"
 )
 
-// sources chooses the local addresses of connections, in turn.
+// sources chooses the local addresses of connections to each server, in turn.
 type sources struct {
 	addrs []netip.Addr
-	next  atomic.Uint32
+
+	mu   sync.Mutex
+	next map[netip.AddrPort]int // guarded by mu; connections so far. One count for all servers would
+	// give each of them only a part of the addresses if servers take turns as well
 }
 
-// to returns the local address of a connection to a server; the zero value = the system
-// chooses. ok = false if no source address is of the same IP version.
-func (s *sources) to(server netip.Addr) (from netip.Addr, ok bool) {
+// to returns the local address of the next connection to a server; the zero value = the
+// system chooses. ok = false if no source address is of the same IP version.
+func (s *sources) to(server netip.AddrPort) (from netip.Addr, ok bool) {
 	if len(s.addrs) == 0 {
 		return netip.Addr{}, true
 	}
-	turn := int(s.next.Add(1) - 1)
-	for i := range s.addrs {
-		if a := s.addrs[(turn+i)%len(s.addrs)]; a.Is4() == server.Is4() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = map[netip.AddrPort]int{}
+	}
+	for range s.addrs {
+		turn := s.next[server]
+		s.next[server]++
+		if a := s.addrs[turn%len(s.addrs)]; a.Is4() == server.Addr().Is4() {
 			return a, true
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// from reports whether connections to a server can come from one of the source addresses,
+// or the system chooses it.
+func (o *Options) from(server netip.Addr) bool { return len(o.Sources) == 0 || o.sourcesTo(server) > 0 }
+
+// sourcesTo returns the number of source addresses of the IP version of a server.
+func (o *Options) sourcesTo(server netip.Addr) int {
+	n := 0
+	for _, a := range o.Sources {
+		if a.Is4() == server.Is4() {
+			n++
+		}
+	}
+	return n
+}
+
+// LocalPorts returns how many connections to servers can be open at a time: one for each
+// local port, source address, and address and port of a server. ok = false if that is
+// not known. Of a server with a name, all addresses count as one.
+func (o *Options) LocalPorts(targets []*url.URL) (n int, ok bool) {
+	ports, ok := localPorts()
+	if !ok || !o.direct() {
+		return 0, false
+	}
+	counted := map[string]bool{}
+	for _, target := range targets {
+		at := hostPort(target)
+		if counted[at] {
+			continue
+		}
+		counted[at] = true
+		sources := len(o.Sources)
+		if ip, err := netip.ParseAddr(target.Hostname()); err == nil {
+			sources = o.sourcesTo(ip)
+		}
+		n += ports * max(1, sources)
+	}
+	return n, true
 }
 
 // resolve returns the addresses of a host name.
@@ -60,13 +108,11 @@ func (o *Options) lookup(ctx context.Context, host, port string) ([]netip.AddrPo
 			return nil, err
 		}
 	}
-	chosen := sources{addrs: o.Sources}
 	var addrs []netip.AddrPort
 	var denied error
 	for _, ip := range ips {
 		ip = ip.Unmap()
-		_, reachable := chosen.to(ip)
-		if !reachable || o.IPVersion != IPAny && (o.IPVersion == IPv4) != ip.Is4() {
+		if !o.from(ip) || o.IPVersion != IPAny && (o.IPVersion == IPv4) != ip.Is4() {
 			continue
 		}
 		at := netip.AddrPortFrom(ip, uint16(number))

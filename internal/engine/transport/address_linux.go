@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"fmt"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,4 +19,18 @@ func sharePorts(_, _ string, c syscall.RawConn) error {
 		return err
 	}
 	return failed
+}
+
+// localPorts returns how many ports the kernel chooses from for connections; ok = false if
+// that is not known.
+func localPorts() (n int, ok bool) {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return 0, false
+	}
+	var first, last int
+	if _, err := fmt.Sscan(string(text), &first, &last); err != nil || last < first {
+		return 0, false
+	}
+	return last - first + 1, true
 }

@@ -11,7 +11,7 @@ func TestTraceOfAConnection(t *testing.T) {
 	for _, way := range ways() {
 		for _, traced := range []bool{true, false} {
 			t.Run(way.name, func(t *testing.T) {
-				stage := perform(t, answers(false, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "{}"), Options{Dial: way.dial, Trace: traced})
+				stage := perform(t, answers(false, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "{}"), Options{Dial: way.dial, TLS: way.tls, Trace: traced})
 				var ports []uint16
 				for _, body := range []string{"{}", strings.Repeat("x", 1<<20)} {
 					r := stage.request()

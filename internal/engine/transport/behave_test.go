@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -16,22 +17,43 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/testcert"
 )
 
-// ways are both paths to a server over plain HTTP.
-func ways() []struct {
+// ways are the paths to a server: both transports, without and with TLS.
+func ways() []way {
+	dial := (&net.Dialer{}).DialContext
+	return []way{
+		{name: "net/http", dial: dial}, {name: "loop"},
+		{name: "net/http with TLS", dial: dial, tls: new(tls.Config)}, {name: "loop with TLS", tls: new(tls.Config)},
+	}
+}
+
+// way is one way of the client to a server.
+type way struct {
 	name string
 	dial func(context.Context, string, string) (net.Conn, error)
-} {
-	return []struct {
-		name string
-		dial func(context.Context, string, string) (net.Conn, error)
-	}{{"net/http", (&net.Dialer{}).DialContext}, {"loop", nil}}
+	tls  *tls.Config // not nil = https; perform adds the authority
 }
+
+// peer is the server's end of a connection, above TLS.
+type peer interface {
+	net.Conn
+	SetLinger(sec int) error
+}
+
+// securePeer is a peer with TLS.
+type securePeer struct {
+	*tls.Conn
+	tcp *net.TCPConn
+}
+
+// SetLinger implements peer.
+func (p securePeer) SetLinger(sec int) error { return p.tcp.SetLinger(sec) }
 
 // script is what a server does with the nth connection (from 0). The first
 // request has not been read yet.
-type script func(n int, c *net.TCPConn, r *bufio.Reader)
+type script func(n int, c peer, r *bufio.Reader)
 
 // stage is one server and one client on loopback.
 type stage struct {
@@ -49,6 +71,14 @@ func perform(t *testing.T, s script, o Options) *stage {
 		t.Fatal(err)
 	}
 	st := &stage{url: &url.URL{Scheme: "http", Host: ln.Addr().String(), Path: "/v1", RawQuery: "a=b"}}
+	wrap := func(c *net.TCPConn) peer { return c }
+	if o.TLS != nil {
+		made := testcert.New(t, "127.0.0.1")
+		st.url.Scheme, o.TLS = "https", &tls.Config{RootCAs: made.Pool}
+		wrap = func(c *net.TCPConn) peer {
+			return securePeer{tls.Server(c, &tls.Config{Certificates: []tls.Certificate{made.Pair}}), c}
+		}
+	}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -63,7 +93,9 @@ func perform(t *testing.T, s script, o Options) *stage {
 			group.Go(func() {
 				defer conn.Close()
 				conn.SetDeadline(time.Now().Add(2 * time.Minute))
-				s(n, conn.(*net.TCPConn), bufio.NewReader(conn))
+				p := wrap(conn.(*net.TCPConn))
+				defer p.Close()
+				s(n, p, bufio.NewReader(p))
 			})
 		}
 	})
@@ -102,7 +134,7 @@ func take(r *bufio.Reader) (*http.Request, string) {
 // answers replies the same text to every request of a connection, in writes of
 // their own, and then closes it if told so.
 func answers(closes bool, texts ...string) script {
-	return func(_ int, c *net.TCPConn, r *bufio.Reader) {
+	return func(_ int, c peer, r *bufio.Reader) {
 		for {
 			if req, _ := take(r); req == nil {
 				return
@@ -118,7 +150,7 @@ func answers(closes bool, texts ...string) script {
 }
 
 // lingers until the client closes the connection.
-func lingers(c *net.TCPConn) { io.Copy(io.Discard, c) }
+func lingers(c peer) { io.Copy(io.Discard, c) }
 
 // view is what tests compare of an exchange; stamps are reduced to whether they
 // are there and in order.
@@ -195,7 +227,7 @@ func TestExchanges(t *testing.T) {
 		{"byte by byte", answers(false, strings.Split(chunked+"9\r\ndata: a\n\n\r\n0\r\n\r\n", "")...), Options{}, plain(200, "a\n", bench.EndEOF)},
 		{"interim response", answers(false, "HTTP/1.1 100 Continue\r\n\r\n", head+"Content-Length: 9\r\n\r\ndata: a\n\n"), Options{}, plain(200, "a\n", bench.EndEOF)},
 		{"status without a body", answers(false, "HTTP/1.1 204 No Content\r\nContent-Type: text/event-stream\r\n\r\n"), Options{}, plain(204, "", bench.EndEOF)},
-		{"end marker, then silence", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"end marker, then silence", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			io.WriteString(c, chunked+"17\r\ndata: a\n\ndata: [DONE]\n\n\r\n")
 			lingers(c)
@@ -205,27 +237,27 @@ func TestExchanges(t *testing.T) {
 		{"no last chunk", answers(true, chunked+"9\r\ndata: a\n\n\r\n"), Options{}, cut},
 		{"bad chunk", answers(false, chunked+"9\r\ndata: a\n\n\r\nzz\r\n"), Options{}, cut},
 		{"closed without an answer", answers(true), Options{}, broken(bench.ConnectionReset, bench.StepHeaders, bench.EndReset, "connected end ")},
-		{"reset without an answer", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"reset without an answer", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			c.SetLinger(0)
 		}, Options{}, broken(bench.ConnectionReset, bench.StepHeaders, bench.EndReset, "connected end ")},
-		{"reset in the body", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"reset in the body", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			io.WriteString(c, chunked+"9\r\ndata: a\n\n\r\n")
 			c.SetLinger(0) // what arrived before the reset can still be read
 		}, Options{}, cut},
 		{"malformed head", answers(false, "SSH-2.0-OpenSSH_9\r\n\r\n"), Options{}, broken(bench.ConnectionReset, bench.StepHeaders, bench.EndReset, "connected first end ")},
 		{"cut head", answers(true, "HTTP/1.1 200 OK\r\nContent-"), Options{}, broken(bench.ConnectionReset, bench.StepHeaders, bench.EndReset, "connected first end ")},
-		{"no head in time", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"no head in time", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			lingers(c)
 		}, Options{HeadersTimeout: 30 * time.Millisecond}, broken(bench.TimeoutHeaders, bench.StepHeaders, bench.EndTimeout, "connected end ")},
-		{"silence in the body", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"silence in the body", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			io.WriteString(c, chunked+"9\r\ndata: a\n\n\r\n")
 			lingers(c)
 		}, Options{HeadersTimeout: 10 * time.Second, IdleTimeout: 50 * time.Millisecond}, idle},
-		{"total budget spent", func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		{"total budget spent", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			io.WriteString(c, chunked+"9\r\ndata: a\n\n\r\n")
 			lingers(c)
@@ -236,7 +268,7 @@ func TestExchanges(t *testing.T) {
 			t.Run(tt.name+"/"+way.name, func(t *testing.T) {
 				t.Parallel()
 				o := tt.opts
-				o.Dial = way.dial
+				o.Dial, o.TLS = way.dial, way.tls
 				x := perform(t, tt.serve, o).do(t.Context())
 				if diff := cmp.Diff(tt.want, look(t, &x)); diff != "" {
 					t.Errorf("%v (-want +got):\n%s", x.Response.Failure, diff)
@@ -250,11 +282,11 @@ func TestRequestOnTheWire(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			got := make(chan string, 1)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				req, body := take(r)
 				got <- fmt.Sprintf("%s %s host=%t x-a=%s length=%d %s", req.Method, req.RequestURI, req.Host != "", req.Header.Get("X-A"), req.ContentLength, body)
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-			}, Options{Dial: way.dial})
+			}, Options{Dial: way.dial, TLS: way.tls})
 			x := st.do(t.Context())
 			if want := `POST /v1?a=b host=true x-a=b length=7 {"a":1}`; <-got != want || x.Conn.Sent != 7 || x.Conn.Received != 2 || x.Conn.Reads < 1 || x.Conn.Reused {
 				t.Errorf("want %s; conn %+v", want, x.Conn)
@@ -268,11 +300,11 @@ func TestMethods(t *testing.T) {
 		for method, want := range map[string]string{"": "POST 7", "GET": "GET 0", "PUT": "PUT 7", "HEAD": "HEAD 0", "DELETE": "DELETE 0"} {
 			t.Run(way.name+"/"+method, func(t *testing.T) {
 				got := make(chan string, 1)
-				st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 					req, body := take(r)
 					got <- fmt.Sprint(req.Method, " ", len(body))
 					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				}, Options{Dial: way.dial})
+				}, Options{Dial: way.dial, TLS: way.tls})
 				r := st.request()
 				r.Method = method
 				if strings.HasSuffix(want, " 0") {
@@ -290,7 +322,7 @@ func TestMethods(t *testing.T) {
 func TestConnectionRefused(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			st := perform(t, answers(true), Options{Dial: way.dial})
+			st := perform(t, answers(true), Options{Dial: way.dial, TLS: way.tls})
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -308,7 +340,7 @@ func TestConnectionRefused(t *testing.T) {
 func TestUnknownHost(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			st := perform(t, answers(true), Options{Dial: way.dial, ConnectTimeout: 15 * time.Second})
+			st := perform(t, answers(true), Options{Dial: way.dial, TLS: way.tls, ConnectTimeout: 15 * time.Second})
 			st.url.Host = "no-such-host.invalid:80"
 			f := st.do(t.Context()).Response.Failure
 			if f == nil || f.Step != bench.StepConnect || (f.Class != bench.ConnectError || f.Code != "dns") && f.Class != bench.TimeoutConnect {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -48,7 +47,7 @@ func TestPlannedCancellation(t *testing.T) {
 			t.Run(tt.name+"/"+way.name, func(t *testing.T) {
 				t.Parallel() // most wait
 				hung := make(chan bool, 1)
-				stage := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+				stage := perform(t, func(n int, c peer, r *bufio.Reader) {
 					for i := 0; ; i++ {
 						if req, _ := take(r); req == nil {
 							return
@@ -67,7 +66,7 @@ func TestPlannedCancellation(t *testing.T) {
 						}
 						hung <- false
 					}
-				}, Options{Dial: way.dial})
+				}, Options{Dial: way.dial, TLS: way.tls})
 				r := stage.request()
 				r.Cancel = bench.Cancellation{On: true, After: 500 * time.Millisecond}
 				x := stage.client.Do(t.Context(), r)
@@ -100,11 +99,11 @@ func TestCancelledAtOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", way.name, size), func(t *testing.T) {
 				const requests = 20
 				received := make(chan int, requests)
-				stage := perform(t, func(_ int, _ *net.TCPConn, r *bufio.Reader) {
+				stage := perform(t, func(_ int, _ peer, r *bufio.Reader) {
 					_, body := take(r)
 					received <- len(body)
 					r.ReadByte()
-				}, Options{Dial: way.dial})
+				}, Options{Dial: way.dial, TLS: way.tls})
 				for range requests {
 					r := stage.request()
 					r.Body, r.Cancel = make([]byte, size), bench.Cancellation{On: true}

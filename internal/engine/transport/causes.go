@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -14,6 +15,9 @@ var (
 	errTotalTimeout   = errors.New("not finished within the request timeout")
 	errDrained        = errors.New("answer complete, rest of the body given up")
 )
+
+// errHandshakeTimeout is errConnectTimeout for a handshake.
+var errHandshakeTimeout = fmt.Errorf("TLS handshake not answered: %w", errConnectTimeout)
 
 // errNoHTTP2 is for servers that do not offer HTTP/2 in the TLS handshake.
 var errNoHTTP2 = errors.New("the server does not offer HTTP/2 in the TLS handshake")

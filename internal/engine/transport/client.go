@@ -3,9 +3,9 @@
 // response. It splits bodies into events but does not interpret them; the codecs of
 // package endpoint do.
 //
-// Plain HTTP on Linux goes over an event loop (package loop), everything else over
-// net/http with connections that record when the bytes of each read arrived (package
-// sockstamp).
+// HTTP/1.1 on Linux goes over an event loop (package loop), with and without TLS,
+// everything else over net/http with connections that record when the bytes of each
+// read arrived (package sockstamp).
 package transport
 
 import (
@@ -29,9 +29,9 @@ import (
 // first byte of an answer is sent once more on a new connection, and its stamps are
 // those of the second attempt. Safe for concurrent use.
 //
-// Plain HTTP over TCP on Linux goes over an event loop of ours; https, unix
-// sockets, proxies, connections of [Options.Dial] and other systems go over
-// net/http (ADR 11). What a caller sees is the same.
+// HTTP/1.1 over TCP on Linux goes over an event loop of ours, with and without TLS;
+// unix sockets, proxies, connections of [Options.Dial] and other systems go over
+// net/http (ADR 11, 30). What a caller sees is the same.
 type Client struct {
 	opts    Options
 	lags    sockstamp.Lags
@@ -114,7 +114,7 @@ func (c *Client) Shared() SharedCount {
 // loopReaches reports whether the event loop supports an address. Names outside ASCII
 // and IPv6 zones are left to net/http.
 func loopReaches(target *url.URL) bool {
-	if target.Scheme != "http" {
+	if target.Scheme != "http" && target.Scheme != "https" {
 		return false
 	}
 	for _, r := range target.Host {
@@ -125,8 +125,8 @@ func loopReaches(target *url.URL) bool {
 	return target.Hostname() != ""
 }
 
-// Looped reports whether the event loop was started, so that exchanges over plain
-// HTTP went over it.
+// Looped reports whether the event loop was started, so that exchanges over HTTP/1.1
+// went over it.
 func (c *Client) Looped() bool { return c.started.Load() }
 
 // Lag returns how late reads were handled so far, and where their stamps came

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http/httptrace"
 	"net/netip"
@@ -57,7 +56,7 @@ func (k *connector) dialDirect(ctx context.Context, network, addr string) (net.C
 	}
 	addrs, err := k.opts.lookup(ctx, host, port)
 	for i, to := range addrs {
-		from, _ := k.sources.to(to.Addr()) // lookup leaves out what has none
+		from, _ := k.sources.to(to) // lookup leaves out what has none
 		one, cancel := ctx, context.CancelFunc(func() {})
 		if i < len(addrs)-1 {
 			one, cancel = context.WithTimeout(ctx, fallbackDelay)
@@ -102,7 +101,7 @@ func (k *connector) secure(ctx context.Context, raw net.Conn, host string, proto
 			err = context.Cause(ctx)
 		}
 		if errors.Is(err, errConnectTimeout) {
-			err = fmt.Errorf("TLS handshake not answered: %w", err)
+			err = errHandshakeTimeout
 		}
 		_ = raw.Close() // an interrupted handshake has closed it
 		return nil, &dialError{err}

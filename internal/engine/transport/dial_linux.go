@@ -5,15 +5,43 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/netip"
 	"net/url"
+	"sync"
 	"time"
 	"unsafe"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/loop"
 )
+
+// tlsConfigs are the configurations of TLS by the name of the server, which connections
+// share.
+type tlsConfigs struct {
+	opts *Options
+
+	mu     sync.Mutex
+	byHost map[string]*tls.Config // guarded by mu
+}
+
+// of returns the configuration for a server, which must not be changed.
+func (t *tlsConfigs) of(host string) *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if made := t.byHost[host]; made != nil {
+		return made
+	}
+	made := t.opts.tlsConfig()
+	made.ServerName = cmp.Or(made.ServerName, host)
+	made.DynamicRecordSizingDisabled = true // a request is known as a whole
+	if t.byHost == nil {
+		t.byHost = map[string]*tls.Config{}
+	}
+	t.byHost[host] = made
+	return made
+}
 
 // key returns the key of the pool.
 func (t *loopTransport) key(a *attempt) string {
@@ -31,7 +59,7 @@ func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench
 		return false
 	}
 	for key := t.key(a); ; {
-		pc := t.pool.take(key, a.target.Host)
+		pc := t.pool.take(key, a.target)
 		if pc == nil {
 			return false
 		}
@@ -39,7 +67,7 @@ func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench
 		usable := !pc.conn.Closed() // otherwise the server closed it in the meantime
 		if usable {
 			e.pc = pc
-			pc.conn.Handle(e, unsafe.Pointer(e))
+			pc.handle(e, unsafe.Pointer(e))
 			e.conn.Reused = true
 			e.ended = func() { later(e.finish(ctx, a)) }
 			e.uncut = context.AfterFunc(ctx, e.cut)
@@ -57,7 +85,10 @@ func (e *loopExchange) dial(ctx context.Context, a *attempt) {
 	t := e.owner
 	pc := &pooledConn{owner: t, key: t.key(a), host: a.target.Host}
 	pc.conn = t.loops[int(t.next.Add(1))%len(t.loops)].NewConn(pc)
-	pc.conn.Handle(e, unsafe.Pointer(e))
+	if isSecure(a.target) {
+		pc.secure = loop.NewSecure(pc.conn, t.tls.of(a.target.Hostname()), pc)
+	}
+	pc.handle(e, unsafe.Pointer(e))
 	e.pc = pc
 	connectBy := time.Duration(0)
 	if timeout := t.opts.ConnectTimeout; timeout > 0 {
@@ -75,7 +106,13 @@ func (e *loopExchange) dial(ctx context.Context, a *attempt) {
 		if e.await(ctx) {
 			return
 		}
-		err = e.result.dial
+		if err = e.result.dial; err == nil { // connected
+			if err = e.handshake(ctx); err == nil {
+				e.await(ctx)
+				return
+			}
+			break
+		}
 	}
 	e.result.end, e.result.err = bench.EndReset, err
 	if errors.Is(err, loop.ErrClosed) {
@@ -90,7 +127,7 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 	pc.conn.Lock()
 	defer pc.conn.Unlock()
 	e.dialed = e.owner.clock.Now()
-	from, _ := e.owner.sources.to(addr.Addr()) // resolve leaves out what has none
+	from, _ := e.owner.sources.to(addr) // resolve leaves out what has none
 	done, err := pc.conn.Connect(addr, from)
 	switch {
 	case err != nil:
@@ -103,9 +140,50 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 	return nil
 }
 
+// handshake performs the TLS handshake on the open connection and continues the exchange.
+// After an error the connection is closed.
+func (e *loopExchange) handshake(ctx context.Context) error {
+	pc, began := e.pc, e.owner.clock.Now()
+	pc.conn.Lock()
+	e.shaking = true
+	if timeout := e.owner.opts.ConnectTimeout; timeout > 0 {
+		e.deadlines.connect = began + timeout
+	}
+	e.arm()
+	pc.conn.Unlock()
+	err := pc.secure.Handshake(ctx)
+	pc.conn.Lock()
+	defer pc.conn.Unlock()
+	e.shaking, e.deadlines.connect = false, 0
+	e.conn.TLS = e.owner.clock.Now() - began
+	if err == nil {
+		err = pc.secure.Begin()
+	}
+	if err != nil {
+		pc.handle(pc, nil)
+		pc.conn.Shut()
+		return e.unsecured(err)
+	}
+	e.connected()
+	pc.secure.Early()
+	return nil
+}
+
+// unsecured returns the error of a handshake for [classify].
+func (e *loopExchange) unsecured(err error) error {
+	fault, panicked := errors.AsType[*loop.Fault](err)
+	switch {
+	case panicked:
+		e.result.fault = &fault.Panic
+	case errors.Is(err, errTotalTimeout):
+		e.result.cause = err
+	}
+	return err
+}
+
 // resolve returns the addresses of a host, in the order in which they are tried.
 func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Duration) ([]netip.AddrPort, error) {
-	host, port := target.Hostname(), cmp.Or(target.Port(), "80")
+	host, port := target.Hostname(), portOf(target)
 	if _, err := netip.ParseAddr(host); err == nil {
 		return e.owner.opts.lookup(ctx, host, port)
 	}

@@ -30,6 +30,7 @@ type loopExchange struct {
 	lag       time.Duration // longest of a read
 	reads     int32
 	coalesces bool // reads of the middle of the body may wait in backlog
+	shaking   bool // the session performs the TLS handshake
 	backlog   backlog
 	deadlines deadlines
 
@@ -79,10 +80,11 @@ type request struct {
 // result is how an exchange ended.
 type result struct {
 	end    bench.End
-	err    error // of the connection; nil = none
-	cause  error // why this package ended the exchange; nil = it did not
-	dial   error // why the last address could not be connected to
-	unsent error // why the request could not be written
+	err    error        // of the connection; nil = none
+	cause  error        // why this package ended the exchange; nil = it did not
+	dial   error        // why the last address could not be connected to
+	unsent error        // why the request could not be written
+	fault  *bench.Panic // nil = nothing panicked
 }
 
 var _ loop.Handler = (*loopExchange)(nil)
@@ -91,11 +93,15 @@ var _ loop.Handler = (*loopExchange)(nil)
 func (e *loopExchange) Connected(err error) {
 	e.deadlines.connect = 0
 	e.conn.Connect = e.owner.clock.Now() - e.dialed
-	if err != nil {
-		e.result.dial = err
-		e.done <- struct{}{}
+	if e.result.dial = err; err != nil || e.pc.secure != nil {
+		e.done <- struct{}{} // the session tries the next address, or performs the TLS handshake
 		return
 	}
+	e.connected()
+}
+
+// connected continues the exchange on the open connection.
+func (e *loopExchange) connected() {
 	if e.request.connects {
 		e.addToPool()
 		return
@@ -107,29 +113,35 @@ func (e *loopExchange) Connected(err error) {
 func (e *loopExchange) addToPool() {
 	pc := e.pc
 	e.over = true
-	pc.conn.Handle(pc, nil)
+	pc.handle(pc, nil)
 	if !pc.keep(e.owner.clock.Now()) {
-		pc.conn.Shut()
+		pc.shut()
 	}
 	e.done <- struct{}{}
 }
 
 // begin sends the request on the open connection.
 func (e *loopExchange) begin() {
+	e.step = bench.StepSend
+	if s := e.pc.secure; s != nil {
+		if err := s.Encrypt(e.request.head, e.request.body); err != nil {
+			e.settle(bench.EndReset, err)
+			return
+		}
+	}
 	now := e.owner.clock.Now()
 	if e.conn.Reused {
 		e.began = now // nothing was waited for
 	}
-	e.step = bench.StepSend
 	e.stamps.Connected = now
 	e.conn.Kernel = e.pc.conn.Kernel()
-	e.conn.Blocked = max(0, now-e.began-e.conn.DNS-e.conn.Connect)
+	e.conn.Blocked = max(0, now-e.began-e.conn.DNS-e.conn.Connect-e.conn.TLS)
 	if e.owner.opts.Trace {
 		local, remote := e.pc.conn.Addresses()
 		e.conn.Trace = &bench.Trace{Local: local, Remote: remote}
 	}
 	e.pc.parser.Reset(e.request.noBody)
-	sent, err := e.pc.conn.Send(e.request.head, e.request.body)
+	sent, err := e.pc.send(&e.request)
 	if e.result.unsent = err; sent {
 		e.Wrote()
 	}
@@ -258,6 +270,11 @@ func (e *loopExchange) startBody(at time.Duration) {
 
 // Ended implements loop.Handler.
 func (e *loopExchange) Ended(err error) {
+	if fault, ok := errors.AsType[*loop.Fault](err); ok {
+		e.result.fault = &fault.Panic
+		e.settle(bench.EndAborted, nil)
+		return
+	}
 	if !e.flushBacklog() {
 		return
 	}
@@ -281,6 +298,17 @@ func (e *loopExchange) Ended(err error) {
 // Expired implements loop.Handler.
 func (e *loopExchange) Expired(now time.Duration) {
 	passed := func(by time.Duration) bool { return by != 0 && now >= by }
+	if e.shaking {
+		switch {
+		case passed(e.deadlines.total):
+			e.pc.secure.Fail(errTotalTimeout)
+		case passed(e.deadlines.connect):
+			e.pc.secure.Fail(errHandshakeTimeout)
+		default:
+			e.arm()
+		}
+		return
+	}
 	if passed(e.deadlines.backlog) || passed(e.deadlines.total) || passed(e.deadlines.idle) || passed(e.deadlines.planned) {
 		if !e.flushBacklog() {
 			return
@@ -324,9 +352,9 @@ func (e *loopExchange) arm() {
 func (e *loopExchange) settle(end bench.End, err error) {
 	e.over, e.result.end, e.result.err = true, end, err
 	pc := e.pc
-	pc.conn.Handle(pc, nil)
+	pc.handle(pc, nil)
 	if e.stamps.Wrote == 0 || pc.conn.Closed() || !pc.park(e.owner.clock.Now()) {
-		pc.conn.Shut()
+		pc.shut()
 	}
 	e.wake()
 }
@@ -357,8 +385,8 @@ func (e *loopExchange) abort() bool {
 		return false
 	}
 	e.over, e.result.end = true, bench.EndAborted
-	e.pc.conn.Handle(e.pc, nil)
-	e.pc.conn.Shut()
+	e.pc.handle(e.pc, nil)
+	e.pc.shut()
 	return true
 }
 
@@ -400,17 +428,21 @@ func (e *loopExchange) conclude(ctx context.Context, x *Exchange) *bench.Respons
 	if end != bench.EndEOF || endAt == 0 {
 		endAt = e.owner.clock.Now()
 	}
-	if e.framer == nil {
-		return &bench.Response{Failure: failure, End: end, EndAt: endAt}
+	resp := &bench.Response{Failure: failure, End: end, EndAt: endAt}
+	if e.framer != nil {
+		x.framer, x.framers = e.framer, e.owner.framers
+		resp = conclude(e.framer, e.header, end, endAt, failure)
 	}
-	x.framer, x.framers = e.framer, e.owner.framers
-	return conclude(e.framer, e.header, end, endAt, failure)
+	resp.Panic = cmp.Or(resp.Panic, e.result.fault)
+	return resp
 }
 
 // failure returns why the exchange ended early; nil = it did not, or the framer has the
 // reason.
 func (e *loopExchange) failure(ctx context.Context) *bench.Failure {
 	switch {
+	case e.result.fault != nil:
+		return bench.Panicked("read", e.result.fault.Value)
 	case e.step == bench.StepBuild:
 		return &bench.Failure{Class: bench.ClientError, Step: e.step, Message: e.result.cause.Error()}
 	case e.result.cause != nil:

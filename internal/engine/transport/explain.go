@@ -74,7 +74,7 @@ func limitHint(message string) string {
 	case strings.Contains(message, "bind: "+syscall.EADDRNOTAVAIL.Error()):
 		return "is the source address one of this machine?"
 	case strings.Contains(message, syscall.EADDRNOTAVAIL.Error()):
-		return "all local ports are in use: reuse connections, lower the rate or add source addresses (--source-address)"
+		return "all local ports for connections to this server are in use: reuse connections, lower the rate or add source addresses (--source-address)"
 	}
 	return ""
 }

@@ -152,7 +152,7 @@ type torrent struct {
 	hung atomic.Int32 // connections that the client has closed
 }
 
-func (s *torrent) perform(_ int, c *net.TCPConn, r *bufio.Reader) {
+func (s *torrent) perform(_ int, c peer, r *bufio.Reader) {
 	if req, _ := take(r); req == nil {
 		return
 	}
@@ -270,7 +270,7 @@ func TestFloodsShareMemory(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			memory := frame.NewMemory(16 * mib)
 			s := &torrent{flood: flood{head: jsonHead, start: "[", block: strings.Repeat("1,", 32<<10)}, most: 4 * (20*mib + inKernels)}
-			st := perform(t, s.perform, Options{Dial: way.dial, TotalTimeout: time.Minute, Memory: memory})
+			st := perform(t, s.perform, Options{Dial: way.dial, TLS: way.tls, TotalTimeout: time.Minute, Memory: memory})
 			var group sync.WaitGroup
 			var failed [4]Exchange
 			grown := gauge(func() {

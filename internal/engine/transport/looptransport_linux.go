@@ -26,9 +26,10 @@ const (
 // errClientClosed ends the exchanges in flight when the client is closed.
 var errClientClosed = errors.New("client is closed")
 
-// loopTransport performs exchanges over plain HTTP/1.1 on event loops.
+// loopTransport performs exchanges over HTTP/1.1 on event loops, with or without TLS.
 type loopTransport struct {
 	opts      *Options
+	tls       tlsConfigs
 	clock     bench.Clock
 	sources   *sources
 	framers   *sync.Pool // of *frame.Framer
@@ -44,6 +45,7 @@ var _ roundTripper = (*loopTransport)(nil)
 // newLoopTransport starts the event loops.
 func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) (*loopTransport, error) {
 	t := &loopTransport{opts: o, clock: o.Clock, sources: from, framers: framers}
+	t.tls.opts = o
 	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
 	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
 	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), maxLoops) {
@@ -58,7 +60,9 @@ func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *
 }
 
 func (t *loopTransport) close() {
-	t.pool.shut()
+	for _, list := range t.pool.shut() {
+		shutAll(list)
+	}
 	for _, l := range t.loops {
 		l.Close()
 	}
@@ -66,9 +70,14 @@ func (t *loopTransport) close() {
 }
 
 func (t *loopTransport) endSession(session string) {
-	for _, pc := range t.pool.drop(session) {
+	shutAll(t.pool.drop(session))
+}
+
+// shutAll closes connections that were idle.
+func shutAll(list []*pooledConn) {
+	for _, pc := range list {
 		pc.conn.Lock()
-		pc.conn.Shut()
+		pc.shut()
 		pc.conn.Unlock()
 	}
 }
@@ -133,7 +142,7 @@ func (t *loopTransport) open(ctx context.Context, target *url.URL) (cost bench.S
 	e.request.connects = true
 	e.dial(ctx, a)
 	ok = e.over && e.result.end == bench.EndEOF
-	return bench.Setup{DNS: e.conn.DNS, Connect: e.conn.Connect}, ok
+	return bench.Setup{DNS: e.conn.DNS, Connect: e.conn.Connect, TLS: e.conn.TLS}, ok
 }
 
 // prepare sets up the exchange for a request.

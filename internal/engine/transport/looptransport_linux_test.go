@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func parked(t *testing.T, st *stage, older time.Duration) *pooledConn {
 // The times of a request that was sent again are those of the second attempt.
 func TestRetryStartsAnew(t *testing.T) {
 	var gone atomic.Int64 // when the first connection was given up by the server
-	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+	st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 		take(r)
 		io.WriteString(c, small)
 		take(r)
@@ -50,7 +51,7 @@ func TestRetryStartsAnew(t *testing.T) {
 // The first byte of the body has a stamp of its own.
 func TestFirstBodyStampOnTheLoop(t *testing.T) {
 	ready := make(chan *stage, 1)
-	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+	st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 		st := <-ready
 		take(r)
 		writeAndAwait(st, c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
@@ -71,21 +72,21 @@ func TestBacklog(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for name, tt := range map[string]struct {
 		last  string // bytes at the end
-		then  func(*net.TCPConn)
+		then  func(peer)
 		total time.Duration
 		end   bench.End
 		more  int // events after last
 	}{
 		"terminated":           {last: "0\r\n\r\n", then: lingers, end: bench.EndEOF},
-		"terminated in pieces": {last: "0\r\n", then: func(c *net.TCPConn) { io.WriteString(c, "\r\n"); lingers(c) }, end: bench.EndEOF},
+		"terminated in pieces": {last: "0\r\n", then: func(c peer) { io.WriteString(c, "\r\n"); lingers(c) }, end: bench.EndEOF},
 		"marked as done":       {last: "e\r\ndata: [DONE]\n\n\r\n", then: lingers, end: bench.EndEOF},
 		"more than it said":    {last: "e\r\ndata: [DONE]\n\n\r\n", then: lingers, end: bench.EndEOF, more: 3},
-		"closed":               {then: func(*net.TCPConn) {}, end: bench.EndReset},
+		"closed":               {then: func(peer) {}, end: bench.EndReset},
 		"silent":               {then: lingers, total: 300 * time.Millisecond, end: bench.EndTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ready := make(chan *stage, 1)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				st := <-ready
 				take(r)
 				io.WriteString(c, head)
@@ -133,7 +134,7 @@ func writeAndAwait(st *stage, c net.Conn, text string) {
 // next request goes to a new one.
 func TestClosedIdleConnectionIsForgotten(t *testing.T) {
 	leave := make(chan struct{})
-	st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+	st := perform(t, func(n int, c peer, r *bufio.Reader) {
 		take(r)
 		io.WriteString(c, small)
 		if n == 0 {
@@ -189,17 +190,17 @@ func TestPool(t *testing.T) {
 	if !p.put(a) || !p.put(b) || p.put(c) {
 		t.Fatal("the limit of 2 was not kept")
 	}
-	if got := p.take("s", "x"); got != a {
+	if got := p.take("s", &url.URL{Host: "x"}); got != a {
 		t.Errorf("took %p, want the one to x", got)
 	}
-	if got := p.take("s", "x"); got != nil {
+	if got := p.take("s", &url.URL{Host: "x"}); got != nil {
 		t.Errorf("took %p, want none", got)
 	}
 	p.remove(a) // is not here any more
-	if !p.put(c) || p.take("s", "y") != b || p.take("other", "x") != nil {
+	if !p.put(c) || p.take("s", &url.URL{Host: "y"}) != b || p.take("other", &url.URL{Host: "x"}) != nil {
 		t.Error("b is not where it was put")
 	}
-	if got := p.drop("s"); len(got) != 1 || got[0] != c || p.take("s", "x") != nil {
+	if got := p.drop("s"); len(got) != 1 || got[0] != c || p.take("s", &url.URL{Host: "x"}) != nil {
 		t.Errorf("dropped %v, want c alone", got)
 	}
 	p.shut()

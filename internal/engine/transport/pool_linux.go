@@ -3,9 +3,11 @@
 package transport
 
 import (
+	"net/url"
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"aiperfd/internal/engine/transport/http1"
 	"aiperfd/internal/engine/transport/loop"
@@ -43,11 +45,11 @@ func (p *pool) count(key string) int {
 }
 
 // take removes an idle connection to an address and returns it; nil = none.
-func (p *pool) take(key, host string) *pooledConn {
+func (p *pool) take(key string, target *url.URL) *pooledConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, pc := range slices.Backward(p.idle[key]) {
-		if pc.host == host {
+		if pc.host == target.Host && (pc.secure != nil) == isSecure(target) {
 			p.forget(pc)
 			return pc
 		}
@@ -85,12 +87,13 @@ func (p *pool) drop(key string) []*pooledConn {
 	return list
 }
 
-// shut keeps nothing any more.
-func (p *pool) shut() {
+// shut forgets and returns all connections, and keeps nothing any more.
+func (p *pool) shut() map[string][]*pooledConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
-	p.idle = nil
+	all := p.idle
+	p.closed, p.idle = true, nil
+	return all
 }
 
 // pooledConn is one connection to a server. An exchange on it handles its events; while
@@ -98,8 +101,9 @@ func (p *pool) shut() {
 type pooledConn struct {
 	owner  *loopTransport
 	conn   *loop.Conn
-	key    string // of the pool
-	host   string // host and port
+	key    string       // of the pool
+	host   string       // host and port
+	secure *loop.Secure // nil = without TLS
 	parser http1.Parser
 	since  time.Duration // when it became idle
 	index  int           // guarded by the pool
@@ -132,7 +136,33 @@ func (pc *pooledConn) Expired(now time.Duration) {
 // leave closes an idle connection.
 func (pc *pooledConn) leave() {
 	pc.owner.pool.remove(pc)
+	pc.shut()
+}
+
+// shut closes the connection.
+func (pc *pooledConn) shut() {
+	if pc.secure != nil {
+		pc.secure.Goodbye()
+	}
 	pc.conn.Shut()
+}
+
+// handle sets the handler of the connection, see [loop.Conn.Handle].
+func (pc *pooledConn) handle(h loop.Handler, hot unsafe.Pointer) {
+	if pc.secure != nil {
+		pc.secure.Handle(h, hot)
+		return
+	}
+	pc.conn.Handle(h, hot)
+}
+
+// send writes a request, which was encrypted before if the connection has TLS, see
+// [loop.Conn.Send].
+func (pc *pooledConn) send(r *request) (bool, error) {
+	if pc.secure != nil {
+		return pc.secure.Send()
+	}
+	return pc.conn.Send(r.head, r.body)
 }
 
 // park makes the connection available to other requests; false = it must be closed.

@@ -39,7 +39,7 @@ func TestReuseOnBothWays(t *testing.T) {
 	for _, tt := range tests {
 		for _, way := range ways() {
 			t.Run(tt.name+"/"+way.name, func(t *testing.T) {
-				st := perform(t, tt.serve, Options{Reuse: tt.reuse, Dial: way.dial})
+				st := perform(t, tt.serve, Options{Reuse: tt.reuse, Dial: way.dial, TLS: way.tls})
 				var got []bool
 				for _, session := range []string{"a", "a", "a", "b"} {
 					r := st.request()
@@ -73,10 +73,10 @@ func TestEndSessionClosesItsConnection(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			closed := make(chan struct{}, 1)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				answers(false, small)(0, c, r)
 				closed <- struct{}{}
-			}, Options{Reuse: Sticky, Dial: way.dial})
+			}, Options{Reuse: Sticky, Dial: way.dial, TLS: way.tls})
 			r := st.request()
 			r.Session = "s"
 			st.client.Do(t.Context(), r)
@@ -96,7 +96,7 @@ func TestCancelOnBothWays(t *testing.T) {
 		for _, started := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/started=%v", way.name, started), func(t *testing.T) {
 				arrived, closed := make(chan struct{}), make(chan struct{})
-				st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 					take(r)
 					if started {
 						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n")
@@ -104,7 +104,7 @@ func TestCancelOnBothWays(t *testing.T) {
 					close(arrived)
 					lingers(c)
 					close(closed)
-				}, Options{Dial: way.dial})
+				}, Options{Dial: way.dial, TLS: way.tls})
 				ctx, cancel := context.WithCancelCause(t.Context())
 				go func() {
 					<-arrived
@@ -133,11 +133,11 @@ func TestLargeBody(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			got := make(chan int, 1)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				_, body := take(r)
 				got <- len(body)
 				io.WriteString(c, small)
-			}, Options{Dial: way.dial})
+			}, Options{Dial: way.dial, TLS: way.tls})
 			r := st.request()
 			r.Body = make([]byte, 16<<20)
 			x := st.client.Do(t.Context(), r)
@@ -154,7 +154,7 @@ func TestLargeBody(t *testing.T) {
 // A server that answers before it has read the whole request and then closes is
 // heard, and not called broken.
 func TestEarlyAnswer(t *testing.T) {
-	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+	st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 		r.ReadString('\n')
 		io.WriteString(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno")
 		lingers(c)
@@ -181,7 +181,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 func TestCloseEndsExchanges(t *testing.T) {
 	before := sockets(t)
 	arrived := make(chan struct{})
-	st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+	st := perform(t, func(n int, c peer, r *bufio.Reader) {
 		take(r)
 		if n == 0 {
 			io.WriteString(c, small)
@@ -238,7 +238,7 @@ func TestRedirectsOnBothWays(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			var first atomic.Int64 // when the first address had the request
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				for {
 					req, body := take(r)
 					switch {
@@ -252,7 +252,7 @@ func TestRedirectsOnBothWays(t *testing.T) {
 						fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 					}
 				}
-			}, Options{Dial: way.dial})
+			}, Options{Dial: way.dial, TLS: way.tls})
 			x := st.do(t.Context())
 			if got := string(x.Response.Body); got != `POST{"a":1}` || st.dialed() != 1 {
 				t.Errorf("body %q on %d connections", got, st.dialed())
@@ -267,7 +267,7 @@ func TestRedirectsOnBothWays(t *testing.T) {
 func TestWhichWay(t *testing.T) {
 	for text, want := range map[string]bool{
 		"http://127.0.0.1:8000/v1": true, "http://[::1]:8000": true, "http://localhost": true,
-		"https://localhost": false, "http://bücher.example": false, "http://[fe80::1%25eth0]:80": false, "http://": false,
+		"https://localhost": true, "http://bücher.example": false, "http://[fe80::1%25eth0]:80": false, "http://": false,
 	} {
 		u, err := url.Parse(text)
 		if err != nil {
@@ -302,7 +302,7 @@ func BenchmarkExchange(b *testing.B) {
 	u := &url.URL{Scheme: "http", Host: ln.Addr().String(), Path: "/"}
 	for _, way := range ways() {
 		b.Run(way.name, func(b *testing.B) {
-			c := New(Options{Clock: bench.NewClock(), Dial: way.dial, MaxIdle: 64})
+			c := New(Options{Clock: bench.NewClock(), Dial: way.dial, TLS: way.tls, MaxIdle: 64})
 			defer c.Close()
 			r := &Request{URL: u, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{}")}
 			b.ReportAllocs()

@@ -58,7 +58,7 @@ func TestPreconnect(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			var here sync.WaitGroup // requests wait for each other, so that each needs a connection
 			here.Add(n)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				for {
 					if req, _ := take(r); req == nil {
 						return
@@ -67,7 +67,7 @@ func TestPreconnect(t *testing.T) {
 					here.Wait()
 					io.WriteString(c, small)
 				}
-			}, Options{Dial: way.dial, MaxIdle: n + 5})
+			}, Options{Dial: way.dial, TLS: way.tls, MaxIdle: n + 5})
 			urls := slices.Repeat([]*url.URL{st.url}, n)
 			if opened := st.client.Preconnect(t.Context(), urls); len(opened) != n || opened[0].Connect <= 0 {
 				t.Fatalf("opened %d connections, want %d with a cost", len(opened), n)
@@ -86,7 +86,7 @@ func TestPreconnect(t *testing.T) {
 func TestPreconnectOnlyPools(t *testing.T) {
 	for _, reuse := range []Reuse{Never, Sticky} {
 		for _, way := range ways() {
-			st := perform(t, answers(false, small), Options{Dial: way.dial, Reuse: reuse})
+			st := perform(t, answers(false, small), Options{Dial: way.dial, TLS: way.tls, Reuse: reuse})
 			if opened := st.client.Preconnect(t.Context(), []*url.URL{st.url}); len(opened) != 0 || st.dialed() != 0 {
 				t.Errorf("%s, reuse %d: opened %d connections, want none", way.name, reuse, len(opened))
 			}
@@ -99,14 +99,14 @@ func TestPreconnectedConnectionIsClosed(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			closed := make(chan struct{}, 9)
-			st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(n int, c peer, r *bufio.Reader) {
 				if n < 3 {
 					c.Close()
 					closed <- struct{}{}
 					return
 				}
 				answers(false, small)(n, c, r)
-			}, Options{Dial: way.dial, MaxIdle: 3})
+			}, Options{Dial: way.dial, TLS: way.tls, MaxIdle: 3})
 			st.client.Preconnect(t.Context(), slices.Repeat([]*url.URL{st.url}, 3))
 			for range 3 {
 				<-closed
@@ -121,8 +121,8 @@ func TestPreconnectedConnectionIsClosed(t *testing.T) {
 func TestPreconnectSeveralServers(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			b := perform(t, answers(false, small), Options{Dial: way.dial})
-			a := perform(t, answers(false, small), Options{Dial: way.dial, MaxIdle: 9}) // its client goes first
+			b := perform(t, answers(false, small), Options{Dial: way.dial, TLS: way.tls, SkipTLSVerify: true})
+			a := perform(t, answers(false, small), Options{Dial: way.dial, TLS: way.tls, SkipTLSVerify: true, MaxIdle: 9}) // its client goes first
 			gone, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

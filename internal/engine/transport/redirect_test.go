@@ -169,7 +169,7 @@ func TestRedirectWithoutTLS(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	for name, o := range guardedWays() {
 		t.Run(name, func(t *testing.T) {
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				for req, _ := take(r); req != nil; req, _ = take(r) {
 					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 				}
@@ -236,7 +236,7 @@ func TestProxyIsATarget(t *testing.T) {
 	o.Proxy = nil
 	client := New(o)
 	defer client.Close()
-	st := perform(t, func(int, *net.TCPConn, *bufio.Reader) {}, Options{})
+	st := perform(t, func(int, peer, *bufio.Reader) {}, Options{})
 	if opened := client.Preconnect(t.Context(), []*url.URL{st.url}); len(opened) > 0 || st.dialed() > 0 {
 		t.Errorf("opened %d connections to %s", st.dialed(), st.url)
 	}

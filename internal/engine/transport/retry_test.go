@@ -37,7 +37,7 @@ func TestRetryOnANewConnection(t *testing.T) {
 				var here sync.WaitGroup
 				here.Add(2)
 				go func() { here.Wait(); close(both) }()
-				st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+				st := perform(t, func(n int, c peer, r *bufio.Reader) {
 					take(r)
 					if n < 2 {
 						here.Done()
@@ -49,7 +49,7 @@ func TestRetryOnANewConnection(t *testing.T) {
 					if req, _ := take(r); req != nil {
 						io.WriteString(c, tt.second)
 					}
-				}, Options{Dial: way.dial, MaxIdle: 2})
+				}, Options{Dial: way.dial, TLS: way.tls, MaxIdle: 2})
 				var first sync.WaitGroup
 				for range 2 {
 					first.Go(func() { st.do(t.Context()) })
@@ -76,7 +76,7 @@ func TestRetryOnANewConnection(t *testing.T) {
 func TestNoRetryOfANewConnection(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			st := perform(t, func(_ int, _ *net.TCPConn, r *bufio.Reader) { take(r) }, Options{Dial: way.dial})
+			st := perform(t, func(_ int, _ peer, r *bufio.Reader) { take(r) }, Options{Dial: way.dial, TLS: way.tls})
 			x := st.do(t.Context())
 			if f := x.Response.Failure; f == nil || f.Class != bench.ConnectionReset || x.Conn.Retries != 0 || st.dialed() != 1 {
 				t.Errorf("%+v, retries %d on %d connections; want connection_reset, 0 on 1", f, x.Conn.Retries, st.dialed())
@@ -90,11 +90,11 @@ func TestHeldAnswer(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			free := make(chan struct{})
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				take(r)
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\ndata: [DONE]\n\n")
 				<-free
-			}, Options{Dial: way.dial, Streaming: true})
+			}, Options{Dial: way.dial, TLS: way.tls, Streaming: true})
 			r := st.request()
 			r.Streaming = true
 			x := st.client.Do(t.Context(), r)
@@ -111,13 +111,13 @@ func TestHeldAnswer(t *testing.T) {
 func TestRetryOfASession(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(n int, c peer, r *bufio.Reader) {
 				take(r)
 				io.WriteString(c, small)
 				if req, _ := take(r); n > 0 && req != nil {
 					io.WriteString(c, small)
 				}
-			}, Options{Dial: way.dial, Reuse: Sticky})
+			}, Options{Dial: way.dial, TLS: way.tls, Reuse: Sticky})
 			r := st.request()
 			r.Session = "s"
 			for i, want := range []string{"retries 0, reused false", "retries 1, reused false", "retries 0, reused true"} {

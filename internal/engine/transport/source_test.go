@@ -136,3 +136,57 @@ func TestServerOfTheOtherIPVersion(t *testing.T) {
 		}
 	}
 }
+
+// Each server has connections from every source address, also if servers take turns.
+func TestSourcesTakeTurnsForEachServer(t *testing.T) {
+	s := sources{addrs: []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.3")}}
+	used := map[string]int{}
+	for n := range 12 {
+		to := netip.MustParseAddrPort([]string{"127.0.0.1:1", "127.0.0.1:2", "[::1]:1"}[n%3])
+		from, ok := s.to(to)
+		if !ok {
+			t.Fatalf("no address to %s", to)
+		}
+		used[from.String()+" to "+to.String()]++
+	}
+	want := map[string]int{
+		"127.0.0.2 to 127.0.0.1:1": 2, "127.0.0.3 to 127.0.0.1:1": 2, "127.0.0.2 to 127.0.0.1:2": 2, "127.0.0.3 to 127.0.0.1:2": 2,
+		"::1 to [::1]:1": 4,
+	}
+	if diff := cmp.Diff(want, used); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// There is a local port for each pair of a source address and a server.
+func TestLocalPorts(t *testing.T) {
+	one, ok := localPorts()
+	if !ok {
+		t.Skip("the range of local ports is unknown")
+	}
+	a, b := netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("::1")
+	for _, tt := range []struct {
+		sources []netip.Addr
+		targets string
+		want    int
+	}{
+		{nil, "http://127.0.0.1", 1},
+		{nil, "http://127.0.0.1 https://127.0.0.1 http://127.0.0.1:80/v1", 2},
+		{[]netip.Addr{a, b, a.Next()}, "http://127.0.0.1", 2},
+		{[]netip.Addr{a, b}, "http://127.0.0.1 http://[::1]:8000", 2},
+		{[]netip.Addr{a, b}, "http://localhost", 2},
+	} {
+		var targets []*url.URL
+		for text := range strings.FieldsSeq(tt.targets) {
+			u, err := url.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			targets = append(targets, u)
+		}
+		o := Options{Sources: tt.sources}
+		if got, ok := o.LocalPorts(targets); !ok || got != tt.want*one {
+			t.Errorf("LocalPorts from %v to %s = %d, want %d times %d", tt.sources, tt.targets, got, tt.want, one)
+		}
+	}
+}

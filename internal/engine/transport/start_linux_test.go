@@ -5,7 +5,6 @@ package transport
 import (
 	"bufio"
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func (s *stage) later(ctx context.Context, t *testing.T, pending bool) Exchange 
 // TestStart: only a request on an open connection needs no goroutine. One that fails there
 // before its response is repeated on a new connection, as by Do.
 func TestStart(t *testing.T) {
-	stage := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+	stage := perform(t, func(n int, c peer, r *bufio.Reader) {
 		for served := 0; ; served++ {
 			if req, _ := take(r); req == nil || n == 0 && served == 2 {
 				c.SetLinger(0)
@@ -63,7 +62,7 @@ func TestStart(t *testing.T) {
 // TestStartCut: the end of the context ends an exchange for which nobody waits.
 func TestStartCut(t *testing.T) {
 	ctx, cut := context.WithCancelCause(t.Context())
-	stage := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+	stage := perform(t, func(_ int, c peer, r *bufio.Reader) {
 		take(r)
 		c.Write([]byte(small))
 		take(r)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"strings"
@@ -10,15 +11,19 @@ import (
 
 // hostPort returns the address of a URL.
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), portOf(u))
 }
+
+// portOf returns the port of a URL.
+func portOf(u *url.URL) string {
+	if isSecure(u) {
+		return cmp.Or(u.Port(), "443")
+	}
+	return cmp.Or(u.Port(), "80")
+}
+
+// isSecure reports whether a URL is one of https.
+func isSecure(u *url.URL) bool { return u.Scheme == "https" }
 
 // originOf returns the scheme and the host of a URL.
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ func TestWatch(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
 			seen := make(chan string, 9)
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				take(r)
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 				for i := range 6 {
@@ -36,7 +35,7 @@ func TestWatch(t *testing.T) {
 				}
 				io.WriteString(c, "0\r\n\r\n")
 				lingers(c)
-			}, Options{Dial: way.dial})
+			}, Options{Dial: way.dial, TLS: way.tls})
 			var got []string
 			r := st.request()
 			r.Watch = func(r *bench.Response) bool {
@@ -66,14 +65,14 @@ func TestWatch(t *testing.T) {
 func TestReadPanics(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+			st := perform(t, func(_ int, c peer, r *bufio.Reader) {
 				for {
 					if req, _ := take(r); req == nil {
 						return
 					}
 					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 17\r\n\r\ndata: 1\n\ndata: 2\n")
 				}
-			}, Options{Dial: way.dial})
+			}, Options{Dial: way.dial, TLS: way.tls})
 			r := st.request()
 			r.Watch = func(*bench.Response) bool { panic("no such event") }
 			x := st.client.Do(t.Context(), r)

@@ -48,10 +48,8 @@ type Cache struct {
 // text.
 func NewCache(results metric.Results) *Cache {
 	share := func(tag string, whole float64) *float64 {
-		if m := results.Find(tag); m != nil {
-			if v, ok := m.Get(metric.Avg); ok {
-				return new(round(v / whole))
-			}
+		if v, ok := results.Value(tag, metric.Avg); ok {
+			return new(round(v / whole))
 		}
 		return nil
 	}

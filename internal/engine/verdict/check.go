@@ -53,8 +53,8 @@ func relations() []relation {
 	return []relation{
 		{"requests-conserved", "requests", "requests that were sent, and requests that succeeded, failed, were cancelled or are in flight", requestsConserved},
 		{"records-conserved", "requests", "requests that returned, and records of successes and errors", recordsConserved},
-		{"request-rate", "requests/sec", "request_count divided by the window, and request_throughput", requestRate},
-		{"token-rate", "tokens/sec", "total_osl divided by the window, and output_token_throughput", tokenRate},
+		{"request-rate", "requests/sec", "request_count divided by the window, and request_throughput", rateOf("request_count", "request_throughput")},
+		{"token-rate", "tokens/sec", "total_osl divided by the window, and output_token_throughput", rateOf("total_osl", "output_token_throughput")},
 		{"window", "sec", "the window that rates divide by, and the time from its start to its end", window},
 		{"littles-law", "requests", "rate times mean time from permission to end, and the observed mean number of requests in flight", littlesLaw},
 		{"concurrency-curve", "requests", "rate times mean time from start to end, and the average of effective_concurrency", concurrencyCurve},
@@ -120,32 +120,17 @@ func recordsConserved(a *Account) (expected, observed, tolerance float64, ok boo
 	return float64(a.Stats.Completed), float64(a.Counters.Success + a.Counters.Errors), 0, a.Stats.Records.Excluded == 0
 }
 
-// value returns a statistic of the result.
-func (a *Account) value(tag string, s metric.Stat) (float64, bool) {
-	m := a.Results.Find(tag)
-	if m == nil {
-		return 0, false
+// rateOf compares a total, divided by the window, with a rate.
+func rateOf(total, rate string) func(*Account) (expected, observed, tolerance float64, ok bool) {
+	return func(a *Account) (expected, observed, tolerance float64, ok bool) {
+		n, counted := a.Results.Value(total, metric.Avg)
+		observed, rated := a.Results.Value(rate, metric.Avg)
+		if !counted || !rated || a.Window <= 0 {
+			return 0, 0, 0, false
+		}
+		expected = n / a.Window.Seconds()
+		return expected, observed, exactly(expected), true
 	}
-	return m.Get(s)
-}
-
-func requestRate(a *Account) (expected, observed, tolerance float64, ok bool) {
-	return a.rate("request_count", "request_throughput")
-}
-
-func tokenRate(a *Account) (expected, observed, tolerance float64, ok bool) {
-	return a.rate("total_osl", "output_token_throughput")
-}
-
-// rate compares a total, divided by the window, with a rate.
-func (a *Account) rate(total, rate string) (expected, observed, tolerance float64, ok bool) {
-	n, counted := a.value(total, metric.Avg)
-	observed, rated := a.value(rate, metric.Avg)
-	if !counted || !rated || a.Window <= 0 {
-		return 0, 0, 0, false
-	}
-	expected = n / a.Window.Seconds()
-	return expected, observed, exactly(expected), true
 }
 
 func window(a *Account) (expected, observed, tolerance float64, ok bool) {
@@ -169,7 +154,7 @@ func littlesLaw(a *Account) (expected, observed, tolerance float64, ok bool) {
 }
 
 func concurrencyCurve(a *Account) (expected, observed, tolerance float64, ok bool) {
-	observed, ok = a.value("effective_concurrency", metric.Avg)
+	observed, ok = a.Results.Value("effective_concurrency", metric.Avg)
 	if !ok || a.Window <= 0 || a.Tally.atWork <= 0 || a.Stats.Records.Excluded > 0 {
 		return 0, 0, 0, false
 	}
@@ -187,7 +172,7 @@ func latencySum(a *Account) (expected, observed, tolerance float64, ok bool) {
 	}
 	expected, has := latency.Get(metric.Sum)
 	observed, ok = first.Get(metric.Sum)
-	if gaps, any := a.value("inter_chunk_latency", metric.Sum); any {
+	if gaps, any := a.Results.Value("inter_chunk_latency", metric.Sum); any {
 		observed += gaps
 	}
 	return expected, observed, 1e-6 * math.Abs(expected), ok && has

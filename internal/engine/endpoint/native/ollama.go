@@ -21,26 +21,21 @@ const (
 )
 
 // OllamaChat is Ollama's own chat API.
-func OllamaChat() codec.Kind {
-	return codec.Kind{
-		Name: nameOllamaChat, Path: "/api/chat", RootPath: true, Title: "LLM Metrics", StreamAccept: ndjson,
-		Caps: bench.Caps{
-			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true,
-		},
-		Encode: encodeOllamaChat, Decode: answer.Decode(ollama()),
-	}
-}
+func OllamaChat() codec.Kind { return ollamaKind(nameOllamaChat, "/api/chat", encodeOllamaChat) }
 
 // OllamaGenerate is Ollama's API for text without roles.
 func OllamaGenerate() codec.Kind {
+	return ollamaKind(nameOllamaGenerate, "/api/generate", encodeOllamaGenerate)
+}
+
+func ollamaKind(name, path string, encode func(dst []byte, r *codec.Request) ([]byte, error)) codec.Kind {
 	return codec.Kind{
-		Name: nameOllamaGenerate, Path: "/api/generate", RootPath: true, Title: "LLM Metrics", StreamAccept: ndjson,
+		Name: name, Path: path, RootPath: true, Title: "LLM Metrics", StreamAccept: ndjson,
 		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true,
 		},
-		Encode: encodeOllamaGenerate, Decode: answer.Decode(ollama()),
+		Encode: encode, Decode: answer.Decode(ollama()),
 	}
 }
 

@@ -75,7 +75,8 @@ func (l *level) apply(s *Step) {
 // steps of an instant are taken.
 func (l *level) settle() {
 	for _, c := range [...]struct{ sum, of quantity }{
-		{servedLevel, runningLevel}, {decodeRateLevel, gapsLevel}, {evenRateLevel, decodingLevel}, {prefillRateLevel, prefillingLevel},
+		{servedLevel, runningLevel}, {decodeRateLevel, gapsLevel},
+		{evenRateLevel, decodingLevel}, {prefillRateLevel, prefillingLevel},
 	} {
 		if l[c.of] == 0 {
 			l[c.sum] = 0

@@ -266,6 +266,7 @@ func (c *Conn) send() (int, error) {
 func (c *Conn) serve(events uint32) {
 	c.Lock()
 	defer c.Unlock()
+	defer c.recoverPanic()
 	switch {
 	case c.state == closed:
 		return

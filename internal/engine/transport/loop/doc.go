@@ -4,5 +4,5 @@
 // waits for a response sleeps until the response is whole, instead of waking for
 // every packet of it.
 //
-// It knows nothing of HTTP. Other systems have no loop; the package is empty there.
+// It knows nothing of HTTP, but can decrypt TLS (see [Secure]). Other systems have no loop; the package is empty there.
 package loop

@@ -44,7 +44,8 @@ type Loop struct {
 	sleepsUntil time.Duration // 0 = the loop is awake; guarded by mu
 	closing     bool          // guarded by mu
 
-	sends atomic.Int64 // calls of Conn.Send
+	sends   atomic.Int64 // calls of Conn.Send
+	outputs sync.Pool    // of *[]byte, for encrypted bytes
 
 	// Only the loop's goroutine uses these.
 	tempo    tempo
@@ -52,6 +53,7 @@ type Loop struct {
 	pause    unix.Timespec // of the last system call
 	receiver sockstamp.Receiver
 	buffer   [readBuffer]byte
+	plain    []byte // decrypted bytes; nil = there was no TLS
 	events   [batch]unix.EpollEvent
 	ready    [batch]*Conn
 }
@@ -76,6 +78,7 @@ func (d *descriptors) closeDescriptors() {
 // in lags. It must be closed.
 func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
 	l := &Loop{clock: clock, lags: lags, descriptors: descriptors{-1, -1, -1}, done: make(chan struct{})}
+	l.outputs.New = func() any { return new([]byte) }
 	if err := l.init(); err != nil {
 		l.closeDescriptors()
 		return nil, fmt.Errorf("start event loop: %w", err)
@@ -148,6 +151,14 @@ func (l *Loop) run() {
 			return
 		}
 	}
+}
+
+// plaintext returns the buffer for decrypted bytes.
+func (l *Loop) plaintext() []byte {
+	if l.plain == nil {
+		l.plain = make([]byte, plainBuffer)
+	}
+	return l.plain
 }
 
 // wait sleeps until there are events, or a deadline, and returns their number.
@@ -249,12 +260,18 @@ func (l *Loop) ended() bool {
 	l.mu.Unlock()
 	for _, c := range left {
 		if c != nil {
-			c.Lock()
-			c.end(ErrClosed)
-			c.Unlock()
+			c.abandon()
 		}
 	}
 	return closing
+}
+
+// abandon ends the connection because the loop ends.
+func (c *Conn) abandon() {
+	c.Lock()
+	defer c.Unlock()
+	defer c.recoverPanic()
+	c.end(ErrClosed)
 }
 
 // add registers a connection's socket for events.

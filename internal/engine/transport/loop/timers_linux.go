@@ -82,10 +82,16 @@ func (l *Loop) expire(now time.Duration) {
 		}
 		c := heap.Pop(&l.timers).(*Conn)
 		l.mu.Unlock()
-		c.Lock()
-		if c.state != closed {
-			c.handler.Expired(now)
-		}
-		c.Unlock()
+		c.expired(now)
+	}
+}
+
+// expired calls Expired.
+func (c *Conn) expired(now time.Duration) {
+	c.Lock()
+	defer c.Unlock()
+	defer c.recoverPanic()
+	if c.state != closed {
+		c.handler.Expired(now)
 	}
 }

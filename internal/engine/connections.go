@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"fmt"
+	"net/url"
+
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// checkConnections returns an error if the process cannot open the connections that the
+// closed loops of a plan need at a time. Before that it raises the limit of its open
+// files.
+func checkConnections(p *plan.Plan, o *transport.Options) error {
+	if o.Version != transport.HTTP1 || o.Dial != nil {
+		return nil // requests share connections, or they are none of the system
+	}
+	need := 0
+	for i := range p.Phases {
+		if ph := &p.Phases[i]; !ph.Open() {
+			need = max(need, atOnce(ph, 0))
+		}
+	}
+	if possible, ok := monitor.RaiseConnections(need); ok && possible < need {
+		return fmt.Errorf("%d connections are needed at a time, this process can open %d because of its limit of open files, "+
+			"and may not raise it: raise the hard limit (ulimit -Hn) or lower the concurrency", need, possible)
+	}
+	urls := make([]*url.URL, len(p.Targets))
+	for i := range p.Targets {
+		urls[i] = p.Targets[i].URL
+	}
+	if ports, ok := o.LocalPorts(urls); ok && ports < need {
+		return fmt.Errorf("%d connections are needed at a time, this machine has %d local ports for them: "+
+			"add source addresses (--source-address) or addresses of servers, extend net.ipv4.ip_local_port_range, or lower the concurrency", need, ports)
+	}
+	return nil
+}
