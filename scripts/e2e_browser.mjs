@@ -298,8 +298,8 @@ try {
   // The daemon is killed and started again under the page of an active run: the page says so,
   // catches up, and shows how the run has ended.
   await page.goto(`${base}/#/runs/${third}`);
-  await page.waitForSelector("label:has-text('Of') select");
-  await page.selectOption("label:has-text('Of') select", "recent");
+  await page.waitForSelector(".card label:has-text('Of') select");
+  await page.selectOption(".card label:has-text('Of') select", "recent");
   await shows("table", "Time to First Token");
   const noise = problems.length;
   await promisify(execFile)(restart);
