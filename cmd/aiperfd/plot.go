@@ -11,8 +11,9 @@ import (
 
 const plotLong = `Draw the results in PATH as PNG and SVG files, without a browser or a network. A
 folder of one run gives plots of that run over time. A folder of a sweep, or
-several folders, give plots that compare the runs. Results of NVIDIA AIPerf are
-read as well. Without PATH, it is ./artifacts.
+several folders, give plots that compare the runs. The folder of a sweep in the
+data directory of a daemon gives those of its runs, whose folders are beside it.
+Results of NVIDIA AIPerf are read as well. Without PATH, it is ./artifacts.
 
 Plots of one run:
 %s

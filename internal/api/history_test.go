@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,11 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 			},
 		}},
 	}, f.logErr
+}
+
+// Sweep reads the file of a sweep.
+func (f *fakeEngine) Sweep(id string) (*results.Sweep, error) {
+	return results.Open(filepath.Join(f.dir, id), "").Sweep()
 }
 
 // Log has the lines of the fake, whatever the run.

@@ -241,6 +241,45 @@ func TestSeveralRuns(t *testing.T) {
 }
 
 // A run counts for what the load generator did not distort in it.
+// The runs of the sweep of a daemon have folders beside that of the sweep.
+func TestSweepOfDaemon(t *testing.T) {
+	root := t.TempDir()
+	for i, concurrency := range []int{2, 4, 8} {
+		sweep := "aaaa"
+		if concurrency == 8 {
+			sweep = "bbbb" // another one
+		}
+		dir := filepath.Join(root, fmt.Sprint("run", i))
+		writeRun(t, dir, concurrency, "ok", 5)
+		config := fmt.Sprintf(`{"sweep_id":%q,"variation":{"label":"phases.profiling.concurrency=%d"}}`, sweep, concurrency)
+		if err := os.WriteFile(filepath.Join(dir, childFile), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"aaaa", "empty"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := find([]string{filepath.Join(root, "aaaa")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range runs {
+		got = append(got, r.cell)
+	}
+	if want := []string{"concurrency 2", "concurrency 4"}; !cmp.Equal(got, want) {
+		t.Errorf("runs of the sweep: %q, want %q", got, want)
+	}
+	if _, err := Make(Options{Paths: []string{filepath.Join(root, "aaaa")}, Theme: Light, Formats: []Format{SVG}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := find([]string{filepath.Join(root, "empty")}); err == nil || !strings.Contains(err.Error(), "no folder beside it has a run of this sweep") {
+		t.Errorf("the folder of no sweep: %v", err)
+	}
+}
+
 func TestDistortedNumbers(t *testing.T) {
 	r := &result{}
 	r.Client.Verdict = verdict.OK

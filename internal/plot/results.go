@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,11 @@ func find(paths []string) ([]*result, error) {
 	for _, path := range paths {
 		found, err := finished.Find(path)
 		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("%s: no results: there is no %s in it or below it, nor one with a prefix", path, summaryFile())
+			found, err = runsOf(path)
+		}
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("%s: no results: there is no %s in it or below it, nor one with a prefix, "+
+				"and no folder beside it has a run of this sweep", path, summaryFile())
 		}
 		if err != nil {
 			problems = append(problems, err)
@@ -95,6 +100,37 @@ func find(paths []string) ([]*result, error) {
 	}
 	slices.SortStableFunc(runs, func(a, b *result) int { return compareNames(a.files.Dir, b.files.Dir) })
 	return runs, errors.Join(problems...)
+}
+
+// runsOf returns the runs of the sweep of a daemon, whose folders are beside that of the sweep.
+func runsOf(sweep string) ([]*finished.Results, error) {
+	whole, err := filepath.Abs(sweep)
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	configs, err := filepath.Glob(filepath.Join(filepath.Dir(whole), "*", childFile))
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	var found []*finished.Results
+	for _, config := range configs {
+		dir := filepath.Dir(config)
+		var child struct {
+			Sweep string `json:"sweep_id"`
+		}
+		if err := finished.Open(dir, "").Decode(childFile, &child); err != nil {
+			return nil, fmt.Errorf("read results: %w", err)
+		}
+		if child.Sweep != filepath.Base(whole) {
+			continue
+		}
+		runs, err := finished.Find(dir)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, runs...)
+	}
+	return found, nil
 }
 
 // compareNames compares paths so that concurrency_8 comes before concurrency_16.

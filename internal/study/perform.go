@@ -351,6 +351,9 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	}
 	p.outcomes[at].Trials = append(p.outcomes[at].Trials, result)
 	p.judge(child, &result)
+	if err := export.WriteSummary(p.opts.Store.Dir(p.item.ID()), p.report()); err != nil {
+		return err
+	}
 	if result.Failure != "" && !p.stoppedWith(child) {
 		p.failed++
 	}

@@ -29,8 +29,12 @@ export function App(): JSX.Element {
           <Tab to="" text="Runs" />
           <Tab to="new" text="New run" />
           <Tab to="trends" text="Trends" />
-          {chosen.value.length > 1 && (
-            <Tab to="compare" query={{ ids: chosen.value.join(",") }} text={`Compare ${chosen.value.length}`} />
+          {chosen.value.length > 0 && (
+            <Tab
+              to="compare"
+              query={{ ids: chosen.value.join(",") }}
+              text={chosen.value.length > 1 ? `Compare ${chosen.value.length}` : "1 chosen: compare with …"}
+            />
           )}
           <a href={address("docs").href}>API</a>
         </nav>

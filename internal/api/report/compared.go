@@ -19,7 +19,11 @@ func (c *content) comparedText() *text {
 	for i := range c.runs {
 		t.alarm(&c.runs[i], names[i]+": ", verdict.Decisive(reasons(&c.runs[i])))
 	}
-	t.add(c.compared(names), c.deltas(names), c.differences(names))
+	t.add(c.compared(names), c.deltas(names))
+	if c.sweeps != nil {
+		t.add(byValue(names, c.sweeps))
+	}
+	t.add(c.differences(names))
 	return t
 }
 
@@ -42,11 +46,14 @@ func (c *content) compared(names []string) table {
 			started = r.StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 		}
 		how := []string{string(r.State), verdicts(r)}
-		if in.Results != compare.Final {
+		switch {
+		case c.sweeps != nil: // they have values instead
+			how = append(how, trials(r))
+		case in.Results != compare.Final:
 			how = append(how, string(in.Results)+" results")
-		}
-		if in.Reason != nil {
-			how = append(how, *in.Reason)
+			if in.Reason != nil {
+				how = append(how, *in.Reason)
+			}
 		}
 		if i == 0 {
 			how = append([]string{"baseline"}, how...)

@@ -33,7 +33,8 @@ const page = `<!doctype html>
 <noscript>
 <main>
 <h1>{{.Text.Title}}</h1>
-{{range .Text.Alerts}}<p class="alert"><strong>{{.Title}}</strong>{{range .Lines}}<br>{{.}}{{end}}</p>
+{{range .Text.Answer}}<p><strong>{{.}}</strong></p>
+{{end}}{{range .Text.Alerts}}<p class="alert"><strong>{{.Title}}</strong>{{range .Lines}}<br>{{.}}{{end}}</p>
 {{end}}{{range .Text.Facts}}<p>{{.}}</p>
 {{end}}{{range .Text.Tables}}<h2>{{.Title}}</h2>
 <div class="scroll"><table>

@@ -16,6 +16,10 @@ func (t *text) markdown() string {
 		out.WriteByte('\n')
 	}
 	line("## ", view.EscapeMarkdown(t.Title))
+	for _, sentence := range t.Answer {
+		line()
+		line("**", view.EscapeMarkdown(sentence), "**")
+	}
 	for i := range t.Alerts {
 		line()
 		line("> **", view.EscapeMarkdown(t.Alerts[i].Title), "**")

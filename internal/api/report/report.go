@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,11 +18,11 @@ import (
 	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/verdict"
+	finished "aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -90,6 +90,8 @@ type content struct {
 	withheld   map[string]verdict.Withheld // per-token metrics of a single run whose percentiles mean nothing
 	comparison *compare.Comparison         // of one run, too: its metrics with their intervals
 	cells      wire.RunList                // of a sweep
+	sweep      *finished.Sweep             // likewise; nil = it has no summary
+	sweeps     []*finished.Sweep           // of several sweeps that are compared; nil = they are no sweeps
 	errors     wire.Errors                 // of a single run
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
@@ -143,8 +145,11 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	}
 	switch {
 	case len(ids) > 1:
-		return c, nil
+		return c, m.summaries(ctx, c)
 	case c.runs[0].Kind == run.KindSweep:
+		if c.sweep, err = m.sweep(ctx, c, c.inputs[0].Run); err != nil {
+			return nil, err
+		}
 		c.cells, err = m.Runs.ListOf(ctx, run.Query{Parent: ids[0], Sort: run.SortCreated, Limit: 500})
 		if err != nil {
 			return nil, err
@@ -153,6 +158,38 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	}
 	c.errors = wire.NewErrors(c.inputs[0].Run, c.inputs[0].Snapshot)
 	return c, c.keep(runPath(ids[0])+"/errors", &c.errors)
+}
+
+// sweep keeps what the runs of a sweep say together, and returns it; nil = there is nothing yet.
+func (m *Maker) sweep(ctx context.Context, c *content, found *run.Run) (*finished.Sweep, error) {
+	s, err := m.Results.SweepOf(ctx, found, struct{}{})
+	if errors.Is(err, respond.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, c.keep(runPath(found.ID)+"/sweep", s)
+}
+
+// summaries keeps those of runs that are all sweeps.
+func (m *Maker) summaries(ctx context.Context, c *content) error {
+	var all []*finished.Sweep
+	for i := range c.runs {
+		if c.runs[i].Kind != run.KindSweep {
+			return nil
+		}
+		s, err := m.sweep(ctx, c, c.inputs[i].Run)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			s = &finished.Sweep{}
+		}
+		all = append(all, s)
+	}
+	c.sweeps = all
+	return nil
 }
 
 func runPath(id string) string { return "api/runs/" + id }
@@ -175,7 +212,7 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 		return err
 	}
 	if c.runs[0].Kind == run.KindSweep {
-		return m.intervals(ctx, c)
+		return nil
 	}
 	if err := m.series(ctx, c, found, 0); err != nil {
 		return err
@@ -188,8 +225,31 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 		return err
 	}
 	for _, metric := range catalogue.Headlines(catalogue.OverTime) {
-		if err := m.distributions(ctx, c, found, "?metric="+metric, 0, metric); err != nil {
+		if err := m.distributions(ctx, c, found, "?metric="+metric, series.DistributionQuery{}, metric); err != nil {
 			return err
+		}
+	}
+	return m.phases(ctx, c, found, snap)
+}
+
+// maxPhases is the number of phases whose distributions are kept.
+const maxPhases = 6
+
+// phases keeps what the page asks for to show the phases of a run one by one.
+func (m *Maker) phases(ctx context.Context, c *content, found *run.Run, snap *run.Snapshot) error {
+	if snap == nil || len(snap.Phases) < 2 {
+		return nil
+	}
+	if err := c.keep(runPath(found.ID)+"/results", wire.NewResults(found, snap)); err != nil {
+		return err
+	}
+	for i := range snap.Phases[:min(maxPhases, len(snap.Phases))] {
+		name := snap.Phases[i].Stats.Name
+		for _, metric := range catalogue.Headlines(catalogue.OverTime) {
+			query := "?metric=" + metric + "&" + url.Values{"phase": {name}}.Encode()
+			if err := m.distributions(ctx, c, found, query, series.DistributionQuery{Phase: name}, metric); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -207,7 +267,7 @@ func (m *Maker) answerCompared(ctx context.Context, c *content) error {
 		}
 		shown := []string{"time_to_first_token", "inter_token_latency", "request_latency"}
 		query := "?points=1&metric=" + strings.Join(shown, ",")
-		if err := m.distributions(ctx, c, found, query, 1, shown...); err != nil {
+		if err := m.distributions(ctx, c, found, query, series.DistributionQuery{Columns: 1}, shown...); err != nil {
 			return err
 		}
 	}
@@ -228,56 +288,19 @@ func (m *Maker) series(ctx context.Context, c *content, found *run.Run, step int
 	return c.keep(runPath(found.ID)+"/timeseries", out)
 }
 
-// distributions keeps distributions of metrics of a run, with heat maps of as many columns;
-// 0 = as many as usual.
+// distributions keeps distributions of metrics of a run, as the query q of the path asks for them.
 func (m *Maker) distributions(
-	ctx context.Context, c *content, found *run.Run, query string, columns int64, names ...string,
+	ctx context.Context, c *content, found *run.Run, query string, q series.DistributionQuery, names ...string,
 ) error {
-	metrics, err := series.DistributionMetrics(names)
-	if err != nil {
+	var err error
+	if q.Metrics, err = series.DistributionMetrics(names); err != nil {
 		return err
 	}
-	out, err := m.Results.DistributionsOf(ctx, found, series.DistributionQuery{Metrics: metrics, Columns: columns})
+	out, err := m.Results.DistributionsOf(ctx, found, q)
 	if err != nil {
 		return err
 	}
 	return c.keep(runPath(found.ID)+"/distributions"+query, out)
-}
-
-// maxIntervals is the number of runs of a sweep whose intervals are shown, as on the
-// dashboard.
-const maxIntervals = 100
-
-// intervals keeps the confidence intervals of the runs of a sweep that its curves show.
-func (m *Maker) intervals(ctx context.Context, c *content) error {
-	var inputs []compare.Input
-	for i := range c.cells.Items {
-		if r := &c.cells.Items[i]; r.State == bench.StateCompleted && len(inputs) < maxIntervals {
-			input, err := m.input(ctx, r.ID)
-			if err != nil {
-				return err
-			}
-			input.Run.Config = nil // the configurations are not compared
-			inputs = append(inputs, input)
-		}
-	}
-	shown := compare.Comparison{Runs: []compare.Run{}, Metrics: []compare.Metric{}}
-	if len(inputs) > 0 {
-		all, err := compare.New(inputs, 0)
-		if err != nil {
-			return fmt.Errorf("compare runs: %w", err)
-		}
-		shown.Runs = all.Runs
-		for _, tag := range []string{"time_to_first_token", "request_latency"} {
-			if found := find(all, tag); found != nil {
-				found.Statistics = slices.DeleteFunc(found.Statistics, func(s compare.Statistic) bool { return s.Name != "p50" && s.Name != "p99" })
-				shown.Metrics = append(shown.Metrics, *found)
-			}
-		}
-	}
-	encoded, err := json.Marshal(shown)
-	c.answers["intervals"] = encoded
-	return err
 }
 
 // step returns the length in seconds of a point of the series of a run in a comparison.

@@ -28,7 +28,8 @@ const (
 // are.
 type text struct {
 	Title  string
-	Alerts []alert // what a reader must know before the numbers
+	Answer []string // what a sweep found; comes first
+	Alerts []alert  // what a reader must know before the numbers
 	Facts  []string
 	Tables []table
 	Lists  []list
@@ -74,9 +75,14 @@ func (c *content) text() *text {
 		t.Alerts = append(t.Alerts, alert{Title: "The run had not ended at " + c.asOf.Format(time.RFC3339) + "."})
 	}
 	if r.Kind == run.KindSweep {
-		t.add(cells(&c.cells))
+		if c.sweep != nil {
+			t.Answer = answer(c.sweep)
+		}
+		t.add(c.sweepTables()...)
 	} else {
-		t.add(c.latencies(), rates(c.comparison), objectives(r), failures(&c.errors))
+		snap := c.inputs[0].Snapshot
+		t.add(byPhase(snap), openLoop(snap), c.latencies(), corrected(c.comparison), rates(c.comparison))
+		t.add(objectives(r), attainment(c.comparison), failures(&c.errors))
 	}
 	t.warn(r)
 	return t
@@ -208,9 +214,15 @@ func facts(r *wire.Run) string {
 	}
 	parts := []string{strings.Join(r.Models, ", "), strings.Join(r.Targets, ", "), endpoint}
 	if r.Kind == run.KindSweep {
-		return join(append([]string{"sweep"}, parts...))
+		return join(append([]string{"sweep", trials(r)}, parts...))
 	}
-	return join(append(parts, load(r)))
+	if len(r.Loads) < 2 {
+		return join(append(parts, load(r)))
+	}
+	for _, l := range r.Loads {
+		parts = append(parts, l.Phase+": "+l.Load)
+	}
+	return join(parts)
 }
 
 // outcome returns how a run ended.

@@ -27,6 +27,8 @@ type Recorded interface {
 	Distributions(ctx context.Context, id string, q series.DistributionQuery) (*series.Distributions, error)
 	// Samples returns the requests of a run that are kept for a closer look.
 	Samples(id string) (*samples.Samples, error)
+	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
+	Sweep(id string) (*results.Sweep, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
 	Log(id string, each func(*results.LogLine) error) error
 	// Active reports whether the log of a run may get further lines.

@@ -235,7 +235,12 @@ func phaseState(st *bench.PhaseStats) string {
 		return "complete"
 	case bench.PhaseCancelled:
 		return "cancelled"
-	case bench.PhaseFailed, bench.PhaseSaturated, bench.PhaseAborted:
+	case bench.PhaseAborted: // the process ended, perhaps after this phase
+		if st.ExpectedRequests > 0 && st.Returned() >= st.ExpectedRequests {
+			return "complete"
+		}
+		return "failed"
+	case bench.PhaseFailed, bench.PhaseSaturated:
 		return "failed"
 	}
 	if st.SentEnd != 0 {

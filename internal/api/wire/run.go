@@ -72,7 +72,8 @@ type Run struct {
 	Endpoint    string          `json:"endpoint_type"`
 	Streaming   bool            `json:"streaming"`
 	Concurrency *int            `json:"concurrency"`
-	RequestRate *float64        `json:"request_rate"` // requests per second
+	RequestRate *float64        `json:"request_rate"`    // requests per second
+	Loads       []run.PhaseLoad `json:"loads,omitempty"` // of the profiling phases; absent in lists
 	Credentials run.Credentials `json:"credentials"`
 	Progress    *RunProgress    `json:"progress"` // null before the first phase
 	Summary     *run.Summary    `json:"summary"`  // null until the run is terminal
@@ -248,7 +249,7 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
 		Models:     list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
-		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
+		Concurrency: r.Concurrency, RequestRate: r.Rate, Loads: run.Loads(r.Config), Credentials: r.Credentials,
 		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Metrics: newMainStats(s), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}

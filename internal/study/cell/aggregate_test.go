@@ -83,7 +83,7 @@ func cells(filters []sweep.Filter, points ...[2]float64) []Result {
 		o := Outcome{Variation: vary.Variation{Index: i}, Trials: []Trial{
 			trial(map[string]float64{"request_throughput/avg": p[0], "request_latency/p99": p[1]}),
 		}}
-		out = append(out, NewResult(o, filters, 0.95, 1))
+		out = append(out, NewResult(o, filters, 0.95))
 	}
 	return out
 }
@@ -104,7 +104,7 @@ func distortedCells(at int, tags []string, filters []sweep.Filter, points ...[2]
 	out := cells(filters, points...)
 	o := out[at].Outcome
 	o.Trials = []Trial{distort(o.Trials[0], true, tags...)}
-	out[at] = NewResult(o, filters, 0.95, 1)
+	out[at] = NewResult(o, filters, 0.95)
 	return out
 }
 
@@ -113,14 +113,14 @@ func TestCompare(t *testing.T) {
 	// A latency that is too large and keeps its limit keeps it; one that may be too small may not.
 	kept := distortedCells(1, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40})
 	kept[1].Trials[0].Metric("request_latency").Doubt.Side = 1
-	kept[1] = NewResult(kept[1].Outcome, limit, 0.95, 1)
+	kept[1] = NewResult(kept[1].Outcome, limit, 0.95)
 	broken := distortedCells(2, []string{"request_latency"}, limit, [2]float64{10, 10}, [2]float64{20, 20}, [2]float64{30, 40}, [2]float64{40, 50})
 	broken[2].Trials[0].Metric("request_latency").Doubt.Side = 1
-	broken[2] = NewResult(broken[2].Outcome, limit, 0.95, 1)
+	broken[2] = NewResult(broken[2].Outcome, limit, 0.95)
 	points := [][2]float64{{10, 10}, {20, 20}, {19, 30}, {30, 40}, {30, 50}}
 	const rate, latency = "request_throughput", "request_latency"
 	failed := cells(nil, points...)
-	failed[0] = NewResult(Outcome{Trials: []Trial{{Failure: "no success"}}}, nil, 0.95, 1)
+	failed[0] = NewResult(Outcome{Trials: []Trial{{Failure: "no success"}}}, nil, 0.95)
 	for _, c := range []struct {
 		name  string
 		cells []Result
@@ -167,11 +167,11 @@ func TestFeasible(t *testing.T) {
 		for _, v := range c.values {
 			o.Trials = append(o.Trials, trial(map[string]float64{"request_latency/p95": v}))
 		}
-		all := NewResult(o, []sweep.Filter{{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		all := NewResult(o, []sweep.Filter{{MetricTag: "request_latency", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95)
 		if all.Feasible() != c.want {
 			t.Errorf("%v < 100: feasible = %v, want %v", c.values, all.Feasible(), c.want)
 		}
-		missing := NewResult(o, []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95, 1)
+		missing := NewResult(o, []sweep.Filter{{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 100}}, 0.95)
 		if missing.Feasible() {
 			t.Error("a missing metric satisfies a condition")
 		}
@@ -184,7 +184,7 @@ func TestDistorted(t *testing.T) {
 	bad.Metrics = append(bad.Metrics, Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 5}})
 	good.Metrics = append(good.Metrics, Metric{Tag: "output_token_throughput", Stats: map[string]float64{"avg": 2}})
 	bad = distort(bad, true, "request_latency")
-	some := NewResult(Outcome{Trials: []Trial{good, bad, good}}, nil, 0.95, 1)
+	some := NewResult(Outcome{Trials: []Trial{good, bad, good}}, nil, 0.95)
 	if e := some.Find("request_latency", "p99"); e.Mean != 10 || e.N != 2 || e.Invalid || e.LeftOut != 1 || some.Invalid("request_latency") || some.Distorted("request_latency") != 1 {
 		t.Errorf("estimate %+v", e)
 	}
@@ -192,10 +192,10 @@ func TestDistorted(t *testing.T) {
 	if e := some.Find("output_token_throughput", "avg"); e.Mean != 3 || e.N != 3 || e.Invalid || e.LeftOut != 0 {
 		t.Errorf("throughput %+v", e)
 	}
-	if possibly := NewResult(Outcome{Trials: []Trial{good, distort(good, false, "request_latency")}}, nil, 0.95, 1); possibly.Find("request_latency", "p99").N != 2 {
+	if possibly := NewResult(Outcome{Trials: []Trial{good, distort(good, false, "request_latency")}}, nil, 0.95); possibly.Find("request_latency", "p99").N != 2 {
 		t.Error("a run that is possibly distorted does not count")
 	}
-	all := NewResult(Outcome{Trials: []Trial{bad, bad}}, nil, 0.95, 1)
+	all := NewResult(Outcome{Trials: []Trial{bad, bad}}, nil, 0.95)
 	if e := all.Find("request_latency", "p99"); e.N != 2 || !e.Invalid || !all.Invalid("time_to_first_token", "request_latency") || all.Distorted("request_latency") != 2 {
 		t.Errorf("estimate %+v", e)
 	}
@@ -221,7 +221,8 @@ func TestPooled(t *testing.T) {
 		return out
 	}
 	o := Outcome{Trials: []Trial{sampled(draw(0)), sampled(draw(5)), {Failure: "no success"}, sampled(draw(0))}}
-	c := NewResult(o, nil, 0.95, 7)
+	c := NewResult(o, nil, 0.95)
+	c.Pool(0.95, 7)
 	if len(c.Pooled) != 1 || c.Pooled[0].Count != 3000 || c.Pooled[0].Tag != "request_latency" {
 		t.Fatalf("pooled: %+v", c.Pooled)
 	}
@@ -230,7 +231,8 @@ func TestPooled(t *testing.T) {
 	if !(p99.Low <= p99.Value && p99.Value <= p99.High && p99.Low < 5 && p99.High > 8 && p99.Value > mean+1) {
 		t.Errorf("p99 of all requests %+v, mean of the p99 of the runs %v", p99, mean)
 	}
-	again := NewResult(o, nil, 0.95, 7)
+	again := NewResult(o, nil, 0.95)
+	again.Pool(0.95, 7)
 	if diff := cmp.Diff(c.Pooled, again.Pooled); diff != "" {
 		t.Errorf("the same seed gives another interval:\n%s", diff)
 	}
@@ -297,7 +299,7 @@ func TestSpread(t *testing.T) {
 		tr.Metrics[0].Margins = map[string]float64{"avg": 1.96}
 		o.Trials = append(o.Trials, tr)
 	}
-	c := NewResult(o, nil, 0.95, 1)
+	c := NewResult(o, nil, 0.95)
 	ratio, ok := c.Find("request_latency", "avg").Spread()
 	if got, want := fmt.Sprintf("%.2f %v", ratio, ok), "5.00 true"; got != want {
 		t.Errorf("spread = %s, want %s", got, want)

@@ -39,12 +39,12 @@ func pooledQuantiles() []Quantile {
 	return []Quantile{{Stat: "p50", Q: 0.5}, {Stat: "p90", Q: 0.9}, {Stat: "p95", Q: 0.95}, {Stat: "p99", Q: 0.99}}
 }
 
-// pool pools the metrics of which all trials that count have kept the values.
-func (c *Result) pool(level float64, seed int64) []Pooled {
+// Pool pools the metrics of which all trials that count have kept the values, which it reads.
+// level is that of the intervals, seed that of the resampling.
+func (c *Result) Pool(level float64, seed int64) {
 	if len(c.Good) == 0 {
-		return nil
+		return
 	}
-	var out []Pooled
 	for _, m := range c.Good[0].Metrics {
 		trials := c.Counting(m.Tag)
 		samples := make([][]float64, len(trials))
@@ -56,9 +56,8 @@ func (c *Result) pool(level float64, seed int64) []Pooled {
 		}
 		p := poolOf(samples, level, seed)
 		p.Tag, p.Unit = m.Tag, m.Unit
-		out = append(out, p)
+		c.Pooled = append(c.Pooled, p)
 	}
-	return out
 }
 
 // values returns the sorted values of a metric; nil if they were not kept.

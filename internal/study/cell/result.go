@@ -21,7 +21,7 @@ type Result struct {
 	Outcome
 	Good       []Trial        // those that succeeded
 	Statistics []Statistic    // in the order of Key; empty if no trial is a result
-	Pooled     []Pooled       // in the order of the metrics
+	Pooled     []Pooled       // in the order of the metrics; only after Pool
 	Broken     []sweep.Filter // the conditions that are not satisfied
 	Unsure     []sweep.Filter // the conditions that the load generator leaves open: it distorted their metrics
 	// Beyond means that a search found the values above its boundary, whatever its conditions
@@ -29,9 +29,8 @@ type Result struct {
 	Beyond bool
 }
 
-// NewResult aggregates the trials of a variation. level is that of the intervals, seed
-// that of the resampling.
-func NewResult(o Outcome, filters []sweep.Filter, level float64, seed int64) Result {
+// NewResult aggregates the trials of a variation. level is that of the intervals.
+func NewResult(o Outcome, filters []sweep.Filter, level float64) Result {
 	c := Result{Outcome: o, Good: o.Successful()}
 	values := make(map[string]*Statistic)
 	all := make(map[string][]float64)
@@ -75,7 +74,6 @@ func NewResult(o Outcome, filters []sweep.Filter, level float64, seed int64) Res
 			c.Unsure = append(c.Unsure, f)
 		}
 	}
-	c.Pooled = c.pool(level, seed)
 	return c
 }
 

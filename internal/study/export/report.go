@@ -47,6 +47,9 @@ type Skipped struct {
 func (r *Report) Cells() []cell.Result {
 	if r.cells == nil {
 		r.cells = r.aggregated(r.Outcomes)
+		for i := range r.cells {
+			r.cells[i].Pool(r.Study.MultiRun.ConfidenceLevel, r.Study.Seed)
+		}
 	}
 	return r.cells
 }
@@ -87,7 +90,7 @@ func (r *Report) aggregated(outcomes []cell.Outcome) []cell.Result {
 	}
 	var out []cell.Result
 	for _, o := range outcomes {
-		out = append(out, cell.NewResult(o, filters, r.Study.MultiRun.ConfidenceLevel, r.Study.Seed))
+		out = append(out, cell.NewResult(o, filters, r.Study.MultiRun.ConfidenceLevel))
 	}
 	return out
 }
@@ -188,7 +191,7 @@ func Write(dir string, r *Report) error {
 	if r.Study.Adaptive() {
 		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
 	}
-	errs = append(errs, writeAll(dir, files))
+	errs = append(errs, WriteSummary(dir, r), writeAll(dir, files))
 	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
 		errs = append(errs, link(dir))
 	}

@@ -31,8 +31,8 @@ type Reading struct {
 	// Unsupported means that a percentile was taken of too few requests: fewer than 5 are
 	// expected beyond it.
 	Unsupported bool
+	Unit        string // of the value, as ms; empty if it was not measured
 
-	unit   string  // of the value, as ms; empty if it was not measured
 	spread float64 // standard deviation over the trials; 0 for one
 	trials int
 }
@@ -129,7 +129,7 @@ func read(f Filter, trials []cell.Trial) Reading {
 			return r
 		}
 		values = append(values, x)
-		r.unit = t.Metric(f.MetricTag).Unit
+		r.Unit = t.Metric(f.MetricTag).Unit
 		r.Unsupported = r.Unsupported || !Supported(&t, f.MetricTag, f.Stat)
 	}
 	if r.trials = len(values); r.trials == 0 {

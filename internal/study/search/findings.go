@@ -42,6 +42,27 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	return out
 }
 
+// ReasonText returns in words why a search ended; empty = the reason is not known.
+func ReasonText(reason string) string {
+	for _, r := range []struct {
+		end  stop
+		text string
+	}{
+		{noPass, "no value of the search is within the limits"},
+		{noFailure, "the largest value of the search is within the limits"},
+		{precise, "the boundary is known as precisely as the search asks"},
+		{exhausted, "the largest number of values was measured"},
+		{impatient, "the last values did not improve the objective"},
+		{plateau, "the objective no longer changed"},
+		{complete, "every value of the search was measured"},
+	} {
+		if strings.HasSuffix(reason, string(r.end)) {
+			return r.text
+		}
+	}
+	return ""
+}
+
 // sentence describes a boundary, and what makes it doubtful.
 func (b *Boundary) sentence(reason string) string {
 	if b == nil {
@@ -98,14 +119,14 @@ func (r *Reading) sentence() string {
 
 func (r *Reading) condition() string {
 	op := map[string]string{"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[r.Op]
-	return strings.TrimSpace(op + " " + short(r.Threshold) + " " + r.unit)
+	return strings.TrimSpace(op + " " + short(r.Threshold) + " " + r.Unit)
 }
 
 func (r *Reading) observed() string {
 	if r.Observed == nil {
 		return "not measured"
 	}
-	return strings.TrimSpace(short(*r.Observed) + " " + r.unit)
+	return strings.TrimSpace(short(*r.Observed) + " " + r.Unit)
 }
 
 // short returns a number with four digits.

@@ -42,8 +42,9 @@ type Edge struct {
 	Value     float64
 	Iteration int // the last one with this value
 	Breach    *Reading
-	Failed    bool   // no trial is a result
-	Unsure    string // the metric of a limit that the load generator leaves open; empty = none
+	Readings  []Reading // of all limits
+	Failed    bool      // no trial is a result
+	Unsure    string    // the metric of a limit that the load generator leaves open; empty = none
 }
 
 // TierResult is the boundary of one tier.
@@ -160,7 +161,7 @@ func (o *Options) boundary(done []cell.Outcome, filters []Filter, b *bracket) *B
 		outcomes := seen[i].outcomes
 		v, trials := Judge(filters, outcomes...), together(outcomes)
 		return &Edge{
-			Value: x, Iteration: outcomes[len(outcomes)-1].Index, Breach: v.breach(),
+			Value: x, Iteration: outcomes[len(outcomes)-1].Index, Breach: v.breach(), Readings: v.Readings,
 			Failed: !slices.ContainsFunc(trials, func(t cell.Trial) bool { return t.Failure == "" }),
 			Unsure: unsure(filters, trials),
 		}

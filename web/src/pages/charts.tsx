@@ -11,6 +11,7 @@ import { type Column, Cursor, type Dots, type Line, type Mark, Plot, type Region
 import { leastPerBin } from "../charts/scales";
 import { full, only, regions, type Single, singles } from "../state/overtime";
 import type { RunStore } from "../state/run";
+import { phaseQuery, within } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
 import { latencies } from "./distributions";
 
@@ -23,7 +24,7 @@ const steps: [number, string][] = [
 
 export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const cursor = useMemo(() => new Cursor(), [store]);
-  const s = store.series.value;
+  const s = useMemo(() => within(store.series.value, store.scope.value), [store.series.value, store.scope.value]);
   const parts = useMemo(() => (s ? regions(s) : []), [s]);
   const sparse = useMemo(() => s !== null && full(s).some((enough) => !enough), [s]);
   if (!s || s.time_sec.length === 0) {
@@ -63,7 +64,7 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
           )}
         </span>
       </div>
-      <Lazily>{() => <Heat run={run} series={s} {...shared} />}</Lazily>
+      <Lazily>{() => <Heat run={run} scope={store.scope.value} series={s} {...shared} />}</Lazily>
       <Lines store={store} run={run} sparse={sparse} series={s} {...shared} />
       <p class="muted">
         Drag across a chart to zoom all of them; a double click shows everything again.
@@ -108,10 +109,20 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
 }
 
 /** Heat is the heat map of a latency, on the axis of time of the charts below it. */
-function Heat({ run, series, cursor, regions, events }: Shared & { run: Run }): JSX.Element {
+function Heat({
+  run,
+  scope,
+  series,
+  cursor,
+  regions,
+  events,
+}: Shared & { run: Run; scope: string | null }): JSX.Element {
   const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
   const [log, setLog] = useState(true);
-  const { value } = useReading<Distributed>(`api/runs/${run.id}/distributions?metric=${metric}`, !ended(run.state));
+  const { value } = useReading<Distributed>(
+    `api/runs/${run.id}/distributions?metric=${metric}${phaseQuery(scope)}`,
+    !ended(run.state),
+  );
   const d = value?.distributions[metric];
   const range: [number, number] = [series.time_sec[0] ?? 0, (series.time_sec.at(-1) ?? 0) + series.step_sec];
   return (

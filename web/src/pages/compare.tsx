@@ -6,11 +6,18 @@ import { embedded } from "../api/embedded";
 import { read, type Timeseries } from "../api/timeseries";
 import { cycle } from "../charts/colors";
 import { Cursor, Plot } from "../charts/plot";
+import { Points } from "../charts/points";
 import * as format from "../format";
 import { go, link } from "../router";
+import { overlay } from "../state/compare";
 import { choose, chosen } from "../state/runs";
+import { metricName } from "../state/sweep";
 import { Card, ClientPill, ErrorText, load, StatePill, VerdictPill } from "../ui/parts";
 import { Cdfs } from "./cdfs";
+import { Pick } from "./pick";
+import { Sweeps } from "./sweeps";
+import "./compare.css";
+import "./sweep.css";
 
 type Comparison = Schemas["compare.Comparison"];
 type Value = Schemas["compare.Value"];
@@ -37,23 +44,31 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
     getJSON<Comparison>("api/compare?ids=" + all).then(setComparison, setError);
     Promise.all(ids.map(entry)).then(setEntries, setError);
   }, [all]);
-  if (ids.length < 2)
-    return (
-      <p class="empty">
-        Choose at least two runs in the <a href={link("")}>list of runs</a>.
-      </p>
-    );
-  if (error) return <ErrorText error={error} />;
-  if (entries.length !== ids.length || comparison?.runs.length !== ids.length) return <p class="empty">Loading …</p>;
   const reorder = (next: string[]) => {
     chosen.value = next;
-    go(next.length > 1 ? link("compare", { ids: next.join(",") }) : link(""), true);
+    go(link("compare", { ids: next.join(",") }), true);
   };
+  const add = (id: string) => reorder([...ids, id]);
+  if (ids.length < 2)
+    return (
+      <>
+        <h1>Compare runs</h1>
+        <Pick ids={ids} add={add} />
+      </>
+    );
+  if (error) return <ErrorText error={error} />;
+  if (
+    entries.length !== ids.length ||
+    entries.some(({ run }, i) => run.id !== ids[i]) ||
+    comparison?.runs.length !== ids.length
+  )
+    return <p class="empty">Loading …</p>;
+  const sweeps = entries.every(({ run }) => run.kind === "sweep");
   return (
     <>
       <div class="row between">
         <h1>
-          {embedded ? "Comparison of" : "Compare"} {entries.length} runs
+          {embedded ? "Comparison of" : "Compare"} {entries.length} {sweeps ? "sweeps" : "runs"}
         </h1>
         {!embedded && (
           <span class="row">
@@ -78,10 +93,18 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
           reorder(ids.filter((x) => x !== id));
         }}
       />
-      <Deltas of={comparison} />
-      <Overlays entries={entries} />
-      <Cdfs runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
+      {sweeps ? (
+        <Sweeps runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
+      ) : (
+        <>
+          <Deltas of={comparison} />
+          <Picture of={comparison} entries={entries} />
+          <Overlays entries={entries} />
+          <Cdfs runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
+        </>
+      )}
       <Differences of={comparison} />
+      {!embedded && <Pick ids={ids} add={add} />}
     </>
   );
 }
@@ -157,7 +180,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
   return (
     <Card title="Metrics against the baseline">
       <div class="scroll" tabIndex={0} role="region" aria-label="Metrics against the baseline">
-        <table>
+        <table class="values">
           <thead>
             <tr>
               <th class="text">Metric</th>
@@ -173,7 +196,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
                   {metric.header} {statistic.statistic} <span class="muted">{metric.unit}</span>
                 </td>
                 {statistic.values.map((v) => (
-                  <td key={v.run}>
+                  <td key={v.run} data-label={title(of.runs.find((r) => r.id === v.run)!)}>
                     <span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} better={metric.better} />
                   </td>
                 ))}
@@ -186,9 +209,10 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
         {all ? "Show the main metrics" : "Show all metrics"}
       </button>
       <p class="muted">
-        Colored: the 95 % confidence intervals of the two runs do not overlap. Hover over a value to see its interval.
-        Runs differ for many reasons; repeat them (<code>multiRun</code>) before you act on a difference of a few
-        percent.
+        Colored: the 95 % confidence intervals of the two runs do not overlap. Grey: they overlap, or the values are
+        equal. <span class="delta untested">Not tested</span>: one of the two has no interval, or the load generator
+        distorted it. Hover over a value to see its interval. Runs differ for many reasons; repeat them (
+        <code>multiRun</code>) before you act on a difference of a few percent.
       </p>
     </Card>
   );
@@ -202,7 +226,8 @@ function interval(v: Value): string {
 
 function Delta({ of, better }: { of: Value; better: string }): JSX.Element | null {
   if (of.delta === null || of.delta === undefined) return null;
-  const kind = of.verdict === "better" ? "good" : of.verdict === "worse" ? "bad" : "muted";
+  const kind =
+    of.verdict === "better" ? "good" : of.verdict === "worse" ? "bad" : of.verdict === "unknown" ? "untested" : "muted";
   const text = of.delta_percent === null || of.delta_percent === undefined ? "" : format.signed(of.delta_percent);
   return (
     <span
@@ -210,7 +235,7 @@ function Delta({ of, better }: { of: Value; better: string }): JSX.Element | nul
       title={`${of.verdict}, ${better === "none" ? "neither direction is better" : better + " is better"}`}
     >
       {text}
-      <span class="hidden-text"> {of.verdict}</span>
+      <span class="hidden-text"> {of.verdict === "unknown" ? "not tested" : of.verdict}</span>
     </span>
   );
 }
@@ -218,44 +243,81 @@ function Delta({ of, better }: { of: Value; better: string }): JSX.Element | nul
 const overlaid: [string, string, string, string][] = [
   ["output_tokens", "rate", "Output tokens", "per second"],
   ["requests_completed", "rate", "Completed requests", "per second"],
+  ["time_to_first_token", "p50", "Time to first token, p50", "ms"],
+  ["time_to_first_token", "p90", "Time to first token, p90", "ms"],
   ["time_to_first_token", "p99", "Time to first token, p99", "ms"],
+  ["request_latency", "p50", "Request latency, p50", "ms"],
   ["request_latency", "p99", "Request latency, p99", "ms"],
 ];
 
-/** Overlays draws the runs over the time since their start. */
+/** Overlays draws the runs over the time since their profiling began. */
 function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
   const cursor = useMemo(() => new Cursor(), []);
-  const known = entries.filter((e) => e.series && e.series.time_sec.length > 1);
-  if (known.length === 0) return null;
-  const x = [...new Set(known.flatMap((e) => e.series!.time_sec))].sort((a, b) => a - b);
-  const place = new Map(x.map((t, i) => [t, i]));
-  const charts = overlaid.map(([name, stat, text, unit]) => ({
-    text,
-    unit,
-    lines: entries.flatMap((e, i) => {
-      const column = e.series?.series[name]?.values[stat];
-      if (!column) return [];
-      const values = new Array<number | null | undefined>(x.length).fill(undefined);
-      e.series!.time_sec.forEach((t, at) => {
-        values[place.get(t)!] = column[at] ?? null;
-      });
-      return [
-        {
-          label: title(e.run),
-          color: cycle[i % cycle.length]!,
-          dash: i >= cycle.length,
-          values: values as (number | null)[],
-        },
-      ];
-    }),
-  }));
+  const all = entries.map((e) => e.series);
+  const charts = overlaid.map(([name, stat, text, unit]) => {
+    const { x, columns } = overlay(all, name, stat);
+    const lines = columns.flatMap((values, i) =>
+      values?.some((v) => typeof v === "number")
+        ? [
+            {
+              label: title(entries[i]!.run),
+              color: cycle[i % cycle.length]!,
+              dash: i >= cycle.length,
+              values: values as (number | null)[],
+            },
+          ]
+        : [],
+    );
+    return { text, unit, x, lines };
+  });
+  if (charts.every((c) => c.lines.length === 0)) return null;
+  return (
+    <section aria-label="Over time">
+      <h2>Over time, from the start of profiling</h2>
+      <div class="charts">
+        {charts
+          .filter((c) => c.lines.length)
+          .map((c) => (
+            <Plot key={c.text} title={c.text} unit={c.unit} x={c.x} cursor={cursor} lines={c.lines} />
+          ))}
+      </div>
+    </section>
+  );
+}
+
+/** Picture draws throughput against latency, a point for each run. */
+function Picture({ of, entries }: { of: Comparison; entries: Entry[] }): JSX.Element | null {
+  const statistic = (tag: string, name: string) =>
+    of.metrics.find((m) => m.tag === tag)?.statistics.find((s) => s.statistic === name)?.values;
+  const rate = statistic("output_token_throughput", "avg") ? "output_token_throughput" : "request_throughput";
+  const y = statistic(rate, "avg");
+  const chart = (tag: string, stat: string, text: string, xText: (v: number) => string) => {
+    const x = statistic(tag, stat);
+    if (!x || !y) return null;
+    const groups = entries.flatMap(({ run }, i) => {
+      const a = x.find((v) => v.run === run.id)?.value,
+        b = y.find((v) => v.run === run.id)?.value;
+      if (a === null || a === undefined || b === null || b === undefined) return [];
+      const name = title(run);
+      const point = {
+        x: a,
+        y: b,
+        label: name.slice(0, 24),
+        title: name,
+        kind: "plain" as const,
+        href: link("runs/" + run.id),
+      };
+      return [{ label: "", color: cycle[i % cycle.length]!, points: [point] }];
+    });
+    if (groups.length < 2) return null;
+    return <Points title={metricName(rate)} xLabel={text} xText={xText} yText={format.number} groups={groups} />;
+  };
+  const ms = format.round;
   return (
     <div class="charts">
-      {charts
-        .filter((c) => c.lines.length)
-        .map((c) => (
-          <Plot key={c.text} title={c.text} unit={c.unit} x={x} cursor={cursor} lines={c.lines} />
-        ))}
+      {chart("time_to_first_token", "p99", "TTFT p99", ms) ??
+        chart("request_latency", "p99", "request latency p99", ms)}
+      {chart("output_token_throughput_per_user", "avg", "output tokens/s of each user", format.number)}
     </div>
   );
 }

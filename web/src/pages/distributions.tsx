@@ -8,6 +8,8 @@ import { Histogram } from "../charts/histogram";
 import { Scatter } from "../charts/scatter";
 import * as format from "../format";
 import { duration } from "../format";
+import type { RunStore } from "../state/run";
+import { phaseQuery } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
 import { ErrorText } from "../ui/parts";
 import "./distributions.css";
@@ -24,19 +26,22 @@ export const latencies: Record<string, string> = {
   schedule_lag: "Schedule lag",
 };
 
-export function Distributions({ run }: { run: Run }): JSX.Element {
+export function Distributions({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   return (
     <section aria-label="Distributions">
-      <Lazily>{() => <Part run={run} />}</Lazily>
+      <Lazily>{() => <Part store={store} run={run} />}</Lazily>
     </section>
   );
 }
 
-function Part({ run }: { run: Run }): JSX.Element {
+function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
   const [logX, setLogX] = useState(true);
   const [tail, setTail] = useState(false);
-  const read = useReading<Body>(`api/runs/${run.id}/distributions?metric=${metric}`, !ended(run.state));
+  const read = useReading<Body>(
+    `api/runs/${run.id}/distributions?metric=${metric}${phaseQuery(store.scope.value)}`,
+    !ended(run.state),
+  );
   return (
     <>
       <div class="row between">

@@ -27,7 +27,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   const [all, setAll] = useState(false);
   const [latest, setLatest] = useState(false);
   const live = store.live();
-  const metrics = store.metrics.value;
+  const metrics = store.shown();
   const last = useRecent(store, live && latest);
   const shown = live && latest ? last : metrics;
   const tags =

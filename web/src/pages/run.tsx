@@ -1,15 +1,15 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, type Phase, Problem, postJSON, type Run, type Schemas, send } from "../api/client";
+import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { RunStore } from "../state/run";
-import { choose } from "../state/runs";
+import { choose, chosen } from "../state/runs";
+import { barOf, inOrder, totals } from "../state/scope";
 import {
   Action,
-  Bar,
   Card,
   ClientPill,
   Copy,
@@ -21,10 +21,12 @@ import {
   Tile,
   VerdictPill,
 } from "../ui/parts";
+import { ProgressBar } from "../ui/progress";
 import { Charts } from "./charts";
 import { Distributions } from "./distributions";
 import { Edit } from "./edit";
 import { Percentiles } from "./metrics";
+import { Attainment, OpenLoop } from "./openloop";
 import { Slowest } from "./slowest";
 import { SweepPart } from "./sweep";
 
@@ -48,16 +50,18 @@ export function RunPage({ id }: { id: string }): JSX.Element {
       ) : (
         <>
           <Phases store={store} run={run} />
+          <Scope store={store} />
           <Tiles store={store} run={run} />
+          <OpenLoop run={run} metrics={store.metrics.value} />
           <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />
             <div class="stack">
-              <Objectives run={run} />
+              <Objectives store={store} run={run} />
               <Errors store={store} run={run} />
             </div>
           </div>
-          <Distributions run={run} />
+          <Distributions store={store} run={run} />
           <Slowest run={run} />
         </>
       )}
@@ -78,7 +82,7 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
     run.models.join(", "),
     run.targets.join(", "),
     run.endpoint_type + (run.streaming ? ", streaming" : ""),
-    run.kind !== "sweep" && load(run),
+    run.kind !== "sweep" && loads(run),
     run.started_at && "started " + format.date(run.started_at),
     run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
@@ -126,7 +130,7 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
               type="button"
               onClick={() => {
                 choose(run.id, true);
-                go(link(""));
+                go(link("compare", { ids: chosen.value.join(",") }));
               }}
             >
               Compare with …
@@ -221,53 +225,79 @@ function Alarms({ run }: { run: Run }): JSX.Element {
 }
 
 function Phases({ store, run }: { store: RunStore; run: Run }): JSX.Element {
-  const phases = Object.values(store.progress.value?.phases ?? {}).sort((a, b) => a.phase_index - b.phase_index);
   return (
     <section class="phases" aria-label="Phases">
-      {phases.map((p) => (
-        <div class={`phase ${p.phase} ${p.state}`} key={p.phase_index}>
-          <span class="name">{p.phase_name}</span>
-          <Bar percent={p.progress_percent} label={p.phase_name} />
-          <span class="figures">{phaseText(p, run)}</span>
-        </div>
-      ))}
+      {inOrder(store.progress.value).map((p) => {
+        const bar = barOf(p, ended(run.state));
+        return (
+          <div class={`phase ${p.phase} ${bar.tone}`} key={p.phase_index}>
+            <span class="name">{p.phase_name}</span>
+            <ProgressBar percent={bar.percent} failed={bar.failed} label={p.phase_name} />
+            <span class="figures">{bar.text}</span>
+          </div>
+        );
+      })}
     </section>
   );
 }
 
-function phaseText(p: Phase, run: Run): string {
-  const of = p.total_expected_requests ? " of " + format.count(p.total_expected_requests) : "";
-  const left =
-    p.requests_eta_sec !== null && p.requests_eta_sec !== undefined && !ended(run.state)
-      ? format.seconds(p.requests_eta_sec) + " left"
-      : p.state;
-  return [
-    format.count(p.requests_completed) + of + " requests",
-    format.count(p.in_flight_requests) + " in flight",
-    left,
-  ].join(" · ");
+/** Scope chooses between the run as a whole and one of its phases. */
+function Scope({ store }: { store: RunStore }): JSX.Element | null {
+  const phases = inOrder(store.progress.value);
+  if (phases.length < 2) return null;
+  const choice = (name: string | null, text: string) => (
+    <button
+      key={text}
+      type="button"
+      class="small"
+      aria-pressed={store.scope.value === name}
+      onClick={() => {
+        store.scope.value = name;
+      }}
+    >
+      {text}
+    </button>
+  );
+  const waits = store.scope.value !== null && !store.record();
+  return (
+    <div class="row scope" role="group" aria-label="Show the numbers of">
+      <span class="muted">Numbers of</span>
+      {choice(null, "the whole run")}
+      {phases.map((p) => choice(p.phase_name, p.phase === "warmup" ? `${p.phase_name} (warm-up)` : p.phase_name))}
+      {waits && <span class="muted">The metrics of one phase are computed when the run has ended.</span>}
+    </div>
+  );
 }
 
 function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
-  const m = store.metrics.value;
-  const phase = store.phase();
+  const m = store.shown();
+  const scope = store.scope.value;
+  const all = totals(store.progress.value, scope, run.summary);
   const withheld = store.results.value?.stream?.withheld ?? {};
   const median = (tag: string) => (withheld[tag] ? "withheld" : format.number(m[tag]?.p50));
   const spread = (tag: string) =>
     withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
-  const errors = phase?.request_errors ?? run.summary?.errors ?? 0;
-  const share = phase?.requests_completed ? errors / phase.requests_completed : 0;
-  const goodput = m.goodput?.avg ?? run.summary?.goodput_per_sec;
+  const goodput = m.goodput?.avg ?? (scope === null ? run.summary?.goodput_per_sec : undefined);
+  const share = m.good_request_fraction?.avg;
   return (
-    <section class="tiles" aria-label="Key figures of the whole run">
+    <section class="tiles" aria-label={"Key figures of " + (scope === null ? "the whole run" : "phase " + scope)}>
       <Tile
         label="Requests"
         value={format.number(m.request_throughput?.avg)}
         unit="req/s"
-        note={format.count(phase?.requests_completed) + " completed"}
+        note={format.count(all.succeeded) + " succeeded"}
       />
       {goodput !== undefined && goodput !== null && (
-        <Tile label="Goodput" value={format.number(goodput)} unit="req/s" note="requests that met all objectives" />
+        <Tile
+          label="Goodput"
+          value={format.number(goodput)}
+          unit="req/s"
+          note={
+            share === undefined || share === null
+              ? "requests that met all objectives"
+              : `${format.percent(share)} of the requests met all objectives`
+          }
+        />
       )}
       <Tile
         label="Output"
@@ -302,35 +332,44 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       />
       <Tile
         label="Errors"
-        value={format.count(errors)}
-        note={format.percent(share) + " of requests"}
-        bad={errors > 0}
+        value={format.count(all.failed)}
+        note={format.percent(all.errorShare ?? 0) + " of requests"}
+        bad={all.failed > 0}
       />
     </section>
   );
 }
 
-function Objectives({ run }: { run: Run }): JSX.Element | null {
-  const results = run.summary?.slo_results;
-  if (!results?.length) return null;
+function Objectives({ store, run }: { store: RunStore; run: Run }): JSX.Element | null {
+  const results = store.scope.value === null ? (run.summary?.slo_results ?? []) : [];
+  const single = Object.keys(store.slos.value).length > 0;
+  if (results.length === 0 && !single) return null;
   return (
     <Card title="Service level objectives">
-      <table>
-        <tbody>
-          {results.map((r) => (
-            <tr>
-              <td>
-                <span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span>
-              </td>
-              <td class="text wrap">{r.objective}</td>
-              <td class="wrap">
-                {format.number(r.value)} {r.unit}
-                {r.uncertain && <span class="muted"> (uncertain)</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {results.length > 0 && (
+        <table>
+          <tbody>
+            {results.map((r) => (
+              <tr key={r.objective}>
+                <td>
+                  <span class={"pill " + (r.met ? "slo-pass" : "slo-fail")}>{r.met ? "met" : "missed"}</span>
+                </td>
+                <td class="text wrap">{r.objective}</td>
+                <td class="wrap">
+                  {format.number(r.value)} {r.unit}
+                  {r.uncertain && (
+                    <span class="muted" title={r.doubt}>
+                      {" "}
+                      (uncertain)
+                    </span>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Attainment store={store} />
     </Card>
   );
 }
@@ -338,7 +377,8 @@ function Objectives({ run }: { run: Run }): JSX.Element | null {
 /** Errors lists the failed requests in groups, with the message of one of each. */
 function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const [groups, setGroups] = useState<Schemas["wire.ErrorGroup"][]>([]);
-  const failed = store.phase()?.request_errors ?? run.summary?.errors ?? 0;
+  const scope = store.scope.value;
+  const failed = totals(store.progress.value, scope, run.summary).failed;
   const over = ended(run.state);
   useEffect(() => {
     if (failed > 0)
@@ -347,6 +387,13 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         () => undefined,
       );
   }, [run.id, over, Math.ceil(Math.log2(failed + 1))]);
+  const record = store.record();
+  const ofPhase = record?.error_summary.map((e) => ({
+    class: e.error_details.class,
+    message: e.error_details.message,
+    count: e.count,
+  }));
+  const shown = scope === null ? groups : (ofPhase ?? []);
   return (
     <Card title="Errors">
       {failed === 0 ? (
@@ -354,8 +401,8 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       ) : (
         <table>
           <tbody>
-            {groups.slice(0, 20).map((g) => (
-              <tr>
+            {shown.slice(0, 20).map((g) => (
+              <tr key={g.class + g.message}>
                 <td class="text wrap">
                   <strong>{g.class}</strong> {g.message.slice(0, 300)}
                 </td>
@@ -364,6 +411,9 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
             ))}
           </tbody>
         </table>
+      )}
+      {failed > 0 && scope !== null && !record && (
+        <p class="muted">The errors of one phase are listed when the run has ended.</p>
       )}
     </Card>
   );
@@ -404,6 +454,13 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       </p>
     </Card>
   );
+}
+
+/** loads describes the loads of all profiling phases, or that of the first where only it is known. */
+function loads(run: Run): string {
+  const all = run.loads ?? [];
+  if (all.length < 2) return all[0]?.load ?? load(run);
+  return all.map((l) => `${l.phase}: ${l.load}`).join("; ");
 }
 
 function reportName(run: Run): string {

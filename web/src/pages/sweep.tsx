@@ -1,15 +1,37 @@
-// A sweep: its cells in a table, and throughput against latency.
+// A sweep: its answer, its values with the runs of each joined, and the pictures by which one is chosen.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { getJSON, type Run, type Schemas } from "../api/client";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ended, getJSON, type Run, type Schemas } from "../api/client";
 import { embedded } from "../api/embedded";
 import { connections, listen } from "../api/feed";
-import { Plot } from "../charts/plot";
+import { cycle } from "../charts/colors";
+import { type Group, type Kind, type Limit, type Point, Points } from "../charts/points";
 import * as format from "../format";
 import { link } from "../router";
-import { batches } from "../state/batches";
 import { choose, chosen } from "../state/runs";
-import { Bar, Card, ClientPill, load, StatePill, VerdictPill } from "../ui/parts";
+import {
+  best,
+  type Estimate,
+  front,
+  good,
+  grouped,
+  higher,
+  keeps,
+  marks,
+  metricName,
+  numeric,
+  type Objective,
+  outcomes,
+  type Row,
+  read,
+  type Sweep,
+  throughput,
+  value,
+} from "../state/sweep";
+import { Card, ClientPill, load, StatePill, VerdictPill } from "../ui/parts";
+import { ProgressBar } from "../ui/progress";
+import { Answer, condition } from "./answer";
+import "./sweep.css";
 
 type RunList = Schemas["wire.RunList"];
 
@@ -17,16 +39,19 @@ const most = 500;
 
 export function SweepPart({ run }: { run: Run }): JSX.Element {
   const [cells, setCells] = useState<Run[]>([]);
+  const [sweep, setSweep] = useState<Sweep | null>(null);
   useEffect(() => {
     let timer = 0,
       closed = false;
-    const read = () =>
-      getJSON<RunList>(`api/runs/${run.id}/children?limit=${most}`).then(
-        (l) => {
-          if (!closed) setCells(l.items);
-        },
-        () => undefined,
-      );
+    const read = async () => {
+      const [list, summary] = await Promise.all([
+        getJSON<RunList>(`api/runs/${run.id}/children?limit=${most}`).catch(() => null),
+        getJSON<Sweep>(`api/runs/${run.id}/sweep`).catch(() => null),
+      ]);
+      if (closed) return;
+      if (list) setCells(list.items);
+      if (summary) setSweep(summary);
+    };
     void read();
     const end = listen((m) => {
       if (m.message_type !== "run_state_changed" && m.message_type !== "run_queued") return;
@@ -38,278 +63,545 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
       clearTimeout(timer);
       end();
     };
-  }, [run.id, connections.value]);
-  const p = run.progress;
+  }, [run.id, run.state, connections.value]);
+  const over = ended(run.state);
   return (
     <>
-      {p?.cells_total ? (
-        <section class="phases" aria-label="Progress">
-          <div class="phase">
-            <span class="name">runs</span>
-            <Bar percent={(100 * (p.cells_done ?? 0)) / p.cells_total} label="runs" />
-            <span class="figures">
-              {format.count(p.cells_done)} of {format.count(p.cells_total)}
-              {p.cells_failed ? ` · ${format.count(p.cells_failed)} failed` : ""}
-            </span>
-          </div>
-        </section>
-      ) : null}
-      <Curves cells={cells} />
-      <Cells cells={cells} />
+      <Progress run={run} search={Boolean(sweep?.search)} />
+      {sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />}
+      {!sweep && over && cells.length > 0 && (
+        <p class="notice" role="status">
+          This sweep has no summary, because an earlier version of aiperfd performed it: its runs are listed below, and
+          its files have their means.
+        </p>
+      )}
+      <Cells cells={cells} open={!sweep || sweep.rows.length === 0} />
     </>
   );
 }
 
-type Comparison = Schemas["compare.Comparison"];
-type Interval = [number, number];
+/** Progress shows how many runs of the plan have ended. A search performs fewer than it may, which is no lack. */
+function Progress({ run, search }: { run: Run; search: boolean }): JSX.Element | null {
+  const p = run.progress;
+  if (!p?.cells_total) return null;
+  const done = p.cells_done ?? 0,
+    failed = p.cells_failed ?? 0;
+  const over = ended(run.state);
+  const of =
+    over && search ? "" : search ? ` of at most ${format.count(p.cells_total)}` : ` of ${format.count(p.cells_total)}`;
+  const percent = over && (search || run.state === "completed") ? 100 : (100 * done) / p.cells_total;
+  return (
+    <section class="phases" aria-label="Progress">
+      <div class={"phase " + (over && run.state !== "completed" ? run.state : "")}>
+        <span class="name">runs</span>
+        <ProgressBar percent={percent} label="runs" failed={done ? (percent * failed) / done : 0} />
+        <span class="figures">
+          {format.count(done)}
+          {of} {over ? "performed" : "ended"}
+          {failed ? ` · ${format.count(failed)} failed` : ""}
+        </span>
+      </div>
+    </section>
+  );
+}
 
-/** The most cells whose intervals are read; a comparison has at most ten runs. */
-const mostIntervals = 100,
-  compared = 10;
+function Values({ run, sweep, live }: { run: Run; sweep: Sweep; live: boolean }): JSX.Element {
+  const [objective, setObjective] = useState<Objective | null>(null);
+  const [gpus, setGPUs] = useState(() => Math.max(0, Number(run.labels.gpus) || 0));
+  return (
+    <>
+      <Answer sweep={sweep} live={live} />
+      <Choice sweep={sweep} objective={objective} set={setObjective} gpus={gpus} setGPUs={setGPUs} />
+      <Pictures sweep={sweep} objective={objective} gpus={gpus} />
+      <Rows sweep={sweep} objective={objective} />
+    </>
+  );
+}
 
-/** useIntervals reads the confidence intervals of cells, by cell and "metric statistic". */
-function useIntervals(ids: string[]): Map<string, Map<string, Interval>> {
-  const [found, setFound] = useState(new Map<string, Map<string, Interval>>());
-  const all = ids.join();
+/** metrics are what a reader may have an objective for. */
+const choices = [
+  ["time_to_first_token", "ms"],
+  ["inter_token_latency", "ms"],
+  ["request_latency", "ms"],
+  ["output_token_throughput_per_user", "tokens/s"],
+] as const;
+
+interface ChoiceProps {
+  sweep: Sweep;
+  objective: Objective | null;
+  set: (o: Objective | null) => void;
+  gpus: number;
+  setGPUs: (n: number) => void;
+}
+
+/** Choice is the objective of the reader, with the value to choose. */
+function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Element | null {
+  const measured = choices.filter(([tag]) => sweep.rows.some((row) => row.metrics[tag]));
+  const first = sweep.limits.find((l) => measured.some(([tag]) => tag === l.metric));
+  const [metric, setMetric] = useState<string>(first?.metric ?? measured[0]?.[0] ?? "");
+  const [statistic, setStatistic] = useState(first?.statistic ?? "p99");
+  const [text, setText] = useState("");
   useEffect(() => {
-    let wanted = true;
-    void (async () => {
-      const out = new Map<string, Map<string, Interval>>();
-      if (embedded) {
-        collect(await getJSON<Comparison>("intervals"), out);
-        setFound(out);
-        return;
-      }
-      for (const part of batches(ids.slice(0, mostIntervals), compared)) {
-        if (!wanted) return;
-        collect(await getJSON<Comparison>("api/compare?ids=" + part.join(",")), out);
-      }
-      if (wanted) setFound(out);
-    })().catch(() => undefined);
-    return () => {
-      wanted = false;
-    };
-  }, [all]);
-  return found;
+    const threshold = Number(text);
+    set(text.trim() === "" || !(threshold > 0) ? null : { metric, statistic, threshold });
+  }, [metric, statistic, text]);
+  if (measured.length === 0 || sweep.type === "repeats") return null;
+  const unit = measured.find(([tag]) => tag === metric)?.[1] ?? "";
+  const statistics = ["avg", "p50", "p90", "p95", "p99"].filter((s) => sweep.rows.some((row) => read(row, metric, s)));
+  const kept = objective ? sweep.rows.filter((row) => keeps(row, objective)).length : 0;
+  const at = objective ? best(sweep, objective) : -1;
+  return (
+    <Card class="choice">
+      <div class="row">
+        <strong>My objective is</strong>
+        <select aria-label="Metric" value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
+          {measured.map(([tag]) => (
+            <option key={tag} value={tag}>
+              {metricName(tag)}
+            </option>
+          ))}
+        </select>
+        <select aria-label="Statistic" value={statistic} onChange={(e) => setStatistic(e.currentTarget.value)}>
+          {statistics.map((s) => (
+            <option key={s}>{s}</option>
+          ))}
+        </select>
+        <label>
+          {higher(metric) ? "at least" : "at most"}
+          <input
+            type="number"
+            min="0"
+            step="any"
+            aria-label={`Threshold in ${unit}`}
+            placeholder={format.number(first?.metric === metric ? first.threshold : null)}
+            value={text}
+            onInput={(e) => setText(e.currentTarget.value)}
+          />
+          {unit}
+        </label>
+        <label
+          class="gpus"
+          title="Divides the tokens per second in the chart against tokens per second of a user; a label gpus=8 of the sweep sets it"
+        >
+          GPUs
+          <input
+            type="number"
+            min="0"
+            max="100000"
+            value={gpus || ""}
+            placeholder="–"
+            onInput={(e) => setGPUs(Math.max(0, Number(e.currentTarget.value) || 0))}
+          />
+        </label>
+      </div>
+      <p role="status">
+        {!objective ? (
+          <span class="muted">
+            Enter a value to see which values of the sweep keep it, and which of those has the highest throughput.
+          </span>
+        ) : at < 0 ? (
+          <strong>No value keeps it.</strong>
+        ) : (
+          <>
+            <strong>{sweep.rows[at]!.name}</strong> keeps it with the highest throughput,{" "}
+            {format.number(read(sweep.rows[at]!, throughput(sweep), "avg")?.mean)}{" "}
+            {metricName(throughput(sweep)).toLowerCase()}. {kept} of {sweep.rows.length} values keep it.
+          </>
+        )}
+      </p>
+    </Card>
+  );
 }
 
-function collect(c: Comparison, into: Map<string, Map<string, Interval>>): void {
-  for (const metric of c.metrics)
-    for (const stat of metric.statistics) {
-      stat.values.forEach((v, i) => {
-        const id = c.runs[i]!.id;
-        if (!v?.interval) return;
-        if (!into.has(id)) into.set(id, new Map());
-        into.get(id)!.set(`${metric.tag} ${stat.statistic}`, [v.interval[0]!, v.interval[1]!]);
-      });
-    }
+/** kindOf is how the point of a row is drawn. */
+function kindOf(row: Row): Kind {
+  return row.outcome === "pass" || row.outcome === "fail" || row.outcome === "excluded" ? row.outcome : "plain";
 }
 
-interface Point {
-  x: number;
-  cell: Run;
-  s: NonNullable<Run["summary"]>;
+/** Axis is a statistic that is drawn. */
+interface Axis {
+  tag: string;
+  stat: string;
+  /** divides the values */
+  by?: number;
 }
 
-/** distorted reports whether the load generator made a number of a cell wrong. A verdict without reasons is about all numbers. */
-function distorted(cell: Run, number: string): boolean {
-  const reasons = cell.client?.reasons ?? [];
-  if (reasons.length === 0) return cell.client?.verdict === "invalid";
-  return reasons.some((r) => r.level === "invalid" && (r.concerns ?? []).includes(number));
+type Place = (row: Row) => { x: number; y: Estimate; by: number } | null;
+
+const fromMetrics =
+  (x: Axis, y: Axis): Place =>
+  (row) => {
+    const a = read(row, x.tag, x.stat),
+      b = read(row, y.tag, y.stat);
+    return a && b ? { x: a.mean / (x.by ?? 1), y: b, by: y.by ?? 1 } : null;
+  };
+
+const fromLoad =
+  (path: string, y: Axis): Place =>
+  (row) => {
+    const a = value(row, path),
+      b = read(row, y.tag, y.stat);
+    return a !== null && b ? { x: a, y: b, by: y.by ?? 1 } : null;
+  };
+
+/** points are those of the rows that have a place; a row counts for nothing there if its number is distorted. */
+function points(rows: Row[], place: Place, objective: Objective | null): Point[] {
+  return rows.flatMap((row): Point[] => {
+    const at = place(row);
+    if (!at) return [];
+    const { x, y, by } = at;
+    const spread = y.runs > 1 ? { low: Math.max(0, y.low) / by, high: y.high / by } : {};
+    return [
+      {
+        x,
+        y: y.mean / by,
+        ...spread,
+        label: short(row),
+        title: row.name,
+        kind: y.distorted ? "excluded" : kindOf(row),
+        faint: objective !== null && !keeps(row, objective),
+        href: link("runs/" + (row.runs.find((r) => r.id && !r.failure)?.id ?? "")),
+      },
+    ];
+  });
 }
 
-/** Curves draws latency against throughput, one point per cell. */
-function Curves({ cells }: { cells: Run[] }): JSX.Element | null {
-  const measured = cells.filter((c) => c.summary && c.state === "completed");
-  const done = measured.filter((c) => !distorted(c, "throughput"));
-  const tokens = done.some((c) => c.summary!.output_token_throughput_per_sec);
-  const intervals = useIntervals(done.map((c) => c.id));
-  const points: Point[] = done
-    .map((cell) => ({
-      x: (tokens ? cell.summary!.output_token_throughput_per_sec : cell.summary!.request_throughput_per_sec) ?? 0,
-      cell,
-      s: cell.summary!,
-    }))
-    .sort((a, b) => a.x - b.x);
-  if (points.length < 2) return null;
-  const incomplete = measured.filter((c) =>
-    ["throughput", "time_to_first_token", "request_latency"].some((n) => distorted(c, n)),
-  ).length;
-  const unit = tokens ? "output tokens/s" : "requests/s";
-  const curve = (
-    title: string,
-    tag: string,
-    p50: (s: Point["s"]) => number | null,
-    p99: (s: Point["s"]) => number | null,
-  ) => {
-    const line = (label: string, color: "blue" | "orange", stat: string, of: (s: Point["s"]) => number | null) => ({
-      label,
-      color,
-      points: "alone" as const,
-      values: points.map((p) => (distorted(p.cell, tag) ? null : (of(p.s) ?? null))),
-      low: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[0] ?? null),
-      high: points.map((p) => intervals.get(p.cell.id)?.get(`${tag} ${stat}`)?.[1] ?? null),
-    });
-    const lines = [line("p50", "blue", "p50", p50), line("p99", "orange", "p99", p99)].filter((l) =>
-      l.values.some((v) => v !== null),
-    );
-    const tail = lines.at(-1);
-    if (!tail) return null;
-    const bend = knee(
-      points.map((p) => p.x),
-      tail.values,
-    );
-    const marks =
-      bend === null ? [] : [{ label: "knee", value: points[bend]!.x, color: "pink" as const, vertical: true }];
-    return (
-      <Plot
-        title={`${title} against ${unit}`}
-        unit="ms"
-        x={points.map((p) => p.x)}
-        height={280}
-        marks={marks}
-        xText={(v) => name(points, v)}
-        axisText={format.short}
-        lines={[
-          ...lines,
+/** short is the label of a point: the numbers of its values. */
+function short(row: Row): string {
+  const all = Object.values(row.values);
+  const plain = all.every((v) => ["string", "number", "boolean"].includes(typeof v));
+  return all.length > 0 && plain ? all.map(String).join(", ").slice(0, 24) : row.name.slice(0, 24);
+}
+
+function Pictures({
+  sweep,
+  objective,
+  gpus,
+}: {
+  sweep: Sweep;
+  objective: Objective | null;
+  gpus: number;
+}): JSX.Element | null {
+  const axesOfLoad = numeric(sweep);
+  const [axis, setAxis] = useState("");
+  const x = axesOfLoad.find((p) => p.path === axis) ?? axesOfLoad[0];
+  const limits = useMemo(() => drawn(sweep, objective), [sweep, objective]);
+  if (sweep.rows.length < 2) return null;
+  const groups = (place: Place, joined: boolean): Group[] =>
+    (x ? grouped(sweep, x.path) : [{ label: "", rows: sweep.rows }]).map((g, i) => ({
+      label: g.label,
+      color: cycle[i % cycle.length]!,
+      joined,
+      points: points(g.rows, place, objective),
+    }));
+  const fronted = (all: Group[], lessX: boolean): Group[] => {
+    const counting = all.flatMap((g) => g.points).filter((p) => p.kind !== "excluded" && p.kind !== "fail");
+    const on = front(counting, lessX).toSorted((a, b) => a.x - b.x);
+    return on.length < 2
+      ? all
+      : [
+          ...all,
           {
-            label: "Pareto front of " + tail.label,
+            label: "Pareto front",
             color: "grey",
             dash: true,
-            values: front(tail.values),
             joined: true,
+            bare: true,
+            points: on.map((p) => ({ ...p, label: "", low: undefined, high: undefined })),
           },
-        ]}
-      />
-    );
+        ];
   };
+  const rate = throughput(sweep);
+  const ttft = sweep.rows.some((row) => read(row, "time_to_first_token", "p99"));
+  const decides = limits.find((l) => !higher(l.metric)) ?? {
+    metric: ttft ? "time_to_first_token" : "request_latency",
+    statistic: "p99",
+  };
+  const latency: Axis = { tag: decides.metric, stat: decides.statistic };
+  const lines = (a: Axis, vertical = false): Limit[] =>
+    limits
+      .filter((l) => l.metric === a.tag && l.statistic === a.stat)
+      .map((l) => ({ label: l.label, value: l.threshold / (a.by ?? 1), vertical }));
+  const whole = format.plain;
+  const ms = format.round;
+  const per = gpus > 0 ? { by: gpus } : {};
+  const user: Axis = { tag: "output_token_throughput_per_user", stat: "avg" };
+  const interactive = sweep.rows.some((row) => read(row, user.tag, user.stat));
+  const logX = x ? spread(sweep.rows.map((row) => value(row, x.path))) : false;
+  const common = { xText: whole };
   return (
-    <section aria-label="Throughput and latency">
+    <section aria-label="Pictures of the sweep">
+      {axesOfLoad.length > 1 && (
+        <label>
+          Against
+          <select value={x?.path} onChange={(e) => setAxis(e.currentTarget.value)}>
+            {axesOfLoad.map((p) => (
+              <option key={p.path} value={p.path}>
+                {p.name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <div class="charts">
-        {curve(
-          "Time to first token",
-          "time_to_first_token",
-          (s) => s.time_to_first_token_p50_ms,
-          (s) => s.time_to_first_token_p99_ms,
+        {x && (
+          <Points
+            {...common}
+            title={`${metricName(latency.tag)} ${latency.stat}`}
+            xLabel={x.name}
+            yText={ms}
+            logX={logX}
+            limits={[...lines(latency), ...boundary(sweep, x.path)]}
+            groups={groups(fromLoad(x.path, latency), true)}
+          />
         )}
-        {curve(
-          "Request latency",
-          "request_latency",
-          (s) => s.request_latency_p50_ms,
-          (s) => s.request_latency_p99_ms,
+        {x && (
+          <Points
+            {...common}
+            title={metricName(rate)}
+            xLabel={x.name}
+            yText={whole}
+            logX={logX}
+            limits={boundary(sweep, x.path)}
+            groups={groups(fromLoad(x.path, { tag: rate, stat: "avg" }), true)}
+          />
         )}
+        {interactive && (
+          <Points
+            {...common}
+            title={`Output tokens/s${gpus > 0 ? "/GPU" : ""}`}
+            xLabel="output tokens/s of each user"
+            yText={whole}
+            limits={lines(user, true)}
+            groups={fronted(groups(fromMetrics(user, { tag: rate, stat: "avg", ...per }), false), false)}
+          />
+        )}
+        <Points
+          xText={ms}
+          title={metricName(rate)}
+          xLabel={`${metricName(latency.tag)} ${latency.stat}`}
+          yText={whole}
+          limits={lines(latency, true)}
+          groups={fronted(groups(fromMetrics(latency, { tag: rate, stat: "avg" }), false), true)}
+        />
       </div>
       <p class="muted">
-        Bars are 95 % confidence intervals. No run has more throughput at a lower latency than those on the Pareto
-        front. The knee is the point of the front that is farthest below the line between its ends.
-        {incomplete > 0 &&
-          ` ${incomplete} of ${measured.length} runs lack a point: load generator verdict invalid for their throughput or latency.`}
+        Labels are values of the sweep; a click opens a run. Bars are {format.plain(100 * sweep.confidence_level)} %
+        confidence intervals over the runs of a value. No value is better in both numbers than those on the Pareto
+        front.{objective && " Points that do not keep your objective are faint."}
       </p>
     </section>
   );
 }
 
-/** name is the name of the cell at a throughput, with the throughput. */
-function name(points: Point[], x: number): string {
-  const at = points.find((p) => p.x === x);
-  return (at ? at.cell.name || load(at.cell) : "") + " at " + format.number(x);
+/** drawn are the limits that charts show: those of the sweep, and that of the reader. */
+function drawn(sweep: Sweep, objective: Objective | null) {
+  const all = sweep.limits.map((l) => ({ ...l, label: "limit " + format.number(l.threshold) + " " + l.unit }));
+  return objective ? [{ ...objective, label: "my objective" }, ...all] : all;
 }
 
-/** front keeps the values of the Pareto front of points in the order of their throughput:
- * those that no point with more throughput is below. */
-function front(values: (number | null)[]): (number | null)[] {
-  let best = Infinity;
-  return values
-    .toReversed()
-    .map((v) => {
-      if (v === null || v >= best) return null;
-      best = v;
-      return v;
-    })
-    .reverse();
+/** boundary is the answer of a search as a line across the load. */
+function boundary(sweep: Sweep, path: string): Limit[] {
+  return (sweep.search?.boundaries ?? []).flatMap((b) =>
+    b.pass && b.parameter.path === path
+      ? [{ label: `answer ${format.count(b.pass.value)}`, value: b.pass.value, vertical: true }]
+      : [],
+  );
 }
 
-/** knee is the index of the point of the front that is farthest below the line between the
- * ends of the front, both axes in units of their range (Satopää et al. 2011, Kneedle). */
-function knee(x: number[], values: (number | null)[]): number | null {
-  const on = front(values)
-    .map((v, i) => ({ v, i }))
-    .filter((p): p is { v: number; i: number } => p.v !== null);
-  const first = on[0],
-    last = on.at(-1);
-  if (!first || !last || on.length < 4) return null;
-  const wide = x[last.i]! - x[first.i]!,
-    high = last.v - first.v;
-  if (!(wide > 0 && high > 0)) return null;
-  const below = on.map((p) => ({ i: p.i, by: (x[p.i]! - x[first.i]!) / wide - (p.v - first.v) / high }));
-  const best = below.reduce((a, b) => (b.by > a.by ? b : a));
-  return best.by > 0.1 ? best.i : null;
+/** spread reports whether values are better shown on a logarithmic axis. */
+function spread(values: (number | null)[]): boolean {
+  const known = values.filter((v): v is number => v !== null);
+  return known.length > 2 && Math.min(...known) > 0 && Math.max(...known) / Math.min(...known) >= 16;
 }
 
-function Cells({ cells }: { cells: Run[] }): JSX.Element {
+const columns: [string, string, string][] = [
+  ["req/s", "request_throughput", "avg"],
+  ["tokens/s", "output_token_throughput", "avg"],
+  ["tokens/s/user", "output_token_throughput_per_user", "avg"],
+  ["TTFT p50", "time_to_first_token", "p50"],
+  ["TTFT p99", "time_to_first_token", "p99"],
+  ["Latency p50", "request_latency", "p50"],
+  ["Latency p99", "request_latency", "p99"],
+];
+
+function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
+  const more = sweep.limits
+    .filter((l) => !columns.some(([, tag, stat]) => tag === l.metric && stat === l.statistic))
+    .map((l): [string, string, string] => [`${metricName(l.metric)} ${l.statistic}`, l.metric, l.statistic]);
+  const shown = [...columns, ...more].filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
+  const judged = sweep.rows.some((row) => row.outcome !== "measured");
+  const chosenAt = objective ? best(sweep, objective) : -1;
   return (
-    <Card title="Runs">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
-        <table>
+    <Card title="Values">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Values">
+        <table class="values">
           <thead>
             <tr>
-              {!embedded && (
-                <th>
-                  <span class="hidden-text">Compare</span>
-                </th>
-              )}
-              <th class="text">Run</th>
-              <th class="text">State</th>
-              <th class="text">Load</th>
-              <th>req/s</th>
-              <th>tokens/s</th>
-              <th>TTFT p50</th>
-              <th>TTFT p99</th>
-              <th>Latency p50</th>
-              <th>Latency p99</th>
-              <th>Errors</th>
+              <th class="text">Value</th>
+              {judged && <th class="text">Outcome</th>}
+              {shown.map(([title]) => (
+                <th key={title}>{title}</th>
+              ))}
+              <th class="text">Runs</th>
             </tr>
           </thead>
           <tbody>
-            {cells.map((c) => (
-              <tr key={c.id}>
-                {!embedded && (
-                  <td>
-                    <input
-                      type="checkbox"
-                      aria-label={"Compare " + c.name}
-                      checked={chosen.value.includes(c.id)}
-                      onChange={(e) => choose(c.id, e.currentTarget.checked)}
-                    />
+            {sweep.rows.map((row, i) => (
+              <tr
+                key={row.name + i}
+                class={i === chosenAt ? "chosen" : objective && !keeps(row, objective) ? "faint" : undefined}
+              >
+                <td class="text wrap">
+                  <b>{row.name}</b>
+                  {marks(sweep, i).map((m) => (
+                    <span key={m} class="tag mark">
+                      {m}
+                    </span>
+                  ))}
+                </td>
+                {judged && (
+                  <td class="text" data-label="Outcome">
+                    <Outcome row={row} />
                   </td>
                 )}
-                <td class="text">
-                  <a href={link("runs/" + c.id)}>{c.cell?.variation_label || c.name || c.id.slice(0, 12)}</a>
+                {shown.map(([title, tag, stat]) => (
+                  <td key={title} data-label={title}>
+                    <Mean of={read(row, tag, stat)} />
+                  </td>
+                ))}
+                <td class="text runs-of" data-label="Runs">
+                  {good(row) < row.runs.length && <span class="bad">{good(row)} of </span>}
+                  {row.runs.length}
+                  {": "}
+                  {row.runs.map((r, n) =>
+                    r.id ? (
+                      <a
+                        key={r.id}
+                        href={link("runs/" + r.id)}
+                        title={r.failure || undefined}
+                        class={r.failure ? "bad" : undefined}
+                      >
+                        {n + 1}
+                      </a>
+                    ) : (
+                      <span key={n} class="bad" title={r.failure}>
+                        {n + 1}
+                      </span>
+                    ),
+                  )}
                 </td>
-                <td class="text">
-                  <StatePill run={c} /> {c.client?.verdict !== "ok" && <ClientPill client={c.client} />}{" "}
-                  <VerdictPill verdict={c.verdict} />
-                </td>
-                <td class="text">{load(c)}</td>
-                <td>{format.number(c.summary?.request_throughput_per_sec)}</td>
-                <td>{format.number(c.summary?.output_token_throughput_per_sec)}</td>
-                <td>{format.number(c.summary?.time_to_first_token_p50_ms)}</td>
-                <td>{format.number(c.summary?.time_to_first_token_p99_ms)}</td>
-                <td>{format.number(c.summary?.request_latency_p50_ms)}</td>
-                <td>{format.number(c.summary?.request_latency_p99_ms)}</td>
-                <td>{format.count(c.summary?.errors)}</td>
               </tr>
             ))}
-            {cells.length === 0 && (
-              <tr>
-                <td class="empty" colSpan={11}>
-                  No run has started yet.
-                </td>
-              </tr>
-            )}
           </tbody>
         </table>
       </div>
+      <p class="muted">
+        Latencies in ms. Means over the runs of a value, with half the width of their{" "}
+        {format.plain(100 * sweep.confidence_level)} % confidence interval; one run has none.
+        {sweep.limits.length > 0 && ` Limits: ${sweep.limits.map(condition).join("; ")}.`}
+        {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.distorted)) &&
+          " Struck out: the load generator distorted it."}
+        {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.unsupported)) &&
+          " * Too few independent requests for this percentile."}
+      </p>
+    </Card>
+  );
+}
+
+const pills: Record<string, string> = { pass: "slo-pass", fail: "slo-fail", failed: "failed" };
+
+function Outcome({ row }: { row: Row }): JSX.Element {
+  const text = outcomes[row.outcome] ?? row.outcome;
+  if (!text) return <span class="muted">{format.absent}</span>;
+  const kind = pills[row.outcome] ?? "";
+  const missed = row.readings.filter((r) => !r.met).map(condition);
+  return (
+    <span
+      class={"pill " + kind}
+      title={row.outcome === "excluded" ? "The load generator distorted a number that decides" : missed.join("; ")}
+    >
+      {text}
+    </span>
+  );
+}
+
+/** Mean is a mean with half the width of its interval. */
+function Mean({ of: e }: { of: Estimate | null }): JSX.Element {
+  if (!e) return <>{format.absent}</>;
+  const text = (
+    <>
+      {format.number(e.mean)}
+      {e.unsupported && "*"}
+      {e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>}
+    </>
+  );
+  return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
+}
+
+/** Cells lists the runs themselves, folded where the values stand above. */
+function Cells({ cells, open }: { cells: Run[]; open: boolean }): JSX.Element {
+  return (
+    <Card>
+      <details open={open} key={String(open)}>
+        <summary>{cells.length === 1 ? "The run" : `All ${cells.length} runs`} of this sweep</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
+          <table class="values">
+            <thead>
+              <tr>
+                <th class="text">Run</th>
+                <th class="text">State</th>
+                <th class="text">Load</th>
+                <th>req/s</th>
+                <th>TTFT p99</th>
+                <th>Latency p99</th>
+                <th>Errors</th>
+                {!embedded && <th>Compare</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {cells.map((c) => (
+                <tr key={c.id}>
+                  <td class="text wrap">
+                    <a href={link("runs/" + c.id)}>{c.cell?.variation_label || c.name || c.id.slice(0, 12)}</a>
+                    {c.cell && c.cell.trial > 0 && <span class="muted"> run {c.cell.trial + 1}</span>}
+                  </td>
+                  <td class="text" data-label="State">
+                    <StatePill run={c} /> {c.client && c.client.verdict !== "ok" && <ClientPill client={c.client} />}{" "}
+                    <VerdictPill verdict={c.verdict} />
+                  </td>
+                  <td class="text" data-label="Load">
+                    {load(c)}
+                  </td>
+                  <td data-label="req/s">{format.number(c.summary?.request_throughput_per_sec)}</td>
+                  <td data-label="TTFT p99">{format.number(c.summary?.time_to_first_token_p99_ms)}</td>
+                  <td data-label="Latency p99">{format.number(c.summary?.request_latency_p99_ms)}</td>
+                  <td data-label="Errors" class={c.summary?.errors ? "bad" : undefined}>
+                    {format.count(c.summary?.errors)}
+                  </td>
+                  {!embedded && (
+                    <td data-label="Compare">
+                      <input
+                        type="checkbox"
+                        aria-label={"Compare " + c.name}
+                        checked={chosen.value.includes(c.id)}
+                        onChange={(e) => choose(c.id, e.currentTarget.checked)}
+                      />
+                    </td>
+                  )}
+                </tr>
+              ))}
+              {cells.length === 0 && (
+                <tr>
+                  <td class="empty" colSpan={8}>
+                    No run has started yet.
+                  </td>
+                </tr>
+              )}
+            </tbody>
+          </table>
+        </div>
+      </details>
     </Card>
   );
 }

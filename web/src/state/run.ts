@@ -14,8 +14,10 @@ import {
 import { embedded } from "../api/embedded";
 import { connection, connections, listen, type Message } from "../api/feed";
 import { follow, read, type Timeseries } from "../api/timeseries";
+import { statsOf } from "./scope";
 
 type Results = Schemas["wire.Results"];
+type PhaseRecord = Schemas["wire.PhaseRecord"];
 type Files = Schemas["wire.ResultFiles"];
 
 /** Milliseconds between two readings of the series of an active run, and between two of the
@@ -31,6 +33,8 @@ export class RunStore {
   readonly results = signal<Results | null>(null);
   /** thresholds of requests by metric, in its unit */
   readonly slos = signal<Record<string, number>>({});
+  /** name of the phase whose numbers are shown; null = those of the whole run */
+  readonly scope = signal<string | null>(null);
   readonly files = signal<Files["files"]>([]);
   readonly problem = signal<unknown>(null);
   /** length of a point of the series in seconds; 0 leaves it to the daemon */
@@ -74,10 +78,16 @@ export class RunStore {
     return !embedded && this.run.value !== null && !ended(this.run.value.state);
   }
 
-  /** phase is the profiling phase that started last, or the last phase. */
-  phase(): Phase | undefined {
-    const phases = Object.values(this.progress.value?.phases ?? {}).sort((a, b) => b.phase_index - a.phase_index);
-    return phases.find((p) => p.phase === "profiling" && p.start_ns) ?? phases.find((p) => p.start_ns);
+  /** record has the results of the phase in scope; undefined for the whole run, and before its end. */
+  record(): PhaseRecord | undefined {
+    return this.results.value?.results?.results.phase_records.find((r) => r.phase_name === this.scope.value);
+  }
+
+  /** shown are the metrics of the scope. */
+  shown(): Record<string, Stats> {
+    if (this.scope.value === null) return this.metrics.value;
+    const record = this.record();
+    return record ? statsOf(record, this.metrics.value) : {};
   }
 
   /** every calls work again and again; the next call waits for the end of the last. */
@@ -105,7 +115,8 @@ export class RunStore {
       this.progress.value = progress;
       this.metrics.value = metrics.metrics as Record<string, Stats>;
       this.problem.value = null;
-      if (ended(run.state) && !embedded) await this.finish(base);
+      if (embedded) this.results.value = await getJSON<Results>(base + "/results").catch(() => null);
+      else if (ended(run.state)) await this.finish(base);
     } catch (error) {
       if (!this.closed) this.problem.value = error;
     }

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/results"
+	"aiperfd/internal/run"
+)
+
+const idSweep = "01990f2c7d3e7a10b1c2d3e4f5a6b7d0"
+
+// summaryOfSearch is the file of a search whose answer is 8.
+const summaryOfSearch = `{"type":"adaptive_search","parameters":[{"path":"phases.profiling.concurrency","name":"concurrency"}],"confidence_level":0.95,` +
+	`"limits":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms"}],"rows":[` +
+	`{"name":"concurrency 8","values":{"phases.profiling.concurrency":8},"runs":[{"id":"a","client":"ok"},{"id":"b","client":"ok"}],"outcome":"pass","pareto":true,` +
+	`"readings":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms","observed":31,"met":true}],` +
+	`"metrics":{"request_throughput":{"unit":"requests/sec","statistics":{"avg":{"mean":40,"low":38,"high":42,"runs":2}}},"time_to_first_token":{"unit":"ms","statistics":{"p95":{"mean":31,"low":30,"high":32,"runs":2}}}}},` +
+	`{"name":"concurrency 10","values":{"phases.profiling.concurrency":10},"runs":[{"id":"c","client":"ok"},{"id":"d","failure":"no request succeeded"}],"outcome":"fail","pareto":false,` +
+	`"readings":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms","observed":74,"met":false}],` +
+	`"metrics":{"request_throughput":{"unit":"requests/sec","statistics":{"avg":{"mean":44,"low":44,"high":44,"runs":1}}},"time_to_first_token":{"unit":"ms","statistics":{"p95":{"mean":74,"low":74,"high":74,"runs":1}}}}}],` +
+	`"best_throughput":0,"best_latency":0,"latency_metric":"time_to_first_token","findings":["Highest concurrency within the limits: 8 (at 10: time_to_first_token p95 74 ms, limit < 45 ms)."],` +
+	`"search":{"planner":"monotonic_sla","reason":"monotonic_sla_precision_reached","reason_text":"the boundary is known as precisely as the search asks","boundaries":[` +
+	`{"parameter":{"path":"phases.profiling.concurrency","name":"concurrency"},"pass":{"value":8,"row":0,"readings":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms","observed":31,"met":true}],"valid":true},` +
+	`"fail":{"value":10,"row":1,"readings":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms","observed":74,"met":false}],"valid":true},` +
+	`"binding":{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms"},"interval":null}],"optima":[]}}`
+
+// addSweep adds a sweep with a summary, or without one.
+func (ts *testServer) addSweep(t *testing.T, id, summary string) {
+	t.Helper()
+	ts.fake.runs = append(ts.fake.runs, &run.Run{
+		ID: id, Name: "search", State: bench.StateCompleted, CreatedAt: epoch, EndedAt: &epoch, Config: []byte("{}"),
+		Study: &run.Study{Type: "adaptive_search", Total: 4, Done: 4},
+	})
+	if summary != "" {
+		ts.fake.writeArtifacts(t, id, map[string]string{results.SweepFile: summary})
+	}
+}
+
+// The API has the answer of a search.
+func TestSweepRoute(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.addSweep(t, idSweep, summaryOfSearch)
+	w := ts.do("GET", "/api/runs/"+idSweep+"/sweep", "")
+	if diff := cmp.Diff(summaryOfSearch, strings.TrimSpace(w.Body.String())); diff != "" || w.Code != http.StatusOK || w.Header().Get("Etag") == "" {
+		t.Errorf("sweep = %d %v (-want +got):\n%s", w.Code, w.Header(), diff)
+	}
+	ts.addSweep(t, "01990f2c7d3e7a10b1c2d3e4f5a6b7d2", "")
+	for id, want := range map[string]int{idDone: http.StatusNotFound, "01990f2c7d3e7a10b1c2d3e4f5a6b7d2": http.StatusNotFound} {
+		if w := ts.do("GET", "/api/runs/"+id+"/sweep", ""); w.Code != want {
+			t.Errorf("sweep of %s = %d %s, want %d", id, w.Code, w.Body, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(ts.fake.dir, idSweep, results.SweepFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := ts.do("GET", "/api/runs/"+idSweep+"/sweep", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a damaged summary = %d %s", w.Code, w.Body)
+	}
+}
+
+// The answer of a search is the first thing of its reports, and every value is one row.
+func TestReportOfSearch(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.addSweep(t, idSweep, summaryOfSearch)
+	const want = `## search
+
+**Highest concurrency within the limits: 8 (at 10: time\_to\_first\_token p95 74 ms, limit &lt; 45 ms).**
+
+**The search ended: the boundary is known as precisely as the search asks.**
+
+sweep · 4 of 4 runs
+
+completed
+
+**On both sides of the boundary**
+
+| Limit | concurrency 8, within | concurrency 10, beyond |
+| --- | ---: | ---: |
+| Time to First Token p95 &lt; 45 ms | 31 ms | 74 ms |
+
+**Values**
+
+| Value | Runs | Outcome | req/s | Time to First Token p95 ms |
+| --- | --- | --- | ---: | ---: |
+| concurrency 8 | 2 | within the limits · best throughput · lowest latency · Pareto | 40 ±2 | 31 ±1 |
+| concurrency 10 | 1 of 2 | beyond a limit | 44 | 74 |
+
+<sub>Means over the runs of a value; ± is half the width of the 95 % confidence interval over the runs. Pareto: no other value has both more requests per second and a lower Time to First Token p99.</sub>
+`
+	got, _, _ := strings.Cut(ts.do("GET", "/api/runs/"+idSweep+"/report.md", "").Body.String(), "\n<sub>aiperfd")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report.md (-want +got):\n%s", diff)
+	}
+	page := ts.do("GET", "/api/runs/"+idSweep+"/report.html", "").Body.String()
+	for _, part := range []string{"<h1>search</h1>\n<p><strong>Highest concurrency within the limits: 8 ", `"api/runs/` + idSweep + `/sweep":{`} {
+		if !strings.Contains(page, part) {
+			t.Errorf("report.html lacks %s", part)
+		}
+	}
+}
+
+// Sweeps are compared value by value.
+func TestReportOfSweeps(t *testing.T) {
+	ts := newTestServer(t, nil)
+	const other = "01990f2c7d3e7a10b1c2d3e4f5a6b7d2"
+	ts.addSweep(t, idSweep, summaryOfSearch)
+	ts.addSweep(t, other, strings.ReplaceAll(strings.ReplaceAll(summaryOfSearch, `"mean":40`, `"mean":80`), "concurrency 10", "concurrency 12"))
+	got := ts.do("GET", "/api/compare/report.md?ids="+idSweep+","+other, "").Body.String()
+	const want = `| Value | Metric | A | B |
+| --- | --- | ---: | ---: |
+| concurrency 8 | req/s | 40 ±2 | 80 ±2 |
+| concurrency 10 | req/s | 44 | – |
+| concurrency 12 | req/s | – | 44 |
+`
+	if !strings.Contains(got, want) {
+		t.Errorf("report.md = %s\nwant %s", got, want)
+	}
+}

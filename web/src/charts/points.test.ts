@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { type Point, rangeOf } from "./points";
+
+const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
+  x,
+  y,
+  label: "",
+  title: "",
+  kind: "plain",
+  ...more,
+});
+const group = (...points: Point[]) => ({ groups: [{ label: "", color: "blue" as const, points }] });
+
+test("one point is in view", () => {
+  const [low, high] = rangeOf(group(point(5, 40)), "y");
+  expect(low).toBe(0);
+  expect(high).toBeGreaterThan(40);
+});
+
+test("limits and intervals are in view", () => {
+  const p = {
+    ...group(point(1, 10, { low: 5, high: 30 })),
+    limits: [
+      { label: "limit", value: 100 },
+      { label: "at", value: 9, vertical: true },
+    ],
+  };
+  expect(rangeOf(p, "y")[1]).toBeGreaterThan(100);
+  expect(rangeOf(p, "x")[1]).toBeGreaterThan(9);
+});
+
+test("a logarithmic axis leaves out what it cannot show", () => {
+  expect(rangeOf({ ...group(point(0, 1), point(8, 1)), logX: true }, "x")).toEqual([6.4, 10]);
+  expect(rangeOf({ ...group(point(0, 0)), logX: true }, "x")).toEqual([1, 10]);
+});
+
+test("no points, no axis of nothing", () => {
+  expect(rangeOf({ groups: [] }, "x")).toEqual([0, 1]);
+});
+
+test("values that are close to each other are not squeezed to an end of the axis", () => {
+  const [low, high] = rangeOf(group(point(16, 1), point(18, 2)), "x");
+  expect(low).toBeGreaterThan(15);
+  expect(high).toBeLessThan(19);
+});

@@ -1,0 +1,331 @@
+// A few points against each other: with labels, intervals, limits, and a link behind each.
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type uPlot from "uplot";
+import { go } from "../router";
+import { axes, Cursor, each, font, useChart } from "./base";
+import { type Color, color, token } from "./colors";
+import { Frame } from "./frame";
+
+export type Kind = "plain" | "pass" | "fail" | "excluded";
+
+export interface Point {
+  x: number;
+  y: number;
+  low?: number;
+  high?: number;
+  /** beside the point; empty = none */
+  label: string;
+  /** what it is, in the legend while the pointer is near */
+  title: string;
+  kind: Kind;
+  /** is drawn faintly */
+  faint?: boolean;
+  href?: string;
+}
+
+export interface Group {
+  label: string;
+  color: Color;
+  points: Point[];
+  joined?: boolean;
+  dash?: boolean;
+  /** has no marks of its own: a line through points of other groups */
+  bare?: boolean;
+}
+
+/** Limit is a line across the chart. */
+export interface Limit {
+  label: string;
+  value: number;
+  vertical?: boolean;
+}
+
+interface Props {
+  title: string;
+  xLabel: string;
+  groups: Group[];
+  limits?: Limit[];
+  xText: (v: number) => string;
+  yText: (v: number) => string;
+  logX?: boolean;
+  logY?: boolean;
+  height?: number;
+}
+
+export const kinds: Record<Kind, { color: Color | null; text: string }> = {
+  plain: { color: null, text: "" },
+  pass: { color: "green", text: "within the limits" },
+  fail: { color: "orange", text: "beyond a limit" },
+  excluded: { color: "grey", text: "excluded: distorted by the load generator" },
+};
+
+export function Points(props: Props): JSX.Element {
+  const { groups, height = 280 } = props;
+  const latest = useRef(props);
+  latest.current = props;
+  const [near, setNear] = useState<Point | null>(null);
+  const shown = useRef<Point | null>(null);
+  const data = useMemo(() => bounds(latest.current), [groups, props.limits, props.logX, props.logY]);
+  const [cursor] = useState(() => new Cursor());
+  const { logX = false, logY = false } = props;
+  const box = useChart({
+    height,
+    cursor,
+    data,
+    shape: JSON.stringify([logX, logY, props.xLabel]),
+    range: () => rangeOf(latest.current, "x"),
+    options: () => ({
+      scales: {
+        x: { distr: logX ? 3 : 1 },
+        y: { distr: logY ? 3 : 1, range: () => rangeOf(latest.current, "y") },
+      },
+      cursor: { points: { show: false }, x: false },
+      axes: axes(
+        each((v) => latest.current.xText(v)),
+        each((v) => latest.current.yText(v)),
+        logX,
+        logY,
+      ),
+      series: [{}, { paths: () => null, points: { show: false } }],
+      hooks: {
+        draw: [(u) => draw(u, latest.current)],
+        setCursor: [
+          (u) => {
+            const found = nearest(u, latest.current);
+            if (found === shown.current) return;
+            shown.current = found;
+            u.over.style.cursor = found?.href ? "pointer" : "";
+            setNear(found);
+          },
+        ],
+        ready: [(u) => u.over.addEventListener("click", () => go(shown.current?.href))],
+      },
+    }),
+  });
+  const used = [...new Set(groups.flatMap((g) => g.points.map((p) => p.kind)))].filter((k) => k !== "plain");
+  return (
+    <Frame title={props.title} unit={"against " + props.xLabel} label={summary(props)} box={box} own={cursor} tall>
+      {near ? (
+        <span>
+          {near.title}: {props.xText(three(near.x))} · <b>{props.yText(three(near.y))}</b>
+        </span>
+      ) : (
+        <>
+          {groups
+            .filter((g) => g.label)
+            .map((g) => (
+              <span key={g.label}>
+                <i
+                  ref={(e) => {
+                    if (e) {
+                      e.style.borderColor = color(g.color);
+                      e.style.borderTopStyle = g.dash ? "dashed" : "solid";
+                    }
+                  }}
+                />
+                {g.label}
+              </span>
+            ))}
+          {used.map((k) => (
+            <span key={k} class={"kind k-" + k}>
+              {kinds[k].text}
+            </span>
+          ))}
+        </>
+      )}
+    </Frame>
+  );
+}
+
+/** three keeps three digits of what was measured. */
+function three(v: number): number {
+  return Number(v.toPrecision(3));
+}
+
+/** summary describes the chart to those who do not see it. */
+function summary(p: Props): string {
+  const parts = p.groups
+    .filter((g) => !g.bare)
+    .map((g) => {
+      const all = g.points.map((q) => `${q.title}: ${p.xText(three(q.x))}, ${p.yText(three(q.y))}`);
+      return (g.label ? g.label + ": " : "") + all.slice(0, 20).join("; ");
+    });
+  const limits = (p.limits ?? []).map((l) => `${l.label} at ${(l.vertical ? p.xText : p.yText)(l.value)}`);
+  return [`${p.title} against ${p.xLabel}`, ...parts, ...limits].join(". ");
+}
+
+/** bounds are data that have the corners of the chart, so that there is something to scale; the hook draws. */
+function bounds(p: Props): uPlot.AlignedData {
+  const [x0, x1] = rangeOf(p, "x"),
+    [y0, y1] = rangeOf(p, "y");
+  return [
+    [x0, x1],
+    [y0, y1],
+  ];
+}
+
+/** rangeOf is the range of an axis, with room for the marks and their labels. */
+export function rangeOf(p: Pick<Props, "groups" | "limits" | "logX" | "logY">, axis: "x" | "y"): [number, number] {
+  const points = p.groups.flatMap((g) => g.points);
+  const values = points.flatMap((q) => (axis === "x" ? [q.x] : [q.y, q.low ?? q.y, q.high ?? q.y]));
+  for (const l of p.limits ?? []) if ((l.vertical ?? false) === (axis === "x")) values.push(l.value);
+  const log = axis === "x" ? p.logX : p.logY;
+  const known = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
+  if (known.length === 0) return log ? [1, 10] : [0, 1];
+  const low = Math.min(...known),
+    high = Math.max(...known);
+  if (log) {
+    const room = axis === "x" ? 1.25 : 1.3;
+    return [low / room, high * room];
+  }
+  if (axis === "x" && low > 0.5 * high) return [low - 0.15 * (high - low || high), high + 0.15 * (high - low || high)];
+  const span = high - Math.min(0, low) || 1;
+  return [Math.min(0, low), high + 0.1 * span];
+}
+
+/** nearest is the point within 24 pixels of the pointer that is nearest to it. */
+function nearest(u: uPlot, p: Props): Point | null {
+  const { left, top } = u.cursor;
+  if (left === undefined || left === null || left < 0 || top === undefined || top === null) return null;
+  let best: Point | null = null,
+    least = 24;
+  for (const q of p.groups.flatMap((g) => (g.bare ? [] : g.points))) {
+    const d = Math.hypot(u.valToPos(q.x, "x") - left, u.valToPos(q.y, "y") - top);
+    if (d < least) [best, least] = [q, d];
+  }
+  return best;
+}
+
+type Box = [number, number, number, number];
+
+function draw(u: uPlot, p: Props): void {
+  const { ctx } = u;
+  const px = devicePixelRatio;
+  ctx.save();
+  ctx.font = font().replace(/^(\d+)px/, (_, size) => size * px + "px");
+  ctx.lineWidth = 1.5 * px;
+  const taken: Box[] = [];
+  for (const l of p.limits ?? []) drawLimit(u, l, taken);
+  for (const g of p.groups) if (g.joined) drawLine(u, g);
+  const marked = p.groups.filter((g) => !g.bare);
+  const at = marked.flatMap((g) =>
+    g.points.map((q) => ({ q, g, x: u.valToPos(q.x, "x", true), y: u.valToPos(q.y, "y", true) })),
+  );
+  for (const { x, y } of at) taken.push([x - 5 * px, y - 5 * px, x + 5 * px, y + 5 * px]);
+  for (const { q, g, x, y } of at) {
+    const paint = color(kinds[q.kind].color ?? g.color);
+    ctx.globalAlpha = q.faint ? 0.35 : 1;
+    ctx.strokeStyle = ctx.fillStyle = paint;
+    if (q.low !== undefined && q.high !== undefined && q.high > q.low) {
+      const from = u.valToPos(q.low, "y", true),
+        to = u.valToPos(q.high, "y", true);
+      ctx.beginPath();
+      ctx.moveTo(x, from);
+      ctx.lineTo(x, to);
+      for (const end of [from, to]) {
+        ctx.moveTo(x - 3 * px, end);
+        ctx.lineTo(x + 3 * px, end);
+      }
+      ctx.stroke();
+    }
+    drawMark(ctx, q.kind, x, y, px);
+  }
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = token("--muted");
+  for (const { q, x, y } of at) if (q.label) drawLabel(u, q.label, x, y, taken);
+  ctx.restore();
+}
+
+/** drawMark draws a disk; a cross for what is beyond a limit, a ring for what does not count, so that the marks
+ * can be told apart without colors. */
+function drawMark(ctx: CanvasRenderingContext2D, kind: Kind, x: number, y: number, px: number): void {
+  const r = 4 * px;
+  ctx.beginPath();
+  if (kind === "fail") {
+    ctx.lineWidth = 2.2 * px;
+    ctx.moveTo(x - r, y - r);
+    ctx.lineTo(x + r, y + r);
+    ctx.moveTo(x - r, y + r);
+    ctx.lineTo(x + r, y - r);
+    ctx.stroke();
+    ctx.lineWidth = 1.5 * px;
+    return;
+  }
+  ctx.arc(x, y, r, 0, 2 * Math.PI);
+  if (kind === "excluded") ctx.stroke();
+  else ctx.fill();
+}
+
+function drawLine(u: uPlot, g: Group): void {
+  const { ctx } = u;
+  const px = devicePixelRatio;
+  ctx.strokeStyle = color(g.color);
+  ctx.setLineDash(g.dash ? [4 * px, 4 * px] : []);
+  ctx.beginPath();
+  g.points.forEach((q, i) => {
+    const x = u.valToPos(q.x, "x", true),
+      y = u.valToPos(q.y, "y", true);
+    if (i === 0) ctx.moveTo(x, y);
+    else ctx.lineTo(x, y);
+  });
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+function drawLimit(u: uPlot, l: Limit, taken: Box[]): void {
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const px = devicePixelRatio;
+  ctx.strokeStyle = ctx.fillStyle = color("pink");
+  ctx.setLineDash([6 * px, 4 * px]);
+  ctx.beginPath();
+  const wide = ctx.measureText(l.label).width;
+  let x = left + width - wide,
+    y: number;
+  if (l.vertical) {
+    const at = u.valToPos(l.value, "x", true);
+    ctx.moveTo(at, top);
+    ctx.lineTo(at, top + height);
+    x = Math.min(at + 4 * px, x);
+    y = top + 10 * px;
+  } else {
+    const at = u.valToPos(l.value, "y", true);
+    ctx.moveTo(left, at);
+    ctx.lineTo(left + width, at);
+    y = at - 4 * px;
+    if (y - 10 * px < top) y = at + 13 * px;
+  }
+  ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.fillText(l.label, x, y);
+  taken.push([x, y - 10 * px, x + wide, y + 2 * px]);
+}
+
+/** drawLabel writes a label where it covers nothing: above, right, left or below its point; otherwise nowhere. */
+function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): void {
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const px = devicePixelRatio;
+  const wide = ctx.measureText(text).width,
+    high = 11 * px,
+    gap = 7 * px;
+  const places: [number, number][] = [
+    [x - wide / 2, y - gap],
+    [x + gap, y + 4 * px],
+    [x - gap - wide, y + 4 * px],
+    [x - wide / 2, y + gap + 8 * px],
+  ];
+  for (const [at, base] of places) {
+    const box: Box = [at, base - high + 2 * px, at + wide, base + 2 * px];
+    if (box[0] < left || box[2] > left + width || box[1] < top || box[3] > top + height) continue;
+    if (taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) continue;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
+    ctx.fillText(text, at, base);
+    taken.push(box);
+    return;
+  }
+}

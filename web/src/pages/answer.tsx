@@ -1,0 +1,179 @@
+// The answer of a sweep: what a search found and how sure that is, or which values are best.
+import type { JSX } from "preact";
+import type { Schemas } from "../api/client";
+import * as format from "../format";
+import { link } from "../router";
+import { type Condition, metricName, outcomes, type Row, read, type Sweep } from "../state/sweep";
+import { Card } from "../ui/parts";
+
+type Boundary = Schemas["results.Boundary"];
+type Edge = Schemas["results.SweepEdge"];
+type Reading = Schemas["results.Reading"];
+
+export function Answer({ sweep, live }: { sweep: Sweep; live: boolean }): JSX.Element | null {
+  if (!sweep.search) return <Best sweep={sweep} />;
+  const { boundaries, optima, reason_text } = sweep.search;
+  return (
+    <Card title={live ? "Answer so far" : "Answer"} class="answer">
+      {boundaries.map((b) => (
+        <Found key={b.tier ?? ""} of={b} sweep={sweep} />
+      ))}
+      {optima.map((i) => (
+        <p key={i} class="headline">
+          <span class="muted">Best value</span> <b>{sweep.rows[i]?.name}</b>
+        </p>
+      ))}
+      {boundaries.length === 0 && optima.length === 0 && <p class="headline">Nothing was found{live ? " yet" : ""}.</p>}
+      {sweep.findings.slice(boundaries.length).map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+      {reason_text ? (
+        <p class="muted">The search ended: {reason_text}.</p>
+      ) : (
+        <p class="muted">
+          {live ? "The search goes on." : "The search was interrupted: the answer is that of the values so far."}
+        </p>
+      )}
+    </Card>
+  );
+}
+
+/** Found is a boundary: the value, and what was observed on both sides of it. */
+function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
+  const limits = (b.pass ?? b.fail)?.readings ?? [];
+  const invalid = [b.pass, b.fail].some((e) => e && !e.valid);
+  const few = [b.pass, b.fail].some((e) => e?.readings.some((r) => r.doubt?.startsWith("too few")));
+  return (
+    <div class="found">
+      {b.tier && <h3>{b.tier}</h3>}
+      <p class="headline">
+        {b.pass ? (
+          <>
+            <span class="muted">Highest {b.parameter.name} within the limits</span> <b>{format.count(b.pass.value)}</b>
+          </>
+        ) : (
+          <b>No measured {b.parameter.name} is within the limits</b>
+        )}
+        <span class={"pill " + (invalid ? "client-invalid" : few ? "client-suspect" : "client-ok")}>
+          {invalid ? "a deciding probe is distorted" : few ? "a deciding probe is short" : "deciding probes are valid"}
+        </span>
+      </p>
+      {b.pass && !b.fail && <p>It is the largest value that was measured: no value beyond the limits is known.</p>}
+      {invalid && (
+        <p class="bad">
+          The load generator distorted a number that decides: the boundary may be that of the load generator, not of the
+          server.
+        </p>
+      )}
+      <div
+        class="scroll"
+        tabIndex={0}
+        role="region"
+        aria-label={`Both sides of the boundary${b.tier ? ", " + b.tier : ""}`}
+      >
+        <table class="sides">
+          <thead>
+            <tr>
+              <th class="text">Limit</th>
+              <th>
+                <Side edge={b.pass} name={b.parameter.name} sweep={sweep} text="within" />
+              </th>
+              <th>
+                <Side edge={b.fail} name={b.parameter.name} sweep={sweep} text="beyond" />
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {limits.map((r, i) => (
+              <tr key={condition(r)}>
+                <td class="text wrap">
+                  {condition(r)}
+                  {limits.length > 1 && b.binding && condition(b.binding) === condition(r) && (
+                    <span class="tag">reached first</span>
+                  )}
+                </td>
+                <Observed of={b.pass?.readings[i]} />
+                <Observed of={b.fail?.readings[i]} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {b.interval && (
+        <p class="muted">
+          95 % confidence interval of the boundary: {format.number(b.interval[0])} to {format.number(b.interval[1])}.
+        </p>
+      )}
+      {b.kind && (
+        <p class="muted">
+          {b.kind === "cliff" ? "Beyond it the numbers jump." : "The numbers grow smoothly across it."}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Side(props: { edge: Edge | null; name: string; sweep: Sweep; text: string }): JSX.Element {
+  const { edge, name, sweep, text } = props;
+  if (!edge) return <>none {text}</>;
+  const run = sweep.rows[edge.row]?.runs.at(-1);
+  const value = `${name} ${format.count(edge.value)}`;
+  return (
+    <>
+      {run?.id ? <a href={link("runs/" + run.id)}>{value}</a> : value}, {text}
+    </>
+  );
+}
+
+function Observed({ of }: { of: Reading | undefined }): JSX.Element {
+  if (!of) return <td>{format.absent}</td>;
+  return (
+    <td class={of.met ? "good" : "bad"} title={of.doubt}>
+      {format.number(of.observed)} {of.unit}
+      {of.doubt && <span class="sub">{of.doubt}</span>}
+    </td>
+  );
+}
+
+/** condition writes a limit: TTFT p95 < 45 ms. */
+export function condition(c: Condition): string {
+  return `${metricName(c.metric)} ${c.statistic} ${c.operator} ${format.number(c.threshold)} ${c.unit}`.trim();
+}
+
+/** Best names the best values of a sweep that is no search. */
+function Best({ sweep }: { sweep: Sweep }): JSX.Element | null {
+  const rows: [string, Row | undefined, string, string, string][] = [
+    ["Best throughput", at(sweep, sweep.best_throughput), "request_throughput", "avg", "req/s"],
+    [
+      `Lowest ${metricName(sweep.latency_metric)} p99`,
+      at(sweep, sweep.best_latency),
+      sweep.latency_metric,
+      "p99",
+      "ms",
+    ],
+  ];
+  const found = rows.filter((r) => r[1]);
+  if (found.length === 0 && sweep.findings.length === 0) return null;
+  return (
+    <Card title="Answer" class="answer">
+      <div class="bests">
+        {found.map(([text, row, tag, stat, unit]) => (
+          <p class="headline" key={text}>
+            <span class="muted">{text}</span> <b>{row!.name}</b>
+            <span>
+              {format.number(read(row!, tag, stat)?.mean)} {unit}
+              {row!.outcome === "fail" && <span class="bad">, {outcomes.fail}</span>}
+            </span>
+          </p>
+        ))}
+      </div>
+      {sweep.findings.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+    </Card>
+  );
+}
+
+function at(sweep: Sweep, i: number | null): Row | undefined {
+  return i === null ? undefined : sweep.rows[i];
+}

@@ -1,0 +1,145 @@
+// What an open loop asked of the server and what was served, and which objectives of single requests were met.
+import type { JSX } from "preact";
+import { ended, type Metrics, type Run, type Stats } from "../api/client";
+import * as format from "../format";
+import type { RunStore } from "../state/run";
+import { metricName } from "../state/sweep";
+import { useReading } from "../ui/lazy";
+import { Card, Tile } from "../ui/parts";
+
+const corrected = [
+  ["time_to_first_token", "Time to first token"],
+  ["request_latency", "Request latency"],
+] as const;
+
+export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, Stats> }): JSX.Element | null {
+  const { value } = useReading<Metrics>(`api/runs/${run.id}/metrics`, !ended(run.state));
+  const s = value?.saturation ?? run.summary?.saturation;
+  if (!s) return null;
+  const asked = s.asked_rate_per_sec;
+  const share = (v: number | null | undefined) =>
+    v === null || v === undefined || !asked ? undefined : format.percent(v / asked) + " of what was asked";
+  const late = corrected.filter(([tag]) => metrics["corrected_" + tag] && metrics[tag]);
+  return (
+    <Card title="Open loop" class={s.saturated ? "open-loop saturated" : "open-loop"}>
+      <p class={s.saturated ? "bad" : undefined}>
+        {s.message || (s.saturated ? "" : "The server kept up with the rate.")}
+      </p>
+      <div class="tiles">
+        <Tile label="Asked" value={format.number(asked)} unit="req/s" note={`phase ${s.phase}`} />
+        <Tile label="Offered" value={format.number(s.offered_rate_per_sec)} unit="req/s" note="by their due times" />
+        <Tile label="Sent" value={format.number(s.sent_rate_per_sec)} unit="req/s" note={share(s.sent_rate_per_sec)} />
+        <Tile
+          label="Served"
+          value={format.number(s.achieved_rate_per_sec)}
+          unit="req/s"
+          note={share(s.achieved_rate_per_sec)}
+          bad={s.saturated}
+        />
+        <Tile
+          label="Backlog"
+          value={format.count(s.backlog_max)}
+          note="most requests that were due and had not returned"
+        />
+        <Tile
+          label="Without an answer"
+          value={format.count(s.cut_requests + s.dropped_requests)}
+          note={
+            s.dropped_requests
+              ? `${format.count(s.dropped_requests)} dropped`
+              : format.percent(s.cut_share) + " of what was due"
+          }
+        />
+      </div>
+      {late.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Latency from the due time">
+          <table>
+            <thead>
+              <tr>
+                <th class="text">Latency, ms</th>
+                <th class="text">From</th>
+                {["avg", "p50", "p90", "p99"].map((c) => (
+                  <th key={c}>{c}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {late.flatMap(([tag, text]) => [
+                <Latency key={tag} text={text} from="its start" stats={metrics[tag]!} />,
+                <Latency key={"corrected " + tag} text="" from="its due time" stats={metrics["corrected_" + tag]!} />,
+              ])}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {late.length > 0 && (
+        <p class="muted">
+          From the due time: what users wait who do not know of a queue in front of the server. It is the number to
+          compare with an objective.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function Latency({ text, from, stats }: { text: string; from: string; stats: Stats }): JSX.Element {
+  return (
+    <tr>
+      <td class="text">{text}</td>
+      <td class="text">{from}</td>
+      {[stats.avg, stats.p50, stats.p90, stats.p99].map((v, i) => (
+        <td key={i}>{format.number(v)}</td>
+      ))}
+    </tr>
+  );
+}
+
+interface Attained {
+  metric: string;
+  threshold: number;
+  /** of the requests; null = not known */
+  share: number | null;
+}
+
+/** attained lists the objectives of single requests with the share of the requests that met each. With one
+ * objective, that is the share of good requests. */
+export function attained(slos: Record<string, number>, metrics: Record<string, Stats>): Attained[] {
+  const all = Object.entries(slos);
+  return all
+    .map(([metric, threshold]) => {
+      const own = metrics["slo_attainment." + metric]?.avg;
+      const good = all.length === 1 ? metrics.good_request_fraction?.avg : undefined;
+      return { metric, threshold, share: own ?? good ?? null };
+    })
+    .sort((a, b) => (a.share ?? 2) - (b.share ?? 2));
+}
+
+/** Attainment shows which objective of single requests was missed how often. */
+export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
+  const metrics = store.shown();
+  const list = attained(store.slos.value, metrics);
+  if (list.length === 0) return null;
+  const good = metrics.good_request_fraction?.avg;
+  return (
+    <>
+      <p>
+        <b>{format.percent(good)}</b> of the requests met{" "}
+        {list.length === 1 ? "the objective" : `all ${list.length} objectives`} of single requests.
+      </p>
+      <table>
+        <tbody>
+          {list.map((a, i) => (
+            <tr key={a.metric}>
+              <td class="text wrap">
+                {metricName(a.metric)} {/throughput/.test(a.metric) ? "≥" : "≤"} {format.number(a.threshold)}{" "}
+                {metrics[a.metric]?.unit}
+                {i === 0 && list.length > 1 && a.share !== null && a.share < 1 && <span class="tag">missed most</span>}
+              </td>
+              <td class={a.share !== null && a.share < 1 ? "bad" : "good"}>{format.percent(a.share)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

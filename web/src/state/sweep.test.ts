@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { best, front, grouped, keeps, marks, numeric, type Row, type Sweep, same, throughput } from "./sweep";
+
+const path = "phases.profiling.concurrency";
+const estimate = (mean: number, more = {}) => ({ mean, low: mean - 1, high: mean + 1, runs: 3, ...more });
+
+function row(values: Record<string, unknown>, tokens: number, ttft: number, more: Partial<Row> = {}): Row {
+  return {
+    name: Object.values(values).join(", "),
+    values,
+    runs: [{ id: "a" }, { id: "b" }],
+    outcome: "measured",
+    pareto: false,
+    readings: [],
+    metrics: {
+      output_token_throughput: { unit: "tokens/sec", statistics: { avg: estimate(tokens) } },
+      time_to_first_token: { unit: "ms", statistics: { p99: estimate(ttft) } },
+    },
+    ...more,
+  } as Row;
+}
+
+function sweep(rows: Row[], parameters = [{ path, name: "concurrency" }]): Sweep {
+  return {
+    type: "grid",
+    parameters,
+    confidence_level: 0.95,
+    limits: [],
+    rows,
+    best_throughput: null,
+    best_latency: null,
+    latency_metric: "time_to_first_token",
+    findings: [],
+    search: null,
+  } as Sweep;
+}
+
+test("the row with the most tokens of those that keep the objective of the reader", () => {
+  const s = sweep([row({ [path]: 1 }, 100, 20), row({ [path]: 8 }, 600, 60), row({ [path]: 32 }, 900, 300)]);
+  const objective = { metric: "time_to_first_token", statistic: "p99", threshold: 100 };
+  expect(s.rows.map((r) => keeps(r, objective))).toEqual([true, true, false]);
+  expect(best(s, objective)).toBe(1);
+  expect(best(s, { ...objective, threshold: 5 })).toBe(-1);
+  expect(best(s, { metric: "output_token_throughput", statistic: "avg", threshold: 700 })).toBe(2);
+});
+
+test("a distorted number keeps no objective", () => {
+  const bad = row({ [path]: 8 }, 600, 60);
+  bad.metrics.time_to_first_token!.statistics.p99!.distorted = true;
+  expect(keeps(bad, { metric: "time_to_first_token", statistic: "p99", threshold: 100 })).toBeNull();
+});
+
+test("parameters on an axis have different numbers", () => {
+  const parameters = [
+    { path, name: "concurrency" },
+    { path: "isl", name: "isl" },
+    { path: "model", name: "model" },
+  ];
+  const s = sweep(
+    [row({ [path]: 1, isl: 8, model: "a" }, 1, 1), row({ [path]: 2, isl: 8, model: "b" }, 1, 1)],
+    parameters,
+  );
+  expect(numeric(s).map((p) => p.name)).toEqual(["concurrency"]);
+});
+
+test("rows are grouped by the other parameters, and sorted along the axis", () => {
+  const parameters = [
+    { path, name: "concurrency" },
+    { path: "isl", name: "isl" },
+  ];
+  const s = sweep(
+    [row({ [path]: 4, isl: 8 }, 1, 1), row({ [path]: 1, isl: 8 }, 1, 1), row({ [path]: 1, isl: 64 }, 1, 1)],
+    parameters,
+  );
+  expect(grouped(s, path).map((g) => [g.label, g.rows.map((r) => r.values[path])])).toEqual([
+    ["isl 8", [1, 4]],
+    ["isl 64", [1]],
+  ]);
+});
+
+test("the Pareto front keeps what nothing is better than in both", () => {
+  const points = [
+    { x: 10, y: 1 },
+    { x: 20, y: 5 },
+    { x: 25, y: 4 },
+    { x: 40, y: 9 },
+  ];
+  expect(front(points, true).map((p) => p.x)).toEqual([10, 20, 40]);
+  expect(front(points, false).map((p) => p.x)).toEqual([40]);
+});
+
+test("marks of a row", () => {
+  const s = { ...sweep([row({ [path]: 1 }, 1, 1, { pareto: true })]), best_throughput: 0 };
+  expect(marks(s, 0)).toEqual(["best throughput", "Pareto"]);
+});
+
+test("rows of two sweeps are the same by their values, not by their order", () => {
+  expect(same(row({ a: 1, b: 2 }, 1, 1), row({ b: 2, a: 1 }, 5, 5))).toBe(true);
+  expect(same(row({ a: 1 }, 1, 1), row({ a: 2 }, 1, 1))).toBe(false);
+});
+
+test("without tokens, requests are the throughput", () => {
+  const r = row({ [path]: 1 }, 1, 1);
+  delete r.metrics.output_token_throughput;
+  expect(throughput(sweep([r]))).toBe("request_throughput");
+});

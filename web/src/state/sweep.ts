@@ -1,0 +1,147 @@
+// What the rows of a sweep say: pure functions of the answer of /api/runs/{id}/sweep.
+import type { Schemas } from "../api/client";
+
+export type Sweep = Schemas["results.Sweep"];
+export type Row = Schemas["results.SweepRow"];
+export type Estimate = Schemas["results.Estimate"];
+export type Condition = Schemas["results.Condition"];
+
+/** names are how metrics are called where there is little room. */
+const names: Record<string, string> = {
+  request_throughput: "Requests/s",
+  output_token_throughput: "Output tokens/s",
+  output_token_throughput_per_user: "Output tokens/s/user",
+  time_to_first_token: "TTFT",
+  inter_token_latency: "Inter-token latency",
+  request_latency: "Request latency",
+  goodput: "Goodput",
+};
+
+export function metricName(tag: string): string {
+  return names[tag] ?? tag.replaceAll("_", " ");
+}
+
+/** read returns a statistic of a row, null if it has none. */
+export function read(row: Row, tag: string, stat: string): Estimate | null {
+  return row.metrics[tag]?.statistics[stat] ?? null;
+}
+
+/** sound returns the statistic of a row unless the load generator distorted it in all runs. */
+export function sound(row: Row, tag: string, stat: string): Estimate | null {
+  const e = read(row, tag, stat);
+  return e && !e.distorted ? e : null;
+}
+
+/** value returns what a row has at a path if it is a number. */
+export function value(row: Row, path: string): number | null {
+  const v = row.values[path];
+  const n = typeof v === "string" && v.trim() !== "" ? Number(v) : v;
+  return typeof n === "number" && Number.isFinite(n) ? n : null;
+}
+
+/** numeric are the parameters with at least two different numbers, by which rows have a place on an axis. */
+export function numeric(sweep: Sweep): Sweep["parameters"] {
+  return sweep.parameters.filter((p) => {
+    const all = sweep.rows.map((row) => value(row, p.path));
+    return all.every((v) => v !== null) && new Set(all).size > 1;
+  });
+}
+
+export interface Group {
+  /** values of the other parameters; empty if there is one parameter */
+  label: string;
+  rows: Row[];
+}
+
+/** grouped divides rows by the values of all parameters but the one of the axis. */
+export function grouped(sweep: Sweep, axis: string): Group[] {
+  const others = sweep.parameters.filter((p) => p.path !== axis);
+  const groups = new Map<string, Row[]>();
+  for (const row of sweep.rows) {
+    const label = others.map((p) => `${p.name} ${text(row.values[p.path])}`).join(", ");
+    groups.set(label, [...(groups.get(label) ?? []), row]);
+  }
+  return [...groups].map(([label, rows]) => ({
+    label,
+    rows: rows.toSorted((a, b) => (value(a, axis) ?? 0) - (value(b, axis) ?? 0)),
+  }));
+}
+
+function text(v: unknown): string {
+  return v === undefined || v === null ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v);
+}
+
+/** An objective of the reader: a limit that rows keep or not. */
+export interface Objective {
+  metric: string;
+  statistic: string;
+  threshold: number;
+}
+
+/** higher reports whether more of a metric is better. */
+export function higher(metric: string): boolean {
+  return /throughput|goodput/.test(metric);
+}
+
+/** keeps reports whether a row keeps an objective; null if it has no sound value of the metric. */
+export function keeps(row: Row, o: Objective): boolean | null {
+  const e = sound(row, o.metric, o.statistic);
+  if (!e) return null;
+  return higher(o.metric) ? e.mean >= o.threshold : e.mean <= o.threshold;
+}
+
+/** best returns the index of the row with the most output tokens or requests per second of those that keep
+ * an objective, −1 if none does. */
+export function best(sweep: Sweep, o: Objective): number {
+  let at = -1,
+    most = -Infinity;
+  sweep.rows.forEach((row, i) => {
+    const rate = sound(row, throughput(sweep), "avg");
+    if (rate && rate.mean > most && keeps(row, o)) [at, most] = [i, rate.mean];
+  });
+  return at;
+}
+
+/** throughput is the metric of the output of the server: tokens if it makes any. */
+export function throughput(sweep: Sweep): string {
+  const tokens = "output_token_throughput";
+  return sweep.rows.some((row) => read(row, tokens, "avg")) ? tokens : "request_throughput";
+}
+
+/** runs returns how many of the runs of a row have a result. */
+export function good(row: Row): number {
+  return row.runs.filter((r) => !r.failure).length;
+}
+
+/** marks says what a row is best at. */
+export function marks(sweep: Sweep, i: number): string[] {
+  const out: string[] = [];
+  if (sweep.search?.optima.includes(i)) out.push("optimum");
+  if (sweep.best_throughput === i) out.push("best throughput");
+  if (sweep.best_latency === i) out.push("lowest latency");
+  if (sweep.rows[i]?.pareto) out.push("Pareto");
+  return out;
+}
+
+export const outcomes: Record<string, string> = {
+  pass: "within the limits",
+  fail: "beyond a limit",
+  excluded: "excluded",
+  failed: "failed",
+  measured: "",
+};
+
+/** front keeps the points that no other one is better than in both: more of y, and more or less of x. */
+export function front<P extends { x: number; y: number }>(points: P[], lessX: boolean): P[] {
+  const sorted = points.toSorted((a, b) => (lessX ? a.x - b.x : b.x - a.x) || b.y - a.y);
+  const out: P[] = [];
+  for (const p of sorted) if (out.length === 0 || p.y > out.at(-1)!.y) out.push(p);
+  return out;
+}
+
+/** same reports whether two rows have the same values. */
+export function same(a: Row, b: Row): boolean {
+  const key = (row: Row) => JSON.stringify(Object.entries(row.values).sort(([x], [y]) => (x < y ? -1 : 1)));
+  const none = Object.keys(a.values).length === 0;
+  return none ? a.name === b.name : key(a) === key(b);
+}
