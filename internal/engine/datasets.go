@@ -138,7 +138,12 @@ type withOverhead struct {
 	tokens int
 }
 
+var _ tokenizer.Wrapper = withOverhead{}
+
 func (t withOverhead) SpecialTokensToAdd() int { return t.tokens }
+
+// Unwrap implements [tokenizer.Wrapper].
+func (t withOverhead) Unwrap() tokenizer.Tokenizer { return t.Tokenizer }
 
 // ahead returns how many conversations are completed before they are needed: those of
 // the first wave of a closed loop, or of about half a second of an open one.

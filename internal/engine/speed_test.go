@@ -102,6 +102,26 @@ func TestRunAllocations(t *testing.T) {
 	}
 }
 
+// TestRequestAllocations: a request that is not streamed stays within its budget (see
+// docs/accuracy.md), the server included. It subtracts a run with few requests from one with
+// many.
+func TestRequestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector changes the number of allocations")
+	}
+	const few, many, budget = 100, 1100, 66
+	b, url := newLoopbackBed(t, mock.Options{Fast: true})
+	count := func(requests int) float64 {
+		return testing.AllocsPerRun(3, func() { b.complete(load(url, false, 16, requests, 1), int64(requests)) })
+	}
+	low := count(few)
+	perRequest := (count(many) - low) / (many - few)
+	t.Logf("%.1f allocations per request", perRequest)
+	if perRequest > budget {
+		t.Errorf("%.1f allocations per request, want at most %d", perRequest, budget)
+	}
+}
+
 // BenchmarkDispatch is the cost of a request that is answered at once, from the
 // draw of its conversation to its record, server included.
 func BenchmarkDispatch(b *testing.B) {

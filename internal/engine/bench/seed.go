@@ -71,10 +71,31 @@ func (s Seed) Rand(stream string) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(d[:8]), binary.BigEndian.Uint64(d[8:16])))
 }
 
-// Index returns a new generator for item i of a stream. Work that is divided among
-// goroutines is seeded per item, so that the result does not depend on their number.
-func (s Seed) Index(stream string, i int) *rand.Rand {
-	return s.Child(stream).Rand(strconv.Itoa(i))
+// Index returns a new generator for item i of a stream, see [Stream.At].
+func (s Seed) Index(stream string, i int) *rand.Rand { return s.Stream(stream).At(i) }
+
+// Stream is a random stream with numbered items. Work that is divided among goroutines is
+// seeded per item, so that the result does not depend on their number.
+type Stream uint64
+
+// Stream returns a stream of items. Its state is that of [Seed.Child].
+func (s Seed) Stream(stream string) Stream { return Stream(s.Child(stream)) }
+
+// At returns a new generator (PCG) for item i. Its state is a function of the stream and i:
+// numbers 2i and 2i+1 of SplitMix64 that starts with the stream (G. Steele, D. Lea and
+// C. Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+func (s Stream) At(i int) *rand.Rand {
+	n := 2 * uint64(i)
+	return rand.New(rand.NewPCG(s.number(n), s.number(n+1)))
+}
+
+// number returns number n of SplitMix64.
+func (s Stream) number(n uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
+	z := uint64(s) + (n+1)*odd
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }
 
 // Below draws uniformly from 0 to n-1, equally on 32- and 64-bit platforms.

@@ -30,6 +30,11 @@ type named struct {
 	beside  func(file string) ([]byte, error)
 }
 
+var _ tokenizer.Wrapper = (*named)(nil)
+
+// Unwrap implements [tokenizer.Wrapper].
+func (n *named) Unwrap() tokenizer.Tokenizer { return n.Tokenizer }
+
 // tokenizers holds the tokenizers of a run.
 type tokenizers struct {
 	first   *named            // nil = no tokenizer is needed

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 	"io"
 
 	"aiperfd/internal/engine/bench"
@@ -12,36 +13,44 @@ import (
 // hashVersion begins the input of every hash; it changes with the encoding below.
 const hashVersion = "aiperfd dataset 2"
 
-// contentDigest identifies the content of a conversation: SHA-256 over its number and all
+// hasher computes digests. It writes values in a form that is different for different
+// values. Only one goroutine may use it.
+type hasher struct {
+	sum hash.Hash
+	w   *bufio.Writer // to sum
+}
+
+func newHasher() *hasher {
+	sum := sha256.New()
+	return &hasher{sum, bufio.NewWriterSize(sum, 4<<10)}
+}
+
+// digest identifies the content of a conversation: SHA-256 over its number and all
 // fields in order, numbers as eight bytes, texts and lists preceded by their length.
 // Counted input tokens are not hashed, since they depend on the tokenizer.
-func contentDigest(number int, c *bench.Conversation) (out [sha256.Size]byte) {
-	sum := sha256.New()
-	h := hasher{bufio.NewWriterSize(sum, 4<<10)}
+func (h *hasher) digest(number int, c *bench.Conversation) (out [sha256.Size]byte) {
+	h.sum.Reset()
 	h.text(hashVersion)
 	h.number(int64(number))
 	h.conversation(c)
 	// Writes to a hash never fail.
 	_ = h.w.Flush()
-	sum.Sum(out[:0])
+	h.sum.Sum(out[:0])
 	return out
 }
 
-// hasher writes values in a form that is different for different values.
-type hasher struct{ w *bufio.Writer }
-
-func (h hasher) number(n int64) {
+func (h *hasher) number(n int64) {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(n))
 	_, _ = h.w.Write(b[:])
 }
 
-func (h hasher) text(s string) {
+func (h *hasher) text(s string) {
 	h.number(int64(len(s)))
 	_, _ = io.WriteString(h.w, s)
 }
 
-func (h hasher) conversation(c *bench.Conversation) {
+func (h *hasher) conversation(c *bench.Conversation) {
 	h.text(c.ID)
 	h.text(c.System)
 	h.text(c.Context)
@@ -93,7 +102,7 @@ func (h hasher) conversation(c *bench.Conversation) {
 }
 
 // children adds a group of children and what is said of it.
-func (h hasher) children(kind string, about int64, children ...*bench.Conversation) {
+func (h *hasher) children(kind string, about int64, children ...*bench.Conversation) {
 	h.text(kind)
 	h.number(about)
 	h.number(int64(len(children)))
@@ -103,7 +112,7 @@ func (h hasher) children(kind string, about int64, children ...*bench.Conversati
 }
 
 // named adds named texts; nothing if there are none.
-func (h hasher) named(parts []bench.NamedTexts) {
+func (h *hasher) named(parts []bench.NamedTexts) {
 	for _, p := range parts {
 		h.text(p.Name)
 		h.number(int64(len(p.Texts)))
@@ -114,7 +123,7 @@ func (h hasher) named(parts []bench.NamedTexts) {
 }
 
 // media adds the media of a turn.
-func (h hasher) media(kind string, list []bench.Media) {
+func (h *hasher) media(kind string, list []bench.Media) {
 	if len(list) == 0 {
 		return
 	}

@@ -124,6 +124,7 @@ func (r *Reader) Close() error {
 
 // work reads entries and completes them.
 func (r *Reader) work(ctx context.Context) {
+	h := newHasher()
 	for {
 		s, entry, ok := r.claim(ctx)
 		if !ok {
@@ -132,7 +133,7 @@ func (r *Reader) work(ctx context.Context) {
 		if s.complete {
 			continue
 		}
-		s.finish(ctx, &r.o, &entry)
+		s.finish(ctx, &r.o, &entry, h)
 		r.mu.Lock()
 		r.settle(s)
 		r.mu.Unlock()
@@ -172,7 +173,7 @@ func (r *Reader) claim(ctx context.Context) (*slot, source.Entry, bool) {
 }
 
 // finish completes the conversation of an entry.
-func (s *slot) finish(ctx context.Context, o *ReaderOptions, entry *source.Entry) {
+func (s *slot) finish(ctx context.Context, o *ReaderOptions, entry *source.Entry, h *hasher) {
 	s.conversation, s.err = entry.Make()
 	if s.err == nil && o.Check != nil {
 		s.err = o.Check(ctx, s.conversation)
@@ -181,7 +182,7 @@ func (s *slot) finish(ctx context.Context, o *ReaderOptions, entry *source.Entry
 		s.err = ctx.Err()
 	}
 	if s.err == nil {
-		s.digest = contentDigest(s.number, s.conversation)
+		s.digest = h.digest(s.number, s.conversation)
 		s.size = sizeOf(s.conversation)
 	}
 }
@@ -225,6 +226,9 @@ func (r *Reader) Next(quit <-chan struct{}) (*bench.Conversation, error) {
 func (r *Reader) take(quit <-chan struct{}) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.queue) > 0 && r.queue[0].complete {
+		return r.takeFirst()
+	}
 	over, ready := false, make(chan struct{})
 	defer close(ready)
 	for waits := false; len(r.queue) == 0 || !r.queue[0].complete; waits = true {
@@ -249,6 +253,12 @@ func (r *Reader) take(quit <-chan struct{}) *slot {
 		}
 		r.changed.Wait()
 	}
+	return r.takeFirst()
+}
+
+// takeFirst removes the first conversation, which is complete, from the queue. An error stays
+// there. Call with mu held.
+func (r *Reader) takeFirst() *slot {
 	s := r.queue[0]
 	if s.err != nil {
 		return s

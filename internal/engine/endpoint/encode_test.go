@@ -248,3 +248,22 @@ func BenchmarkEncodeChat(b *testing.B) {
 		dst, _ = k.Encode(dst[:0], &req)
 	}
 }
+
+// TestBodyAllocations: the body of a chat request stays within its budget, see
+// docs/accuracy.md.
+func TestBodyAllocations(t *testing.T) {
+	kind, ok := Lookup("chat")
+	if !ok {
+		t.Fatal("no endpoint type chat")
+	}
+	r := &Request{Model: "m", Turn: user(strings.Repeat("the keeper of the light ", 100)), Settings: streaming()}
+	r.Turn.MaxTokens = 16
+	const budget = 10
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := kind.Body(nil, r); err != nil {
+			t.Fatal(err)
+		}
+	}); n > budget {
+		t.Errorf("%v allocations per body, want at most %d", n, budget)
+	}
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // Ring is a corpus as a ring of token ids, from which prompts of an exact
-// length are cut. It is immutable and safe for concurrent use.
+// length are cut. It is immutable and safe for concurrent use. It is made for
+// tokenizers for which there is no [WordRing].
 //
 // A prompt is a decoded section of the ring. If its tokens do not survive
 // decoding and encoding (words cut in two, blanks at the ends, normalization)
@@ -60,21 +61,27 @@ func NewRing(t Tokenizer, corpus string) *Ring {
 }
 
 // chunksOf returns the trimmed lines of a corpus, joined by blanks to chunks of
-// at least ringChunk bytes; only the last one may be shorter.
+// at least ringChunk bytes, which end at a blank; only the last one may be shorter.
 func chunksOf(corpus string) []string {
 	var chunks []string
 	var chunk strings.Builder
 	for line := range strings.Lines(corpus) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if chunk.Len() > 0 {
-			chunk.WriteByte(' ')
-		}
-		chunk.WriteString(line)
-		if chunk.Len() >= ringChunk {
-			chunks = append(chunks, chunk.String())
-			chunk.Reset()
+		for line = strings.TrimSpace(line); line != ""; {
+			if chunk.Len() > 0 {
+				chunk.WriteByte(' ')
+			}
+			part := line
+			if least := max(0, ringChunk-chunk.Len()); least < len(line) {
+				if n := strings.IndexByte(line[least:], ' '); n >= 0 {
+					part = line[:least+n]
+				}
+			}
+			chunk.WriteString(part)
+			line = strings.TrimSpace(line[len(part):])
+			if chunk.Len() >= ringChunk {
+				chunks = append(chunks, chunk.String())
+				chunk.Reset()
+			}
 		}
 	}
 	if chunk.Len() > 0 {

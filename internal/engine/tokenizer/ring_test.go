@@ -1,14 +1,10 @@
 package tokenizer
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // prose returns about size bytes of sentences from the ASCII words of strings.json.
@@ -118,33 +114,6 @@ func BenchmarkCount(b *testing.B) {
 			}
 			b.ReportMetric(float64(total)/b.Elapsed().Seconds()/1e6, "Mtok/s")
 		})
-	}
-}
-
-// TestOpenRing: a ring that was written gives the prompts of the one it was made
-// of, and damage is noticed.
-func TestOpenRing(t *testing.T) {
-	tok := Builtin()
-	ring := NewRing(tok, prose(t, 30_000))
-	data := ring.Append(nil)
-	read, err := OpenRing(tok, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(ring, read, cmp.AllowUnexported(Ring{}), cmpopts.IgnoreFields(Ring{}, "tok")); diff != "" {
-		t.Error(diff)
-	}
-	if got, _ := read.Prompt(77, 50); tok.Count(got) != 50 {
-		t.Errorf("%d tokens, want 50", tok.Count(got))
-	}
-	damaged := map[string][]byte{
-		"nothing": nil, "cut": data[:len(data)-1], "in the words": data[:20], "only words": {0},
-		"no id": append(bytes.Clone(data), 0xff, 0xff, 0xff), "long number": bytes.Repeat([]byte{0xff}, 30),
-	}
-	for name, data := range damaged {
-		if _, err := OpenRing(tok, data); err == nil {
-			t.Errorf("%s: no error", name)
-		}
 	}
 }
 

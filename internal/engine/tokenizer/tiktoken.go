@@ -71,7 +71,7 @@ func harmony() map[uint32]string {
 // Encoding returns one of tiktoken's encodings by its name; ok is false if there
 // is none of that name.
 func Encoding(name string) (t Tokenizer, ok bool) {
-	if IsBuiltin(name) {
+	if name == builtinName || name == o200kName {
 		return renamed{o200k(), name}, true
 	}
 	all := encodings()

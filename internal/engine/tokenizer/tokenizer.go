@@ -76,8 +76,28 @@ func ReadFile(name, path string) (Tokenizer, error) {
 	return Read(name, content)
 }
 
-// IsBuiltin reports whether a name is that of an embedded vocabulary.
-func IsBuiltin(name string) bool { return name == builtinName || name == o200kName }
+// IsEmbedded reports whether a tokenizer is the built-in one, by any of its names.
+func IsEmbedded(t Tokenizer) bool {
+	p, ok := pipelineOf(t)
+	return ok && p == o200k()
+}
+
+// A Wrapper is a tokenizer that encodes and decodes as another one does.
+type Wrapper interface{ Unwrap() Tokenizer }
+
+// pipelineOf returns the pipeline that encodes for a tokenizer; false = it is not of this
+// package.
+func pipelineOf(t Tokenizer) (*pipeline, bool) {
+	switch t := t.(type) {
+	case *pipeline:
+		return t, true
+	case renamed:
+		return t.pipeline, true
+	case Wrapper:
+		return pipelineOf(t.Unwrap())
+	}
+	return nil, false
+}
 
 // Read returns the tokenizer of a tokenizer.json's content. name is the name
 // that the user gave.

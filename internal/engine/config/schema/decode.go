@@ -144,7 +144,7 @@ func (d *Decoder) Fields(n *tree.Node, p any, path string) {
 func FieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
 	for f := range t.Fields() {
 		name := FieldName(f)
-		if name != "" && (key == name || key == tree.SnakeCase(name)) {
+		if name != "" && (key == name || strings.Contains(key, "_") && key == tree.SnakeCase(name)) {
 			return f, name, true
 		}
 	}

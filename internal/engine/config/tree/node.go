@@ -190,6 +190,7 @@ func IsAlnum(c byte) bool {
 // SnakeCase writes a camelCase name as AIPerf's Python side does.
 func SnakeCase(camel string) string {
 	var out strings.Builder
+	out.Grow(len(camel) + 4)
 	for i := range len(camel) {
 		c := camel[i]
 		if 'A' <= c && c <= 'Z' {

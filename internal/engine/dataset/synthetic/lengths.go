@@ -27,14 +27,14 @@ type lengths struct{ input, output int }
 func drawLengths(b *builder, k int, d *draws) lengths {
 	switch {
 	case b.Pairs.Given():
-		input, output := b.Pairs.Draw(d.pair)
+		input, output := b.Pairs.Draw(d.rand(forPair))
 		return lengths{max(1, input-b.special), output}
 	case !b.Ratio.Given:
 		return lengths{}
 	case k == 0:
 		return lengths{b.tool.draws.Input(d.entry), b.tool.draws.Output(d.entry)}
 	}
-	input, output := b.tool.draws.More(d.ratio)
+	input, output := b.tool.draws.More(d.rand(forRatio))
 	return lengths{max(1, input), output}
 }
 

@@ -3,7 +3,6 @@ package synthetic
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/random"
@@ -46,18 +45,18 @@ const (
 // ranking generates the query and the passages of turn k of entry i.
 func (b *builder) ranking(t *bench.Turn, i, k int, d *draws) error {
 	o := &b.Rankings
-	n := o.Passages.DrawInt(d.ranks)
+	n := o.Passages.DrawInt(d.rand(forRanks))
 	if n > maxBatch {
 		return fmt.Errorf("%d passages: at most %d are accepted", n, maxBatch)
 	}
-	query, err := b.ranked(t, o.QueryTokens.DrawInt(d.ranks), b.queryStart(i, k, d.start), d.start)
+	query, err := b.ranked(t, o.QueryTokens.DrawInt(d.rand(forRanks)), b.queryStart(i, k, d), d)
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
 	passages := make([]string, n)
 	for j := range passages {
-		start := bench.Below(d.start, b.prompts.Ring.Len())
-		if passages[j], err = b.ranked(t, o.PassageTokens.DrawInt(d.ranks), start, d.start); err != nil {
+		start := bench.Below(d.start(), b.prompts.Places())
+		if passages[j], err = b.ranked(t, o.PassageTokens.DrawInt(d.rand(forRanks)), start, d); err != nil {
 			return fmt.Errorf("passage %d: %w", j, err)
 		}
 	}
@@ -66,19 +65,19 @@ func (b *builder) ranking(t *bench.Turn, i, k int, d *draws) error {
 }
 
 // queryStart spreads the queries of first turns over the ring, like prompts.
-func (b *builder) queryStart(i, k int, r *rand.Rand) int {
+func (b *builder) queryStart(i, k int, d *draws) int {
 	if k > 0 {
-		return bench.Below(r, b.prompts.Ring.Len())
+		return bench.Below(d.start(), b.prompts.Places())
 	}
 	return b.prompts.Spread(i)
 }
 
 // ranked generates one text of n tokens and counts it.
-func (b *builder) ranked(t *bench.Turn, n, start int, r *rand.Rand) (string, error) {
+func (b *builder) ranked(t *bench.Turn, n, start int, d *draws) (string, error) {
 	if n > maxPromptTokens {
 		return "", fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
 	}
-	made, err := b.prompts.At(r, n, start)
+	made, err := b.prompts.At(d.start, n, start)
 	t.InputTokens += bench.Tokens(made.Tokens)
 	return made.Text, err
 }

@@ -90,7 +90,7 @@ func (b *builder) check() error {
 
 // Open returns the conversations of a specification. Each is generated when it is needed.
 func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, error) {
-	b := &builder{Options: o, Spec: spec}
+	b := &builder{Options: o, Spec: spec, streams: newStreams(o.Seed)}
 	err := b.check()
 	if err == nil {
 		err = b.prepare(ctx)
@@ -124,6 +124,7 @@ func (b *builder) entry(i int, first func(n int) text.Prompt) source.Entry {
 type builder struct {
 	source.Options
 	Spec
+	streams  streams
 	prompts  *text.Prompter
 	corpus   text.Corpus
 	tool     *tool // nil = lengths and prompts are not those of vLLM or SGLang
@@ -213,7 +214,7 @@ func (b *builder) turns(i int) int {
 	if !b.Turns.Given() {
 		return 1
 	}
-	return b.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
+	return b.Turns.DrawInt(b.streams[forTurns].At(i))
 }
 
 // conversation builds entry i. Its draws come from streams that no other entry uses.
@@ -228,7 +229,7 @@ func (b *builder) conversation(i int, first func(n int) text.Prompt) (*bench.Con
 		Turns:  make([]bench.Turn, turns),
 	}
 	if b.UserContext > 0 {
-		own, err := b.prompts.Text(b.Seed.Index(bench.StreamUserContext, i), b.UserContext)
+		own, err := b.prompts.Text(b.streams[forContext].At(i), b.UserContext)
 		if err != nil {
 			return nil, fmt.Errorf("user context: %w", err)
 		}
@@ -244,25 +245,61 @@ func (b *builder) conversation(i int, first func(n int) text.Prompt) (*bench.Con
 	return c, nil
 }
 
-// draws are the random streams of one entry.
-type draws struct {
-	entry                                            int
-	length, start, output, pair, ratio, delay, ranks *rand.Rand
-	first                                            func(n int) text.Prompt // see [builder.entry]
-}
+// purpose is what an entry draws random numbers for. Each has a stream of its own.
+type purpose int
 
-func (b *builder) draws(i int) *draws {
-	return &draws{
-		entry:  i,
-		length: b.Seed.Index(bench.StreamPromptLength, i),
-		start:  b.Seed.Index(bench.StreamPromptCorpus, i),
-		output: b.Seed.Index(bench.StreamMaxTokens, i),
-		pair:   b.Seed.Index(bench.StreamSequence, i),
-		ratio:  b.Seed.Index(bench.StreamRangeRatio, i),
-		delay:  b.Seed.Index(bench.StreamTurnDelay, i),
-		ranks:  b.Seed.Index(bench.StreamRankings, i),
+const (
+	forTurns purpose = iota
+	forContext
+	forPrefix
+	forLength
+	forStart
+	forOutput
+	forPair
+	forRatio
+	forDelay
+	forRanks
+	purposes
+)
+
+// streams are the random streams of the entries by purpose.
+type streams [purposes]bench.Stream
+
+func newStreams(seed bench.Seed) streams {
+	return streams{
+		forTurns:   seed.Stream(bench.StreamTurnCount),
+		forContext: seed.Stream(bench.StreamUserContext),
+		forPrefix:  seed.Child(bench.StreamPromptPrefix).Stream("choice"),
+		forLength:  seed.Stream(bench.StreamPromptLength),
+		forStart:   seed.Stream(bench.StreamPromptCorpus),
+		forOutput:  seed.Stream(bench.StreamMaxTokens),
+		forPair:    seed.Stream(bench.StreamSequence),
+		forRatio:   seed.Stream(bench.StreamRangeRatio),
+		forDelay:   seed.Stream(bench.StreamTurnDelay),
+		forRanks:   seed.Stream(bench.StreamRankings),
 	}
 }
+
+// draws are the generators of one entry. Each is made when it is used.
+type draws struct {
+	entry   int
+	streams *streams
+	made    [purposes]*rand.Rand
+	first   func(n int) text.Prompt // see [builder.entry]
+}
+
+// rand returns the generator for a purpose.
+func (d *draws) rand(p purpose) *rand.Rand {
+	if d.made[p] == nil {
+		d.made[p] = d.streams[p].At(d.entry)
+	}
+	return d.made[p]
+}
+
+// start returns the generator of the places of prompts.
+func (d *draws) start() *rand.Rand { return d.rand(forStart) }
+
+func (b *builder) draws(i int) *draws { return &draws{entry: i, streams: &b.streams} }
 
 // turn fills turn k of entry i.
 func (b *builder) turn(t *bench.Turn, i, k int, d *draws) error {
@@ -285,10 +322,10 @@ func (b *builder) turn(t *bench.Turn, i, k int, d *draws) error {
 		return fmt.Errorf("make videos: %w", err)
 	}
 	if t.MaxTokens == 0 && b.OSL.Given() {
-		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
+		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.rand(forOutput)))
 	}
 	if k > 0 && b.TurnDelay.Given() {
-		t.Delay = source.Milliseconds(b.TurnDelay.Draw(d.delay)*b.DelayRatio, b.DelayCap)
+		t.Delay = source.Milliseconds(b.TurnDelay.Draw(d.rand(forDelay))*b.DelayRatio, b.DelayCap)
 	}
 	return nil
 }
@@ -323,9 +360,9 @@ func (b *builder) prompt(at place, n int, d *draws) (text.Prompt, error) {
 	case b.corpus.Runs && at.k == 0 && at.j == 0:
 		return d.first(n), nil
 	case at.k > 0:
-		return b.prompts.Text(d.start, n)
+		return b.prompts.Text(d.start(), n)
 	case b.corpus.Unique:
-		return b.prompts.Unique(d.start, b.Seed.Child(bench.StreamPromptCorpus), number, n)
+		return b.prompts.Unique(d.start, bench.Seed(b.streams[forStart]), number, n)
 	case at.j > 0 || len(b.prefixes) == 0:
 		return b.prompts.At(d.start, n, b.prompts.Spread(number))
 	}
@@ -335,7 +372,7 @@ func (b *builder) prompt(at place, n int, d *draws) (text.Prompt, error) {
 // inputLength returns the length of a text that is to have n tokens; 0 = it is drawn.
 func (b *builder) inputLength(at place, n int, d *draws) int {
 	if n == 0 {
-		n = b.ISL.DrawInt(d.length) - b.special
+		n = b.ISL.DrawInt(d.rand(forLength)) - b.special
 	}
 	if at.k == 0 && at.j == 0 {
 		n -= b.Marker
@@ -345,5 +382,5 @@ func (b *builder) inputLength(at place, n int, d *draws) int {
 
 // prefixOf returns which of n prefixes entry i has.
 func (b *builder) prefixOf(i, n int) int {
-	return bench.Below(b.Seed.Child(bench.StreamPromptPrefix).Index("choice", i), n)
+	return bench.Below(b.streams[forPrefix].At(i), n)
 }

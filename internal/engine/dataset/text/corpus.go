@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/tokenizer"
@@ -16,36 +15,50 @@ import (
 // Corpus is one row of the table of texts that prompts are cut from.
 type Corpus struct {
 	Name string // as documents write it
-	text func(tokenizer.Tokenizer) string
-	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
-	ring []byte
-
+	text func() string
+	// words has the words of the text for the built-in tokenizer, see
+	// [tokenizer.WordRing]; nil = not embedded.
+	words  []byte
 	Runs   bool // prompts are [Runs] instead
 	Unique bool // prompts begin with a line of their own, see [Prompter.Unique]
 }
 
-// proseRing is the prose as tokens of the built-in tokenizer: most runs need it, and
-// encoding it would take longer than all other steps before their first request. A
-// test writes it.
-//
-//go:embed data/prose.ring
-var proseRing []byte
-
-// The grammars of the prose, and of functions in several languages with texts around
-// code, such as logs and messages.
 var (
-	//go:embed data/prose.grammar
-	proseGrammar string
+	// prose is the English text, as a [tokenizer.WordRing] has it. Most runs need it, and
+	// with its words they begin without reading it. A test writes both files, and the
+	// grammar of the prose is beside that test.
+	//
+	//go:embed data/prose.text
+	prose string
+	//go:embed data/prose.words
+	proseWords []byte
+	// codeGrammar is that of functions in several languages with texts around code, such
+	// as logs and messages.
+	//
 	//go:embed data/code.grammar
 	codeGrammar string
 )
 
-// Open returns the corpus as tokens of the tokenizer.
-func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
-	if c.ring != nil && tokenizer.IsBuiltin(t.Name()) {
-		return tokenizer.OpenRing(t, c.ring)
+// Ring is a corpus whose end is joined to its beginning. It is safe for concurrent use.
+type Ring interface {
+	// Len returns the number of places where prompts begin.
+	Len() int
+	// Prompt returns a text of n tokens from place start on (0 ≤ start < Len, n ≥ 1);
+	// false = there is none.
+	Prompt(start, n int) (string, bool)
+}
+
+// Open returns the corpus as a ring of words, if their tokens do not depend on their
+// neighbours, or else of tokens.
+func (c *Corpus) Open(t tokenizer.Tokenizer) (Ring, error) {
+	if c.words != nil && tokenizer.IsEmbedded(t) {
+		return tokenizer.OpenWordRing(t, c.text(), c.words)
 	}
-	r := tokenizer.NewRing(t, c.text(t))
+	text := c.text()
+	if r, ok := tokenizer.NewWordRing(t, text); ok {
+		return r, nil
+	}
+	r := tokenizer.NewRing(t, text)
 	if r.Len() == 0 {
 		return nil, errors.New("the tokenizer makes no tokens of it")
 	}
@@ -53,14 +66,15 @@ func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 }
 
 // Corpora lists the texts in the order of the documentation; the first is the
-// default. They are generated with a fixed seed, so they are equal in every run on
+// default. They were or are generated with a fixed seed, so they are equal in every run on
 // every platform.
 func Corpora() []Corpus {
+	english := func() string { return prose }
 	return []Corpus{
-		{Name: "sonnet", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
-		{Name: "coding", text: func(tokenizer.Tokenizer) string { return codeText() }},
-		{Name: "random", text: randomText, Runs: true},
-		{Name: "unique", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
+		{Name: "sonnet", text: english, words: proseWords},
+		{Name: "coding", text: codeText},
+		{Name: "random", Runs: true},
+		{Name: "unique", text: english, words: proseWords, Unique: true},
 	}
 }
 
@@ -79,22 +93,7 @@ func FindCorpus(name string) (Corpus, error) {
 const (
 	corpusSeed  bench.Seed = 20251121
 	corpusBytes            = 1 << 20 // of the generated corpora; about a quarter as many tokens
-	// randomTokens bounds the random corpus. Larger vocabularies give a sample.
-	randomTokens = 200_000
 )
-
-// proseText returns the English corpus.
-func proseText() string {
-	g := newGrammar(proseGrammar, "corpus.prose")
-	b := make([]byte, 0, corpusBytes+4096)
-	for len(b) < corpusBytes {
-		for range 3 + bench.Below(g.rand, 5) {
-			b = append(g.expand(b), ' ')
-		}
-		b = append(b[:len(b)-1], "\n\n"...)
-	}
-	return string(b)
-}
 
 // codeText returns the corpus of code-like texts.
 func codeText() string {
@@ -104,41 +103,4 @@ func codeText() string {
 		b = append(g.expand(b), "\n\n"...)
 	}
 	return string(b)
-}
-
-// randomText returns the texts of the ordinary tokens in one random order. Two
-// neighbours may merge to another token when they are encoded; the ring corrects
-// the length.
-func randomText(t tokenizer.Tokenizer) string {
-	ids := make([]int, t.VocabSize())
-	for i := range ids {
-		ids[i] = i
-	}
-	r := corpusSeed.Rand("corpus.random")
-	for i := len(ids) - 1; i > 0; i-- {
-		j := bench.Below(r, i+1)
-		ids[i], ids[j] = ids[j], ids[i]
-	}
-	var b strings.Builder
-	n := 0
-	for _, id := range ids {
-		if text := t.Decode([]int{id}); n < randomTokens && ordinary(text) && t.Count(text) == 1 {
-			b.WriteString(text)
-			n++
-		}
-	}
-	return b.String()
-}
-
-// ordinary reports whether a token's text may stand in a prompt: complete
-// characters, and no text that looks like a special token (<|end|>, <s>, [PAD]),
-// which a server could take for one.
-func ordinary(text string) bool {
-	if text == "" || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
-		return false
-	}
-	bare := strings.TrimSpace(text)
-	angled := strings.HasPrefix(bare, "<") && strings.HasSuffix(bare, ">")
-	square := strings.HasPrefix(bare, "[") && strings.HasSuffix(bare, "]")
-	return !(angled || square || strings.Contains(bare, "<|") || strings.Contains(bare, "|>"))
 }

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -14,7 +15,25 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-var updateRing = flag.Bool("update-ring", false, "write the ring of the prose to data/")
+var updateProse = flag.Bool("update-prose", false, "write the prose and its words to data/")
+
+// proseGrammar is the grammar of the prose.
+//
+//go:embed testdata/prose.grammar
+var proseGrammar string
+
+// proseText generates the English corpus.
+func proseText() string {
+	g := newGrammar(proseGrammar, "corpus.prose")
+	b := make([]byte, 0, corpusBytes+4096)
+	for len(b) < corpusBytes {
+		for range 3 + bench.Below(g.rand, 5) {
+			b = append(g.expand(b), ' ')
+		}
+		b = append(b[:len(b)-1], "\n\n"...)
+	}
+	return string(b)
+}
 
 // The generated texts are the same in every version: a seed stands for its prompts.
 func TestTextsStayTheSame(t *testing.T) {
@@ -25,17 +44,23 @@ func TestTextsStayTheSame(t *testing.T) {
 	}
 }
 
-// TestProseRing: the embedded ring equals the encoded corpus.
-func TestProseRing(t *testing.T) {
-	ring := tokenizer.NewRing(tokenizer.Builtin(), proseText()).Append(nil)
-	if *updateRing {
-		if err := os.WriteFile("data/prose.ring", ring, 0o644); err != nil {
-			t.Fatal(err)
+// TestProse: the embedded text and its words are those of the grammar.
+func TestProse(t *testing.T) {
+	ring, ok := tokenizer.NewWordRing(tokenizer.Builtin(), proseText())
+	if !ok {
+		t.Fatal("words depend on their neighbours")
+	}
+	files := map[string][]byte{"prose.text": []byte(ring.Text()), "prose.words": ring.Words()}
+	if *updateProse {
+		for name, data := range files {
+			if err := os.WriteFile("data/"+name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		t.Skip("written")
 	}
-	if !bytes.Equal(proseRing, ring) {
-		t.Error("data/prose.ring is another: go test -run TestProseRing -update-ring")
+	if prose != ring.Text() || !bytes.Equal(proseWords, files["prose.words"]) {
+		t.Error("the embedded prose is another: go test -run TestProse -update-prose")
 	}
 }
 
@@ -94,13 +119,20 @@ func TestTemplatesAreComplete(t *testing.T) {
 }
 
 func TestCorpora(t *testing.T) {
-	tok := tokenizer.Builtin()
 	for _, c := range Corpora() {
-		text := c.text(tok)
+		if c.Runs {
+			continue
+		}
+		if ring, err := c.Open(tokenizer.Builtin()); err != nil {
+			t.Error(err)
+		} else if _, words := ring.(*tokenizer.WordRing); !words {
+			t.Errorf("%s: prompts are counted", c.Name)
+		}
+		text := c.text()
 		if len(text) < 1_000_000 || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
 			t.Errorf("%s: %d bytes, valid %v", c.Name, len(text), utf8.ValidString(text))
 		}
-		if text != c.text(tok) {
+		if text != c.text() {
 			t.Errorf("%s: the second text differs from the first", c.Name)
 		}
 		if strings.Contains(text, "<|endoftext|>") {
@@ -108,19 +140,8 @@ func TestCorpora(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"a old", "a apple", "an baker", "$"} {
-		if strings.Contains(proseText(), word) {
+		if strings.Contains(prose, word) {
 			t.Errorf("prose contains %q", word)
-		}
-	}
-}
-
-func TestOrdinary(t *testing.T) {
-	for text, want := range map[string]bool{
-		"word": true, " word": true, "<": true, "a>b": true, "[x": true, "é": true,
-		"": false, "\xff": false, "\ufffd": false, "<s>": false, " </s>": false, "<|end|>": false, "[PAD]": false, "x<|": false,
-	} {
-		if got := ordinary(text); got != want {
-			t.Errorf("ordinary(%q) = %v, want %v", text, got, want)
 		}
 	}
 }

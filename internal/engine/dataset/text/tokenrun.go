@@ -60,12 +60,12 @@ func (r *Runs) id(place int) int {
 	return place
 }
 
-var _ ring = (*Runs)(nil)
+var _ Ring = (*Runs)(nil)
 
-// Len implements [ring].
+// Len implements [Ring].
 func (r *Runs) Len() int { return r.Allowed() }
 
-// Prompt implements [ring] for texts that the tools do not have, such as later turns:
+// Prompt implements [Ring] for texts that the tools do not have, such as later turns:
 // missing tokens are those that follow the run.
 func (r *Runs) Prompt(start, n int) (string, bool) {
 	next := start + n

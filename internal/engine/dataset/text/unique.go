@@ -20,8 +20,11 @@ func UniqueLine(seed bench.Seed, k int) string {
 
 // Unique returns n tokens that begin with a line that no other text of the seed has.
 // If the line alone is longer, the text is the beginning of the line.
-func (p *Prompter) Unique(r *rand.Rand, seed bench.Seed, k, n int) (Prompt, error) {
+func (p *Prompter) Unique(r func() *rand.Rand, seed bench.Seed, k, n int) (Prompt, error) {
 	line := UniqueLine(seed, k)
+	if made, ok := p.afterLine(line, k, n); ok {
+		return made, nil
+	}
 	ids := p.tok.Encode(line)
 	if len(ids) < n {
 		return p.After(r, Prompt{line, len(ids)}, n-len(ids), p.Spread(k))
@@ -32,4 +35,23 @@ func (p *Prompter) Unique(r *rand.Rand, seed bench.Seed, k, n int) (Prompt, erro
 		}
 	}
 	return p.At(r, n, p.Spread(k))
+}
+
+// afterLine returns n tokens that begin with a line, of which only the line and the word
+// after it are counted. false = the ring is not one of words, or n is too small.
+func (p *Prompter) afterLine(line string, k, n int) (Prompt, bool) {
+	if p.words == nil {
+		return Prompt{}, false
+	}
+	start := p.Spread(k)
+	head := line + p.words.Word(start)
+	switch tokens := p.tok.Count(head); {
+	case tokens > n:
+		return Prompt{}, false
+	case tokens == n:
+		return Prompt{head, n}, true
+	default:
+		text, ok := p.words.Following(start+1, n-tokens)
+		return Prompt{head + text, n}, ok
+	}
 }

@@ -33,12 +33,14 @@ const (
 
 // prompts generates prompts of blocks. It is safe for concurrent use.
 //
-// Every block begins with a space and a letter and ends with a letter, where tokenizers
-// divide a text before they look for tokens. So the tokens of a prompt are those of its
+// Every block begins with a space and a letter and ends with a letter, or with the end of
+// a word of [tokenizer.WordRing], where tokenizers divide a text before they look for tokens. So the tokens of a prompt are those of its
 // blocks one after the other, whatever the blocks before and after are.
 type prompts struct {
 	tok       tokenizer.Tokenizer
-	ring      *tokenizer.Ring
+	ring      corpus.Ring
+	words     *tokenizer.WordRing // the ring, if it is one of words; nil = texts have to be counted
+	requests  bench.Stream
 	prompter  *corpus.Prompter
 	seed      bench.Seed
 	trace     string // identifies the file
@@ -70,11 +72,13 @@ func newPrompts(o *source.Options, blockSize int, inexact *atomic.Int64) (*promp
 	if err != nil {
 		return nil, fmt.Errorf("hash the beginning of the trace: %w", err)
 	}
+	words, _ := ring.(*tokenizer.WordRing)
 	p := &prompts{
-		tok: o.Tokenizer, ring: ring, seed: o.Seed.Child(bench.StreamPromptCorpus), trace: name, blockSize: blockSize, inexact: inexact,
+		tok: o.Tokenizer, ring: ring, words: words, seed: o.Seed.Child(bench.StreamPromptCorpus), trace: name, blockSize: blockSize, inexact: inexact,
 		prompter: corpus.NewPrompter(ring, o.Tokenizer, o.Seed.Rand(bench.StreamPromptCorpus)),
 		new:      map[block]string{},
 	}
+	p.requests = p.seed.Stream("request")
 	p.probe()
 	return p, nil
 }
@@ -151,9 +155,9 @@ func (p *prompts) trimmed(text string) string {
 
 // prompt returns the prompt of a request and its length in tokens.
 func (p *prompts) prompt(number, length int, ids []int64) (string, int, error) {
-	r := p.seed.Index("request", number)
+	r := p.requests.At(number)
 	if len(ids) == 0 {
-		made, err := p.prompter.At(r, length, p.prompter.Spread(number))
+		made, err := p.prompter.At(func() *rand.Rand { return r }, length, p.prompter.Spread(number))
 		if err == nil && made.Tokens != length {
 			p.inexact.Add(1)
 		}
@@ -243,6 +247,11 @@ func (p *prompts) piece(r *rand.Rand, n int) (string, bool) {
 // cut returns a text of n tokens from a random place of the corpus.
 func (p *prompts) cut(r *rand.Rand, n int) (string, bool) {
 	start := bench.Below(r, p.ring.Len())
+	if p.words != nil {
+		if text, ok := p.words.Following(start, n); ok {
+			return text, true
+		}
+	}
 	for range blockTries {
 		at := start
 		start += 1 + bench.Below(r, 97)

@@ -197,7 +197,11 @@ func AppendList[T any](dst []byte, items []T, write func(dst []byte, item *T) []
 // AppendObject appends the JSON object with these members, in their order. Members
 // without a value are left out.
 func AppendObject(dst []byte, fields []Field) []byte {
-	dst = append(dst, '{')
+	size := len("{}")
+	for _, f := range fields {
+		size += len(f.Name) + len(f.Value) + len(`"":,`)
+	}
+	dst = append(slices.Grow(dst, size), '{')
 	first := true
 	for _, f := range fields {
 		if f.Value == nil {
