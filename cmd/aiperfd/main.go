@@ -146,7 +146,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 // runtime, or by largeGrowth percent if more than largeHeap bytes are in use.
 const (
 	smallHeap   = 32 << 20
-	largeHeap   = 96 << 20
+	largeHeap   = 40 << 20
 	growth      = 100
 	largeGrowth = 50
 	// startGrowth has the effect of smallHeap before the first collection, for which the

@@ -36,7 +36,7 @@ func (ts *testServer) addSweep(t *testing.T, id, summary string) {
 	t.Helper()
 	ts.fake.runs = append(ts.fake.runs, &run.Run{
 		ID: id, Name: "search", State: bench.StateCompleted, CreatedAt: epoch, EndedAt: &epoch, Config: []byte("{}"),
-		Study: &run.Study{Type: "adaptive_search", Total: 4, Done: 4},
+		Study: &run.Study{Type: "adaptive_search", Total: 4, Done: 4}, Origin: run.Origin{Via: "api"}, Endpoint: "chat",
 	})
 	if summary != "" {
 		ts.fake.writeArtifacts(t, id, map[string]string{results.SweepFile: summary})
@@ -75,7 +75,7 @@ func TestReportOfSearch(t *testing.T) {
 
 **The search ended: the boundary is known as precisely as the search asks.**
 
-sweep · 4 of 4 runs
+sweep · 4 of 4 runs · chat
 
 completed
 

@@ -38,8 +38,11 @@ func Loads(config json.RawMessage) []PhaseLoad {
 				parts = append(parts, strconv.FormatFloat(v, 'g', 6, 64)+" "+part.unit)
 			}
 		}
-		if len(parts) == 0 {
+		if len(parts) == 0 && p.Type != "" {
 			parts = []string{strings.ReplaceAll(p.Type, "_", " ")}
+		}
+		if len(parts) == 0 {
+			continue
 		}
 		out = append(out, PhaseLoad{p.Name, strings.Join(parts, ", ")})
 	}

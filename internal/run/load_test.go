@@ -13,7 +13,7 @@ func TestLoads(t *testing.T) {
 		{`{"phases":[{"name":"p","kind":"profiling","type":"user_centric","users":15,"rate":2.5}]}`, "[{p 15 users, 2.5 req/s}]"},
 		{`{"phases":[{"name":"p","type":"fixed_schedule","concurrency":null}]}`, "[{p fixed schedule}]"},
 		{`{"phases":[{"name":"p","type":"concurrency","concurrency":{"values":[1,2]}}]}`, "[{p concurrency}]"},
-		{`{}`, "[]"}, {`null`, "[]"}, {`[`, "[]"}, {``, "[]"},
+		{`{"phases":[{}]}`, "[]"}, {`{}`, "[]"}, {`null`, "[]"}, {`[`, "[]"}, {``, "[]"},
 	} {
 		if got := fmt.Sprint(Loads([]byte(tt.config))); got != tt.want {
 			t.Errorf("Loads(%s) = %s, want %s", tt.config, got, tt.want)

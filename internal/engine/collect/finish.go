@@ -88,7 +88,7 @@ func (r *Recorder) startFinishers() {
 				if r.Run.Forced != nil && r.Run.Forced() && f.Force() {
 					r.counts.forced.Add(1)
 				}
-				raw := r.Run.decode(&f)
+				raw := r.Run.decode(f)
 				if failure := f.Record.Answer.Failure; failure != nil && !failure.Class.Cancelled() {
 					r.counts.failed.Add(1)
 				}

@@ -71,7 +71,7 @@ type Live struct {
 type Recorder struct {
 	RecorderOptions
 	load   Load
-	finish chan load.Finished
+	finish chan *load.Finished // pointers, since it has room for thousands
 	in     chan *bench.Record
 
 	finishers, recording sync.WaitGroup
@@ -108,7 +108,7 @@ var _ load.Sink = (*Recorder)(nil)
 func NewRecorder(o RecorderOptions) *Recorder {
 	return &Recorder{
 		RecorderOptions: o,
-		finish:          make(chan load.Finished, finishRoom(o.Phase)),
+		finish:          make(chan *load.Finished, finishRoom(o.Phase)),
 		in:              make(chan *bench.Record, 256), // a slow disk does not block finishers at once
 	}
 }
@@ -142,7 +142,7 @@ func (r *Recorder) Begin(p Load) (publish func()) {
 }
 
 // Finished implements load.Sink.
-func (r *Recorder) Finished(f load.Finished) { r.finish <- f }
+func (r *Recorder) Finished(f load.Finished) { r.finish <- &f }
 
 // Close returns when all finished requests are recorded. Finished must not be called
 // afterwards.

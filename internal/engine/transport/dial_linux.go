@@ -83,7 +83,7 @@ func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench
 // dial sends the request on a new connection and returns when the exchange is over.
 func (e *loopExchange) dial(ctx context.Context, a *attempt) {
 	t := e.owner
-	pc := &pooledConn{owner: t, key: t.key(a), host: a.target.Host}
+	pc := &pooledConn{owner: t, key: t.key(a), host: a.target.Host, parser: t.responses.Parser()}
 	pc.conn = t.loops[int(t.next.Add(1))%len(t.loops)].NewConn(pc)
 	if isSecure(a.target) {
 		pc.secure = loop.NewSecure(pc.conn, t.tls.of(a.target.Hostname()), pc)

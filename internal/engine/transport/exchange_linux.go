@@ -29,9 +29,9 @@ type loopExchange struct {
 	last      time.Duration // when the last bytes arrived
 	lag       time.Duration // longest of a read
 	reads     int32
-	coalesces bool // reads of the middle of the body may wait in backlog
-	shaking   bool // the session performs the TLS handshake
-	backlog   backlog
+	coalesces bool     // reads of the middle of the body may wait in backlog
+	shaking   bool     // the session performs the TLS handshake
+	backlog   *backlog // nil = it is empty
 	deadlines deadlines
 
 	request request
@@ -67,7 +67,7 @@ func (d *deadlines) earliest() time.Duration {
 
 // request is what is sent, and what is known of its response in advance.
 type request struct {
-	head      []byte // reused for the next request
+	head      *[]byte // of the pool of the transport; nil = it was written
 	body      []byte
 	streaming bool
 	limit     int // of the response body, in bytes; 0 = the default
@@ -124,7 +124,7 @@ func (e *loopExchange) addToPool() {
 func (e *loopExchange) begin() {
 	e.step = bench.StepSend
 	if s := e.pc.secure; s != nil {
-		if err := s.Encrypt(e.request.head, e.request.body); err != nil {
+		if err := s.Encrypt(*e.request.head, e.request.body); err != nil {
 			e.settle(bench.EndReset, err)
 			return
 		}
@@ -151,6 +151,10 @@ func (e *loopExchange) begin() {
 // Wrote implements loop.Handler.
 func (e *loopExchange) Wrote() {
 	e.stamps.Wrote, e.conn.Writes = e.owner.clock.Now(), e.pc.conn.Writes()
+	if head := e.request.head; head != nil { // it is not needed while a response is awaited
+		e.request.head = nil
+		e.owner.heads.Put(head)
+	}
 	if e.step == bench.StepSend {
 		e.step = bench.StepHeaders
 	}
@@ -185,6 +189,9 @@ func (e *loopExchange) Received(r loop.Read) {
 		e.deadlines.backlog = now + backlogAge
 		e.pc.conn.Arm(e.deadlines.backlog)
 	}
+	if e.backlog == nil {
+		e.backlog = newBacklog(&e.owner.backlogs)
+	}
 	if room := e.backlog.add(e.last, r.Bytes); !room {
 		e.flushBacklog()
 	}
@@ -205,12 +212,15 @@ func (e *loopExchange) resetIdle(now time.Duration) {
 // flushBacklog parses the reads of the backlog. It returns false if the exchange is
 // over, so that it belongs to its session again.
 func (e *loopExchange) flushBacklog() bool {
-	b, reads := e.backlog.bytes, e.backlog.reads
-	e.backlog.empty()
-	e.deadlines.backlog = 0
+	l := e.backlog
+	if l == nil {
+		return true
+	}
+	e.backlog, e.deadlines.backlog = nil, 0
+	defer l.free(&e.owner.backlogs)
 	begin := 0
-	for _, r := range reads {
-		if !e.parse(r.at, r.at, b[begin:r.end]) {
+	for _, r := range l.reads {
+		if !e.parse(r.at, r.at, l.bytes[begin:r.end]) {
 			return false
 		}
 		begin = r.end

@@ -37,6 +37,9 @@ type loopTransport struct {
 	next      atomic.Uint32 // counts connections, to spread them over loops
 	pool      pool
 	exchanges sync.Pool // of *loopExchange
+	heads     sync.Pool // of *[]byte: heads of requests
+	responses http1.Heads
+	backlogs  sync.Pool // of *backlog
 	workers   workers   // go on with exchanges that are over
 }
 
@@ -48,6 +51,7 @@ func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *
 	t.tls.opts = o
 	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
 	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
+	t.heads.New = func() any { return new([]byte) }
 	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), maxLoops) {
 		l, err := loop.New(o.Clock, lags)
 		if err != nil {
@@ -147,11 +151,11 @@ func (t *loopTransport) open(ctx context.Context, target *url.URL) (cost bench.S
 
 // prepare sets up the exchange for a request.
 func (e *loopExchange) prepare(a *attempt) error {
-	e.backlog.empty()
+	head := e.owner.heads.Get().(*[]byte)
 	*e = loopExchange{
-		owner: e.owner, done: e.done, backlog: e.backlog, step: bench.StepConnect, began: e.owner.clock.Now(),
+		owner: e.owner, done: e.done, step: bench.StepConnect, began: e.owner.clock.Now(),
 		request: request{
-			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
+			head: head, body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
 			noBody: a.method() == http.MethodHead,
 		},
 	}
@@ -159,7 +163,7 @@ func (e *loopExchange) prepare(a *attempt) error {
 		e.deadlines.total = e.began + timeout
 	}
 	var err error
-	e.request.head, err = http1.AppendHead(e.request.head, &http1.Request{
+	*head, err = http1.AppendHead((*head)[:0], &http1.Request{
 		Method: a.method(), Target: a.target.RequestURI(), Host: a.host(), Header: a.header,
 		Length: len(a.Body), Close: e.owner.opts.Reuse == Never,
 	})

@@ -162,7 +162,7 @@ func (pc *pooledConn) send(r *request) (bool, error) {
 	if pc.secure != nil {
 		return pc.secure.Send()
 	}
-	return pc.conn.Send(r.head, r.body)
+	return pc.conn.Send(*r.head, r.body)
 }
 
 // park makes the connection available to other requests; false = it must be closed.

@@ -84,6 +84,7 @@ func TestKneeFindings(t *testing.T) {
 		{[]float64{10, 10, 11}, "Not enough values for a knee: request_latency p99 was measured at 3 values of concurrency; 4 are needed, two of them for the baseline"},
 		{[]float64{10, 10, 11, 11}, "No knee up to concurrency 8, the largest value measured: request_latency p99 stays within 20 % of its baseline"},
 		{[]float64{10, 10, 11, 40}, "Knee: from concurrency 8 on, request_latency p99 is more than 20 % above its baseline (40, baseline 10)"},
+		{[]float64{10, 10, 40, 11}, "No clear knee: request_latency p99 is more than 20 % above its baseline at concurrency 4, but not at 8; send more requests, or repeat the runs (--num-profile-runs)"},
 		{[]float64{19.5, 33, 20, 21}, "No knee: request_latency p99 differs by more than 20 % between the two lowest values of concurrency (19.5 and 33), which are the baseline; send more requests, or repeat the runs (--num-profile-runs)"},
 	} {
 		var done []cell.Outcome

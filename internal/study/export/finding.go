@@ -31,6 +31,18 @@ func Findings(p *sweep.PostProcess, done []cell.Outcome) []string {
 // make the baseline, and two show what comes after it.
 const leastForKnee = 4
 
+// backBelow returns the first value above the knee at which the statistic is not above the
+// threshold; nil = it stays above.
+func backBelow(all []object, p *sweep.PostProcess, knee, baseline any) any {
+	name, limit := sweep.Name(p.Params.SweptParam), baseline.(float64)*(1+p.Params.ThresholdPct)
+	for _, point := range all {
+		if point[name].(float64) > knee.(float64) && point[p.Params.Stat].(float64) <= limit {
+			return point[name]
+		}
+	}
+	return nil
+}
+
 func finding(p *sweep.PostProcess, found object) string {
 	name := sweep.Name(p.Params.SweptParam)
 	switch p.Handler {
@@ -46,6 +58,10 @@ func finding(p *sweep.PostProcess, found object) string {
 				metric, share, name, all[0][p.Params.Stat], all[1][p.Params.Stat])
 		}
 		if at, is := found["knee_"+name], found["knee_"+p.Params.Stat]; at != nil {
+			if below := backBelow(all, p, at, found["baseline_"+p.Params.Stat]); below != nil {
+				return fmt.Sprintf("No clear knee: %s is more than %s above its baseline at %s %v, but not at %v; "+
+					"send more requests, or repeat the runs (--num-profile-runs)", metric, share, name, at, below)
+			}
 			return fmt.Sprintf("Knee: from %s %v on, %s is more than %s above its baseline (%.4g, baseline %.4g)",
 				name, at, metric, share, is, found["baseline_"+p.Params.Stat])
 		}

@@ -99,24 +99,21 @@ func isText(media string) bool {
 
 // sniffBytes determines the framing from the first bytes of the body. It returns all
 // bytes so far when the framing is known, and nil before. If final is set, no more bytes
-// follow and it decides in any case.
+// follow and it decides in any case. Only bytes that do not suffice are stored, without
+// whitespace.
 func (f *Framer) sniffBytes(b []byte, final bool) []byte {
-	f.sniff = append(f.sniff, b...)
-	start := bytes.TrimLeft(f.sniff, space)
-	if len(start) < len(bom) && strings.HasPrefix(bom, string(start)) && !final {
-		f.sniff = f.sniff[:copy(f.sniff, start)] // whitespace is not stored
-		return nil
+	if len(f.sniff) > 0 {
+		b = append(f.sniff, b...)
 	}
-	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), space)
-	f.sniff = f.sniff[:copy(f.sniff, start)]
-	if len(f.sniff) == 0 {
-		return nil
+	start := bytes.TrimLeft(b, space)
+	if len(start) >= len(bom) || !strings.HasPrefix(bom, string(start)) || final {
+		start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), space)
+		if len(start) > 0 && f.sniffKnown(start, final) {
+			return start
+		}
 	}
-	known := f.sniffKnown(f.sniff, final)
-	if !known {
-		return nil
-	}
-	return f.sniff
+	f.sniff = append(f.sniff[:0], start...)
+	return nil
 }
 
 // sniffKnown sets the framing according to the first bytes, and reports whether they

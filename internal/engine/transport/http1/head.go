@@ -61,12 +61,12 @@ func (p *Parser) headDone(text []byte) error {
 	if len(text)+p.skipped > MaxHead {
 		return errHeadSize()
 	}
-	if !bytes.Equal(text, p.text) {
-		h, err := parseHead(text)
+	if string(text) != p.last.text {
+		h, err := p.heads.parse(text)
 		if err != nil {
 			return err
 		}
-		p.last, p.text = h, append(p.text[:0], text...)
+		p.last = h
 	}
 	if s := p.last.status; 100 <= s && s <= 199 && s != http.StatusSwitchingProtocols {
 		p.skipped += len(text)
@@ -95,7 +95,7 @@ func parseHead(text []byte) (parsed, error) {
 	if err != nil {
 		return parsed{}, err
 	}
-	h := parsed{status: status, header: header}
+	h := parsed{text: all, status: status, header: header}
 	h.keep = minor >= 1 && !HasToken(header["Connection"], "close") ||
 		minor == 0 && HasToken(header["Connection"], "keep-alive")
 	return h, h.frame(minor)

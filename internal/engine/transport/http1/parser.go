@@ -38,7 +38,7 @@ const (
 )
 
 // Parser reads the responses of one connection, one after the other. The zero
-// Parser is ready for the first; [Parser.Reset] makes it ready for the next. It
+// Parser, and that of [Heads.Parser], is ready for the first; [Parser.Reset] makes it ready for the next. It
 // is not safe for concurrent use.
 type Parser struct {
 	state   state
@@ -52,9 +52,9 @@ type Parser struct {
 	scanned int    // start of the unfinished line in head
 	skipped int    // bytes of interim responses
 
-	cur  parsed // the head of this response
-	last parsed // the last head that was parsed, and its text: the next is often the same
-	text []byte
+	cur   parsed // the head of this response
+	last  parsed // the last head that was parsed: the next is often the same
+	heads *Heads // of all connections; nil = there is none
 
 	left    uint64 // bytes of the body or of the chunk to come
 	digits  int    // of the chunk's size
@@ -64,8 +64,9 @@ type Parser struct {
 	data    uint64 // bytes of all chunks
 }
 
-// parsed is what a head says.
+// parsed is what a head says. It does not change.
 type parsed struct {
+	text    string
 	status  int
 	header  http.Header
 	framing framing
@@ -76,7 +77,7 @@ type parsed struct {
 // Reset makes the parser ready for the next response of the connection. noBody
 // says that the response is one to a request for a head alone.
 func (p *Parser) Reset(noBody bool) {
-	*p = Parser{noBody: noBody, head: p.head[:0], last: p.last, text: p.text}
+	*p = Parser{noBody: noBody, head: p.head[:0], last: p.last, heads: p.heads}
 }
 
 // Feed takes the bytes of one read and returns those of them that belong to the

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -302,5 +304,36 @@ func BenchmarkFeedChunks(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
 		})
+	}
+}
+
+// TestHeads: parsers of the same Heads share what the same head says, and only that.
+func TestHeads(t *testing.T) {
+	var heads Heads
+	read := func(p *Parser, text string) http.Header {
+		t.Helper()
+		p.Reset(false)
+		if _, err := p.Feed([]byte(text)); err != nil || !p.Done() {
+			t.Fatalf("%q: %v, done %v", text, err, p.Done())
+		}
+		return p.Header()
+	}
+	same := func(a, b http.Header) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+	const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-N: %d\r\n\r\n"
+	one, other := heads.Parser(), heads.Parser()
+	first := read(&one, fmt.Sprintf(text, 1))
+	if !same(first, read(&other, fmt.Sprintf(text, 1))) {
+		t.Error("the same head on another connection has a header of its own")
+	}
+	for n := 2; n < 3+recentHeads; n++ {
+		if got := read(&other, fmt.Sprintf(text, n)).Get("X-N"); got != strconv.Itoa(n) {
+			t.Errorf("head %d has X-N %s", n, got)
+		}
+	}
+	if again := read(&other, fmt.Sprintf(text, 1)); same(first, again) || again.Get("X-N") != "1" {
+		t.Error("a head that was replaced is shared, or wrong")
+	}
+	if first.Get("X-N") != "1" {
+		t.Error("a header has changed")
 	}
 }
