@@ -300,7 +300,7 @@ func TestOwnResources(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	checked := 0
 	for _, schema := range []string{
-		"wire.Run", "wire.RunList", "wire.RunProgress", "wire.Queue", "wire.Validation", "wire.Version", "wire.Timeseries", "wire.Band",
+		"wire.Run", "wire.RunList", "wire.RunProgress", "wire.Queue", "wire.Session", "wire.Validation", "wire.Version", "wire.Timeseries", "wire.Band",
 		"wire.Errors", "wire.Cancel", "wire.Patch", "wire.Problem", "wire.Health", "run.Summary", "run.ClientVerdict", "compare.Comparison",
 		"compare.Run", "compare.Metric", "compare.Value",
 	} {

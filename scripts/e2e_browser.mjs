@@ -109,11 +109,11 @@ try {
   const three = (v) => (v >= 99.95 ? Math.round(v).toLocaleString("en-US") : v >= 9.995 ? v.toFixed(1) : v >= 0.995 ? v.toFixed(2) : v.toPrecision(2));
   let same = false;
   for (let i = 0; i < 20 && !same; i++) {
-    const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json("/api/runs/current/metrics")];
+    const [shown, { metrics: live }] = [await page.textContent(".tiles"), await json(`/api/runs/${first}/metrics`)];
     same = ["time_to_first_token", "request_latency"].every((tag) => shown.includes(three(live[tag].p50) + "ms"));
     await page.waitForTimeout(100);
   }
-  assert.ok(same, "the live numbers are never those of /api/runs/current/metrics");
+  assert.ok(same, "the live numbers are never those of /api/runs/{id}/metrics");
   await shows(".actions .pill", "^completed$");
   await page.waitForSelector("text=profile_export_aiperf.json");
   const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === first);
@@ -167,13 +167,81 @@ try {
   const file = await json(`/api/runs/${first}/results/files/profile_export_aiperf.json`);
   assert.equal(metrics.time_to_first_token.p50, file.time_to_first_token.p50, "the API and the file differ");
 
+  // On a page that is slowed six times while the run streams, no key is lost in the editor
+  // and a problem of the syntax is at its line.
+  const background = "{metadata: {name: e2e typing}, benchmark: {model: m, endpoint: {url: '" + target + "', type: chat, streaming: true}, " +
+    "dataset: {type: synthetic, isl: 16, osl: 16}, phases: [{name: profiling, type: concurrency, concurrency: 4, duration: 120}]}}";
+  const busy = await (await fetch(base + "/api/runs", { method: "POST", body: background, headers: { "Content-Type": "application/yaml" } })).json();
+  const typist = await browser.newPage();
+  await typist.goto(base + "/#/new");
+  await typist.waitForSelector(".cm-content");
+  await typist.click(".cm-content");
+  await typist.keyboard.press("Control+End");
+  const cdp = await typist.context().newCDPSession(typist);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+  const typed = "# The quick brown fox jumps over the lazy dog, twice, and every key is kept: 0123456789";
+  await typist.keyboard.type(typed, { delay: 20 });
+  await typist.waitForFunction((end) => document.querySelector(".editor").shadowRoot.textContent.includes(end), typed);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+  await typist.waitForSelector("text=The document is valid.");
+  await typist.keyboard.type("\n\t: [");
+  await typist.waitForSelector("text=Checking …");
+  assert.ok(await typist.isDisabled("text=Start the run"), "a document that was not checked can be started");
+  await typist.waitForFunction(() => /line [0-9]+/.test(document.querySelector(".problems")?.textContent ?? ""));
+  await typist.waitForFunction(() => document.querySelector(".editor").shadowRoot.querySelector(".cm-lint-marker-error"));
+  await typist.evaluate(() => sessionStorage.clear());
+  await typist.close();
+  assert.equal((await json("/api/runs/" + busy.id)).state, "running", "the run ended while keys were typed");
+  const stopped = await fetch(`${base}/api/runs/${busy.id}/cancel`, { method: "POST" });
+  assert.equal(stopped.status, 202, "the run cannot be cancelled");
+  for (let i = 0; i < 100 && (await json("/api/runs/" + busy.id)).state !== "cancelled"; i++) await page.waitForTimeout(200);
+  await fetch(`${base}/api/runs/${busy.id}`, { method: "DELETE" });
+
   // A second run is compared with the first.
   const second = await start("e2e two", 8, 4);
   await shows(".actions .pill", "^completed$");
   await page.goto(base + "/#/");
   for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
+  await shows(".chosen-bar", "2 runs to compare: e2e one, e2e two");
   await judge("runs");
-  await page.click("text=Compare 2");
+  // Every number is inside the window, whatever its width, and a long name is cut.
+  await fetch(`${base}/api/runs/${first}`, {
+    method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" },
+    body: JSON.stringify({ name: "e2e one " + "with a long name ".repeat(5), labels: { team: "inference", gpu: "h100", nightly: "yes" } }),
+  });
+  await page.reload();
+  await shows(".runs tbody", "with a long name with");
+  for (const width of [400, 800, 1024, 1280, 1366, 1920]) {
+    await page.setViewportSize({ width, height: 1000 });
+    await page.waitForTimeout(200);
+    const outside = await page.$$eval(".runs td.number, .runs td.count", (cells) => cells.filter((c) => {
+      const box = c.getBoundingClientRect();
+      return box.width === 0 || box.right > innerWidth || c.scrollWidth > c.clientWidth + 1;
+    }).map((c) => c.textContent));
+    assert.deepEqual(outside, [], `numbers outside a window of ${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 1000 });
+  await fetch(`${base}/api/runs/${first}`, {
+    method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" },
+    body: JSON.stringify({ name: "e2e one", labels: { team: null, gpu: null, nightly: null } }),
+  });
+  // A header sorts on the daemon, and the order is remembered.
+  await page.click("th.number:has-text('TTFT p99') button");
+  const ascending = (await json("/api/runs?state=completed&sort=time_to_first_token_p99_ms")).items.map((r) => r.name);
+  await page.waitForFunction((names) => [...document.querySelectorAll(".runs td.name a:first-child")].map((a) => a.textContent).join() === names, ascending.join());
+  await page.reload();
+  await page.waitForSelector("th[aria-sort=ascending]");
+  await page.selectOption("label:has-text('Sort') select", "");
+  await page.click("text=Trends of these runs");
+  await page.waitForSelector(".charts canvas");
+  await shows(".trend-table tbody", "e2e (one|two)");
+  await judge("trends");
+  await page.goto(base + "/#/nowhere");
+  await shows("main h1", "no such page");
+  await judge("missing");
+  await page.goto(base + "/#/");
+  for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
+  await page.click(".chosen-bar a");
   await page.waitForSelector("text=Metrics against the baseline");
   await shows("main", "/phases/1/concurrency");
   await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();
@@ -230,8 +298,8 @@ try {
   // The daemon is killed and started again under the page of an active run: the page says so,
   // catches up, and shows how the run has ended.
   await page.goto(`${base}/#/runs/${third}`);
-  await page.waitForSelector("label:has-text('Of') select");
-  await page.selectOption("label:has-text('Of') select", "recent");
+  await page.waitForSelector(".card label:has-text('Of') select");
+  await page.selectOption(".card label:has-text('Of') select", "recent");
   await shows("table", "Time to First Token");
   const noise = problems.length;
   await promisify(execFile)(restart);

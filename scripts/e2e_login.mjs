@@ -14,6 +14,7 @@ try {
   page.on("pageerror", (e) => errors.push(String(e)));
   await page.goto(base + "/");
   await page.waitForSelector("#login", { state: "visible", timeout: 10_000 });
+  assert.equal(await page.isVisible("text=Loading"), false, "a page that cannot load stands behind the sign-in");
 
   await page.fill("#token", "wrong");
   await page.click("#login button");
@@ -52,8 +53,10 @@ try {
   }, base + "/api/shutdown");
   assert.equal((await posted).status(), 403, "another site has shut the daemon down");
 
-  // The end of the session ends the feed.
-  assert.equal(await page.evaluate(async () => (await fetch("/api/session", { method: "DELETE" })).status), 204);
+  // The page says whose token it uses; its sign-out ends the session and the feed.
+  const who = await page.evaluate(async () => (await fetch("/api/session")).json());
+  assert.equal((await page.textContent(".caller")).startsWith(`${who.name} ${who.scope}`), true, "name and scope");
+  await page.click("text=Sign out");
   await page.waitForSelector("#login", { state: "visible", timeout: 15_000 });
   assert.deepEqual(errors, [], "errors on the page");
   console.log("browser: signed in and out");

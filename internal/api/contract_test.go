@@ -78,7 +78,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		method, target, body string
 		headers              []string
 	}{
-		{"GET", "/api/queue", "", nil}, {"GET", "/api/version", "", nil}, {"GET", "/healthz", "", nil}, {"GET", "/readyz", "", nil},
+		{"GET", "/api/queue", "", nil}, {"GET", "/api/session", "", nil}, {"GET", "/api/version", "", nil}, {"GET", "/healthz", "", nil}, {"GET", "/readyz", "", nil},
 		{"GET", "/healthz?verbose", "", nil}, {"GET", "/readyz?verbose", "", nil},
 		{"GET", "/metrics", "", nil}, {"GET", "/openapi.json", "", nil}, {"GET", "/openapi.yaml", "", nil}, {"GET", "/openapi.yaml?x=1", "", nil}, {"GET", "/api/config/schema", "", nil}, {"GET", "/ws", "", nil},
 		{"GET", "/api/runs/" + idDone + "/events", "", nil}, {"GET", "/api/runs/" + idRunning + "/events?types=x", "", nil},

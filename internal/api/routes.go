@@ -188,6 +188,7 @@ func (s *Server) serviceRoutes() []route {
 		change("pause-queue", http.MethodPost, "/api/queue/pause", access.Admin, own.pause),
 		change("resume-queue", http.MethodPost, "/api/queue/resume", access.Admin, own.resume),
 		change("start-simulator", http.MethodPost, "/api/simulator", access.Submit, own.startSimulator),
+		get("/api/session", own.getSession, none()),
 		change("begin-session", http.MethodPost, "/api/session", access.Read, own.beginSession),
 		change("end-session", http.MethodDelete, "/api/session", access.Open, own.endSession),
 		open("/api/config/schema", files.getSchema, none()),

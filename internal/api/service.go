@@ -233,6 +233,19 @@ func (s *service) beginSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// getSession says who the caller is.
+//
+//	@Summary	Get the caller
+//	@Tags		service
+//	@Success	200	{object}	wire.Session
+//	@Produce	json
+//	@Router		/api/session [get]
+func (s *service) getSession(w http.ResponseWriter, r *http.Request) error {
+	id := access.Of(r.Context())
+	w.Header().Set("Cache-Control", respond.NoStore)
+	return s.out.WriteJSON(w, http.StatusOK, wire.Session{Name: id.Name, Scope: id.Scope().String(), Begun: id.InSession()})
+}
+
 // endSession ends a session.
 //
 //	@Summary		End a session

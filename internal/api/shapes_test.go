@@ -73,6 +73,7 @@ func TestShapes(t *testing.T) {
 		{"run_resource_queued.json", "/api/runs/" + idQueued},
 		{"runs.json", "/api/runs?limit=2"},
 		{"queue.json", "/api/queue"},
+		{"session.json", "/api/session"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

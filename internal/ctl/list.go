@@ -57,7 +57,7 @@ func listCommand(g *globals) *cobra.Command {
 	fs.BoolVar(&f.cells, "cells", false, "list the runs of studies too")
 	fs.StringVar(&f.after, "after", "", "submitted after this `time`, such as 2026-05-04T10:00:00Z or 24h (ago)")
 	fs.StringVar(&f.before, "before", "", "submitted before this `time`")
-	fs.StringVar(&f.sort, "sort", "", "created_at, started_at, ended_at, name or duration; with - in front, descending")
+	fs.StringVar(&f.sort, "sort", "", "created_at, started_at, ended_at, name, duration, or a number of the summary such as time_to_first_token_p99_ms; with - in front, descending")
 	fs.IntVar(&f.limit, "limit", 50, "show at most this `number` of runs")
 	completeFlags(cmd)
 	return cmd

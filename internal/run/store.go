@@ -69,6 +69,45 @@ const (
 	SortDuration Sort = "duration"
 )
 
+// SummarySorts returns the orders by a number of the summary, whose names are those of its
+// members. Such a list has only the runs that have the number.
+func SummarySorts() []Sort {
+	return []Sort{
+		"request_throughput_per_sec", "output_token_throughput_per_sec", "goodput_per_sec", "error_rate_percent",
+		"time_to_first_token_p50_ms", "time_to_first_token_p99_ms", "inter_token_latency_p99_ms",
+		"request_latency_p50_ms", "request_latency_p99_ms",
+	}
+}
+
+// SortNumber returns the number by which an order of [SummarySorts] sorts the run; nil if
+// the run does not have it.
+func (r *Run) SortNumber(by Sort) *float64 {
+	if r.Summary == nil {
+		return nil
+	}
+	switch by {
+	case "request_throughput_per_sec":
+		return r.Summary.RequestThroughput
+	case "output_token_throughput_per_sec":
+		return r.Summary.OutputTokenThroughput
+	case "goodput_per_sec":
+		return r.Summary.Goodput
+	case "error_rate_percent":
+		return r.Summary.ErrorRate
+	case "time_to_first_token_p50_ms":
+		return r.Summary.TTFTP50
+	case "time_to_first_token_p99_ms":
+		return r.Summary.TTFTP99
+	case "inter_token_latency_p99_ms":
+		return r.Summary.ITLP99
+	case "request_latency_p50_ms":
+		return r.Summary.LatencyP50
+	case "request_latency_p99_ms":
+		return r.Summary.LatencyP99
+	}
+	return nil
+}
+
 // LabelFilter selects runs by a label: by its value, or by its presence when
 // AnyValue is set; Not inverts.
 type LabelFilter struct {

@@ -34,7 +34,7 @@ func newRun(n int) *run.Run {
 		Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
 		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
 		Credentials: run.Credentials{Headers: []string{"X-Key"}},
-		Summary:     &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
+		Summary:     &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25), TTFTP99: new(float64(n*(6-n)) + 0.125)},
 		Error:       &run.Error{Code: run.NoSuccess, Message: "m", Phase: "p"},
 		Warnings:    []bench.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
 		Config: json.RawMessage(`{"b":  [1, 2.0, "<é>"], "a":null}`),
@@ -131,7 +131,7 @@ func TestListFilters(t *testing.T) {
 		}
 		odd := newRun(6)
 		odd.Name, odd.Notes, odd.State, odd.Labels = "ÄRGER 100%_x", "", bench.StateQueued, map[string]string{"gpu": ""}
-		odd.Models, odd.Targets, odd.StartedAt, odd.EndedAt = nil, nil, nil, nil
+		odd.Models, odd.Targets, odd.StartedAt, odd.EndedAt, odd.Summary = nil, nil, nil, nil, nil
 		put(t, s, odd)
 		label := func(f ...run.LabelFilter) run.Query { return run.Query{Labels: f} }
 		for name, c := range map[string]struct {
@@ -160,6 +160,8 @@ func TestListFilters(t *testing.T) {
 			"created":         {run.Query{Sort: run.SortCreated}, []int{0, 1, 2, 3, 4, 5, 6}},
 			"started":         {run.Query{Sort: run.SortStarted, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
 			"ended":           {run.Query{Sort: run.SortEnded}, []int{0, 1, 2, 3, 4, 5, 6}},
+			"by the summary":  {run.Query{Sort: "time_to_first_token_p99_ms"}, []int{0, 1, 5, 2, 4, 3}},
+			"and descending":  {run.Query{Sort: "time_to_first_token_p99_ms", Descending: true}, []int{3, 4, 2, 5, 1, 0}},
 			"duration":        {run.Query{Sort: run.SortDuration}, []int{5, 4, 3, 2, 1, 0, 6}},
 			"name":            {run.Query{Sort: run.SortName, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
 		} {
@@ -244,7 +246,7 @@ func TestListPages(t *testing.T) {
 			r.Name = "same" // the id decides
 			put(t, s, r)
 		}
-		for _, sort := range []run.Sort{run.SortDefault, run.SortCreated, run.SortName, run.SortDuration} {
+		for _, sort := range []run.Sort{run.SortDefault, run.SortCreated, run.SortName, run.SortDuration, "time_to_first_token_p99_ms"} {
 			q := run.Query{Sort: sort, Limit: 3, Descending: true}
 			var got []int
 			for i := 0; ; i++ {
@@ -272,6 +274,9 @@ func TestListPages(t *testing.T) {
 				}
 			}
 			want := []int{6, 5, 4, 3, 2, 1, 0}
+			if sort == "time_to_first_token_p99_ms" {
+				want = []int{3, 4, 2, 5, 1, 6, 0}
+			}
 			if sort == run.SortDuration {
 				want = []int{0, 1, 2, 3, 4, 5, 6}
 			}
@@ -377,19 +382,25 @@ func BenchmarkPut(b *testing.B) {
 }
 
 func BenchmarkList(b *testing.B) {
+	const all = 10_000
 	s, err := Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	for n := range 1000 {
+	for n := range all {
 		if err := s.Put(b.Context(), newRun(n)); err != nil {
 			b.Fatal(err)
 		}
 	}
-	for b.Loop() {
-		if page, err := s.List(b.Context(), run.Query{}); err != nil || page.Total != 1000 {
-			b.Fatal(page.Total, err)
-		}
+	for _, sort := range []run.Sort{run.SortDefault, "time_to_first_token_p99_ms"} {
+		b.Run("sort="+string(sort), func(b *testing.B) {
+			for b.Loop() {
+				page, err := s.List(b.Context(), run.Query{Sort: sort, Descending: true, TopLevel: true})
+				if err != nil || page.Total != all {
+					b.Fatal(page.Total, err)
+				}
+			}
+		})
 	}
 }

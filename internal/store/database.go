@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -236,6 +238,17 @@ func scanAll[T any](
 	return all, rows.Err()
 }
 
+// summaryNumbers yields the numbers of the summary by which a run is sorted, and their columns.
+func summaryNumbers(r *run.Run) iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for _, by := range run.SummarySorts() {
+			if v := r.SortNumber(by); v != nil && !yield(string(by), thousandths(v)) {
+				return
+			}
+		}
+	}
+}
+
 // insert inserts a run or replaces it.
 func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	run, err := plainjson.Marshal(r)
@@ -246,11 +259,16 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 		return err
 	}
 	k := keysOf(r)
-	_, err = tx.ExecContext(ctx, `INSERT INTO runs
-		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	columns := "id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned, expires_at"
+	values := []any{
 		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes,
-		string(r.Kind()), r.ParentID(), r.Pinned, k.expires)
+		string(r.Kind()), r.ParentID(), r.Pinned, k.expires,
+	}
+	for column, v := range summaryNumbers(r) {
+		columns += ", " + column
+		values = append(values, v)
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO runs ("+columns+") VALUES (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 	if err != nil {
 		return err
 	}

@@ -31,10 +31,11 @@ const orderColumn = "id"
 // query is a valid run.Query.
 type query struct {
 	run.Query
-	column string // sort column
-	text   bool   // the sort column holds text
-	bound  string // names everything of the query but page and cursor
-	after  *cursor
+	column  string // sort column
+	text    bool   // the sort column holds text
+	summary bool   // the sort column is a number of the summary, which the runs must have
+	bound   string // names everything of the query but page and cursor
+	after   *cursor
 }
 
 // cursor is the position of the last run of the previous page.
@@ -62,6 +63,10 @@ func check(q run.Query) (*query, error) {
 	case run.SortName:
 		out.column, out.text = string(q.Sort), true
 	default:
+		if slices.Contains(run.SummarySorts(), q.Sort) {
+			out.column, out.summary = string(q.Sort), true
+			break
+		}
 		return nil, fmt.Errorf("runs cannot be sorted by %q", q.Sort)
 	}
 	out.bound = bind(out.Query)
@@ -101,7 +106,7 @@ func (q *query) readCursor() error {
 // next returns the cursor after a run.
 func (q *query) next(r *run.Run) (string, error) {
 	k := keysOf(r)
-	c := cursor{Bound: q.bound, ID: r.ID, Num: q.number(k)}
+	c := cursor{Bound: q.bound, ID: r.ID, Num: q.number(r, k)}
 	if q.text {
 		c.Text = k.name
 	}
@@ -113,7 +118,10 @@ func (q *query) next(r *run.Run) (string, error) {
 }
 
 // number returns the sort key of a run, 0 if it is text.
-func (q *query) number(k keys) int64 {
+func (q *query) number(r *run.Run, k keys) int64 {
+	if q.summary {
+		return thousandths(r.SortNumber(q.Sort))
+	}
 	switch q.column {
 	case "started_at":
 		return k.started
@@ -123,6 +131,14 @@ func (q *query) number(k keys) int64 {
 		return k.duration
 	}
 	return 0
+}
+
+// thousandths returns a number of the summary as the index has it.
+func thousandths(v *float64) int64 {
+	if v == nil {
+		return absent
+	}
+	return int64(math.Round(1000 * *v))
 }
 
 // keys are the values by which runs are sorted and selected.
@@ -171,6 +187,7 @@ func (q *query) matches(r *run.Run) bool {
 		!q.ExpiredBy.IsZero() && k.expires > unixNano(&q.ExpiredBy),
 		q.Model != "" && !slices.Contains(r.Models, q.Model),
 		q.Target != "" && !slices.Contains(r.Targets, q.Target),
+		q.summary && r.SortNumber(q.Sort) == nil,
 		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
 		!q.CreatedAfter.IsZero() && k.created <= unixNano(&q.CreatedAfter),
 		!q.CreatedBefore.IsZero() && k.created >= unixNano(&q.CreatedBefore):
@@ -188,7 +205,7 @@ func (q *query) matches(r *run.Run) bool {
 // compare compares two runs in the order of the query.
 func (q *query) compare(a, b *run.Run) int {
 	x, y := keysOf(a), keysOf(b)
-	c := cmp.Compare(q.number(x), q.number(y))
+	c := cmp.Compare(q.number(a, x), q.number(b, y))
 	if q.text {
 		c = cmp.Compare(x.name, y.name)
 	}
@@ -206,7 +223,7 @@ func (q *query) beyond(r *run.Run) bool {
 	if q.text {
 		c = cmp.Compare(k.name, q.after.Text)
 	} else {
-		c = cmp.Compare(q.number(k), q.after.Num)
+		c = cmp.Compare(q.number(r, k), q.after.Num)
 	}
 	c = cmp.Or(c, cmp.Compare(r.ID, q.after.ID))
 	if q.Descending {
@@ -265,9 +282,7 @@ func (q *query) where(page bool) (string, []any) {
 	if q.Target != "" {
 		add("EXISTS (SELECT 1 FROM targets WHERE run_id = runs.id AND target = ?)", q.Target)
 	}
-	if text := strings.ToLower(q.Text); text != "" {
-		add("(instr(name, ?) > 0 OR instr(notes, ?) > 0)", text, text)
-	}
+	q.whereNumbersAndTexts(add)
 	if !q.CreatedAfter.IsZero() {
 		add("created_at > ?", unixNano(&q.CreatedAfter))
 	}
@@ -277,11 +292,21 @@ func (q *query) where(page bool) (string, []any) {
 	return strings.Join(cond, " AND "), args
 }
 
+// whereNumbersAndTexts adds the conditions about numbers of the summary and about texts.
+func (q *query) whereNumbersAndTexts(add func(c string, a ...any)) {
+	if q.summary {
+		add(q.column + " IS NOT NULL")
+	}
+	if text := strings.ToLower(q.Text); text != "" {
+		add("(instr(name, ?) > 0 OR instr(notes, ?) > 0)", text, text)
+	}
+}
+
 // topLevel is the condition that a run has no parent. Nearly all runs can have none: the sign
 // keeps SQLite from reading and sorting all of them where it can walk in the order of the
 // page, or by the states.
 func (q *query) topLevel(page bool) string {
-	if page || len(q.States) > 0 {
+	if page || q.summary || len(q.States) > 0 {
 		return "+parent_id = ''"
 	}
 	return "parent_id = ''"

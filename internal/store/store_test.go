@@ -251,6 +251,7 @@ func TestListSame(t *testing.T) {
 			}
 			if rapid.Bool().Draw(rt, "ended") {
 				r.StartedAt, r.EndedAt = new(moment.Draw(rt, "started at")), new(moment.Draw(rt, "ended at"))
+				r.Summary = &run.Summary{LatencyP99: new(rapid.Float64Range(0, 2).Draw(rt, "latency"))}
 			}
 			put(t, disk, r)
 			put(t, memory, r)
@@ -258,6 +259,7 @@ func TestListSame(t *testing.T) {
 		q := run.Query{
 			Sort: rapid.SampledFrom([]run.Sort{
 				run.SortDefault, run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration,
+				"request_latency_p99_ms",
 			}).Draw(rt, "sort"),
 			Descending: rapid.Bool().Draw(rt, "descending"), Limit: rapid.IntRange(1, 5).Draw(rt, "limit"),
 		}
@@ -304,6 +306,10 @@ func TestListPlan(t *testing.T) {
 		want  string
 	}{
 		"newest": {run.Query{TopLevel: true}, "SCAN runs"},
+		"summary": {
+			run.Query{TopLevel: true, Sort: "time_to_first_token_p99_ms", Descending: true},
+			"SEARCH runs USING INDEX runs_time_to_first_token_p99_ms (time_to_first_token_p99_ms>?)",
+		},
 		"active": {run.Query{TopLevel: true, States: active}, "SEARCH runs USING INDEX runs_state (state=?)"},
 	} {
 		q, err := check(tt.query)

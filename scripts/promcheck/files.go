@@ -84,6 +84,7 @@ type panel struct {
 			Unit string `json:"unit"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
+	Panels  []panel `json:"panels"` // of a row that is closed
 	Targets []struct {
 		RefID      string     `json:"refId"`
 		Expr       string     `json:"expr"`
@@ -95,6 +96,7 @@ type variable struct {
 	Name       string `json:"name"`
 	Type       string `json:"type"`
 	Definition string `json:"definition"`
+	Regex      string `json:"regex"`
 }
 
 type datasource struct {
@@ -106,6 +108,13 @@ func (d datasource) ours() bool { return d.UID == "${datasource}" }
 
 // labelValues is the query of a variable.
 var labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`) //nolint:gochecknoglobals // compiled once
+
+// queryResult is the query of a variable whose values and texts its regular expression takes
+// from labels.
+var queryResult = regexp.MustCompile(`^query_result\((.*)\)$`) //nolint:gochecknoglobals // compiled once
+
+// takenLabel is a label that such a regular expression takes.
+var takenLabel = regexp.MustCompile(`(\w+)="[^"]*\(\?<(?:text|value)>`) //nolint:gochecknoglobals // compiled once
 
 // readDashboard returns the expressions of a dashboard, with all values of the variables.
 func readDashboard(name string) ([]question, error) {
@@ -139,7 +148,7 @@ func (c *checker) fault(format string, args ...any) {
 }
 
 // reference is a variable in an expression.
-var reference = regexp.MustCompile(`\$\{?(\w+)\}?`) //nolint:gochecknoglobals // compiled once
+var reference = regexp.MustCompile(`\$\{?([A-Za-z_]\w*)\}?`) //nolint:gochecknoglobals // compiled once
 
 // expression adds an expression with the values of its variables.
 func (c *checker) expression(where, expr, labels string) {
@@ -167,6 +176,17 @@ func (c *checker) head(d *dashboard) {
 	}
 	for _, v := range d.Templating.List {
 		if v.Type != "query" {
+			continue
+		}
+		if parts := queryResult.FindStringSubmatch(v.Definition); parts != nil {
+			labels := takenLabel.FindAllStringSubmatch(v.Regex, -1)
+			if len(labels) != 2 {
+				c.fault("variable %s: the regular expression takes no value and text from labels: %q", v.Name, v.Regex)
+				continue
+			}
+			for _, label := range labels {
+				c.expression("variable "+v.Name, parts[1], label[1])
+			}
 			continue
 		}
 		parts := labelValues.FindStringSubmatch(v.Definition)
@@ -197,6 +217,7 @@ func (c *checker) panels(panels []panel) {
 	const columns = 24
 	ids, taken := map[int]bool{}, map[[2]int]string{}
 	for i := range panels {
+		c.panels(panels[i].Panels)
 		p := &panels[i]
 		where := fmt.Sprintf("panel %d (%s)", p.ID, p.Title)
 		if p.ID == 0 || ids[p.ID] {

@@ -54,6 +54,8 @@ func TestFaults(t *testing.T) {
 		{"grid", `"w": 6`, `"w": 25`, "outside of the grid"},
 		{"kind", `"stat"`, `"graph"`, `type "graph"`},
 		{"query", `label_values(aiperf_run_info, run_id)`, `run_id`, "want label_values"},
+		{"result", `label_values(aiperf_run_info, run_id)`, `query_result(aiperf_run_info)`, "takes no value and text"},
+		{"closed row", `"targets": [`, `"panels": [{"id": 0}], "targets": [`, "used twice"},
 		{"id", `"id": 1`, `"id": 0`, "used twice"},
 		{"schema", "39", "16", "schemaVersion"},
 		{"no expression", `up{run=~\"$run\"}`, "", "no expression"},

@@ -2,16 +2,17 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { address, needsToken, Problem, signIn } from "./api/client";
+import { address, getJSON, needsToken, Problem, type Schemas, signIn, signOut } from "./api/client";
 import { connection } from "./api/feed";
 import icon from "./icon.svg";
 import { ComparePage } from "./pages/compare";
 import { NewRunPage } from "./pages/new";
 import { RunPage } from "./pages/run";
 import { RunsPage } from "./pages/runs";
+import { TrendsPage } from "./pages/trends";
 import { link, route } from "./router";
 import { chosen } from "./state/runs";
-import { ThemeButton } from "./ui/parts";
+import { Action, Missing, ThemeButton } from "./ui/parts";
 
 export function App(): JSX.Element {
   return (
@@ -27,6 +28,7 @@ export function App(): JSX.Element {
         <nav aria-label="Pages">
           <Tab to="" text="Runs" />
           <Tab to="new" text="New run" />
+          <Tab to="trends" text="Trends" />
           {chosen.value.length > 0 && (
             <Tab
               to="compare"
@@ -36,12 +38,12 @@ export function App(): JSX.Element {
           )}
           <a href={address("docs").href}>API</a>
         </nav>
-        <Connection />
+        {!needsToken.value && <Connection />}
+        {!needsToken.value && <Caller />}
         <ThemeButton />
       </header>
       <main id="main" tabIndex={-1}>
-        {needsToken.value && <SignIn />}
-        <Page />
+        {needsToken.value ? <SignIn /> : <Page />}
       </main>
     </>
   );
@@ -63,16 +65,14 @@ function Page(): JSX.Element {
       return <RunsPage />;
     case "new":
       return <NewRunPage from={route.value.query.get("from") ?? ""} />;
+    case "trends":
+      return <TrendsPage />;
     case "compare":
       return <ComparePage ids={(route.value.query.get("ids") ?? "").split(",").filter(Boolean)} />;
     case "runs":
       if (second) return <RunPage key={second} id={second} />;
   }
-  return (
-    <p class="empty">
-      No such page. <a href={link("")}>Show the runs.</a>
-    </p>
-  );
+  return <Missing what="page" name={"#/" + route.value.path.join("/")} />;
 }
 
 function Connection(): JSX.Element {
@@ -101,26 +101,47 @@ function SignIn(): JSX.Element {
     setToken("");
   };
   return (
-    <form id="login" class="card row" onSubmit={submit}>
+    <form id="login" class="card form" onSubmit={submit}>
+      <h1>Sign in</h1>
+      <p class="muted">
+        This daemon asks for a token. <code>aiperfd token new</code> makes one on its machine; the session lasts 12
+        hours.
+      </p>
       <label for="token">
-        This daemon needs a token (<code>aiperfd token new</code>)
+        Token
+        <input
+          id="token"
+          type="password"
+          autocomplete="current-password"
+          required
+          value={token}
+          onInput={(e) => setToken(e.currentTarget.value)}
+        />
       </label>
-      <input
-        id="token"
-        type="password"
-        autocomplete="off"
-        required
-        value={token}
-        onInput={(e) => setToken(e.currentTarget.value)}
-      />
-      <button class="primary" type="submit">
-        Sign in
-      </button>
       {problem && (
         <span id="login-problem" class="alert" role="alert">
           {problem}
         </span>
       )}
+      <button class="primary" type="submit">
+        Sign in
+      </button>
     </form>
+  );
+}
+
+/** Caller says whose token the page uses, and what it may do. Without tokens everybody may do
+ * everything, and nothing is shown. */
+function Caller(): JSX.Element | null {
+  const [who, setWho] = useState<Schemas["wire.Session"] | null>(null);
+  useEffect(() => {
+    getJSON<Schemas["wire.Session"]>("api/session").then(setWho, () => undefined);
+  }, []);
+  if (!who?.name) return null;
+  return (
+    <span class="caller">
+      {who.name} <span class="tag">{who.scope}</span>
+      {who.begun && <Action text="Sign out" class="quiet" act={signOut} />}
+    </span>
   );
 }

@@ -113,6 +113,12 @@ func (id Identity) AdmitOwner(submittedBy string) error {
 	return err
 }
 
+// Scope returns what the identity may do.
+func (id Identity) Scope() Scope { return id.scope }
+
+// InSession reports whether the request had the cookie of a session.
+func (id Identity) InSession() bool { return id.session != digest{} }
+
 // Bearer reports whether the request had a valid bearer token of its own.
 func (id Identity) Bearer() bool { return id.token != digest{} && id.session == digest{} }
 

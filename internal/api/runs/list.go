@@ -39,7 +39,7 @@ const maxPage = 500
 //	@Param		include			query		string		false	"children: list the cells of studies, too"
 //	@Param		created_after	query		string		false	"RFC 3339 time"	format(date-time)
 //	@Param		created_before	query		string		false	"RFC 3339 time"	format(date-time)
-//	@Param		sort			query		string		false	"created_at, started_at, ended_at, name or duration; a leading minus sign reverses the order"
+//	@Param		sort			query		string		false	"created_at, started_at, ended_at, name, duration, or one of these members of the summary: request_throughput_per_sec, output_token_throughput_per_sec, goodput_per_sec, error_rate_percent, time_to_first_token_p50_ms, time_to_first_token_p99_ms, inter_token_latency_p99_ms, request_latency_p50_ms, request_latency_p99_ms. Then only runs that have the number are listed. A leading minus sign reverses the order"
 //	@Param		limit			query		integer		false	"Maximum number of runs per page"	minimum(1)	maximum(500)
 //	@Param		cursor			query		string		false	"next_cursor of the previous page"
 //	@Success	200				{object}	wire.RunList
@@ -224,9 +224,7 @@ func parseSort(text string) (run.Sort, bool, error) {
 		return run.SortDefault, false, nil
 	}
 	name, descending := strings.CutPrefix(text, "-")
-	known := []run.Sort{
-		run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration,
-	}
+	known := append(run.SummarySorts(), run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration)
 	if !slices.Contains(known, run.Sort(name)) {
 		return "", false, respond.Fail(respond.ErrParameter, "Unknown sort key %q", text)
 	}

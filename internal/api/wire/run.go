@@ -204,6 +204,13 @@ type RunList struct {
 	Total      int     `json:"total"`
 }
 
+// Session is the body of GET /api/session.
+type Session struct {
+	Name  string `json:"name"` // of the token; empty without one
+	Scope string `json:"scope" enums:"read,submit,admin"`
+	Begun bool   `json:"begun"` // the caller has a session, which can be ended
+}
+
 // Queue is the body of GET /api/queue.
 type Queue struct {
 	Queued            []string `json:"queued"`  // the next to start first

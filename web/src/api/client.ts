@@ -95,6 +95,12 @@ export async function signIn(token: string): Promise<void> {
   needsToken.value = false;
 }
 
+/** signOut ends the session and the feeds that were opened with it. */
+export async function signOut(): Promise<void> {
+  await send("api/session", { method: "DELETE" });
+  needsToken.value = true;
+}
+
 export function ended(state: Run["state"] | undefined): boolean {
   return state === "completed" || state === "cancelled" || state === "failed";
 }

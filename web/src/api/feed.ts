@@ -1,5 +1,6 @@
 // The WebSocket feed of the daemon: one connection for the page, made again when lost.
 import { signal } from "@preact/signals";
+import { Silence } from "../state/silence";
 import { address, send } from "./client";
 
 export interface Message {
@@ -23,6 +24,7 @@ const types = [
   "client_verdict",
   "results_exported",
   "benchmark_complete",
+  "heartbeat",
 ];
 
 /** connection says whether numbers arrive as they are made. */
@@ -47,9 +49,13 @@ export function connect(): void {
   const url = address("ws");
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(url);
-  socket.onopen = () => socket.send(JSON.stringify({ type: "subscribe", run: "*", message_types: types }));
-  socket.onmessage = (event) => receive(JSON.parse(event.data as string));
-  socket.onclose = () => {
+  let over = false;
+  // A connection that is silent is given up: its close may never be confirmed.
+  const lost = () => {
+    if (over) return;
+    over = true;
+    silence.stop();
+    socket.close();
     connection.value = connections.value === 0 ? "connecting" : "lost";
     // The reason of a refused connection is hidden from scripts: a request shows whether
     // the daemon wants a token.
@@ -57,6 +63,15 @@ export function connect(): void {
     setTimeout(connect, pause * (0.75 + Math.random() / 2));
     pause = Math.min(2 * pause, longestPause);
   };
+  const silence = new Silence(lost);
+  silence.heard();
+  socket.onopen = () => socket.send(JSON.stringify({ type: "subscribe", run: "*", message_types: types }));
+  socket.onmessage = (event) => {
+    if (over) return;
+    silence.heard();
+    receive(JSON.parse(event.data as string));
+  };
+  socket.onclose = lost;
 }
 
 function receive(message: Message & { type?: string }): void {

@@ -157,7 +157,14 @@ export function axes(x: Texts, y: Texts, logX: boolean, logY: boolean): uPlot.Ax
   const common = { stroke: token("--muted"), font: font(), ticks: { show: false }, gap: 4 };
   const grid = { stroke: token("--grid"), width: 1 };
   return [
-    { ...common, ...(logX ? logarithmic("x", 52) : {}), size: 26, grid: { show: false }, values: (_, t) => x(t) },
+    {
+      ...common,
+      ...(logX ? logarithmic("x", 52) : {}),
+      size: 26,
+      grid: { show: false },
+      space: apart(x),
+      values: (_, t) => x(t),
+    },
     { ...common, ...(logY ? logarithmic("y", 20) : {}), size: room, grid, values: (_, t) => y(t) },
   ];
 }
@@ -169,6 +176,11 @@ export const wholeNumbers: Partial<uPlot.Axis> = {
     return linearTicks(low, high, about).filter(Number.isInteger);
   },
 };
+
+/** apart is the distance of ticks with such texts. */
+function apart(x: Texts): uPlot.Axis.Space {
+  return (_u, _axis, low, high) => 16 + 6.2 * Math.max(4, ...x([low, high]).map((t) => t.length));
+}
 
 /** room is the width of a y axis with such texts. */
 const room: uPlot.Axis.Size = (_, texts) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { axes, each } from "./base";
 import { quantile, shareUpTo, wide } from "./cdf";
-import { counting, summary } from "./plot";
+import { closest, counting, summary } from "./plot";
 import { against } from "./scatter";
 
 const line = { label: "sent", color: "blue" as const };
@@ -59,4 +59,11 @@ test("shares of a distribution", () => {
 test("ticks without a text are empty", () => {
   expect(each((v) => v + " ms")([1, null])).toEqual(["1 ms", ""]);
   expect(axes(each(String), each(String), false, false)).toHaveLength(2);
+});
+
+test("the point that is clicked is the nearest one", () => {
+  expect(closest([0, 10, 20], 12)).toBe(1);
+  expect(closest([0, 10, 20], 16)).toBe(2);
+  expect(closest([0, 10, 20], -5)).toBe(0);
+  expect(closest([0], null)).toBe(0);
 });

@@ -1,5 +1,6 @@
 // The frame of a chart: its title, unit and legend above the drawing.
 import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useRef } from "preact/hooks";
 import type { Cursor } from "./base";
 import { type Color, color } from "./colors";
 
@@ -12,11 +13,22 @@ interface Props {
   /** a cursor of this chart alone: the frame has the button that shows all again */
   own?: Cursor;
   tall?: boolean;
+  /** a click that is not the end of a drag */
+  onClick?: () => void;
   /** what stands in the legend */
   children: ComponentChildren;
 }
 
-export function Frame({ title, unit, label, box, own, tall, children }: Props): JSX.Element {
+export function Frame({ title, unit, label, box, own, tall, onClick, children }: Props): JSX.Element {
+  const down = useRef(0);
+  const mouse = onClick && {
+    onMouseDown: (e: MouseEvent) => {
+      down.current = e.clientX;
+    },
+    onClick: (e: MouseEvent) => {
+      if (Math.abs(e.clientX - down.current) < 3) onClick();
+    },
+  };
   return (
     <figure class="chart">
       <figcaption>
@@ -27,7 +39,7 @@ export function Frame({ title, unit, label, box, own, tall, children }: Props): 
         {own && <ResetZoom cursor={own} />}
         <span class="legend">{children}</span>
       </figcaption>
-      <div ref={box} class={tall ? "plot tall" : "plot"} role="img" aria-label={label} />
+      <div ref={box} class={tall ? "plot tall" : "plot"} role="img" aria-label={label} {...mouse} />
     </figure>
   );
 }

@@ -53,6 +53,8 @@ interface Props {
   /** charts with the same cursor show the same point and the same part of the x axis */
   cursor?: Cursor;
   height?: number;
+  /** called with the point that is clicked; pages have links to the same elsewhere */
+  pick?: (i: number) => void;
 }
 
 export function Plot(props: Props): JSX.Element {
@@ -82,7 +84,14 @@ export function Plot(props: Props): JSX.Element {
     shown: (i) => alone === null || lines[i]?.label === alone,
   });
   return (
-    <Frame title={props.title} unit={props.unit} label={summary(props)} box={box} own={props.cursor ? undefined : own}>
+    <Frame
+      title={props.title}
+      unit={props.unit}
+      label={summary(props)}
+      box={box}
+      own={props.cursor ? undefined : own}
+      onClick={props.pick && (() => props.pick!(closest(props.x, cursor.at.peek())))}
+    >
       <Legend props={props} cursor={cursor} alone={alone} choose={(label) => setOnly(label === alone ? null : label)} />
     </Frame>
   );
@@ -139,6 +148,12 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
       {props.dots && <span class="muted">{props.dots.label}</span>}
     </>
   );
+}
+
+/** closest is the point that is nearest to a place of the x axis. */
+export function closest(x: readonly number[], at: number | null): number {
+  const i = at === null ? 0 : Math.max(0, nearest(x, at));
+  return i + 1 < x.length && x[i + 1]! - at! < at! - x[i]! ? i + 1 : i;
 }
 
 /** counting says which points belong to the statistics of the legend. */

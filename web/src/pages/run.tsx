@@ -1,14 +1,26 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, postJSON, type Run, type Schemas, send } from "../api/client";
+import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { RunStore } from "../state/run";
 import { choose, chosen } from "../state/runs";
 import { barOf, inOrder, totals } from "../state/scope";
-import { Action, Card, ClientPill, Copy, ErrorText, lasted, load, StatePill, Tile, VerdictPill } from "../ui/parts";
+import {
+  Action,
+  Card,
+  ClientPill,
+  Copy,
+  ErrorText,
+  lasted,
+  load,
+  Missing,
+  StatePill,
+  Tile,
+  VerdictPill,
+} from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
 import { Charts } from "./charts";
 import { Distributions } from "./distributions";
@@ -25,7 +37,9 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   useEffect(() => {
     if (run) document.title = `${run.state} · ${run.name || run.id.slice(0, 12)} · aiperfd`;
   }, [run]);
-  if (!run) return store.problem.value ? <ErrorText error={store.problem.value} /> : <p class="empty">Loading …</p>;
+  const problem = store.problem.value;
+  if (!run && problem instanceof Problem && problem.status === 404) return <Missing what="run" name={id} />;
+  if (!run) return problem ? <ErrorText error={problem} /> : <p class="empty">Loading …</p>;
   return (
     <>
       <Head store={store} run={run} />

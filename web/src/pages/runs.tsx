@@ -1,10 +1,12 @@
 // The runs: those that wait or run now, and the history with its filters.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { postJSON, type Run, send } from "../api/client";
 import { Spark } from "../charts/spark";
 import * as format from "../format";
 import { go, link, route } from "../router";
+import { type Column, cell, columns, fits, rememberSort, show, shown, sorted, turned } from "../state/columns";
+import { inOrder } from "../state/queue";
 import {
   active,
   choose,
@@ -18,13 +20,15 @@ import {
   problem,
   queue,
 } from "../state/runs";
+import "./runs.css";
 import { Action, Bar, Card, ClientPill, lasted, load, StatePill, VerdictPill } from "../ui/parts";
 
 export function RunsPage(): JSX.Element {
   useEffect(() => {
     document.title = "Runs · aiperfd";
   }, []);
-  const empty = list.value?.items.length === 0 && Object.keys(filters()).length === 0 && active.value.length === 0;
+  const empty =
+    list.value?.items.length === 0 && Object.keys(filters()).length === 0 && active.value.length === 0 && !sorted.value;
   return (
     <>
       <h1 class="hidden-text">Runs</h1>
@@ -39,6 +43,7 @@ export function RunsPage(): JSX.Element {
         <>
           <Active />
           <History />
+          <Chosen />
         </>
       )}
     </>
@@ -68,22 +73,19 @@ function Welcome(): JSX.Element {
 }
 
 function Active(): JSX.Element | null {
-  const runs = [...active.value].sort((a, b) => (a.queue_position ?? 0) - (b.queue_position ?? 0));
+  const turns = inOrder(active.value);
   const paused = queue.value?.paused ?? false;
-  if (runs.length === 0 && !paused) return null;
-  const top = Math.max(0, ...runs.filter((r) => r.state === "queued").map((r) => r.priority));
+  if (turns.length === 0 && !paused) return null;
+  const top = Math.max(0, ...turns.filter((t) => t.place > 0).map((t) => t.run.priority));
+  const pause = async () => {
+    await postJSON("api/queue/" + (paused ? "resume" : "pause"));
+    await loadRuns();
+  };
   return (
     <Card>
       <div class="row between">
         <h2>Running and queued</h2>
-        <Action
-          text={paused ? "Resume the queue" : "Pause the queue"}
-          class="small"
-          act={async () => {
-            await postJSON("api/queue/" + (paused ? "resume" : "pause"));
-            await loadRuns();
-          }}
-        />
+        <Action text={paused ? "Resume the queue" : "Pause the queue"} class="small" act={pause} />
       </div>
       {paused && (
         <p class="notice" role="status">
@@ -91,8 +93,8 @@ function Active(): JSX.Element | null {
         </p>
       )}
       <ul class="active-runs">
-        {runs.map((run) => (
-          <ActiveRun key={run.id} run={run} top={top} />
+        {turns.map(({ run, place }) => (
+          <ActiveRun key={run.id} run={run} place={place} top={top} />
         ))}
       </ul>
     </Card>
@@ -113,28 +115,30 @@ async function prefer(run: Run, top: number): Promise<void> {
   await loadRuns();
 }
 
-function ActiveRun({ run, top }: { run: Run; top: number }): JSX.Element {
+function ActiveRun({ run, place, top }: { run: Run; place: number; top: number }): JSX.Element {
   const p = run.progress;
   const facts = [];
-  if (p?.cells_total) facts.push(`${format.count(p.cells_done)} of ${format.count(p.cells_total)} cells`);
-  else if (p && run.state !== "queued")
+  if (p?.cells_total) facts.push(`${format.count(p.cells_done)} of ${format.count(p.cells_total)} runs`);
+  else if (p && place === 0) {
     facts.push(`${format.count(p.requests_completed)} requests`, `${format.count(p.in_flight)} in flight`);
+  }
   if (p?.request_errors) facts.push(`${format.count(p.request_errors)} errors`);
   if (p?.eta_sec) facts.push(format.seconds(p.eta_sec) + " left");
   if (run.state_reason) facts.push(run.state_reason);
+  const name = run.name || run.id.slice(0, 12);
   return (
-    <li>
-      <StatePill run={run} />
-      <a href={link("runs/" + run.id)}>{run.name || run.id.slice(0, 12)}</a>
+    <li class={place > 0 ? "waiting" : ""}>
+      <StatePill run={{ ...run, queue_position: place }} />
+      <a href={link("runs/" + run.id)} title={name}>
+        {name}
+      </a>
       <span class="muted">
         {run.models.join(", ")} · {load(run)}
       </span>
-      <Bar percent={p?.percent} label={"Progress of " + (run.name || run.id)} />
+      {place === 0 ? <Bar percent={p?.percent} label={"Progress of " + name} /> : <span />}
       <span class="figures">{facts.join(" · ")}</span>
       <span class="row">
-        {run.state === "queued" && (run.queue_position ?? 0) > 1 && (
-          <Action text="Start next" class="small" act={() => prefer(run, top)} />
-        )}
+        {place > 1 && <Action text="Start next" class="small" act={() => prefer(run, top)} />}
         <Action
           text="Cancel"
           class="danger small"
@@ -148,12 +152,70 @@ function ActiveRun({ run, top }: { run: Run; top: number }): JSX.Element {
 
 function History(): JSX.Element {
   const page = list.value;
+  const { cursor: _, ...set } = Object.fromEntries(route.value.query);
   return (
-    <Card title="History">
+    <Card class="history">
+      <div class="row between">
+        <h2>History</h2>
+        <span class="row">
+          <a href={link("trends", set)}>Trends of these runs</a>
+          <Columns />
+        </span>
+      </div>
       <Filters />
       {page === null ? <p class="empty">Loading …</p> : <Table runs={page.items} />}
       {page && <Pager next={page.next_cursor ?? ""} total={page.total ?? null} shown={page.items.length} />}
     </Card>
+  );
+}
+
+/** Columns lets the reader choose the numbers of the list. */
+function Columns(): JSX.Element {
+  return (
+    <details class="menu">
+      <summary>Columns</summary>
+      <div class="choices">
+        {columns.map((c) => (
+          <label key={c.key}>
+            <input
+              type="checkbox"
+              checked={shown.value.includes(c.key)}
+              onChange={(e) => show(c.key, e.currentTarget.checked)}
+            />
+            {c.header}, {c.unit}
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Chosen says what to do with the runs that are chosen for a comparison. */
+function Chosen(): JSX.Element | null {
+  const ids = chosen.value;
+  if (ids.length === 0) return null;
+  const known = [...(list.value?.items ?? []), ...active.value];
+  const names = ids.map((id) => known.find((r) => r.id === id)?.name || id.slice(0, 12));
+  return (
+    <div class="chosen-bar card row" role="status">
+      <span class="grow">
+        <b>{ids.length === 1 ? "1 run" : `${ids.length} runs`}</b> to compare: {names.join(", ")}.
+        {ids.length === 1 && " Choose another one in the list."}
+      </span>
+      {ids.length > 1 && (
+        <a class="button primary" href={link("compare", { ids: ids.join(",") })}>
+          Compare
+        </a>
+      )}
+      <button
+        type="button"
+        onClick={() => {
+          chosen.value = [];
+        }}
+      >
+        Clear
+      </button>
+    </div>
   );
 }
 
@@ -188,9 +250,25 @@ function Filters(): JSX.Element {
       </label>
       <label>
         Sort
-        <select value={set.sort ?? ""} onChange={(e) => apply({ sort: e.currentTarget.value })}>
+        <select
+          value={set.sort ?? sorted.value}
+          onChange={(e) => {
+            rememberSort(e.currentTarget.value);
+            apply({ sort: "" });
+          }}
+        >
           <option value="">newest first</option>
           <option value="created_at">oldest first</option>
+          <option value="name">name</option>
+          <option value="-duration">longest first</option>
+          {columns.flatMap((c) => [
+            <option key={c.key} value={c.key}>
+              {c.header} ({c.unit}), smallest first
+            </option>,
+            <option key={"-" + c.key} value={"-" + c.key}>
+              {c.header} ({c.unit}), largest first
+            </option>,
+          ])}
         </select>
       </label>
       <Search label="Model" value={set.model ?? ""} placeholder="all" apply={(model) => apply({ model })} />
@@ -261,49 +339,87 @@ function Search({
 }
 
 function Table({ runs }: { runs: Run[] }): JSX.Element {
-  if (runs.length === 0) return <p class="empty">No run matches these filters.</p>;
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(1200);
+  useLayoutEffect(() => {
+    const within = box.current!;
+    const observer = new ResizeObserver(() => setWidth(within.clientWidth));
+    observer.observe(within);
+    setWidth(within.clientWidth);
+    return () => observer.disconnect();
+  }, []);
+  const numbers = columns.filter((c) => shown.value.includes(c.key));
+  const sort = filters().sort ?? sorted.value;
+  const cards = !fits(width, numbers.length);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="History">
-      <table class="runs">
-        <thead>
-          <tr>
-            <th>
-              <span class="hidden-text">Compare</span>
-            </th>
-            <th class="text">Run</th>
-            <th class="text">State</th>
-            <th class="text">Load, model</th>
-            <th>Started, took</th>
-            <th>Requests, errors</th>
-            <th>req/s</th>
-            <th>
-              <span class="hidden-text">Requests per second over time</span>
-            </th>
-            <th>tokens/s</th>
-            <th>TTFT p50</th>
-            <th>TTFT p99</th>
-            <th>Latency p99</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <Row key={run.id} run={run} />
-          ))}
-        </tbody>
-      </table>
+    <div ref={box}>
+      {runs.length === 0 ? (
+        <p class="empty">
+          No run matches these filters
+          {columns.some((c) => sort.endsWith(c.key)) && " and has the number that they are sorted by"}.
+        </p>
+      ) : (
+        <table class={cards ? "runs cards" : "runs"}>
+          <thead>
+            <tr>
+              <th class="pick">
+                <span class="hidden-text">Compare</span>
+              </th>
+              <th class="text">Run</th>
+              <th class="text state">State</th>
+              <th class="text load">Load, model</th>
+              <th class="started">Started, took</th>
+              <th class="count">Requests</th>
+              <th class="line">
+                <span class="hidden-text">Requests per second over time</span>
+              </th>
+              {numbers.map((c) => (
+                <Header key={c.key} of={c} sort={sort} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map((run) => (
+              <Row key={run.id} run={run} numbers={numbers} />
+            ))}
+          </tbody>
+        </table>
+      )}
     </div>
   );
 }
 
-function Row({ run }: { run: Run }): JSX.Element {
+/** Header sorts the list by its column. */
+function Header({ of, sort }: { of: Column; sort: string }): JSX.Element {
+  const up = sort === of.key;
+  const down = sort === "-" + of.key;
+  const turn = () => {
+    rememberSort(turned(sort, of));
+    go(link("", { ...filters(), sort: "" }), true);
+  };
+  return (
+    <th class="number" aria-sort={up ? "ascending" : down ? "descending" : undefined}>
+      <button type="button" class="sort" title={`Sort by ${of.header}`} onClick={turn}>
+        {of.header}
+        <span class="sub">
+          {of.unit}
+          {up ? " ▲" : down ? " ▼" : ""}
+        </span>
+      </button>
+    </th>
+  );
+}
+
+function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
   const s = run.summary;
   const name = run.name || run.id.slice(0, 12);
   const on = chosen.value.includes(run.id);
   const errors = s?.errors ?? run.progress?.request_errors ?? 0;
   const full = !on && chosen.value.length >= mostCompared;
+  const models = run.models.join(", ");
   return (
     <tr class={on ? "chosen" : ""}>
-      <td>
+      <td class="pick">
         <input
           type="checkbox"
           checked={on}
@@ -312,48 +428,52 @@ function Row({ run }: { run: Run }): JSX.Element {
           onChange={(e) => choose(run.id, e.currentTarget.checked)}
         />
       </td>
-      <td class="text">
-        <a href={link("runs/" + run.id)}>{name}</a>
-        {run.kind === "sweep" && <span class="tag">sweep</span>}
-        {run.pinned && (
-          <span class="tag" title="Retention rules do not delete this run">
-            pinned
-          </span>
-        )}
+      <td class="text name">
+        <a class="cut" href={link("runs/" + run.id)} title={name}>
+          {name}
+        </a>
         <span class="sub">
+          {run.kind === "sweep" && <span class="tag">sweep</span>}
+          {run.pinned && (
+            <span class="tag" title="Retention rules do not delete this run">
+              pinned
+            </span>
+          )}
           {Object.entries(run.labels).map(([k, v]) => (
-            <a class="tag" href={link("", { label: `${k}=${v}` })}>
+            <a key={k} class="tag cut" title={`${k}=${v}`} href={link("", { label: `${k}=${v}` })}>
               {k}={v}
             </a>
           ))}
         </span>
       </td>
-      <td class="text">
+      <td class="text state">
         <StatePill run={run} /> <VerdictPill verdict={run.verdict} />
-        <span class="sub">{run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}</span>
+        {run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}
       </td>
-      <td class="text">
-        {load(run)}
-        <span class="sub">{run.models.join(", ")}</span>
+      <td class="text load">
+        <span class="cut">{load(run)}</span>
+        <span class="sub cut" title={models}>
+          {models}
+        </span>
       </td>
-      <td title={run.started_at ?? ""}>
+      <td class="started" title={run.started_at ?? ""}>
         {format.date(run.started_at ?? run.created_at)}
         <span class="sub">{format.seconds(lasted(run))}</span>
       </td>
-      <td>
+      <td class="count" data-label="Requests">
         {run.kind === "sweep"
-          ? `${format.count(run.progress?.cells_total)} cells`
+          ? `${format.count(run.progress?.cells_total)} runs`
           : format.count(s?.requests ?? run.progress?.requests_completed)}
         <span class={errors ? "sub bad" : "sub"}>{errors ? format.count(errors) + " failed" : ""}</span>
       </td>
-      <td>{format.number(s?.request_throughput_per_sec)}</td>
-      <td>
+      <td class="line">
         <Spark run={run} />
       </td>
-      <td>{format.number(s?.output_token_throughput_per_sec)}</td>
-      <td>{format.number(s?.time_to_first_token_p50_ms)}</td>
-      <td>{format.number(s?.time_to_first_token_p99_ms)}</td>
-      <td>{format.number(s?.request_latency_p99_ms)}</td>
+      {numbers.map((c) => (
+        <td key={c.key} class="number" data-label={`${c.header}, ${c.unit}`}>
+          {cell(s, c)}
+        </td>
+      ))}
     </tr>
   );
 }
@@ -366,7 +486,7 @@ function Pager(props: { next: string; total: number | null; shown: number }): JS
     <p class="row pager">
       <span class="muted">
         {size}
-        {props.shown === pageSize || later ? `, ${pageSize} per page` : ""}; latencies in ms
+        {props.shown === pageSize || later ? `, ${pageSize} per page` : ""}
       </span>
       {later && <a href={link("", set)}>First page</a>}
       {props.next && <a href={link("", { ...set, cursor: props.next })}>Next page</a>}

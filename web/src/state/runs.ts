@@ -3,6 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { getJSON, type Queue, type Run, type Schemas } from "../api/client";
 import { connections, listen } from "../api/feed";
 import { route } from "../router";
+import { sorted } from "./columns";
 
 type RunList = Schemas["wire.RunList"];
 
@@ -31,6 +32,12 @@ export function filters(): Record<string, string> {
   return Object.fromEntries(filterNames.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
 }
 
+/** history is the query of the list: the filters, runs that have ended unless another state is
+ * wanted, and the order that was chosen last. */
+export function history(): Record<string, string> {
+  return { state: "completed,failed,cancelled", ...(sorted.value ? { sort: sorted.value } : {}), ...filters() };
+}
+
 let wanted = 0;
 let timer = 0;
 
@@ -38,7 +45,7 @@ let timer = 0;
 export async function loadRuns(): Promise<void> {
   clearTimeout(timer);
   const turn = ++wanted;
-  const query = new URLSearchParams({ limit: String(pageSize), ...filters() });
+  const query = new URLSearchParams({ limit: String(pageSize), ...history() });
   const cursor = route.value.query.get("cursor");
   if (cursor) query.set("cursor", cursor);
   try {
@@ -100,5 +107,6 @@ function advance(id: string | undefined, phase: Schemas["wire.Phase"]): void {
 // The list is read again for another address, and after the connection was lost.
 effect(() => {
   void connections.value;
+  void sorted.value;
   if (route.value.path.length === 0) void loadRuns();
 });

@@ -1,9 +1,10 @@
 // Small parts that several pages use.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Problem, type Run } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
+import { link } from "../router";
 import { choice, setTheme } from "./theme";
 
 /** StatePill shows the state of a run. */
@@ -114,6 +115,29 @@ export function Action(props: {
   );
 }
 
+/** Missing says that something does not exist, and where to go from there. */
+export function Missing({ what, name }: { what: string; name: string }): JSX.Element {
+  useEffect(() => {
+    document.title = "Not found · aiperfd";
+  }, []);
+  return (
+    <section class="card welcome">
+      <h1>There is no such {what}</h1>
+      <p>
+        <code>{name}</code> was deleted, or the address is wrong.
+      </p>
+      <p class="row">
+        <a class="button primary" href={link("")}>
+          Show the runs
+        </a>
+        <a class="button" href={link("new")}>
+          New run
+        </a>
+      </p>
+    </section>
+  );
+}
+
 /** Copy shows a text with a button that copies it. */
 export function Copy({ text, label }: { text: string; label: string }): JSX.Element | null {
   if (embedded) return null; // only pages from the daemon may use the clipboard
@@ -159,8 +183,13 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
   );
 }
 
-/** load describes the load of a run: "64 concurrent", "10 req/s". */
-export function load(run: Pick<Run, "concurrency" | "request_rate">): string {
+/** load describes the load of a run: "64 concurrent", "10 req/s". That of a sweep has as many
+ * values as it has runs. */
+export function load(run: Pick<Run, "concurrency" | "request_rate"> & Partial<Pick<Run, "kind" | "progress">>): string {
+  if (run.kind === "sweep") {
+    const runs = run.progress?.cells_total;
+    return runs ? `sweep of ${format.count(runs)} ${runs === 1 ? "run" : "runs"}` : "sweep";
+  }
   const parts = [];
   if (run.request_rate) parts.push(format.plain(run.request_rate) + " req/s");
   if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
