@@ -3,48 +3,72 @@ package metric
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
-// confidenceJSON is a confidence as JSON: the effective sample size, the intervals as pairs and
-// the numbers of independent values by statistic, and the percentiles that the sample does not
-// support.
-type confidenceJSON struct {
-	Effective   number               `json:"effective_sample_size"`
-	Intervals   map[string][2]number `json:"intervals"`
-	Independent map[string]number    `json:"independent"`
-	Unsupported []string             `json:"unsupported"`
-}
+// MarshalJSON writes the effective sample size, the intervals as pairs and the numbers of
+// independent values by statistic, and the percentiles that the sample does not support.
+func (c *Confidence) MarshalJSON() ([]byte, error) { return c.appendJSON(nil), nil }
 
-// MarshalJSON implements json.Marshaler.
-func (c *Confidence) MarshalJSON() ([]byte, error) {
-	out := confidenceJSON{number(c.Effective), map[string][2]number{}, map[string]number{}, []string{}}
+func (c *Confidence) appendJSON(b []byte) []byte {
+	b = append(b, `{"effective_sample_size":`...)
+	b = appendNumber(b, c.Effective)
+	b = append(b, `,"intervals":{`...)
+	first := true
+	for _, s := range intervalStats {
+		in, ok := c.Interval(s)
+		if !ok {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(strconv.AppendQuote(b, s.String()), ":["...)
+		b = append(appendNumber(b, in.Low), ',')
+		b = append(appendNumber(b, in.High), ']')
+	}
+	b = append(b, `},"independent":{`...)
+	first = true
 	for i, s := range intervalStats {
-		if in, ok := c.Interval(s); ok {
-			out.Intervals[s.String()] = [2]number{number(in.Low), number(in.High)}
+		if c.independent[i] == 0 {
+			continue
 		}
-		if c.independent[i] != 0 {
-			out.Independent[s.String()] = number(c.independent[i])
+		if !first {
+			b = append(b, ',')
 		}
+		first = false
+		b = append(strconv.AppendQuote(b, s.String()), ':')
+		b = appendNumber(b, c.independent[i])
 	}
-	for _, s := range c.Unsupported {
-		out.Unsupported = append(out.Unsupported, s.String())
+	b = append(b, `},"unsupported":[`...)
+	for i, s := range c.Unsupported {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendQuote(b, s.String())
 	}
-	return json.Marshal(out)
+	return append(b, "]}"...)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Statistics that this version does
 // not know are left out.
 func (c *Confidence) UnmarshalJSON(data []byte) error {
-	var in confidenceJSON
+	var in struct {
+		Effective   float64 `json:"effective_sample_size"`
+		Intervals   map[string][2]float64
+		Independent map[string]float64
+		Unsupported []string
+	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("decode confidence: %w", err)
 	}
-	*c = Confidence{Effective: float64(in.Effective)}
+	*c = Confidence{Effective: in.Effective}
 	for _, s := range intervalStats {
 		if pair, ok := in.Intervals[s.String()]; ok {
-			c.SetInterval(s, Interval{float64(pair[0]), float64(pair[1])})
+			c.SetInterval(s, Interval{pair[0], pair[1]})
 		}
-		c.SetIndependent(s, float64(in.Independent[s.String()]))
+		c.SetIndependent(s, in.Independent[s.String()])
 	}
 	for _, name := range in.Unsupported {
 		if s, ok := ParseStat(name); ok {
