@@ -33,8 +33,9 @@ means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads
 are not comparable; --allow accepts a difference.
 
 With --fail-if-worse the exit code is 3 if a metric is worse by that much or
-more (a rate of errors by that many points), 5 if that is not decided, 4 if the runs are not comparable or the load
-generator distorted a number that is needed, and 0 otherwise.`
+more (a rate of errors by that many points), 5 if that is not decided, 4 if the
+runs are not comparable or the load generator distorted a number that is
+needed, and 0 otherwise.`
 
 // formats of the answer.
 const (
