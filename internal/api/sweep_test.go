@@ -92,7 +92,7 @@ completed
 | concurrency 8 | 2 | within the limits · best throughput · lowest latency · Pareto | 40 ±2 | 31 ±1 |
 | concurrency 10 | 1 of 2 | beyond a limit | 44 | 74 |
 
-<sub>Means over the runs of a value; ± is half the width of the 95 % confidence interval over the runs. Pareto: no other value has both more requests per second and a lower Time to First Token p99.</sub>
+<sub>Means over the runs of a value; ± is half the width of the 95 % confidence interval over the runs. Pareto: no other value, of those with valid numbers, has both more requests per second and a lower Time to First Token p99.</sub>
 `
 	got, _, _ := strings.Cut(ts.do("GET", "/api/runs/"+idSweep+"/report.md", "").Body.String(), "\n<sub>aiperfd")
 	if diff := cmp.Diff(want, got); diff != "" {

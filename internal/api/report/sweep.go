@@ -74,13 +74,17 @@ func answer(s *results.Sweep) []string {
 }
 
 // withSpread returns the mean of a statistic of a row, with half the width of its interval if
-// there are several runs, and a mark if it counts for nothing.
+// there are several runs, a star if a run has too few requests for the percentile, and a mark
+// if it counts for nothing.
 func withSpread(row *results.SweepRow, tag, stat string) string {
 	e, ok := row.Metrics[tag].Statistics[stat]
 	if !ok {
 		return view.Absent
 	}
 	text := view.Compact(&e.Mean)
+	if e.Unsupported {
+		text += "*"
+	}
 	if e.Runs > 1 {
 		text += " ±" + view.Compact(new((e.High-e.Low)/2))
 	}
@@ -190,7 +194,13 @@ func sweepRows(s *results.Sweep) table {
 		t.More += fmt.Sprintf("Means over the runs of a value; ± is half the width of the %.4g %% confidence interval over the runs. ", 100*s.ConfidenceLevel)
 	}
 	if slices.ContainsFunc(s.Rows, func(r results.SweepRow) bool { return r.Pareto }) {
-		t.More += "Pareto: no other value has both more requests per second and a lower " + metricName(s.LatencyMetric) + " p99."
+		t.More += "Pareto: no other value, of those with valid numbers, has both more requests per second and a lower " +
+			metricName(s.LatencyMetric) + " p99. "
+	}
+	if slices.ContainsFunc(t.Rows, func(row []string) bool {
+		return slices.ContainsFunc(row[3:], func(text string) bool { return strings.Contains(text, "*") })
+	}) {
+		t.More += "* after a percentile: a run has too few independent requests for it."
 	}
 	t.More = strings.TrimSpace(t.More)
 	return t
