@@ -75,7 +75,13 @@ func TestPreconnect(t *testing.T) {
 			if got := countReused(together(t, st.client, st.request(), n)); got != n || st.dialed() != n {
 				t.Errorf("%d of %d requests had an open connection, of %d in all", got, n, st.dialed())
 			}
-			if opened := st.client.Preconnect(t.Context(), append(urls, urls[:5]...)); len(opened) != 5 {
+			// net/http keeps no connection whose request took 50 ms longer to write than its
+			// response to arrive (maxWriteWaitBeforeConnReuse), as on a busy machine.
+			lost := 0
+			if way.dial != nil {
+				lost = n
+			}
+			if opened := st.client.Preconnect(t.Context(), append(urls, urls[:5]...)); len(opened) < 5 || len(opened) > 5+lost {
 				t.Errorf("the second call opened %d connections, want 5", len(opened))
 			}
 		})
@@ -101,6 +107,9 @@ func TestPreconnectedConnectionIsClosed(t *testing.T) {
 			closed := make(chan struct{}, 9)
 			st := perform(t, func(n int, c peer, r *bufio.Reader) {
 				if n < 3 {
+					if p, ok := c.(securePeer); ok {
+						p.Handshake() // a handshake that fails would end the opening
+					}
 					c.Close()
 					closed <- struct{}{}
 					return
