@@ -17,8 +17,9 @@ import (
 // question is an expression and where it stands.
 type question struct {
 	where, expr string
-	labels      string // "" or a metric: ask for its label values instead of the expression
-	alert       bool   // an empty answer is right
+	labels      string   // "" or a metric: ask for its label values instead of the expression
+	taken       []string // labels that every series of the answer must have
+	alert       bool     // an empty answer is right
 }
 
 // pause is the time between two rounds of questions.
@@ -73,6 +74,11 @@ func ask(ctx context.Context, prometheus v1.API, q question) (int, error) {
 	}
 	n := 0
 	for _, one := range series {
+		for _, label := range q.taken {
+			if one.Metric[model.LabelName(label)] == "" {
+				return 0, fmt.Errorf("a series has no label %s: %s", label, one.Metric)
+			}
+		}
 		if one.Histogram != nil || !math.IsNaN(float64(one.Value)) {
 			n++
 		}

@@ -184,8 +184,10 @@ func (c *checker) head(d *dashboard) {
 				c.fault("variable %s: the regular expression takes no value and text from labels: %q", v.Name, v.Regex)
 				continue
 			}
-			for _, label := range labels {
-				c.expression("variable "+v.Name, parts[1], label[1])
+			before := len(c.out)
+			c.expression("variable "+v.Name, parts[1], "")
+			for i := before; i < len(c.out); i++ {
+				c.out[i].taken = []string{labels[0][1], labels[1][1]}
 			}
 			continue
 		}
