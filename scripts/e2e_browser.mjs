@@ -300,7 +300,7 @@ try {
   await page.goto(`${base}/#/runs/${third}`);
   await page.waitForSelector(".card label:has-text('Of') select");
   await page.selectOption(".card label:has-text('Of') select", "recent");
-  await shows("table", "Time to First Token");
+  await shows("[aria-label=Metrics] table", "Time to First Token");
   const noise = problems.length;
   await promisify(execFile)(restart);
   await shows("#feed", "^live$");
