@@ -258,7 +258,8 @@ func TestBodyAllocations(t *testing.T) {
 	}
 	r := &Request{Model: "m", Turn: user(strings.Repeat("the keeper of the light ", 100)), Settings: streaming()}
 	r.Turn.MaxTokens = 16
-	const budget = 10
+	// 10 are usual; the race detector makes sync.Pool lose one of them now and then.
+	const budget = 11
 	if n := testing.AllocsPerRun(100, func() {
 		if _, err := kind.Body(nil, r); err != nil {
 			t.Fatal(err)
