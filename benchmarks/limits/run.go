@@ -119,6 +119,7 @@ func (r *runner) clients(sc *scenario, round int) []string {
 		clients = slices.Insert(clients, 0, rawClient)
 	case httpReference:
 		clients = slices.Insert(clients, 0, httpClient)
+	case noReference:
 	}
 	return clients
 }

@@ -118,8 +118,7 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 
 // gate returns the error for an answer by the limit on how much worse B may be.
 func gate(answer *compare.Answer, worse float64, limit string) error {
-	switch answer.Verdict {
-	case compare.NotComparable, compare.Invalid:
+	if answer.Verdict == compare.NotComparable || answer.Verdict == compare.Invalid {
 		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Headline()))
 	}
 	outcome, which := answer.Regressed(worse)

@@ -56,8 +56,7 @@ func TestGate(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := exitOK
-		var exit *ctl.ExitError
-		if errors.As(gate(answer, 0.1, "10%"), &exit) {
+		if exit, ok := errors.AsType[*ctl.ExitError](gate(answer, 0.1, "10%")); ok {
 			got = exit.Code
 		}
 		if got != tt.want {

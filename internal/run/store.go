@@ -104,8 +104,9 @@ func (r *Run) SortNumber(by Sort) *float64 {
 		return r.Summary.LatencyP50
 	case "request_latency_p99_ms":
 		return r.Summary.LatencyP99
+	default:
+		return nil
 	}
-	return nil
 }
 
 // LabelFilter selects runs by a label: by its value, or by its presence when

@@ -259,16 +259,21 @@ func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 		return err
 	}
 	k := keysOf(r)
-	columns := "id, run, config, state, created_at, started_at, ended_at, duration, name, notes, kind, parent_id, pinned, expires_at"
+	columns := []string{
+		"id", "run", "config", "state", "created_at", "started_at", "ended_at", "duration", "name", "notes", "kind",
+		"parent_id", "pinned", "expires_at",
+	}
 	values := []any{
 		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes,
 		string(r.Kind()), r.ParentID(), r.Pinned, k.expires,
 	}
 	for column, v := range summaryNumbers(r) {
-		columns += ", " + column
+		columns = append(columns, column)
 		values = append(values, v)
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO runs ("+columns+") VALUES (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+	//nolint:gosec // the columns are names of this package
+	insert := fmt.Sprintf("INSERT INTO runs (%s) VALUES (?%s)", strings.Join(columns, ", "), strings.Repeat(", ?", len(values)-1))
+	_, err = tx.ExecContext(ctx, insert, values...)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestStart(t *testing.T) {
 		if x.Response.Failure != nil || string(x.Response.Body) != "{}" || x.Stamps.End != x.Response.EndAt {
 			t.Fatalf("request %d: %v, body %q", i, x.Response.Failure, x.Response.Body)
 		}
-		if x.Conn.Reused != want.reused || int(x.Conn.Retries) != want.retries {
+		if x.Conn.Reused != want.reused || x.Conn.Retries != want.retries {
 			t.Errorf("request %d: reused %v, %d retries; want %v, %d", i, x.Conn.Reused, x.Conn.Retries, want.reused, want.retries)
 		}
 		x.Release()
