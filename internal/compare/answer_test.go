@@ -243,11 +243,16 @@ func TestAnswerTexts(t *testing.T) {
 	}
 	const text = `B is worse than A: Time to First Token p50 +20.0 %
 
-METRIC                           A    B   CHANGE  95 % INTERVAL     VERDICT
-Time to First Token (ms)  p50  100  120  +20.0 %  +17.5 to +22.6 %  worse
+METRIC                    UNIT    A    B   CHANGE  95 % INTERVAL     MARGIN  VERDICT
+Time to First Token  p50  ms    100  120  +20.0 %  +17.5 to +22.6 %   2.0 %  worse
 `
 	if got := a.Text(0); got != text {
 		t.Errorf("text:\n%s\nwant:\n%s", got, text)
+	}
+	for line := range strings.Lines(a.Text(80)) { // the verdict is never what is left out
+		if len(line) > 81 || strings.HasPrefix(line, "Time") && !strings.HasSuffix(line, "worse\n") {
+			t.Errorf("a line of 80 columns: %q", line)
+		}
 	}
 	if got := a.Markdown(); !strings.Contains(got, "**B is worse than A: Time to First Token p50 +20.0 %**") ||
 		!strings.Contains(got, "+17.5 to +22.6 %") {

@@ -19,6 +19,9 @@ func (a *Answer) Text(width int) string {
 	wrapped(a.Headline())
 	if len(a.Metrics) > 0 {
 		t := a.table()
+		if width > 0 {
+			t.Narrow(view.Plain, width)
+		}
 		b.WriteString("\n" + t.Text(width))
 	}
 	if notes := a.notes(); len(notes) > 0 {
@@ -72,7 +75,7 @@ func (a *Answer) Headline() string {
 	if list == "" {
 		return "No answer: the runs have no metric that can be tested"
 	}
-	return "No answer yet: undecided are " + list
+	return "No answer yet; undecided: " + list
 }
 
 // headline names a metric with its change, if the change is what its verdict is about.
@@ -103,8 +106,9 @@ func (m *MetricAnswer) signed(change *float64) string {
 // table returns the metrics as a table.
 func (a *Answer) table() view.Table {
 	t := view.Table{Columns: []view.Column{
-		{Title: "METRIC"}, {}, {Title: "A", Number: true}, {Title: "B", Number: true},
-		{Title: "CHANGE", Number: true}, {Title: "95 % INTERVAL", Weight: 1}, {Title: "VERDICT"},
+		{Title: "METRIC"}, {}, {Title: "UNIT", Weight: 2}, {Title: "A", Number: true}, {Title: "B", Number: true},
+		{Title: "CHANGE", Number: true}, {Title: "95 % INTERVAL", Weight: 1}, {Title: "MARGIN", Weight: 3, Number: true},
+		{Title: "VERDICT"},
 	}}
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
@@ -114,13 +118,9 @@ func (a *Answer) table() view.Table {
 			low, unit, _ := strings.Cut(m.signed(m.Low), " ")
 			interval = low + " to " + strings.TrimSuffix(m.signed(m.High), unit) + unit
 		}
-		word := strings.ReplaceAll(string(m.Verdict), "_", " ")
-		if m.Verdict == Equivalent {
-			word += fmt.Sprintf(" (within %s)", strings.TrimPrefix(m.signed(&m.Margin), "+"))
-		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%s (%s)", m.Header, m.Unit), m.Statistic,
-			view.FigureOr(m.A, view.Absent), view.FigureOr(m.B, view.Absent), change, interval, word,
+			m.Header, m.Statistic, m.Unit, view.FigureOr(m.A, view.Absent), view.FigureOr(m.B, view.Absent), change, interval,
+			strings.TrimPrefix(m.signed(&m.Margin), "+"), strings.ReplaceAll(string(m.Verdict), "_", " "),
 		})
 	}
 	return t
