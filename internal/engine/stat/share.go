@@ -1,0 +1,83 @@
+package stat
+
+import "math"
+
+// Blocks is the number of contiguous blocks into which a window is cut, to see how much a mean
+// varies if consecutive requests are alike. With 32 blocks, means of blocks are still alike, and
+// intervals are too narrow.
+const Blocks = 16
+
+// Share is a share of successes, with a standard error that allows for successes that come in
+// bursts.
+type Share struct {
+	N, Good float64
+	X       float64 // Good/N
+	Error   float64 // standard error of X, by the blocks
+}
+
+// BlockShare returns the share of good among all, which are counts in blocks of equal length, in
+// their order. Without any requests X is NaN.
+func BlockShare(good, all [Blocks]float64) Share {
+	var s Share
+	for k := range all {
+		s.N += all[k]
+		s.Good += good[k]
+	}
+	s.X = s.Good / s.N
+	squares := 0.0
+	for k := range all {
+		d := good[k] - s.X*all[k]
+		squares += d * d
+	}
+	s.Error = math.Sqrt(squares*Blocks/(Blocks-1)) / s.N
+	return s
+}
+
+// Margin returns half the width of the interval of a share over the blocks.
+func (s Share) Margin() float64 { return studentQuantile(Blocks-1) * s.Error }
+
+// Trend is a straight line through the values of the blocks of a window, in their order.
+type Trend struct {
+	Mean float64 // of the values
+	Rise float64 // of the line over the whole window
+	P    float64 // of no trend: probability of a slope that is farther from 0
+}
+
+// BlockTrend returns the line of least squares.
+func BlockTrend(values [Blocks]float64) Trend {
+	var t Trend
+	for _, v := range values {
+		t.Mean += v / Blocks
+	}
+	const middle = (Blocks - 1) / 2.0
+	var xx, xy, yy float64
+	for k, v := range values {
+		x, y := float64(k)-middle, v-t.Mean
+		xx, xy, yy = xx+x*x, xy+x*y, yy+y*y
+	}
+	slope := xy / xx
+	t.Rise = slope * Blocks
+	residual := max(0, yy-slope*xy) / (Blocks - 2)
+	switch {
+	case slope == 0:
+		t.P = 1
+	case residual == 0:
+		t.P = 0
+	default:
+		t.P = StudentTail(math.Abs(slope)/math.Sqrt(residual/xx), Blocks-2)
+	}
+	return t
+}
+
+// rare is the level at which a trend is not chance.
+const rare = 0.01
+
+// Growing reports whether a number of requests in flight grows over the window: by more than 5
+// and 30 % of its mean. It is true for 82 to 89 % of windows at 1.05 times the saturation, and
+// for 3 to 5 % at 0.9 times.
+func (t Trend) Growing() bool {
+	return t.Rise > 0 && t.P < rare && t.Rise > max(5, 0.3*t.Mean)
+}
+
+// Drifting reports whether a latency changes over the window by more than 5 % of its mean.
+func (t Trend) Drifting() bool { return t.P < rare && math.Abs(t.Rise) > 0.05*math.Abs(t.Mean) }
