@@ -74,7 +74,7 @@ HTTP, shows them live and stores their results.`,
 	root.SetVersionTemplate("aiperfd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitWith(exitUsage, suggestFlag(cmd, err)) })
 	root.AddCommand(
-		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
+		newServeCommand(), newTokenCommand(), newProfileCommand(), newCapacityCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(),
 		newCompareCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),

@@ -73,6 +73,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 	ts := newTestServer(t, nil)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{results.MarkerReady: `{"ready":true}`, "a.json": "{}", "profile_export.jsonl": "{}\n{}\n"})
 	ts.addSweep(t, idSweep, summaryOfSearch)
+	ts.fake.writeArtifacts(t, idSweep, map[string]string{answerFile: answerOfSearch})
 	const yaml = "Content-Type: application/yaml"
 	requests := []struct {
 		method, target, body string
@@ -89,6 +90,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idDone + "/timeseries", "", nil}, {"GET", "/api/runs/" + idRunning + "/timeseries?step=x", "", nil},
 		{"GET", "/api/runs/" + idDone + "/distributions", "", nil}, {"GET", "/api/runs/" + idRunning + "/distributions?points=0", "", nil},
 		{"GET", "/api/runs/" + idDone + "/samples", "", nil}, {"GET", "/api/runs/" + idMissing + "/samples", "", nil}, {"GET", "/api/runs/" + idDone + "/sweep", "", nil}, {"GET", "/api/runs/" + idSweep + "/sweep", "", nil}, {"GET", "/api/runs/" + idMissing + "/distributions", "", nil},
+		{"GET", "/api/runs/" + idSweep + "/answer", "", nil}, {"GET", "/api/runs/" + idDone + "/answer", "", nil},
 		{"GET", "/api/runs/" + idDone + "/logs", "", nil}, {"GET", "/api/runs/" + idMissing + "/logs", "", nil},
 		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},
 		{"GET", "/api/results/files/b.json?run=" + idDone, "", nil},

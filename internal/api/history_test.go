@@ -75,6 +75,10 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 }
 
 // Sweep reads the file of a sweep.
+func (f *fakeEngine) Answer(id string) (*results.Answer, error) {
+	return results.Open(filepath.Join(f.dir, id), "").Answer()
+}
+
 func (f *fakeEngine) Sweep(id string) (*results.Sweep, error) {
 	return results.Open(filepath.Join(f.dir, id), "").Sweep()
 }

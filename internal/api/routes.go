@@ -134,6 +134,7 @@ func dataRoutes(data *results.Handler, files *results.Files) []route {
 		get(one+"/distributions", data.Distributions, results.DistributionParameters()),
 		get(one+"/samples", data.Samples, none()),
 		get(one+"/sweep", data.Sweep, none()),
+		get(one+"/answer", data.Capacity, none()),
 		get(one+"/logs", data.Log, results.LogParameters()),
 		get("/api/compare", data.Compare, []string{"ids", "baseline"}),
 

@@ -31,6 +31,31 @@ const summaryOfSearch = `{"type":"adaptive_search","parameters":[{"path":"phases
 	`"fail":{"value":10,"row":1,"readings":[{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms","observed":74,"met":false}],"valid":true},` +
 	`"binding":{"metric":"time_to_first_token","statistic":"p95","operator":"<","threshold":45,"unit":"ms"},"interval":null}],"optima":[]}}`
 
+// answerFile is the file of an answer.
+const answerFile = results.AnswerFile
+
+// answerOfSearch is the answer of a search for a capacity.
+const answerOfSearch = `{"schema":"aiperfd-answer/1","kind":"capacity","run_id":"x","final":true,"question":"How many?","verdict":"estimated",` +
+	`"sentences":["Capacity: 28."],"speaks_for":"this server","estimate":{"value":28,"rounded":28,"low":27,"high":29,"unit":"requests per second","level":0.95,` +
+	`"target":0.95,"unit_of_replication":"probes","n":10,"dispersion":20,"method":"fit","cost_of_5_percent_more":4},"confirmed_good":null,"confirmed_bad":null,` +
+	`"evidence":[{"run_id":"y","role":"refine","x":28,"value":0.95,"value_from_start":0.95,"low":0.94,"high":0.96,"requests":1000,"effective_n":50,"window_sec":120,"flags":[]}],` +
+	`"doubts":[{"code":"hysteresis","message":"m"}],"stop":{"reason":"precision","text":"t","probes":18,"load_sec":2000},"decide":{"needs":"n","load_sec":6000},` +
+	`"provenance":{"seed":42,"version":"1"}}`
+
+// The API has the answer of a search for a capacity.
+func TestAnswerRoute(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.addSweep(t, idSweep, summaryOfSearch)
+	if w := ts.do("GET", "/api/runs/"+idSweep+"/answer", ""); w.Code != http.StatusNotFound {
+		t.Errorf("answer of a search without one = %d %s, want 404", w.Code, w.Body)
+	}
+	ts.fake.writeArtifacts(t, idSweep, map[string]string{results.AnswerFile: answerOfSearch})
+	w := ts.do("GET", "/api/runs/"+idSweep+"/answer", "")
+	if diff := cmp.Diff(answerOfSearch, strings.TrimSpace(w.Body.String())); diff != "" || w.Code != http.StatusOK || w.Header().Get("Etag") == "" {
+		t.Errorf("answer = %d %v (-want +got):\n%s", w.Code, w.Header(), diff)
+	}
+}
+
 // addSweep adds a sweep with a summary, or without one.
 func (ts *testServer) addSweep(t *testing.T, id, summary string) {
 	t.Helper()

@@ -79,6 +79,9 @@ func (h *History) Samples(id string) (*samples.Samples, error) {
 // Sweep returns what the runs of a sweep say together, fs.ErrNotExist if nothing is known yet.
 func (h *History) Sweep(id string) (*results.Sweep, error) { return h.stored(id).Sweep() }
 
+// Answer returns the answer of a search for a capacity, fs.ErrNotExist if there is none.
+func (h *History) Answer(id string) (*results.Answer, error) { return h.stored(id).Answer() }
+
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never
 // started has none.
 func (h *History) Log(id string, each func(*results.LogLine) error) error {

@@ -259,14 +259,14 @@ func (p *performance) cells(ctx context.Context) error {
 			}
 			pause := p.doc.MultiRun.CooldownSeconds
 			if trial == 0 && p.doc.Sweep != nil {
-				pause = p.doc.Sweep.CooldownSeconds
+				pause = p.idleBefore()
 			}
 			if err := p.cell(ctx, at, trial, pause); err != nil {
 				return err
 			}
 		}
-		if p.doc.Adaptive() {
-			if err := export.WriteHistory(p.opts.Store.Dir(p.item.ID()), p.doc, p.outcomes); err != nil {
+		if found, ok := p.planner.(*search.Search); ok {
+			if err := export.WriteHistory(p.opts.Store.Dir(p.item.ID()), found, p.outcomes); err != nil {
 				return err
 			}
 		}

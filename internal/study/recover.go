@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	studyexport "aiperfd/internal/study/export"
+	"aiperfd/internal/study/search"
 )
 
 // planFile holds the document of a study, in its folder.
@@ -147,7 +148,7 @@ func (p *performance) recall(ctx context.Context) error {
 	}
 	for i := range cells {
 		c := &cells[i]
-		broken := c.State.Active() || c.State == bench.StateCancelled || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
+		broken := c.State.Active() || c.State == bench.StateCancelled && endedEarly(c) == "" || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
 		if p.stopped() && (broken || !c.State.Terminal()) {
 			continue
@@ -169,6 +170,7 @@ func (p *performance) report() *studyexport.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := &studyexport.Report{Run: r, Study: p.doc, Cancelled: p.request != nil}
+	out.Search, _ = p.planner.(*search.Search)
 	for _, o := range p.outcomes {
 		if why, skipped := p.skipped[o.Index]; skipped {
 			out.Skipped = append(out.Skipped, studyexport.Skipped{Variation: o.Variation, Why: why})

@@ -35,6 +35,12 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return t, err
 	}
 	t.Metrics = metricsOf(snap.Metrics)
+	if t.Probe = p.probed(r, snap); t.Probe != nil && t.Probe.Ended != "" {
+		t.Failure = "" // it failed to keep the objectives, which is a result
+	}
+	if t.Probe != nil {
+		t.Metrics = append(t.Metrics, attainment(t.Probe, t.Metrics))
+	}
 	if r.Client != nil {
 		doubt(t.Metrics, r.Client.Reasons)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"sync"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config/sweep"
@@ -35,7 +36,12 @@ func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, 
 			return nil, err
 		}
 	}
+	watch, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { p.watchProbe(watch, child.ID) })
 	ended, err := p.opts.Runner.Wait(ctx, child.ID)
+	stop()
+	watching.Wait()
 	p.mu.Lock()
 	p.child = ""
 	p.mu.Unlock()

@@ -29,6 +29,8 @@ type Recorded interface {
 	Samples(id string) (*samples.Samples, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
 	Sweep(id string) (*results.Sweep, error)
+	// Answer returns the answer of a search for a capacity.
+	Answer(id string) (*results.Answer, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
 	Log(id string, each func(*results.LogLine) error) error
 	// Active reports whether the log of a run may get further lines.

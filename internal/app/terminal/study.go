@@ -107,7 +107,7 @@ func CellLine(s *config.Study, parent, child *run.Run, t *cell.Trial) string {
 		counted = fmt.Sprintf("[%d] ", parent.Study.Done)
 	}
 	line := counted + studyexport.TrialName(&child.Cell.Variation, child.Cell.Trial)
-	if child.State == bench.StateCancelled {
+	if child.State == bench.StateCancelled && t.Failure != "" {
 		return line + "  cancelled: " + t.Failure
 	}
 	if t.Failure != "" {
@@ -165,6 +165,12 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	columns, table := studyTable(r.Study, cells, &best, o)
 	var out strings.Builder
 	out.WriteByte('\n')
+	if answer := capacityNotes(r); len(answer) > 0 {
+		for _, note := range answer {
+			out.WriteString(view.Hang(strings.Fields(note), o.Width, "\n  ") + "\n")
+		}
+		out.WriteByte('\n')
+	}
 	for i, line := range table.Lines(o.Width) {
 		if o.Style.Color && i == 0 {
 			line = "\x1b[1m" + line + "\x1b[0m"
@@ -300,18 +306,32 @@ func clientOf(c *cell.Result, columns []column) string {
 	return word
 }
 
+// capacityNotes returns the lines above the table of a search for a capacity: the answer comes first.
+// There are none for other studies.
+func capacityNotes(r *studyexport.Report) []string {
+	a := r.Answer()
+	if a == nil {
+		return nil
+	}
+	if a.Stop.Text == "" {
+		return a.Sentences
+	}
+	return append(slices.Clip(a.Sentences), "The search ended: "+a.Stop.Text+".")
+}
+
 // studyNotes returns the lines below the table.
 func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Comparison, columns []column, o TableOptions) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	if found := search.Of(r.Study); found != nil {
+	answered := len(capacityNotes(r)) > 0
+	if found := search.Of(r.Study); found != nil && !answered {
 		notes = found.Findings(r.Outcomes)
 	}
-	if r.Study.Sweep != nil && best.BestThroughput >= 0 {
+	if r.Study.Sweep != nil && !answered && best.BestThroughput >= 0 {
 		e := cells[best.BestThroughput].Find(cell.ThroughputTag, cell.ThroughputStat)
 		add("Best throughput%s: %s (%s req/s)", within(cells, best, best.BestThroughput), title(&cells[best.BestThroughput]), markedFigure(e))
 	}
-	if r.Study.Sweep != nil && best.BestLatency >= 0 {
+	if r.Study.Sweep != nil && !answered && best.BestLatency >= 0 {
 		e := cells[best.BestLatency].Find(best.LatencyTag, cell.LatencyStat)
 		add("Best %s p99%s: %s (%s ms)", latencyName(best), within(cells, best, best.BestLatency), title(&cells[best.BestLatency]), markedFigure(e))
 	}

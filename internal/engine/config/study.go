@@ -27,7 +27,9 @@ type Study struct {
 	// only one of repeats.
 	Variations []vary.Variation
 	Sizing     sweep.Sizing // how long each variation is measured
-	Seed       int64
+	// Limits are the objectives of single requests, by metric, in the unit of the metric.
+	Limits map[string]float64
+	Seed   int64
 
 	draft  *Draft          // as it was read
 	loaded map[int]*Loaded // by the place of the variation among those that a check loads
@@ -168,11 +170,46 @@ func checkStudy(in *input) {
 		d.Sweep.Check(in.Decoder)
 	}
 	d.MultiRun.Check(in.Decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
+	checkCapacity(in)
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
 		in.Conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
 	} else if conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.KeepRecords != "all" {
 		in.Conflict("multiRun.convergence.mode",
 			"needs the records of all requests; artifacts.keepRecords is "+d.Benchmark.Artifacts.KeepRecords)
+	}
+}
+
+// checkCapacity checks what the planner capacity needs: objectives, requests that can be looked
+// at one by one, and a phase that it can lengthen.
+func checkCapacity(in *input) {
+	b := &in.doc.Benchmark
+	if s := in.doc.Sweep; s == nil || s.Planner != sweep.Capacity {
+		return
+	}
+	if len(b.SLOs) == 0 && !in.Failed["benchmark.slos"] {
+		in.require("benchmark.slos", "slos: the planner capacity needs objectives of requests, for example time_to_first_token: 500")
+	}
+	if b.Artifacts.Level == "summary" || b.Artifacts.KeepRecords != "all" {
+		in.Conflict("benchmark.artifacts", "the planner capacity reads the records of all requests; export level and keepRecords leave some out")
+	}
+	if in.doc.MultiRun.NumRuns > 1 {
+		in.Conflict("multiRun.numRuns", "the planner capacity repeats loads itself")
+	}
+	profiling := 0
+	for i := range b.Phases {
+		p, path := &b.Phases[i], PhasePath(i)
+		if phaseKind(p) == "warmup" {
+			continue
+		}
+		profiling++
+		for _, name := range []string{"requests", "sessions", "cancellation", "rateSeries", "rateRamp", "concurrencyRamp"} {
+			if in.Has(path + "." + name) {
+				in.Conflict(path+"."+name, "the planner capacity measures for a time (duration), at a constant load")
+			}
+		}
+	}
+	if profiling > 1 {
+		in.Conflict("benchmark.phases", "the planner capacity takes one profiling phase")
 	}
 }
 
@@ -234,7 +271,7 @@ func makeStudy(in *input, draft *Draft) {
 	if d.Sweep == nil && d.MultiRun.NumRuns < 2 {
 		return
 	}
-	s := &Study{Sweep: d.Sweep, MultiRun: d.MultiRun, draft: draft}
+	s := &Study{Sweep: d.Sweep, MultiRun: d.MultiRun, Limits: d.Benchmark.SLOs, draft: draft}
 	if d.RandomSeed != nil {
 		s.Seed = *d.RandomSeed
 	}

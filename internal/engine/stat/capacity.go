@@ -126,11 +126,12 @@ func (c *Capacity) Variance(level, n float64) float64 {
 func (c *Capacity) HalfWidth() float64 { return math.Log(c.High/c.Low) / 2 }
 
 func attained(target float64, p point, level float64) float64 {
-	return math.Exp(-math.Exp(exponent(target, p, level)))
+	return math.Exp(-math.Exp(exponent(target, p.slope, level/math.Exp(p.logLevel))))
 }
 
-func exponent(target float64, p point, level float64) float64 {
-	return min(math.Log(-math.Log(target))+p.slope*(level/math.Exp(p.logLevel)-1), flattest)
+// exponent returns η at a level that is ratio times the capacity.
+func exponent(target, slope, ratio float64) float64 {
+	return min(math.Log(-math.Log(target))+slope*(ratio-1), flattest)
 }
 
 // disperse computes the dispersion by the curve of the mode, and the weights.
@@ -168,6 +169,10 @@ func (c *Capacity) disperse(measured []Attained, weights []float64) {
 	c.Worth = requests / c.Dispersion
 }
 
+// LeastDispersion returns how many requests are at least worth one independent one, if the blocks
+// within windows have a dispersion.
+func LeastDispersion(within float64) float64 { return caution * max(within, priorRatio) }
+
 // grid is the posterior of the parameters: flat in the logarithms of both.
 type grid struct {
 	levels []float64 // logarithms, ascending
@@ -193,8 +198,9 @@ func newGrid(measured []Attained, target, lo, hi float64) *grid {
 		m := &measured[k]
 		terms := make([]float64, 0, len(g.posterior))
 		for _, level := range g.levels {
+			ratio := m.Level / math.Exp(level)
 			for _, slope := range g.slopes {
-				rate := math.Exp(exponent(target, point{level, slope}, m.Level))
+				rate := math.Exp(exponent(target, slope, ratio))
 				term := -m.Good * rate
 				if bad := m.N - m.Good; bad > 0 {
 					term += bad * math.Log(-math.Expm1(-rate))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/vary"
+	"aiperfd/internal/study/capacity"
 )
 
 // Metric is one metric of a trial.
@@ -43,6 +44,9 @@ type Trial struct {
 	Failure string   `json:"failure,omitempty"` // why the run is not a result; empty = it is one
 	Client  string   `json:"client,omitempty"`  // verdict on the load generator by the default metrics; empty = none
 	Metrics []Metric `json:"metrics"`           // in the order of the catalogue; empty if the run measured nothing
+	// Probe is what the requests of the run say of a level of load, in a search for a capacity; nil
+	// = they were not measured.
+	Probe *capacity.Probe `json:"-"`
 	// Samples returns the values of the metric of all successful requests, in no
 	// particular order; false = they were not kept. It may read a file. The slice must
 	// not be changed. nil = none were kept.

@@ -33,6 +33,9 @@ type Report struct {
 	// Doubts say which files could not be derived from the results, and why.
 	Doubts []string
 
+	// Search is that of the study, if it is one; nil = it is made of the study.
+	Search *search.Search
+
 	cells []cell.Result // of Outcomes
 	rows  []cell.Result // of their values
 }
@@ -41,6 +44,14 @@ type Report struct {
 type Skipped struct {
 	vary.Variation
 	Why string // in words
+}
+
+// search returns the search of the study; nil = its variations are known.
+func (r *Report) search() *search.Search {
+	if r.Search == nil {
+		r.Search = search.Of(r.Study)
+	}
+	return r.Search
 }
 
 // Cells returns the aggregated variations, in the order of the outcomes.
@@ -71,7 +82,7 @@ func (r *Report) Rows() []cell.Result {
 		merged = append(merged, o)
 	}
 	r.rows = r.aggregated(merged)
-	if s := search.Of(r.Study); s != nil && s.Options.Algorithm != search.Bayesian { // an optimization judges each value by itself
+	if s := r.search(); s != nil && s.Options.Judges() {
 		found := s.Summarize(r.Outcomes).Boundary
 		for i := range r.rows {
 			edge, beyond := found.Place(&r.rows[i].Variation)
@@ -104,7 +115,7 @@ func (r *Report) Compare() cell.Comparison {
 func (r *Report) objectives() []string {
 	switch s := r.Study; {
 	case s.Adaptive():
-		return search.Of(s).Options.Optimized()
+		return r.search().Options.Optimized()
 	case s.Sweep == nil && s.MultiRun.Convergence != nil:
 		return []string{s.MultiRun.Convergence.Metric}
 	}
@@ -189,7 +200,7 @@ func Write(dir string, r *Report) error {
 		add(path, data, err)
 	}
 	if r.Study.Adaptive() {
-		errs = append(errs, WriteHistory(dir, r.Study, r.Outcomes))
+		errs = append(errs, WriteHistory(dir, r.search(), r.Outcomes))
 	}
 	errs = append(errs, WriteSummary(dir, r), writeAll(dir, files))
 	if r.Study.Sweep != nil && r.trials() > 1 && r.Study.Sweep.IterationOrder == sweep.Repeated {
@@ -233,8 +244,8 @@ func (r *Report) derived() (path string, data []byte, err error) {
 const HistoryFile = "search_history.json"
 
 // WriteHistory writes the log of a search.
-func WriteHistory(dir string, s *config.Study, done []cell.Outcome) error {
-	data, err := indented(search.Of(s).History(done))
+func WriteHistory(dir string, s *search.Search, done []cell.Outcome) error {
+	data, err := indented(s.History(done))
 	if err != nil {
 		return fmt.Errorf("encode history of search: %w", err)
 	}

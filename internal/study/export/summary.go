@@ -22,6 +22,9 @@ func WriteSummary(dir string, r *Report) error {
 	if err != nil {
 		return fmt.Errorf("encode summary of sweep: %w", err)
 	}
+	if err := writeAnswer(dir, r); err != nil {
+		return err
+	}
 	return durable.WriteFile(filepath.Join(dir, results.SweepFile), durable.Shared, append(data, '\n'))
 }
 
@@ -47,9 +50,9 @@ func (r *Report) Summary() *results.Sweep {
 	for i := range rows {
 		out.Rows = append(out.Rows, r.row(&rows[i], &best, i))
 	}
-	if found := search.Of(r.Study); found != nil {
+	if found := r.search(); found != nil {
 		out.Findings = append(out.Findings, found.Findings(r.Outcomes)...)
-		out.Search = r.search(found)
+		out.Search = r.found(found)
 	} else if r.Study.Sweep != nil {
 		out.Findings = append(out.Findings, Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)
 	}
@@ -170,8 +173,8 @@ func (r *Report) statistics() map[string][]string {
 	return out
 }
 
-// search returns what a search found.
-func (r *Report) search(s *search.Search) *results.SweepSearch {
+// found returns what a search found.
+func (r *Report) found(s *search.Search) *results.SweepSearch {
 	sum := s.Summarize(r.Outcomes)
 	out := &results.SweepSearch{
 		Planner: string(s.Options.Algorithm), Reason: sum.Reason, ReasonText: search.ReasonText(sum.Reason),

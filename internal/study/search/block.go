@@ -54,6 +54,9 @@ func Of(s *config.Study) *Search {
 		return nil
 	}
 	o := OptionsOf(s)
+	if o.Algorithm == Capacity {
+		return &Search{loadOf(s, o), o, s.Sweep.RecipeName}
+	}
 	return &Search{New(o), o, s.Sweep.RecipeName}
 }
 

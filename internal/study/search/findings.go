@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/study/capacity"
 	"aiperfd/internal/study/cell"
 )
 
 // Findings returns what a search found, in sentences; what it recommends comes first.
 func (s *Search) Findings(done []cell.Outcome) []string {
+	if l, ok := s.Planner.(Load); ok && len(done) > 0 {
+		return l.sentences(done)
+	}
 	sum := s.Summarize(done)
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -44,6 +48,11 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 
 // ReasonText returns in words why a search ended; empty = the reason is not known.
 func ReasonText(reason string) string {
+	for end, text := range capacity.Reasons() {
+		if reason == string(end) {
+			return text
+		}
+	}
 	for _, r := range []struct {
 		end  stop
 		text string

@@ -67,6 +67,10 @@ type Options struct {
 	Sizing           sweep.Sizing
 }
 
+// Judges reports whether the boundary that the search finds decides which values are feasible. In
+// an optimization each value is judged by itself, and near a capacity by chance.
+func (o *Options) Judges() bool { return o.Algorithm != Bayesian && o.Algorithm != Capacity }
+
 // Planner is a planner of this package.
 type Planner interface {
 	cell.Planner

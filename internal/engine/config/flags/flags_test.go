@@ -558,7 +558,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+71 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+75 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
@@ -682,7 +682,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"--image-format"}, "", "jpeg png random", false},
 		{[]string{"--arrival-pattern"}, "", "constant poisson gamma", false},
 		{[]string{"--search-recipe"}, "max-g", "max-goodput-under-slo", false},
-		{[]string{"--search-planner"}, "", "bayesian optuna monotonic_sla smooth_isotonic", false},
+		{[]string{"--search-planner"}, "", "bayesian optuna monotonic_sla smooth_isotonic capacity", false},
 		{[]string{"--sweep-type"}, "", "grid zip", false},
 		{[]string{"--convergence-mode"}, "ci", "ci_width", false},
 		{[]string{"--input-file"}, "a", "", true},

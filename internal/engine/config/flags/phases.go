@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -301,6 +302,12 @@ func layDefaultBound(b *overlay, phase *tree.Node) {
 		if typedAs(b, path) != nil {
 			return // it was refused; that is reported
 		}
+	}
+	if style := b.flags.get("--search-style"); style != nil && style.values[0] == sweep.Capacity {
+		phase.Set("duration", &tree.Node{
+			Place: tree.Place{Flag: "--benchmark-duration"}, Shape: tree.Number, Scalar: strconv.Itoa(sweep.DefaultProbeSeconds),
+		})
+		return
 	}
 	phase.Set("requests", &tree.Node{
 		Place: tree.Place{Flag: "--request-count"}, Shape: tree.Number, Scalar: strconv.Itoa(config.DefaultFlagRequests),

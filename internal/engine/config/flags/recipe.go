@@ -41,17 +41,18 @@ func recipes() []recipe {
 		limits      = " ttft-sla-ms itl-sla-ms tpot-sla-ms e2e-sla-ms error-rate-sla"
 		concurrency = " concurrency-min concurrency-max"
 		adaptive    = " search-max-iterations search-initial-points search-random-seed search-sla"
+		capacity    = " slo-attainment-fraction search-precision search-start search-max-load-seconds search-warmup-seconds"
 	)
 	return []recipe{
 		{"max-throughput-ttft-sla", true, false, "ttft-sla-ms" + concurrency + adaptive, throughputUnderTTFT},
 		{"max-throughput-itl-sla", true, false, "itl-sla-ms tpot-sla-ms" + concurrency + adaptive, throughputUnderITL},
 		{
 			"max-concurrency-under-sla", false, false,
-			"search-style concurrency-steps" + limits + concurrency + adaptive, concurrencyUnderSLA,
+			"search-style concurrency-steps" + limits + concurrency + adaptive + capacity, concurrencyUnderSLA,
 		},
 		{
 			"max-rate-under-sla", false, true,
-			"rate-min rate-max search-style rate-steps" + limits + adaptive, rateUnderSLA,
+			"rate-min rate-max search-style rate-steps" + limits + adaptive + capacity, rateUnderSLA,
 		},
 		{
 			"max-goodput-under-slo", true, false,

@@ -120,8 +120,17 @@ func rateUnderSLA(e *expansion) { e.underSLA(rateAxis()) }
 // underSLA makes the block look for the highest load that keeps the limits, by one of
 // several algorithms.
 func (e *expansion) underSLA(over axis) {
+	if e.options["search-style"] == sweep.Capacity {
+		e.capacity(over)
+		return
+	}
+	for _, name := range capacityOptions() {
+		if e.has(name) {
+			e.fail(name, "is for --search-style capacity")
+		}
+	}
 	e.limits(e.filters()...)
-	style := e.choice("search-style", "smooth_isotonic", "monotonic", "bo", "optuna", "grid")
+	style := e.choice("search-style", "smooth_isotonic", "monotonic", "bo", "optuna", "grid", sweep.Capacity)
 	if steps := over.name + "-steps"; style != "grid" && e.has(steps) {
 		e.fail(steps, "is for --search-style grid")
 	}
@@ -142,6 +151,70 @@ func (e *expansion) underSLA(over axis) {
 		}
 		e.grid(map[string][]int{over.path: e.steps(over.name, 1, 1000, 8)})
 		e.post(sweep.SLABreach, "sla_breach.json", object{"sweptParam": over.path, "slaFilters": e.sweep["slaFilters"]})
+	}
+}
+
+// capacityOptions are the options of recipes that only a search for a capacity uses.
+func capacityOptions() []string {
+	return []string{"slo-attainment-fraction", "search-precision", "search-start", "search-max-load-seconds", "search-warmup-seconds"}
+}
+
+// capacity makes the block a search for the load at which a share of the requests meets limits:
+// those of the recipe, or else the objectives that the document has.
+func (e *expansion) capacity(over axis) {
+	inf := math.Inf(1)
+	for _, unused := range [][2]string{
+		{"search-sla", "the search for a capacity is judged request by request; give objectives with --goodput"},
+		{"error-rate-sla", "errors miss the objectives of a search for a capacity; give --slo-attainment-fraction"},
+		{"search-initial-points", "the planner capacity has no initial points"},
+		{over.name + "-steps", "is for --search-style grid"},
+	} {
+		if e.has(unused[0]) {
+			e.fail(unused[0], unused[1])
+		}
+	}
+	slos := make(map[string]float64)
+	if e.has("ttft-sla-ms") {
+		slos["time_to_first_token"] = e.number("ttft-sla-ms", 1, inf)
+	}
+	if itl, ok := e.itl(); ok {
+		slos["inter_token_latency"] = itl
+	}
+	if len(slos) > 0 && !e.streaming {
+		e.fail("", "the limits of TTFT and of inter-token latency need --streaming")
+	}
+	share := sweep.DefaultAttainment
+	if e.has("e2e-sla-ms") {
+		if len(slos) > 0 && !e.has("slo-attainment-fraction") {
+			e.fail("e2e-sla-ms", "is met by 99 % of requests, other limits by 95 %; give --slo-attainment-fraction, which holds for all")
+		}
+		slos["request_latency"], share = e.number("e2e-sla-ms", 1, inf), 0.99
+	}
+	if len(slos) > 0 {
+		e.slos = slos
+	}
+	lo, hi := 1.0, 1000.0
+	kind := "real"
+	if over.name == "concurrency" {
+		a, b := e.bounds(over.name, 1, 1000)
+		lo, hi, kind = float64(a), float64(b), "int"
+	} else if lo, hi = e.number("rate-min", 1, inf), e.number("rate-max", 1000, inf); lo >= hi {
+		e.fail("rate-min", fmt.Sprintf("--rate-min must be less than --rate-max: %v to %v", lo, hi))
+	}
+	e.sweep["type"], e.sweep["planner"] = sweep.Adaptive, sweep.Capacity
+	e.sweep["searchSpace"] = []any{object{"path": over.path, "lo": lo, "hi": hi, "kind": kind}}
+	e.sweep["maxIterations"] = e.whole("search-max-iterations", sweep.DefaultCapacityProbes, 2)
+	e.sweep["sloAttainmentFraction"] = e.number("slo-attainment-fraction", share, 1)
+	e.sweep["relativePrecision"] = e.number("search-precision", sweep.DefaultRelativePrecision, 1)
+	e.sweep["maxLoadSeconds"] = e.number("search-max-load-seconds", sweep.DefaultMaxLoadSeconds, inf)
+	if e.has("search-start") {
+		e.sweep["searchStart"] = e.number("search-start", 1, inf)
+	}
+	if e.has("search-warmup-seconds") {
+		e.sweep["slaWarmupSeconds"] = e.number("search-warmup-seconds", sweep.DefaultProbeWarmupSeconds, inf)
+	}
+	if e.has("search-random-seed") {
+		e.sweep["randomSeed"] = e.whole("search-random-seed", 0, 0)
 	}
 }
 

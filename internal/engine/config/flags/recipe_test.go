@@ -43,6 +43,8 @@ func TestRecipeExpansions(t *testing.T) {
 		"max-concurrency-under-sla e2e-sla-ms=100 search-style=grid concurrency-max=100 concurrency-steps=5",
 		"max-rate-under-sla ttft-sla-ms=200 rate-min=2 rate-max=64",
 		"max-rate-under-sla e2e-sla-ms=100 search-style=grid rate-max=100 rate-steps=5",
+		"max-rate-under-sla ttft-sla-ms=25 itl-sla-ms=10 search-style=capacity rate-min=0.5 rate-max=64 search-start=4 search-precision=0.1",
+		"max-concurrency-under-sla e2e-sla-ms=900 search-style=capacity concurrency-max=64 search-max-iterations=16 search-random-seed=7 search-max-load-seconds=60",
 		"max-goodput-under-slo ttft-sla-ms=500 itl-sla-ms=15 e2e-sla-ms=2000 slo-attainment-fraction=0.9",
 		"concurrency-ramp",
 		"concurrency-ramp concurrency-max=8 degradation-threshold=0.5 degradation-metric-tag=time_to_first_token degradation-stat=p95",
@@ -93,7 +95,7 @@ func TestRecipeProblems(t *testing.T) {
 			"rate-steps: is for --search-style grid"},
 		"max-concurrency-under-sla error-rate-sla=1 search-style=best concurrency-min=9 concurrency-max=9 search-initial-points=4": {
 			`error-rate-sla: must be a number greater than 0 and less than 1, not "1"`,
-			`search-style: must be one of smooth_isotonic, monotonic, bo, optuna, grid, not "best"`,
+			`search-style: must be one of smooth_isotonic, monotonic, bo, optuna, grid, capacity, not "best"`,
 			"concurrency-min: --concurrency-min must be less than --concurrency-max: 9 to 9",
 			"search-initial-points: the planner smooth_isotonic has no initial points"},
 		"max-concurrency-under-sla e2e-sla-ms=5 search-style=grid search-max-iterations=5": {"search-max-iterations: a grid has nothing to search for"},

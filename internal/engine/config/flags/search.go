@@ -224,7 +224,7 @@ func layFilterList(b *overlay, occ *occurrence, path, needs string) {
 
 // setSweep sets the block that an option stands for.
 func setSweep(b *overlay, occ *occurrence, block map[string]any) {
-	if !b.file && b.flags.get("--request-count") == nil && b.flags.get("--benchmark-duration") == nil && b.flags.get("--conversation-num") == nil {
+	if block["planner"] != sweep.Capacity && !b.file && b.flags.get("--request-count") == nil && b.flags.get("--benchmark-duration") == nil && b.flags.get("--conversation-num") == nil {
 		block["autoRequests"] = true
 	}
 	n := nodeOf(block)

@@ -345,7 +345,8 @@ func optionRows() []option {
 			kind: optNumber, path: "recipe.option",
 			names: "--ttft-sla-ms --itl-sla-ms --tpot-sla-ms --e2e-sla-ms --error-rate-sla --slo-attainment-fraction " +
 				"--degradation-threshold --isl-min --isl-max --isl-steps --concurrency-min --concurrency-max " +
-				"--concurrency-steps --rate-min --rate-max --rate-steps --osl-min --osl-max --osl-steps",
+				"--concurrency-steps --rate-min --rate-max --rate-steps --osl-min --osl-max --osl-steps " +
+				"--search-precision --search-start --search-max-load-seconds --search-warmup-seconds",
 		},
 		{
 			kind: optText, path: "recipe.option",

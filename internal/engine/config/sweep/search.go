@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/vary"
 )
 
@@ -17,7 +18,13 @@ const (
 	Optuna         = "optuna" // AIPerf's other name for the same; there is one implementation here
 	MonotonicSLA   = "monotonic_sla"
 	SmoothIsotonic = "smooth_isotonic"
+	Capacity       = "capacity" // the load at which a share of the requests meets all objectives
 )
+
+// Attainment is the metric by which the planner capacity judges a probe: the share of the requests
+// due in its window that met all objectives on the clock of due times, in percent. It is not a
+// metric of runs, whose results include the warm-up of the probe.
+const Attainment = "attainment"
 
 // The defaults of adaptive searches.
 const (
@@ -27,6 +34,11 @@ const (
 	DefaultPlateauWindow    = 8
 	DefaultPlateauThreshold = 0.01
 	DefaultStability        = 2
+
+	DefaultCapacityProbes    = 40
+	DefaultAttainment        = 0.95
+	DefaultRelativePrecision = 0.05
+	DefaultMaxLoadSeconds    = 3600
 )
 
 // SearchDimension is one dimension of the space of a search.
@@ -64,6 +76,8 @@ func planners() map[string][]string {
 	return map[string][]string{
 		"nInitialPoints": optimum, "improvementPatience": optimum, "plateauWindow": optimum, "plateauThreshold": optimum,
 		"monotonicStabilityTrials": {MonotonicSLA}, "slaReplicates": {SmoothIsotonic},
+		"sloAttainmentFraction": {Capacity}, "relativePrecision": {Capacity}, "searchStart": {Capacity},
+		"maxLoadSeconds": {Capacity},
 	}
 }
 
@@ -81,9 +95,42 @@ func (b *Block) checkSearch(r rules, path string) {
 			r.Conflict(at, "the search does not use it; it is for the planner "+schema.ChoiceList(uses))
 		}
 	}
+	if b.Planner == Capacity {
+		b.checkCapacity(r, path)
+	}
 	b.searchDefaults()
 	if !b.Boundary() && b.InitialPoints >= b.MaxIterations && r.Has(path+".nInitialPoints") {
 		r.Conflict(path+".nInitialPoints", "must be less than maxIterations")
+	}
+}
+
+// checkCapacity checks a search that is judged by the objectives of single requests, and not by
+// filters, and fills in its defaults.
+func (b *Block) checkCapacity(r rules, path string) {
+	for _, name := range []string{"slaFilters", "slaTiers", "outcomeConstraints", "objectives", "slaPrecision", "autoRequests"} {
+		if r.Has(path + "." + name) {
+			r.Conflict(path+"."+name, "the planner capacity is judged by the objectives of requests (benchmark.slos)")
+		}
+	}
+	b.MaxIterations = cmp.Or(b.MaxIterations, DefaultCapacityProbes)
+	b.AttainmentFraction = cmp.Or(b.AttainmentFraction, DefaultAttainment)
+	b.RelativePrecision = cmp.Or(b.RelativePrecision, DefaultRelativePrecision)
+	b.MaxLoadSeconds = cmp.Or(b.MaxLoadSeconds, DefaultMaxLoadSeconds)
+	b.SLAFilters = []Filter{{MetricTag: Attainment, Stat: "avg", Op: "ge", Threshold: 100 * b.AttainmentFraction}}
+	if len(b.SearchSpace) != 1 || b.SearchSpace[0].Lo == nil || b.SearchSpace[0].Hi == nil {
+		return
+	}
+	d, at := &b.SearchSpace[0], path+".searchSpace.0"
+	if name := tree.SnakeCase(Name(d.Path)); name != "rate" && name != "concurrency" {
+		r.Conflict(at+".path", "the planner capacity varies phases.profiling.rate or phases.profiling.concurrency")
+	} else if name == "concurrency" && d.Kind != "int" {
+		r.Conflict(at+".kind", "a concurrency is of kind int")
+	}
+	if *d.Lo <= 0 {
+		r.Conflict(at+".lo", "the least load must be greater than 0")
+	}
+	if x := b.SearchStart; x != 0 && (x < *d.Lo || x > *d.Hi) {
+		r.Conflict(path+".searchStart", fmt.Sprintf("must lie between lo and hi, %v to %v", *d.Lo, *d.Hi))
 	}
 }
 
@@ -113,7 +160,10 @@ func (b *Block) checkSpace(r rules, path string) {
 		seen[d.Path] = true
 		d.check(r, at)
 	}
-	if b.Boundary() && (len(b.SearchSpace) != 1 || b.SearchSpace[0].Kind != "int") {
+	switch {
+	case b.Planner == Capacity && len(b.SearchSpace) != 1:
+		r.Conflict(path, "a search for a capacity takes one dimension")
+	case b.Boundary() && b.Planner != Capacity && (len(b.SearchSpace) != 1 || b.SearchSpace[0].Kind != "int"):
 		r.Conflict(path, "a search for a boundary takes one dimension, of kind int")
 	}
 }
@@ -147,7 +197,7 @@ func (b *Block) checkObjectives(r rules, path string) {
 
 func (b *Block) checkTiers(r rules, path string) {
 	if len(b.SLATiers) == 0 {
-		if b.Boundary() && len(b.SLAFilters) == 0 && !r.Failed[path+".slaFilters"] {
+		if b.Boundary() && b.Planner != Capacity && len(b.SLAFilters) == 0 && !r.Failed[path+".slaFilters"] {
 			r.require(path+".slaFilters", "the planner "+b.Planner+" needs at least one filter in slaFilters")
 		}
 		return

@@ -64,6 +64,8 @@ const firstLook = 100
 const (
 	requestsPath = "phases.profiling.requests"
 	warmupPath   = "phases.warmup"
+	durationPath = "phases.profiling.duration"
+	gracePath    = "phases.profiling.grace_period"
 )
 
 // Sizing decides how long each variation of a study is measured.
@@ -76,6 +78,29 @@ type Sizing struct {
 	// Warmup is the duration of a warm-up at the concurrency of each variation, in
 	// seconds; 0 = none but that of the document.
 	Warmup float64
+	// Windows means that each variation is measured for a time, after a warm-up at its own load
+	// in the same phase: those of a search for a capacity.
+	Windows bool
+	Window  float64 // of the planner capacity: least duration of a window, in seconds
+	Grace   bool    // the document says how long requests in flight may still take
+}
+
+// The defaults of a probe of the planner capacity.
+const (
+	DefaultProbeWarmupSeconds = 10
+	DefaultProbeSeconds       = 120
+)
+
+// drainSeconds is how long the requests of a window may still take after its end.
+const drainSeconds = 120
+
+// Probe returns the assignments that make a variation last for a warm-up and a window.
+func (s Sizing) Probe(warmup, window float64) []vary.Assignment {
+	out := []vary.Assignment{{Path: durationPath, Value: warmup + window}}
+	if !s.Grace {
+		out = append(out, vary.Assignment{Path: gracePath, Value: float64(drainSeconds)})
+	}
+	return out
 }
 
 // SizingOf returns how long the variations of a sweep are measured. document is in the long
@@ -84,6 +109,20 @@ type Sizing struct {
 func SizingOf(b *Block, document *tree.Node) Sizing {
 	s := Sizing{Precision: Precision(b.SLAPrecision), Given: !b.AutoRequests}
 	phases, _ := tree.FindPath(document, []string{"benchmark", "phases"})
+	if b.Planner == Capacity {
+		s.Windows, s.Warmup, s.Window = true, DefaultProbeWarmupSeconds, DefaultProbeSeconds
+		if b.SLAWarmupSeconds != nil {
+			s.Warmup = *b.SLAWarmupSeconds
+		}
+		if d, n := tree.FindPath(document, []string{"benchmark", "phases", "profiling", "duration"}); n == 4 {
+			if v, err := strconv.ParseFloat(d.Scalar, 64); err == nil {
+				s.Window = v
+			}
+		}
+		_, n := tree.FindPath(document, []string{"benchmark", "phases", "profiling", "gracePeriod"})
+		s.Grace = n == 4
+		return s
+	}
 	if phases.Shape != tree.List {
 		return s
 	}
@@ -156,6 +195,9 @@ func (s Sizing) Settings(values []vary.Assignment) []vary.Assignment {
 
 // SettingsFor returns the assignments that give a variation this number of requests.
 func (s Sizing) SettingsFor(values []vary.Assignment, requests int) []vary.Assignment {
+	if s.Windows {
+		return s.Probe(s.Warmup, s.Window)
+	}
 	var out []vary.Assignment
 	if !s.Given {
 		out = append(out, vary.Assignment{Path: requestsPath, Value: float64(requests)})

@@ -74,6 +74,12 @@ type Block struct {
 	SLAPrecision        string            `json:"slaPrecision,omitempty"`
 	// before each probe; nil = none but that of the document
 	SLAWarmupSeconds *float64 `json:"slaWarmupSeconds,omitempty"`
+
+	// Of the planner capacity.
+	AttainmentFraction float64 `json:"sloAttainmentFraction,omitempty"` // share of requests that must be good
+	RelativePrecision  float64 `json:"relativePrecision,omitempty"`     // half the width of the interval
+	SearchStart        float64 `json:"searchStart,omitempty"`           // where the bracket begins; 0 = twice the lower end
+	MaxLoadSeconds     float64 `json:"maxLoadSeconds,omitempty"`        // for which the server is under load, at most
 }
 
 // Dimension is one dimension of a sampled design.
@@ -152,10 +158,10 @@ func NewBlock() Block {
 	return b
 }
 
-// Boundary reports whether a search looks for the boundary of its filters, in one
-// dimension, and not for an optimum.
+// Boundary reports whether a search looks for a boundary in one dimension, that of its filters or of
+// the objectives of requests, and not for an optimum.
 func (b *Block) Boundary() bool {
-	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || len(b.SLATiers) > 0
+	return b.Planner == MonotonicSLA || b.Planner == SmoothIsotonic || b.Planner == Capacity || len(b.SLATiers) > 0
 }
 
 // Decode reads a block over the defaults.

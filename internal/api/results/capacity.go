@@ -1,0 +1,44 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"aiperfd/internal/api/respond"
+	"aiperfd/internal/results"
+	"aiperfd/internal/run"
+)
+
+// Capacity serves the answer of a search for a capacity.
+//
+//	@Summary		Get the answer of a search for a capacity
+//	@Description	The capacity with its interval, the loads that are confirmed as good and as bad, every probe, what speaks against the answer, and what would make it better. It follows the probes while the search goes on (`final` is false).
+//	@Tags			runs
+//	@Success		200	{object}	results.Answer
+//	@Success		304
+//	@Failure		404	{object}	wire.Problem
+//	@Failure		503	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id}/answer [get]
+func (h *Handler) Capacity(w http.ResponseWriter, r *http.Request) error {
+	return serveRecorded(h, w, r, struct{}{}, nil, h.CapacityOf)
+}
+
+// CapacityOf returns the answer of a search for a capacity. The error is respond.ErrNotFound if the
+// run has none.
+func (h *Handler) CapacityOf(_ context.Context, found *run.Run, _ struct{}) (*results.Answer, error) {
+	if found == nil {
+		return nil, respond.ErrNoRun
+	}
+	a, err := h.Recorded.Answer(found.ID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, respond.Fail(respond.ErrNotFound, "Run %s has no answer: it is no search for a capacity, or no probe of it has ended", found.ID)
+	case err != nil:
+		return nil, fmt.Errorf("answer of run %s: %w: %w", found.ID, run.ErrStore, err)
+	}
+	return a, nil
+}

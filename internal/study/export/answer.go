@@ -1,0 +1,162 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/results"
+	"aiperfd/internal/study/capacity"
+	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/search"
+)
+
+// writeAnswer writes the answer of a search for a capacity; nothing for other studies.
+func writeAnswer(dir string, r *Report) error {
+	a := r.Answer()
+	if a == nil {
+		return nil
+	}
+	data, err := indented(a)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	if err := durable.WriteFile(filepath.Join(dir, results.AnswerFile), durable.Shared, data); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, results.AnswerMarkdown), durable.Shared, answerMarkdown(a))
+}
+
+// Answer returns what a search for a capacity says so far; nil for other studies, and before its
+// first probe has ended.
+func (r *Report) Answer() *results.Answer {
+	found := r.search()
+	if found == nil || len(r.Outcomes) == 0 {
+		return nil
+	}
+	load, ok := found.Planner.(search.Load)
+	if !ok {
+		return nil
+	}
+	a := load.Answer(r.Outcomes)
+	out := &results.Answer{
+		Schema: "aiperfd-answer/1", Kind: "capacity", RunID: r.Run.ID, Final: a.Reason != "",
+		Question: load.Question(), Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes),
+		SpeaksFor: "this server, with this workload, while it was measured", Binding: a.Binding,
+		Evidence: []results.AnswerProbe{}, Doubts: []results.AnswerDoubt{},
+		Stop: results.AnswerStop{
+			Reason: string(a.Reason), Text: search.ReasonText(string(a.Reason)), Probes: len(a.Evidence), Load: a.Load.Seconds(),
+		},
+		Decide:     results.AnswerDecision{Needs: decision(&a), Load: a.Halving.Seconds()},
+		Provenance: results.AnswerOrigin{Seed: r.Study.Seed, Version: r.Run.Version},
+	}
+	if c := a.Capacity; c != nil {
+		rounded := c.Value
+		if load.Rules.Integer {
+			rounded = math.Floor(rounded)
+		}
+		out.Estimate = &results.AnswerEstimate{
+			Value: c.Value, Rounded: rounded, Low: c.Low, High: c.High, Unit: load.Unit(), Level: 0.95, Target: c.Target,
+			Replication: "probes", N: c.Local, Dispersion: c.Dispersion, Method: "complementary log-log, grid posterior",
+			Costs: a.Costs,
+		}
+	}
+	ran := probed(r.Outcomes)
+	for i := range a.Evidence {
+		p := probeOf(&a.Evidence[i], ran[i])
+		out.Evidence = append(out.Evidence, p)
+		if a.Good == &a.Evidence[i] {
+			out.ConfirmedGood = new(p)
+		}
+		if a.Bad == &a.Evidence[i] {
+			out.ConfirmedBad = new(p)
+		}
+	}
+	for _, d := range a.Doubts {
+		out.Doubts = append(out.Doubts, results.AnswerDoubt(d))
+	}
+	return out
+}
+
+// probed returns the ids of the runs of the outcomes that have ended.
+func probed(done []cell.Outcome) []string {
+	var out []string
+	for i := range done {
+		if len(done[i].Trials) > 0 {
+			out = append(out, done[i].Trials[0].RunID)
+		}
+	}
+	return out
+}
+
+// probeOf returns a probe as the answer has it.
+func probeOf(e *capacity.Evidence, id string) results.AnswerProbe {
+	out := results.AnswerProbe{
+		RunID: id, Role: string(e.Role), X: e.Level, Window: e.Window.Seconds(), Flags: []string{}, Failure: e.Failure,
+	}
+	if e.Failure != "" {
+		out.Flags = append(out.Flags, "failed")
+		return out
+	}
+	out.Value, out.FromStart, out.Low, out.High = e.Share.X, e.FromStart, e.Low, e.High
+	out.Requests, out.Effective = e.Share.N, e.Worth
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{{"growing", e.Growing}, {e.Ended, e.Ended != ""}, {"distorted", e.Distorted != ""}} {
+		if flag.set {
+			out.Flags = append(out.Flags, flag.name)
+		}
+	}
+	return out
+}
+
+// decision says what would make the answer better.
+func decision(a *capacity.Answer) string {
+	switch a.Verdict {
+	case capacity.Estimated:
+		return "half the width of the interval takes about four times the load near the capacity"
+	case capacity.LowerBound:
+		return "probe more load: raise the upper end of the range, or the budget"
+	case capacity.UpperBound:
+		return "probe less load: lower the lower end of the range, or raise the budget"
+	case capacity.NotFound:
+		return "lower the lower end of the range, or loosen the objective that is missed"
+	case capacity.NonMonotone:
+		return "look at the probes for what changed: caches, autoscaling, other users of the server"
+	case capacity.Invalid:
+		return "give the load generator a machine or cores of its own"
+	}
+	return ""
+}
+
+// answerMarkdown returns the answer as text with a table of its probes.
+func answerMarkdown(a *results.Answer) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s\n\n", a.Question)
+	for i, text := range a.Sentences {
+		if i == 0 {
+			text = "**" + text + "**\n"
+		} else {
+			text = "- " + text
+		}
+		fmt.Fprintln(&out, text)
+	}
+	if a.Stop.Text != "" {
+		fmt.Fprintf(&out, "- The search ended: %s.\n", a.Stop.Text)
+	}
+	out.WriteString("\n| probe | load | good | 95 % interval | requests | worth | window | |\n|---|---|---|---|---|---|---|---|\n")
+	for i := range a.Evidence {
+		p := &a.Evidence[i]
+		if p.Failure != "" {
+			fmt.Fprintf(&out, "| %s | %.4g | – | – | – | – | – | failed |\n", p.Role, p.X)
+			continue
+		}
+		fmt.Fprintf(&out, "| %s | %.4g | %.1f %% | %.1f to %.1f %% | %.0f | %.0f | %.0f s | %s |\n", p.Role, p.X, 100*p.Value,
+			100*p.Low, 100*p.High, p.Requests, p.Effective, p.Window, strings.Join(p.Flags, ", "))
+	}
+	return out.Bytes()
+}

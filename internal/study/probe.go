@@ -1,0 +1,335 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/capacity"
+	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/search"
+)
+
+// load returns the search for a capacity that the study is; ok = false if it is another study.
+func (p *performance) load() (l search.Load, ok bool) {
+	found, isSearch := p.planner.(*search.Search)
+	if !isSearch {
+		return l, false
+	}
+	l, ok = found.Planner.(search.Load)
+	return l, ok
+}
+
+// planned returns how the last of the outcomes is probed, which has no trial yet.
+func (p *performance) planned() (l search.Load, plan capacity.Plan, ok bool) {
+	if l, ok = p.load(); ok {
+		plan, ok = l.Plan(p.outcomes[:len(p.outcomes)-1])
+	}
+	return l, plan, ok
+}
+
+// endedBy is the beginning of the reason for which a probe is cancelled by its own study. Such a
+// probe has a result.
+const endedBy = "probe ended early: "
+
+// endedEarly returns why the study has ended a probe before its time; empty = it has not.
+func endedEarly(r *run.Run) string {
+	if r.State != bench.StateCancelled || r.Cancelled == nil {
+		return ""
+	}
+	for _, why := range []string{capacity.Overload, capacity.Hopeless} {
+		if r.Cancelled.Reason == endedBy+why {
+			return why
+		}
+	}
+	return ""
+}
+
+// watchEvery is how often a probe is looked at while it runs.
+const watchEvery = 500 * time.Millisecond
+
+// watchProbe ends a probe of a search for a capacity once the server is overloaded by it, or so
+// many requests of its window are bad that it has failed. It returns when ctx ends.
+func (p *performance) watchProbe(ctx context.Context, id string) {
+	l, plan, ok := p.planned()
+	if !ok || plan.MaxInFlight == 0 && !plan.Curtail {
+		return
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	w := probeWatch{plan: plan, tolerated: math.Inf(1)}
+	if !l.Rules.Closed {
+		w.tolerated = (1 - l.Rules.Target) * plan.Level * plan.Window.Seconds() * 1.05 // arrivals are random
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		snap, err := p.opts.Runner.Snapshot(ctx, id)
+		if err != nil || snap.State != bench.StateRunning {
+			continue
+		}
+		if why := w.look(snap); why != "" {
+			stop := run.CancelRequest{Force: true, Reason: endedBy + why}
+			if _, _, err := p.opts.Runner.Cancel(ctx, id, stop); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+				p.opts.Log.Error().Err(err).Str("run", id).Msg("end probe")
+			}
+			return
+		}
+	}
+}
+
+// probeWatch decides whether a probe goes on.
+type probeWatch struct {
+	plan      capacity.Plan
+	tolerated float64 // bad requests that the window may have
+	begun     bool    // the window has
+	bad, done int64   // when it began
+}
+
+// look returns why the probe ends; empty = it goes on.
+func (w *probeWatch) look(snap *run.Snapshot) string {
+	i := slices.IndexFunc(snap.Phases, func(p run.Phase) bool { return p.Stats.Kind == bench.Profiling })
+	if i < 0 {
+		return ""
+	}
+	s := &snap.Phases[i].Stats
+	inFlight := s.Sent - s.Completed - s.Cancelled + s.Backlog
+	if w.plan.MaxInFlight > 0 && inFlight > int64(w.plan.MaxInFlight) {
+		return capacity.Overload
+	}
+	bad := s.Records.Errors
+	for _, missed := range snap.Phases[i].Counters.SLOMissed {
+		bad = max(bad, missed)
+	}
+	done := s.Records.Success + s.Records.Errors
+	if !w.begun {
+		w.begun, w.bad, w.done = s.LastUpdate-s.Start >= w.plan.Warmup, bad, done
+		return ""
+	}
+	bad, done = bad-w.bad, done-w.done
+	if w.plan.Curtail && float64(bad) > w.tolerated && bad > done/2 {
+		return capacity.Hopeless
+	}
+	return ""
+}
+
+// probed returns what the requests of a run say of its level of load; nil = they say nothing.
+func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
+	l, plan, ok := p.planned()
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(snap.Phases, func(p run.Phase) bool { return p.Stats.Kind == bench.Profiling })
+	if i < 0 {
+		return nil
+	}
+	phase := &snap.Phases[i]
+	begun := phase.Epoch.Add(phase.Stats.Start)
+	ended := endedEarly(r)
+	end := plan.Warmup + plan.Window
+	if ended != "" {
+		end = min(end, phase.Stats.SentEnd-phase.Stats.Start)
+	}
+	w := window{
+		start: begun.Add(plan.Warmup).UnixNano(), length: end - plan.Warmup,
+		limits: l.Limits, open: !l.Rules.Closed, missed: make(map[string]int),
+	}
+	if w.length <= 0 { // it was overloaded before its window began: the warm-up says as much
+		w.start, w.length = begun.UnixNano(), max(end, time.Nanosecond)
+	}
+	for record, err := range results.Open(p.opts.Store.Dir(r.ID), p.prefix).Records() {
+		if err == nil && record.Metadata.Kind == bench.Profiling {
+			w.add(record)
+		}
+	}
+	if dropped, ok := dropped(snap.Metrics); ok { // arrivals that were never sent
+		w.all[stat.Blocks-1] += dropped
+		w.start0[stat.Blocks-1] += dropped
+	}
+	out := w.probe()
+	if out == nil {
+		return nil
+	}
+	out.Level, out.Window, out.Load, out.Ended = plan.Level, plan.Window, end, ended
+	if r.Client != nil {
+		out.Distorted, out.Suspect = w.doubtful(r.Client.Reasons)
+	}
+	return out
+}
+
+// dropped returns how many arrivals of a run were due and never sent.
+func dropped(all metric.Results) (float64, bool) {
+	for i := range all {
+		if all[i].Def.Tag == "dropped_arrival_count" {
+			return all[i].Get(metric.Avg)
+		}
+	}
+	return 0, false
+}
+
+// window are the requests of a probe after its warm-up.
+type window struct {
+	start  int64 // nanoseconds since 1970
+	length time.Duration
+	limits map[string]float64 // by metric
+	open   bool               // latencies count from when a request was due
+
+	good, all     [stat.Blocks]float64 // by due time
+	good0, start0 [stat.Blocks]float64 // on the clock of starts
+	levels        [stat.Blocks]float64 // time in flight, in blocks
+	missed        map[string]int       // by metric
+	latencies     []float64            // ms
+}
+
+// add counts a request.
+func (w *window) add(r *results.Record) {
+	due := r.Metadata.Start
+	if lag, ok := r.Value("schedule_lag"); ok && w.open {
+		due -= int64(lag * 1e6)
+	}
+	at := func(ns int64) float64 { return float64(ns-w.start) / float64(w.length.Nanoseconds()) * stat.Blocks }
+	from, to := at(due), at(r.Metadata.End)
+	for k := max(0, int(from)); k < stat.Blocks && float64(k) < to; k++ {
+		w.levels[k] += max(0, min(to, float64(k+1))-max(from, float64(k)))
+	}
+	if from < 0 || from >= stat.Blocks {
+		return
+	}
+	k := int(from)
+	w.all[k]++
+	w.start0[k]++
+	latency := "request_latency"
+	if w.open {
+		latency = "corrected_request_latency"
+	}
+	if v, ok := r.Value(latency); ok && r.Succeeded() {
+		w.latencies = append(w.latencies, v)
+	}
+	good, good0 := r.Succeeded(), r.Succeeded()
+	for tag, limit := range w.limits {
+		value, ok := r.Value(tag)
+		good0 = good0 && ok && meets(tag, value, limit)
+		if corrected, has := r.Value("corrected_" + tag); has && w.open {
+			value = corrected
+		}
+		if !ok || !meets(tag, value, limit) {
+			good = false
+			w.missed[tag]++
+		}
+	}
+	if !r.Succeeded() && len(r.Error) > 0 {
+		w.missed["errors"]++
+	}
+	if good {
+		w.good[k]++
+	}
+	if good0 {
+		w.good0[k]++
+	}
+}
+
+// meets reports whether a value keeps its limit.
+func meets(tag string, value, limit float64) bool {
+	if def, ok := catalogue.Lookup(tag); ok && def.Flags&catalogue.LargerIsBetter != 0 {
+		return value >= limit
+	}
+	return value <= limit
+}
+
+// probe returns what the window says; nil without requests.
+func (w *window) probe() *capacity.Probe {
+	share := stat.BlockShare(w.good, w.all)
+	if share.N == 0 {
+		return nil
+	}
+	trend := stat.BlockTrend(w.levels)
+	out := &capacity.Probe{
+		Share: share, FromStart: stat.BlockShare(w.good0, w.start0).X, Growing: w.open && trend.Growing(), InFlight: trend.Mean,
+	}
+	for _, tag := range slices.Sorted(maps.Keys(w.missed)) {
+		if out.Worst == "" || w.missed[tag] > w.missed[out.Worst] {
+			out.Worst = tag
+		}
+	}
+	slices.Sort(w.latencies)
+	if len(w.latencies) > 0 {
+		ms := func(q float64) time.Duration {
+			return time.Duration(stat.Quantile(w.latencies, q) * float64(time.Millisecond))
+		}
+		out.Median, out.P95 = ms(0.5), ms(0.95)
+	}
+	return out
+}
+
+// attainment returns the share of good requests as a metric of the trial.
+func attainment(p *capacity.Probe, measured []cell.Metric) cell.Metric {
+	out := cell.Metric{
+		Tag: sweep.Attainment, Unit: "%", Stats: map[string]float64{"avg": 100 * p.Share.X},
+		Margins: map[string]float64{"avg": 100 * p.Share.Margin()},
+	}
+	for i := range measured {
+		if m := &measured[i]; p.Distorted != "" && m.Doubt != nil && strings.HasSuffix(m.Tag, p.Distorted) {
+			d := *m.Doubt
+			d.Invalid, d.Side = true, -1 // a late client makes good requests bad
+			out.Doubt = &d
+		}
+	}
+	return out
+}
+
+// tellable is the share of a limit that the error of the load generator may have: more may move
+// requests across the limit.
+const tellable = 0.1
+
+// doubtful returns the objective that the load generator may have decided, and whether it may
+// have distorted one.
+func (w *window) doubtful(reasons []verdict.Reason) (distorted string, suspect bool) {
+	for _, tag := range slices.Sorted(maps.Keys(w.limits)) {
+		number := tag
+		if _, has := catalogue.Lookup("corrected_" + tag); has && w.open {
+			number = "corrected_" + tag
+		}
+		r := verdict.Affects(reasons, number)
+		if r == nil {
+			continue
+		}
+		if r.Level == verdict.Invalid && r.Unit == "ms" && r.Value > tellable*w.limits[tag] {
+			return tag, true
+		}
+		suspect = true
+	}
+	return "", suspect
+}
+
+// leastIdle is the shortest pause between probes: the server empties its queue.
+const leastIdle = 2 * time.Second
+
+// idleBefore returns how many seconds a study waits before a variation.
+func (p *performance) idleBefore() float64 {
+	given := p.doc.Sweep.CooldownSeconds
+	if _, ok := p.load(); !ok || given > 0 {
+		return given
+	}
+	idle := leastIdle
+	if n := len(p.outcomes); n > 1 && len(p.outcomes[n-2].Trials) > 0 {
+		if before := p.outcomes[n-2].Trials[0].Probe; before != nil {
+			idle = max(idle, before.Median)
+		}
+	}
+	return idle.Seconds()
+}
