@@ -229,6 +229,7 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
   ctx.save();
   ctx.font = scaled(font());
   ctx.textBaseline = "bottom";
+  ctx.textAlign = "left"; // uPlot leaves that of its axes
   ctx.setLineDash([4 * px, 3 * px]);
   ctx.lineWidth = px;
   let free = left;
@@ -290,6 +291,7 @@ export function drawRegions(u: uPlot, regions: readonly Region[]): void {
   ctx.save();
   ctx.font = scaled(font());
   ctx.textBaseline = "bottom";
+  ctx.textAlign = "left"; // uPlot leaves that of its axes
   for (const r of regions) {
     const from = Math.max(left, u.valToPos(r.from, "x", true));
     const to = Math.min(left + width, u.valToPos(r.to, "x", true));

@@ -67,7 +67,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
             {tags.map((tag) => (
               <tr key={tag}>
                 <td class="text wrap" title={tag}>
-                  {shown[tag]!.header}, {shown[tag]!.unit}
+                  {shown[tag]!.header}, {shown[tag]!.unit}{" "}
                   <Doubt of={doubtOf(store.run.value?.client, tag, shown[tag]!.unit)} />
                 </td>
                 {columns.map((c) => (

@@ -58,7 +58,6 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
             <thead>
               <tr>
                 <th class="text">Latency, ms</th>
-                <th class="text">From</th>
                 {["avg", "p50", "p90", "p99"].map((c) => (
                   <th key={c}>{c}</th>
                 ))}
@@ -66,11 +65,10 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
             </thead>
             <tbody>
               {late.flatMap(([tag, text]) => [
-                <Latency key={tag} text={text} from="its start" of={tag} run={run} metrics={metrics} />,
+                <Latency key={tag} text={text + ", from the start"} of={tag} run={run} metrics={metrics} />,
                 <Latency
                   key={"corrected " + tag}
-                  text=""
-                  from="its due time"
+                  text={text + ", from the due time"}
                   of={"corrected_" + tag}
                   run={run}
                   metrics={metrics}
@@ -92,19 +90,17 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
 
 interface Row {
   text: string;
-  from: string;
   of: string;
   run: Run;
   metrics: Record<string, Stats>;
 }
 
-function Latency({ text, from, of, run, metrics }: Row): JSX.Element {
+function Latency({ text, of, run, metrics }: Row): JSX.Element {
   const stats = metrics[of]!;
   return (
     <tr>
-      <td class="text">{text}</td>
-      <td class="text">
-        {from} <Doubt of={doubtOf(run.client, of)} />
+      <td class="text wrap">
+        {text} <Doubt of={doubtOf(run.client, of)} />
       </td>
       {[stats.avg, stats.p50, stats.p90, stats.p99].map((v, i) => (
         <td key={i}>{format.number(v)}</td>

@@ -5,7 +5,7 @@ import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, typ
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
-import { alarming, doubtOf } from "../state/doubt";
+import { alarming, bound, byCause, doubtOf } from "../state/doubt";
 import { RunStore } from "../state/run";
 import { choose, chosen } from "../state/runs";
 import { barOf, inOrder, totals } from "../state/scope";
@@ -169,6 +169,8 @@ function ClientAlarm({ client, metrics }: Alarmed & { client: NonNullable<Run["c
     const tags = (client.reasons ?? []).filter((r) => r.level === level).flatMap((r) => r.concerns ?? []);
     return [...new Set(tags)].map((tag) => metrics[tag]?.header ?? tag).join(", ");
   };
+  const phases = new Set((client.reasons ?? []).map((r) => r.phase));
+  const off = (r: Schemas["verdict.Reason"]) => bound(r) + (phases.size > 1 ? ` (${r.phase})` : "");
   const wrong = numbers("invalid");
   const doubtful = numbers("suspect");
   if (!wrong && !doubtful) return null;
@@ -176,7 +178,7 @@ function ClientAlarm({ client, metrics }: Alarmed & { client: NonNullable<Run["c
     <div class={"alert client-" + (alarming(client) ? "invalid" : "suspect")} role="alert">
       {wrong && (
         <p>
-          <strong>Do not use {wrong}: the load generator distorted it.</strong>
+          <strong>The load generator distorted these numbers, do not use them: {wrong}.</strong>
         </p>
       )}
       {doubtful && (
@@ -185,12 +187,17 @@ function ClientAlarm({ client, metrics }: Alarmed & { client: NonNullable<Run["c
         </p>
       )}
       <ul>
-        {client.reasons?.map((r) => (
-          <li>
-            {r.message}
-            {r.remedy && <> What helps: {r.remedy}.</>}
-          </li>
-        ))}
+        {byCause(client).map((group) => {
+          const { cause, source, remedy } = group[0]!;
+          return (
+            <li>
+              {cause
+                ? `${format.sentence(cause)}${source ? "; " + source : ""}: ${group.map(off).join("; ")}.`
+                : group[0]!.message}
+              {remedy && ` What helps: ${remedy}.`}
+            </li>
+          );
+        })}
       </ul>
     </div>
   );

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Run } from "../api/client";
-import { alarming, doubtOf } from "./doubt";
+import { alarming, bound, byCause, doubtOf } from "./doubt";
 
 const client = (level: string, ...concerns: string[]) =>
   ({ verdict: level, reasons: [{ level, concerns, message: concerns.join() }] }) as unknown as Run["client"];
@@ -30,4 +30,21 @@ test("the worst of several reasons counts", () => {
     ],
   } as unknown as Run["client"];
   expect(doubtOf(both, "request_latency")?.level).toBe("invalid");
+});
+
+test("reasons with one cause are told together", () => {
+  const reason = (level: string, tag: string, cause: string) => ({
+    level,
+    concerns: [tag],
+    cause,
+    remedy: "wait",
+    message: `${tag} off by at most 9 ms: ${cause}`,
+  });
+  const c = {
+    reasons: [reason("suspect", "a", "late"), reason("invalid", "b", "busy"), reason("invalid", "c", "late")],
+  } as unknown as Run["client"];
+  expect(byCause(c).map((g) => g.map(bound))).toEqual([
+    ["b off by at most 9 ms"],
+    ["c off by at most 9 ms", "a off by at most 9 ms"],
+  ]);
 });

@@ -29,3 +29,19 @@ export function doubtOf(client: Client | undefined, tag: string, unit?: string):
 export function alarming(client: Client | undefined): boolean {
   return (client?.reasons ?? []).some((r) => r.level === "invalid" && r.concerns?.some((c) => judged.includes(c)));
 }
+
+/** byCause joins the reasons with one cause and one remedy, the worst first. */
+export function byCause(client: Client | undefined): Reason[][] {
+  const groups = new Map<string, Reason[]>();
+  const all = client?.reasons ?? [];
+  for (const r of [...all.filter((r) => r.level === "invalid"), ...all.filter((r) => r.level !== "invalid")]) {
+    const key = r.cause ? r.cause + r.remedy : r.message;
+    groups.set(key, [...(groups.get(key) ?? []), r]);
+  }
+  return [...groups.values()];
+}
+
+/** bound is how far a number is off: the message of its reason without the cause. */
+export function bound(r: Reason): string {
+  return r.message.split(": ")[0]!;
+}

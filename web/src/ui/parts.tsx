@@ -51,10 +51,12 @@ export function Tile(props: {
 }): JSX.Element {
   return (
     <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
-      <span>{props.label}</span>
+      <span>
+        {props.label}
+        <Doubt of={props.doubt} />
+      </span>
       <b>
         {props.value}
-        <Doubt of={props.doubt} />
         {props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}
       </b>
       {props.note && <span class="sub">{props.note}</span>}
@@ -65,10 +67,9 @@ export function Tile(props: {
 /** Doubt marks a number that the load generator distorted, or may have distorted. */
 export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JSX.Element | null {
   if (!of) return null;
-  const text = of.level === "invalid" ? "distorted" : "possibly distorted";
   return (
     <span class={"doubt client-" + of.level} title={of.message}>
-      {text}
+      {of.level === "invalid" ? "distorted" : "doubtful"}
     </span>
   );
 }
