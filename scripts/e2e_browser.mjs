@@ -242,7 +242,7 @@ try {
   await page.goto(base + "/#/");
   for (const name of ["e2e one", "e2e two"]) await page.check(`[aria-label="Compare ${name}"]`);
   await page.click(".chosen-bar a");
-  await page.waitForSelector("text=Metrics against the baseline");
+  await page.waitForSelector("text=Values beside the baseline");
   await shows("main", "/phases/1/concurrency");
   await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();
   await page.waitForSelector("[aria-label=Distributions] .charts.three .chart:nth-child(3) canvas");
