@@ -295,7 +295,11 @@ func (e *loopExchange) Ended(err error) {
 		e.settle(bench.EndAborted, nil)
 		return
 	case errors.Is(err, io.EOF):
-		if err = e.pc.parser.End(); err == nil {
+		cut := errors.Is(err, loop.ErrCutOff)
+		if err = e.pc.parser.End(); err == nil && cut {
+			err = cutOff(e.framer, e.pc.parser.Status())
+		}
+		if err == nil {
 			e.settle(bench.EndEOF, nil)
 			return
 		}
