@@ -348,7 +348,7 @@ func (v *display) charts(width, lines int) []string {
 	}
 	const most = 8 // lines of a curve
 	_, span := v.recentSeries()
-	lines-- // for the axis
+	lines--           // for the axis
 	const fewest = 10 // seconds that fill the width
 	columns := max(1, width/max(fewest, len(column(v.snapshot.Seconds, "in_flight", "avg"))))
 	var out []string
