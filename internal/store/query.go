@@ -246,7 +246,11 @@ func (q *query) where(page bool) (string, []any) {
 		for _, s := range q.States {
 			states = append(states, string(s))
 		}
-		add("state IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
+		column := "state"
+		if q.summary {
+			column = "+state" // so that SQLite walks in the order of the number, whose index has the states, too
+		}
+		add(column+" IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
 	}
 	for _, l := range q.Labels {
 		c, a := "EXISTS (SELECT 1 FROM labels WHERE run_id = runs.id AND name = ?", []any{l.Name}
@@ -312,7 +316,8 @@ func (q *query) topLevel(page bool) string {
 	return "parent_id = ''"
 }
 
-// page returns the statement that selects the runs of one page and one more.
+// page returns the statement that selects the runs of one page and one more. The inner one finds
+// and sorts them by indexes; the rows, which are large, are read for these only.
 func (q *query) page() (string, []any) {
 	cond, args := q.where(true)
 	direction, beyond := "ASC", ">"
@@ -330,8 +335,9 @@ func (q *query) page() (string, []any) {
 			args = append(args, q.after.Num, q.after.ID)
 		}
 	}
-	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
-		cond, q.column, direction, q.Limit+1), args
+	order := fmt.Sprintf("ORDER BY %s %s, id %[2]s", q.column, direction)
+	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE id IN (SELECT id FROM runs WHERE %s %s LIMIT %d) %[2]s",
+		cond, order, q.Limit+1), args
 }
 
 // cut returns a page of at most Limit of the runs that follow the cursor.
