@@ -241,17 +241,7 @@ func (q *query) where(page bool) (string, []any) {
 		cond = append(cond, c)
 		args = append(args, a...)
 	}
-	if len(q.States) > 0 {
-		var states []any
-		for _, s := range q.States {
-			states = append(states, string(s))
-		}
-		column := "state"
-		if q.summary {
-			column = "+state" // so that SQLite walks in the order of the number, whose index has the states, too
-		}
-		add(column+" IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
-	}
+	q.whereStates(add)
 	for _, l := range q.Labels {
 		c, a := "EXISTS (SELECT 1 FROM labels WHERE run_id = runs.id AND name = ?", []any{l.Name}
 		if !l.AnyValue {
@@ -294,6 +284,23 @@ func (q *query) where(page bool) (string, []any) {
 		add("created_at < ?", unixNano(&q.CreatedBefore))
 	}
 	return strings.Join(cond, " AND "), args
+}
+
+// whereStates adds the condition about states. The sign lets SQLite walk in the order of a number,
+// whose index has the states, too.
+func (q *query) whereStates(add func(c string, a ...any)) {
+	if len(q.States) == 0 {
+		return
+	}
+	column := "state"
+	if q.summary {
+		column = "+state"
+	}
+	var states []any
+	for _, s := range q.States {
+		states = append(states, string(s))
+	}
+	add(column+" IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
 }
 
 // whereNumbersAndTexts adds the conditions about numbers of the summary and about texts.
