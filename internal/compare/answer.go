@@ -402,13 +402,10 @@ func (a *Answer) addDoubts(left, right []Input) {
 		}
 	}
 	for _, tag := range []string{"input_sequence_length", "output_sequence_length"} {
-		q := asked{tag: tag, stat: metric.Avg}
-		la, lb := meanOf(valuesOf(left, q)), meanOf(valuesOf(right, q))
-		const share = 0.01
-		if la == nil || lb == nil || math.Abs(*la-*lb) <= share*math.Abs(*la) {
+		if !lengthsDiffer(left, right, tag) {
 			continue
 		}
-		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag, *la, *lb))
+		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag, *meanLength(left, tag), *meanLength(right, tag)))
 		if tag == "output_sequence_length" {
 			a.withhold("request_latency", "answers of A and B are not equally long")
 		}
@@ -417,6 +414,18 @@ func (a *Answer) addDoubts(left, right []Input) {
 		a.doubt("not-interleaved", "all runs of one side were measured before those of the other, "+
 			"so a change of the server in time looks like one between A and B")
 	}
+}
+
+// lengthsDiffer reports whether the means of a length differ by more than 1 %.
+func lengthsDiffer(a, b []Input, tag string) bool {
+	const share = 0.01
+	la, lb := meanLength(a, tag), meanLength(b, tag)
+	return la != nil && lb != nil && math.Abs(*la-*lb) > share*math.Abs(*la)
+}
+
+// meanLength returns the mean of a length over runs; nil if none has one.
+func meanLength(runs []Input, tag string) *float64 {
+	return meanOf(valuesOf(runs, asked{tag: tag, stat: metric.Avg}))
 }
 
 // withhold marks a metric as not tested.
