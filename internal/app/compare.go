@@ -21,20 +21,20 @@ type CompareOptions struct {
 
 // Compare says whether the runs of B are better or worse than those of A.
 func Compare(ctx context.Context, o CompareOptions) (*compare.Answer, error) {
-	a, err := openSide(ctx, o.DataDir, o.A)
+	a, err := openInputs(ctx, o.DataDir, strings.Split(o.A, ","))
 	if err != nil {
 		return nil, err
 	}
-	b, err := openSide(ctx, o.DataDir, o.B)
+	b, err := openInputs(ctx, o.DataDir, strings.Split(o.B, ","))
 	if err != nil {
 		return nil, err
 	}
 	return compare.Judge(a, b, o.AnswerOptions)
 }
 
-// openSide opens the runs of one side. Repeated runs stand for all their trials.
-func openSide(ctx context.Context, dataDir, names string) ([]compare.Input, error) {
-	folders, ids, err := openRuns(ctx, &ReportOptions{Runs: strings.Split(names, ","), DataDir: dataDir})
+// openInputs opens runs to compare. Repeated runs stand for all their trials.
+func openInputs(ctx context.Context, dataDir string, names []string) ([]compare.Input, error) {
+	folders, ids, err := openRuns(ctx, &ReportOptions{Runs: names, DataDir: dataDir})
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,11 @@ func openSide(ctx context.Context, dataDir, names string) ([]compare.Input, erro
 			if err != nil {
 				return nil, fmt.Errorf("read the results of %s: %w", shownPath(folders.Dir(r.ID)), err)
 			}
-			out = append(out, compare.Input{Run: r, Snapshot: snapshot})
+			out = append(out, compare.Input{Run: r, Snapshot: snapshot, Dir: folders.Dir(r.ID)})
 		}
 	}
 	if len(out) == 0 {
-		return nil, &OutcomeError{BadInput, names + " has no runs that have begun"}
+		return nil, &OutcomeError{BadInput, strings.Join(names, ", ") + " has no runs that have begun"}
 	}
 	return out, nil
 }

@@ -21,6 +21,7 @@ const MaxRuns = 10
 type Input struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
+	Dir      string // folder of the run; empty = not known
 }
 
 // Comparison is the body of GET /api/compare.

@@ -30,6 +30,8 @@ type Reference struct {
 	// First are the runs of the first revision of the baseline; none = this is the first one, or there
 	// are no revisions.
 	First []Input
+	Host  string // class of the machines that measured the runs; empty = not known
+	Moved bool   // the candidate was measured on a machine of another class
 }
 
 // MaxLooks is the largest number of looks of a gate.
@@ -337,6 +339,9 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 	if relative && (isBefore(base, candidate) || isBefore(candidate, base)) {
 		add("not-interleaved", "the baseline and the candidate were measured at different times, so a change of the "+
 			"machine in between looks like one of the candidate")
+	}
+	if reference != nil && reference.Moved {
+		add("host-differs", "the baseline was measured on another class of machine ("+reference.Host+")")
 	}
 	if reference != nil && len(reference.First) > 0 {
 		a.addCreep(reference.First, candidate, add)
