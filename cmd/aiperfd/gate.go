@@ -107,7 +107,7 @@ func (o *gateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := dataDirFromEnv(cmd); err != nil {
 		return err
 	}
-	if err := o.check(cmd, args); err != nil {
+	if err := o.check(args); err != nil {
 		return exitWith(exitUsage, err)
 	}
 	if len(o.Candidate) == 0 {
@@ -137,7 +137,7 @@ func (o *gateFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // check reads the flags, and returns all that is wrong with them.
-func (o *gateFlags) check(cmd *cobra.Command, args []string) error {
+func (o *gateFlags) check(args []string) error {
 	var faults []error
 	o.Rules = nil
 	for _, text := range o.rules {
