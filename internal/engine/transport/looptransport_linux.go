@@ -44,7 +44,10 @@ type loopTransport struct {
 	cuts      cuts
 }
 
-var _ roundTripper = (*loopTransport)(nil)
+var (
+	_ roundTripper = (*loopTransport)(nil)
+	_ starter      = (*loopTransport)(nil)
+)
 
 // newLoopTransport starts the event loops.
 func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) (*loopTransport, error) {
@@ -121,6 +124,17 @@ func (t *loopTransport) start(
 	}
 	resp, again = e.finish(ctx, a)
 	return resp, again, false
+}
+
+// startIdle implements starter.
+func (t *loopTransport) startIdle(ctx context.Context, a *attempt, later func(*bench.Response, bool)) (pending bool) {
+	e := t.exchanges.Get().(*loopExchange)
+	if e.prepare(a) == nil && ctx.Err() == nil && e.resume(ctx, a, later) {
+		return true // e belongs to the loop, or to later
+	}
+	t.heads.Put(e.request.head)
+	t.exchanges.Put(e)
+	return false
 }
 
 // finish returns the response of an exchange that is over, as attempt does.
