@@ -143,8 +143,8 @@ func TestJudgeDistorted(t *testing.T) {
 	if got.Verdict != Invalid || lines(got) != "p50(time_to_first_token) invalid: distorted by the load generator" {
 		t.Errorf("%s: %s", got.Verdict, lines(got))
 	}
-	if got.Headline() != "No answer: the load generator distorted Time to First Token p50" {
-		t.Error(got.Headline())
+	if got.Summary != "No answer: the load generator distorted Time to First Token p50" {
+		t.Error(got.Summary)
 	}
 }
 

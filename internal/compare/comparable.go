@@ -78,14 +78,23 @@ func (a *Answer) compareLoads(runs []Input, allow []string) error {
 		switch classOf(d.Pointer) {
 		case ignored:
 		case subject:
-			a.Subject = append(a.Subject, d)
+			a.Subject = addDifference(a.Subject, d)
 		case load:
 			if !allowed(d.Pointer, allow) {
-				a.Load = append(a.Load, d)
+				a.Load = addDifference(a.Load, d)
 				continue
 			}
 			a.doubt("load-differs", fmt.Sprintf("%s differs between the runs (allowed)", d.Pointer))
 		}
 	}
 	return nil
+}
+
+// addDifference adds a difference to a list, which has each place once: cells of sweeps differ in
+// the same places.
+func addDifference(list []Difference, d Difference) []Difference {
+	if slices.ContainsFunc(list, func(o Difference) bool { return o.Pointer == d.Pointer }) {
+		return list
+	}
+	return append(list, d)
 }

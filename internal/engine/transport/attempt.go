@@ -115,6 +115,15 @@ func (r *Request) unsent(f *bench.Failure) *bench.Failure {
 	return &clear
 }
 
+// cutOff returns the error of a body that ended with its connection, and that without the
+// close_notify of TLS; nil = the body has an end of its own, or the status says enough.
+func cutOff(f *frame.Framer, status int) error {
+	if f.Done() || status >= http.StatusMultipleChoices {
+		return nil
+	}
+	return errCutOff
+}
+
 // conclude ends the body of a framer whose head was h and returns the response.
 // failure is why the body is not whole; nil = it is, or the framer gave up.
 func conclude(

@@ -150,7 +150,6 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 func (e *loopExchange) handshake(ctx context.Context) error {
 	pc, began := e.pc, e.owner.clock.Now()
 	pc.conn.Lock()
-	e.shaking = true
 	if timeout := e.owner.opts.ConnectTimeout; timeout > 0 {
 		e.deadlines.connect = began + timeout
 	}

@@ -30,7 +30,7 @@ type loopExchange struct {
 	lag       time.Duration // longest of a read
 	reads     int32
 	coalesces bool     // reads of the middle of the body may wait in backlog
-	shaking   bool     // the session performs the TLS handshake
+	shaking   bool     // the session performs the TLS handshake, or is about to
 	backlog   *backlog // nil = it is empty
 	deadlines deadlines
 
@@ -94,7 +94,8 @@ func (e *loopExchange) Connected(err error) {
 	e.deadlines.connect = 0
 	e.conn.Connect = e.owner.clock.Now() - e.dialed
 	if e.result.dial = err; err != nil || e.pc.secure != nil {
-		e.done <- struct{}{} // the session tries the next address, or performs the TLS handshake
+		e.shaking = err == nil // from now on, so that no deadline ends the exchange while done is full
+		e.done <- struct{}{}   // the session tries the next address, or performs the TLS handshake
 		return
 	}
 	e.connected()
@@ -294,7 +295,11 @@ func (e *loopExchange) Ended(err error) {
 		e.settle(bench.EndAborted, nil)
 		return
 	case errors.Is(err, io.EOF):
-		if err = e.pc.parser.End(); err == nil {
+		cut := errors.Is(err, loop.ErrCutOff)
+		if err = e.pc.parser.End(); err == nil && cut {
+			err = cutOff(e.framer, e.pc.parser.Status())
+		}
+		if err == nil {
 			e.settle(bench.EndEOF, nil)
 			return
 		}
