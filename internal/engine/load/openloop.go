@@ -299,6 +299,9 @@ func (o *openLoop) allowTurn(s *session) (ok bool) {
 func (o *openLoop) queueContinuation(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if s.permits == nil {
+		s.permits = make(chan time.Duration, 1) // the sender never waits for the session
+	}
 	o.waiting = append(o.waiting, s)
 	o.env.queueContinuation()
 }

@@ -64,7 +64,7 @@ type session struct {
 	next         preparedTurn       // built ahead
 	due, permit  time.Duration      // of the next turn
 	queued       time.Duration      // when the next turn began to wait for the limit of prefills; 0 = there is none
-	permits      chan time.Duration // open loop: due times of further turns; closed = no more
+	permits      chan time.Duration // open loop: due times of further turns; nil before the second turn; closed = no more
 	offset, zero time.Duration      // as in placement
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
