@@ -235,6 +235,22 @@ func TestRegressed(t *testing.T) {
 	}
 }
 
+// The differences of two documents decide however many there are.
+func TestManyDifferences(t *testing.T) {
+	inputs := func(id string, concurrency int) []Input {
+		document := fmt.Sprintf(`{"datasets":[[%s0]],"phases":[{"concurrency":%d}]}`,
+			strings.Repeat(id+",", maxDifferences+1), concurrency)
+		return []Input{input(t, id, document, ttft(5, 4.9, 5.1))}
+	}
+	a, err := Judge(inputs("1", 4), inputs("2", 8), AnswerOptions{Allow: []string{"/datasets"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Verdict != NotComparable || len(a.Load) != 1 || a.Load[0].Pointer != "/phases/0/concurrency" {
+		t.Errorf("verdict %s, differences of the load %v; want the concurrency", a.Verdict, a.Load)
+	}
+}
+
 // The table and the Markdown show the same.
 func TestAnswerTexts(t *testing.T) {
 	a, err := Judge(side(t, "a", start, 100, 101, 99), side(t, "b", start.Add(time.Minute), 120, 121, 119), AnswerOptions{Margin: 0.02})
