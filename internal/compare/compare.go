@@ -137,9 +137,12 @@ func New(runs []Input, baseline int) (*Comparison, error) {
 			out.Metrics = append(out.Metrics, m)
 		}
 	}
-	var err error
-	out.Differences, out.DifferencesTruncated, err = differences(runs)
-	return out, err
+	changed, err := changesOf(runs)
+	if err != nil {
+		return nil, err
+	}
+	out.Differences, out.DifferencesTruncated = changed.at(changed.pointers)
+	return out, nil
 }
 
 // describe returns what is said about one run.
