@@ -207,7 +207,7 @@ func (r *RuleAnswer) single(in *Input) (stat.Estimated, bool) {
 	case v.Interval[0] <= 0:
 		return stat.Estimated{}, false
 	}
-	return logarithms(&v), true
+	return stat.Estimated{Value: math.Log(*v.Value), Low: math.Log(v.Interval[0]), High: math.Log(v.Interval[1])}, true
 }
 
 // estimateChange estimates the change of the candidate from the baseline.
