@@ -24,10 +24,11 @@ for all of them. Two sweeps are compared value by value. With --data-dir they
 are ids of runs of a daemon.
 
 With at least 3 runs on each side, the runs are compared by Welch's test, and
-the answer is about the configurations. One run on each side is compared by its
-95 % intervals, and the answer is about these two runs only. One new run can be
-compared with 5 or more of A. The chance that any metric is called better or
-worse although nothing has changed is at most 5 % (Holm).
+the answer is about the configurations. One run on each side is compared by
+blocks of its requests, or request by request if both have the same seed, and
+the answer is about these two runs only. One new run can be compared with 5 or
+more of A. The chance that any metric is called better or worse although nothing
+has changed is about 5 % (Holm).
 
 equivalent means that the change is surely smaller than the margin: 3 % for
 means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads

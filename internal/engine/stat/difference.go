@@ -78,8 +78,13 @@ func Predict(sample []float64, value float64) (d Difference, ok bool) {
 // Estimated is an estimate with its 95 % interval, which need not be symmetrical.
 type Estimated struct{ Value, Low, High float64 }
 
-// intervalFreedom are the degrees of freedom of intervals that come from 16 blocks of a run.
-const intervalFreedom = 15
+// Logarithm returns the logarithms of a positive estimate and of its interval, whose ends are positive.
+func (e Estimated) Logarithm() Estimated {
+	return Estimated{math.Log(e.Value), math.Log(e.Low), math.Log(e.High)}
+}
+
+// intervalFreedom are the degrees of freedom of intervals that come from the blocks of a run.
+const intervalFreedom = Blocks - 1
 
 // Mover compares two independent estimates by their intervals alone (Zou and Donner, Stat.
 // Med. 27, 2008).

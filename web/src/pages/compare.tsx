@@ -10,6 +10,7 @@ import { Points } from "../charts/points";
 import * as format from "../format";
 import { go, link } from "../router";
 import { overlay } from "../state/compare";
+import { meaningful } from "../state/differences";
 import { choose, chosen } from "../state/runs";
 import { metricName } from "../state/sweep";
 import { Card, ClientPill, ErrorText, load, StatePill, VerdictPill } from "../ui/parts";
@@ -319,9 +320,11 @@ function Picture({ of, entries }: { of: Comparison; entries: Entry[] }): JSX.Ele
 function Differences({ of }: { of: Comparison }): JSX.Element {
   const text = (v: unknown) =>
     v === undefined || v === null ? format.absent : typeof v === "object" ? JSON.stringify(v) : String(v);
+  const ids = of.runs.map((r) => r.id);
+  const rows = useMemo(() => meaningful(of.differences, ids), [of]);
   return (
     <Card title="Differences of the documents">
-      {of.differences.length === 0 ? (
+      {rows.length === 0 ? (
         <p class="empty">The documents are equal.</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
@@ -337,14 +340,14 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
               </tr>
             </thead>
             <tbody>
-              {of.differences.map((d) => (
+              {rows.map((d) => (
                 <tr key={d.pointer}>
                   <td class="text">
                     <code>{d.pointer}</code>
                   </td>
-                  {of.runs.map((r) => (
+                  {of.runs.map((r, i) => (
                     <td class="text" key={r.id}>
-                      {text(d.values.find((v) => v.run === r.id)?.value)}
+                      {text(d.values[i])}
                     </td>
                   ))}
                 </tr>

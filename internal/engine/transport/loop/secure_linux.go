@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 	"unsafe"
@@ -23,6 +24,10 @@ const (
 	// earlyBuffer is the size of that for what a server sends before it is asked.
 	earlyBuffer = 512
 )
+
+// ErrCutOff is the error of a connection that was closed without the close_notify of TLS: whoever
+// is between both ends may have cut it off (RFC 8446, section 6.1). It is an [io.EOF], too.
+var ErrCutOff = fmt.Errorf("connection closed without close_notify of TLS: %w", io.EOF)
 
 // errEarly is the error of a peer that sends more than any handshake needs.
 var errEarly = errors.New("the server sent too many bytes during the TLS handshake")
@@ -173,7 +178,10 @@ func (s *Secure) Ended(err error) {
 		return
 	}
 	if fault := (*Fault)(nil); !errors.As(err, &fault) {
-		err = s.lastError()
+		// After a close_notify there is no connection that can end.
+		if err = s.lastError(); errors.Is(err, io.EOF) {
+			err = ErrCutOff
+		}
 	}
 	s.handler.Ended(err)
 }
