@@ -81,6 +81,8 @@ type starter interface {
 	start(
 		ctx context.Context, a *attempt, later func(resp *bench.Response, again bool),
 	) (resp *bench.Response, again, pending bool)
+	// startIdle is like start, but does nothing and returns false where that would wait.
+	startIdle(ctx context.Context, a *attempt, later func(resp *bench.Response, again bool)) (pending bool)
 }
 
 // attempt is one request to one address.

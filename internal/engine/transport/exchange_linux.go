@@ -38,8 +38,8 @@ type loopExchange struct {
 	// done is sent to on a new connection when the exchange is over, or an address did not
 	// answer. Its capacity is 1, so that the loop never waits.
 	done   chan struct{}
-	ended  func()      // on a connection that was idle: is called in a goroutine of its own instead
-	uncut  func() bool // keeps the end of the context from cutting the exchange; nil = it does not
+	ended  func()          // on a connection that was idle: is called in a goroutine of its own instead
+	ctx    context.Context // whose end cuts an exchange for which nobody waits; nil = somebody does
 	over   bool
 	result result
 
@@ -383,11 +383,9 @@ func (e *loopExchange) wake() {
 	e.done <- struct{}{}
 }
 
-// cut ends an exchange for which nobody waits, unless it is over.
+// cut ends an exchange for which nobody waits, unless it is over. Call with the lock of the
+// connection held.
 func (e *loopExchange) cut() {
-	pc := e.pc
-	pc.conn.Lock()
-	defer pc.conn.Unlock()
 	if e.abort() {
 		e.wake()
 	}
