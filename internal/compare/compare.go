@@ -22,7 +22,9 @@ const MaxRuns = 10
 type Input struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
-	Cell     string // name of its configuration in a sweep of several; empty = it is none of such
+	Requests *Requests // nil = they were not read
+	Cell     string    // name of its configuration in a sweep of several; empty = it is none of such
+	Dir      string    // folder of the run; empty = not known
 }
 
 // Comparison is the body of GET /api/compare.
@@ -136,9 +138,12 @@ func New(runs []Input, baseline int) (*Comparison, error) {
 			out.Metrics = append(out.Metrics, m)
 		}
 	}
-	var err error
-	out.Differences, out.DifferencesTruncated, err = differences(runs)
-	return out, err
+	changed, err := changesOf(runs)
+	if err != nil {
+		return nil, err
+	}
+	out.Differences, out.DifferencesTruncated = changed.at(changed.pointers)
+	return out, nil
 }
 
 // describe returns what is said about one run.

@@ -32,12 +32,12 @@ func (a *Answer) Regressed(share float64) (Regression, []*MetricAnswer) {
 	}
 	for _, m := range tested {
 		limit := math.Log1p(share)
-		if m.Points {
-			limit = 100 * share
-		}
 		worse, beyond := m.difference.Estimate, m.difference.Above
 		if m.Better == Higher {
-			worse, beyond = -m.difference.Estimate, m.difference.Below
+			limit, worse, beyond = -math.Log1p(-share), -m.difference.Estimate, m.difference.Below
+		}
+		if m.Points {
+			limit = 100 * share
 		}
 		switch level := (1 - stat.Level) / float64(len(tested)); {
 		case worse >= limit && *m.P < 1-stat.Level:

@@ -4,6 +4,7 @@
 package sockstamp
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -66,7 +67,7 @@ func (c *Conn) noted(n int, s Stamp, err error) (int, error) {
 	if n > 0 {
 		c.record(s)
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		c.ended.Store(true)
 	}
 	return n, err
