@@ -303,7 +303,7 @@ stage_browser() {
   mkdir "$work/browser"
   (cd "$work/browser" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund playwright-core axe-core) >"$work/npm.log" 2>&1 ||
     { lacking playwright-core; return; }
-  cp "$here/e2e_browser.mjs" "$work/browser/"
+  cp "$here"/e2e_{browser,markup}.mjs "$work/browser/"
   mkdir "$work/screenshots"
   # A daemon that the test can kill and start again.
   cat >"$work/restart" <<END
@@ -323,8 +323,12 @@ END
   echo 0 >"$work/page.port"
   "$work/restart"
   eventually 20 listens "$work/page.port"
+  # Mostly waits, at another daemon.
+  background markup timeout 200 node "$work/browser/e2e_markup.mjs" "$api" "$chromium" "$work"
+  local markup=${pids[-1]}
   timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
   kill "$(<"$work/page.pid")"
+  wait "$markup" || die "markup: $(tail -n 20 "$work/markup.log")"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests under the race detector: race.sh [--build] [PACKAGE…, default ./...]
-# --build only compiles them, for a run that comes later.
+# Runs tests under the race detector: race.sh [PACKAGE…, default ./...]
 #
 # Of the packages, those are run in which goroutines can meet: the package or its tests
 # import context, net, net/http, sync, sync/atomic or testing/synctest, or have a go
@@ -20,11 +19,6 @@
 # of commands that run alone from their start to their end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tests=()
-if [[ ${1:-} == --build ]]; then
-  tests=(-run '^$')
-  shift
-fi
 (($#)) || set -- ./...
 virtual=() others=()
 while read -r path dir imports; do
@@ -37,6 +31,6 @@ done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}
 echo "race: $((${#virtual[@]} + ${#others[@]})) packages, ${#virtual[@]} of them on one processor"
 
 status=0
-((${#virtual[@]} == 0)) || go test -vet=off -race -cpu 1 "${tests[@]}" "${virtual[@]}" || status=$?
-((${#others[@]} == 0)) || go test -vet=off -race "${tests[@]}" "${others[@]}" || status=$?
+((${#virtual[@]} == 0)) || go test -vet=off -race -cpu 1 "${virtual[@]}" || status=$?
+((${#others[@]} == 0)) || go test -vet=off -race "${others[@]}" || status=$?
 exit "$status"

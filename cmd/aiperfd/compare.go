@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/compare"
+	"aiperfd/internal/ctl"
 )
 
 const compareLong = `Say whether the runs B are better or worse than the runs A, how sure that is,
@@ -20,13 +21,15 @@ and what would decide it.
 
 A and B are each a folder that aiperfd profile has written, several of them
 separated by commas, or a folder of repeats (--num-profile-runs), which stands
-for all of them. With --data-dir they are ids of runs of a daemon.
+for all of them. Two sweeps are compared value by value. With --data-dir they
+are ids of runs of a daemon.
 
 With at least 3 runs on each side, the runs are compared by Welch's test, and
-the answer is about the configurations. One run on each side is compared by its
-95 % intervals, and the answer is about these two runs only. One new run can be
-compared with 5 or more of A. The chance that any metric is called better or
-worse although nothing has changed is at most 5 % (Holm).
+the answer is about the configurations. One run on each side is compared by
+blocks of its requests, or request by request if both have the same seed, and
+the answer is about these two runs only. One new run can be compared with 5 or
+more of A. The chance that any metric is called better or worse although nothing
+has changed is about 5 % (Holm).
 
 equivalent means that the change is surely smaller than the margin: 3 % for
 means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads
@@ -45,8 +48,8 @@ const (
 )
 
 func newCompareCommand() *cobra.Command {
-	var o app.CompareOptions
-	var format, margin, limit string
+	var q ctl.QuestionFlags
+	var format, limit, dataDir string
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Say whether runs are better or worse than others",
@@ -56,16 +59,14 @@ func newCompareCommand() *cobra.Command {
   aiperfd compare baseline candidate --fail-if-worse 10%`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.A, o.B = args[0], args[1]
-			var err error
+			question, err := q.Question(args[0], args[1])
 			var worse float64
-			var faults []error
-			if margin != "" {
-				o.Margin, err = parseShare("--margin", margin)
-				faults = append(faults, err)
-			}
+			faults := []error{err}
 			if limit != "" {
-				worse, err = parseShare("--fail-if-worse", limit)
+				worse, err = compare.ParseShare(limit)
+				if err != nil {
+					err = fmt.Errorf("--fail-if-worse %w", err)
+				}
 				faults = append(faults, err)
 			}
 			if format != formatText && format != formatJSON && format != formatMarkdown {
@@ -74,7 +75,7 @@ func newCompareCommand() *cobra.Command {
 			if err := errors.Join(faults...); err != nil {
 				return exitWith(exitUsage, err)
 			}
-			answer, err := app.Compare(cmd.Context(), o)
+			answer, err := app.Compare(cmd.Context(), dataDir, question)
 			if err != nil {
 				return withExitCode(err)
 			}
@@ -89,10 +90,9 @@ func newCompareCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&format, "format", formatText, "text, json or md")
-	fs.StringVar(&margin, "margin", "", "change that counts as none, for example 2% (default 3% for means and p50, 5% for p95)")
 	fs.StringVar(&limit, "fail-if-worse", "", "exit with 3 if a metric is worse by this `share` or more, for example 10%")
-	fs.StringSliceVar(&o.Allow, "allow", nil, "JSON `pointer` of a value of the load that may differ (repeatable)")
-	fs.StringVar(&o.DataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks; A and B are ids")
+	q.Register(fs)
+	fs.StringVar(&dataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks; A and B are ids")
 	return cmd
 }
 
@@ -101,9 +101,7 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	out := plainOut(cmd)
 	switch format {
 	case formatJSON:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(answer)
+		return printJSON(out, answer)
 	case formatMarkdown:
 		_, err := fmt.Fprint(out, answer.Markdown())
 		return err
@@ -116,10 +114,18 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	return err
 }
 
+// printJSON prints a value as indented JSON.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // gate returns the error for an answer by the limit on how much worse B may be.
 func gate(answer *compare.Answer, worse float64, limit string) error {
 	if answer.Verdict == compare.NotComparable || answer.Verdict == compare.Invalid {
-		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Headline()))
+		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Summary))
 	}
 	outcome, which := answer.Regressed(worse)
 	names := make([]string, len(which))
@@ -138,17 +144,4 @@ func gate(answer *compare.Answer, worse float64, limit string) error {
 	case compare.Passed:
 	}
 	return nil
-}
-
-// parseShare parses a share such as 10% or 0.1.
-func parseShare(flag, text string) (float64, error) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v > 0 && v < 1) {
-		return 0, fmt.Errorf("%s %q: must be a share above 0 and below 1, for example 10%% or 0.1", flag, text)
-	}
-	return v, nil
 }

@@ -76,7 +76,7 @@ HTTP, shows them live and stores their results.`,
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newCapacityCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(),
-		newCompareCommand(), newReportCommand(), newExportCommand(),
+		newCompareCommand(), newGateCommand(), newBaselineCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)
@@ -142,13 +142,10 @@ func knownCommand(root *cobra.Command, args []string) error {
 }
 
 // The heap may grow to smallHeap bytes before it is collected: a short run ends before
-// that. Beyond, it may grow by growth percent between two collections, the default of the
-// runtime, or by largeGrowth percent if more than largeHeap bytes are in use.
+// that. Beyond, it may grow by growth percent between two collections.
 const (
-	smallHeap   = 32 << 20
-	largeHeap   = 40 << 20
-	growth      = 100
-	largeGrowth = 50
+	smallHeap = 32 << 20
+	growth    = 50
 	// startGrowth has the effect of smallHeap before the first collection, for which the
 	// runtime takes 4 MiB to be in use.
 	startGrowth = 100 * smallHeap / (4 << 20)
@@ -194,9 +191,6 @@ func adjustGC(percent int) {
 
 // growthOf returns by how many percent a heap may grow of which so many bytes are in use.
 func growthOf(live uint64) int {
-	if live > largeHeap {
-		return largeGrowth
-	}
 	const least = 1 << 20 // less is never in use
 	return max(growth, int(100*smallHeap/max(live, least))-100)
 }

@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/api/results"
 	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/run"
 )
@@ -139,4 +140,9 @@ func (s *Server) Handler() http.Handler { return s.router }
 // Report makes a report of runs without a listener; see [report.Maker].
 func (s *Server) Report(ctx context.Context, ids []string, format report.Format) ([]byte, error) {
 	return s.reports.Make(ctx, ids, format)
+}
+
+// Answer compares runs without a listener; see [results.Handler.Answer].
+func (s *Server) Answer(ctx context.Context, q *compare.Question) (*compare.Answer, error) {
+	return s.reports.Results.Answer(ctx, q)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -95,5 +96,42 @@ func TestCompare(t *testing.T) {
 		if body := w.Body.String(); !strings.HasPrefix(w.Result().Status, status) || !strings.Contains(body, text) {
 			t.Errorf("GET %s = %d %s, want %s", query, w.Code, body, want)
 		}
+	}
+}
+
+// The answer to a question about runs, and the questions that have none.
+func TestJudge(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ask := func(body, media string) *httptest.ResponseRecorder {
+		return ts.do("POST", "/api/compare", body, "Content-Type: "+media)
+	}
+	w := ask(`{"a":["`+idDone+`"],"b":["latest"],"metrics":["time_to_first_token:p99"]}`, "application/json")
+	var got compare.Answer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+		t.Fatalf("POST = %d %s", w.Code, w.Body)
+	}
+	if got.Schema != compare.AnswerSchema || !got.Final || got.A[0] != idDone || got.B[0] != idDone || got.Summary == "" ||
+		len(got.Metrics) != 1 || got.Metrics[0].Statistic != "p99" || *got.Metrics[0].A != *got.Metrics[0].B || len(got.Evidence) != 2 {
+		t.Errorf("answer = %s", w.Body)
+	}
+	for body, want := range map[string]string{
+		`{"a":["` + idDone + `"],"b":[]}`:                                        "400 b has 0 runs",
+		`{"a":["` + idDone + `"],"b":["` + idMissing + `","nope"]}`:              "404 No such run: " + idMissing + ", nope",
+		`{"a":["` + idDone + `"],"b":["latest"],"margin":1}`:                     "400 margin is 1",
+		`{"a":["` + idDone + `"],"b":["latest"],"metrics":["x"]}`:                `400 \"x\" is no metric`,
+		`{"a":["` + idDone + `"],"b":["latest"],"metrics":["goodput:p1"]}`:       "400 must be avg, p50, p90, p95 or p99",
+		`{"a":["` + idDone + `"],"b":["latest"],"more":1}`:                       "400 unknown field",
+		`{"a":["` + idDone + `"],"b":["latest"]} {}`:                             "400 unexpected text after",
+		`{"a":["` + strings.Repeat("x", 65<<10) + `"]}`:                          "413 larger than 65536 bytes",
+		`{"a":["` + idDone + `"],"b":["latest"],"allow":["` + "/a" + `"],"b":1}`: "400 cannot unmarshal number",
+	} {
+		w := ask(body, "application/json")
+		status, text, _ := strings.Cut(want, " ")
+		if got := w.Body.String(); !strings.HasPrefix(w.Result().Status, status) || !strings.Contains(got, text) {
+			t.Errorf("POST %.100s = %d %s, want %s", body, w.Code, got, want)
+		}
+	}
+	if w := ask(`{}`, "text/plain"); w.Code != 415 {
+		t.Errorf("POST of text = %d", w.Code)
 	}
 }

@@ -137,6 +137,7 @@ func dataRoutes(data *results.Handler, files *results.Files) []route {
 		get(one+"/answer", data.Capacity, none()),
 		get(one+"/logs", data.Log, results.LogParameters()),
 		get("/api/compare", data.Compare, []string{"ids", "baseline"}),
+		change("", http.MethodPost, "/api/compare", access.Read, data.Judge),
 
 		get(one+"/results/list", files.List, none()),
 		get(one+"/results/files/*", files.Get, none()),

@@ -2,90 +2,61 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api/respond"
 	"aiperfd/internal/compare"
-	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
 
-// CompareOptions say which runs are compared.
-type CompareOptions struct {
-	A, B    string // folders of runs, or ids of runs in DataDir, separated by commas
-	DataDir string // of a daemon; empty = A and B are folders
-	compare.AnswerOptions
-}
-
-// Compare says whether the runs of B are better or worse than those of A.
-func Compare(ctx context.Context, o CompareOptions) (*compare.Answer, error) {
-	a, err := openSide(ctx, o.DataDir, o.A)
+// Compare says whether the runs of B are better or worse than those of A. Both are folders of runs,
+// or ids of runs in the data directory of a daemon; empty = they are folders.
+func Compare(ctx context.Context, dataDir string, q compare.Question) (*compare.Answer, error) {
+	names := slices.Concat(q.A, q.B)
+	folders, _, err := openRuns(ctx, &ReportOptions{Runs: names, DataDir: dataDir})
 	if err != nil {
 		return nil, err
 	}
-	b, err := openSide(ctx, o.DataDir, o.B)
-	if err != nil {
-		return nil, err
-	}
-	return compare.Judge(a, b, o.AnswerOptions)
-}
-
-// openSide opens the runs of one side. Repeated runs stand for all their trials.
-func openSide(ctx context.Context, dataDir, names string) ([]compare.Input, error) {
-	folders, ids, err := openRuns(ctx, &ReportOptions{Runs: strings.Split(names, ","), DataDir: dataDir})
-	if err != nil {
-		return nil, err
+	if dataDir == "" {
+		if q.A, err = rootsIn(folders, q.A); err != nil {
+			return nil, err
+		}
+		if q.B, err = rootsIn(folders, q.B); err != nil {
+			return nil, err
+		}
 	}
 	a, err := newApp(options{store: folders, role: reading, DaemonOptions: DaemonOptions{Log: zerolog.Nop()}})
 	if err != nil {
 		return nil, err
 	}
-	var out []compare.Input
-	for _, id := range ids {
-		r, err := folders.Get(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		runs := []*run.Run{r}
-		if r.Kind() == run.KindSweep {
-			if runs, err = trials(ctx, folders, r); err != nil {
-				return nil, err
-			}
-		}
-		for _, r := range runs {
-			snapshot, err := a.engine.Snapshot(ctx, r.ID)
-			if err != nil {
-				return nil, fmt.Errorf("read the results of %s: %w", shownPath(folders.Dir(r.ID)), err)
-			}
-			out = append(out, compare.Input{Run: r, Snapshot: snapshot})
-		}
+	answer, err := a.server.Answer(ctx, &q)
+	if failure, ok := errors.AsType[*respond.Failure](err); ok {
+		return nil, &OutcomeError{BadInput, strings.TrimPrefix(failure.Detail, "Bad question: ")}
 	}
-	if len(out) == 0 {
-		return nil, &OutcomeError{BadInput, names + " has no runs that have begun"}
-	}
-	return out, nil
+	return answer, err
 }
 
-// maxTrials is the number of repeats of one side that are read at most, the largest page of a store.
-const maxTrials = 500
-
-// trials returns the runs of a study whose only variation is its repetition. A study with
-// several variations is an error that says how to name the runs of one.
-func trials(ctx context.Context, folders *store.Folders, study *run.Run) ([]*run.Run, error) {
-	found, err := folders.List(ctx, run.Query{Parent: study.ID, Sort: run.SortCreated, Limit: maxTrials})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*run.Run, len(found.Runs))
-	for i := range found.Runs {
-		if out[i], err = folders.Get(ctx, found.Runs[i].ID); err != nil { // with its document
-			return nil, err
+// rootsIn returns the ids of the runs in folders and below them; the runs of a study are those of
+// its folder.
+func rootsIn(folders *store.Folders, paths []string) ([]string, error) {
+	var out []string
+	for _, path := range paths {
+		found := false
+		for _, id := range folders.Roots() {
+			if below(path, folders.Dir(id)) {
+				found = true
+				if !slices.Contains(out, id) {
+					out = append(out, id)
+				}
+			}
 		}
-		if out[i].Cell.Variation.Label != out[0].Cell.Variation.Label {
-			return nil, &OutcomeError{BadInput, shownPath(folders.Dir(study.ID)) +
-				" is a sweep of several configurations; name the folders of the runs of one of them"}
+		if !found {
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("%s has no run that can be compared with others", path)}
 		}
 	}
 	return out, nil

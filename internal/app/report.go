@@ -47,8 +47,8 @@ func Report(ctx context.Context, o ReportOptions) ([]byte, error) {
 	return a.server.Report(ctx, ids, o.Format)
 }
 
-// refuseStudies returns an error if one of several runs to compare is a study, which has no
-// results of its own. It names the runs of each study that can be compared: by their ids, or
+// refuseStudies returns an error if some of several runs to compare are studies, which have no
+// results of their own, and others are not. It names the runs of each study that can be compared: by their ids, or
 // by their folders.
 func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, byID bool) error {
 	const most = 10 // runs of a study that are named
@@ -77,7 +77,7 @@ func refuseStudies(ctx context.Context, folders *store.Folders, ids []string, by
 		}
 		studies = append(studies, s)
 	}
-	if studies == nil {
+	if studies == nil || len(studies) == len(ids) { // sweeps are compared with sweeps
 		return nil
 	}
 	return &OutcomeError{BadInput, view.NotComparable(studies)}
@@ -114,15 +114,20 @@ func openRuns(ctx context.Context, o *ReportOptions) (*store.Folders, []string, 
 		return folders, ids[len(ids)-1:], nil
 	}
 	place := func(id string) int {
-		dir := folders.Dir(id)
-		return slices.IndexFunc(paths, func(path string) bool {
-			abs, err := filepath.Abs(path)
-			rel, relErr := filepath.Rel(abs, dir)
-			return err == nil && relErr == nil && filepath.IsLocal(rel)
-		})
+		return slices.IndexFunc(paths, func(path string) bool { return below(path, folders.Dir(id)) })
 	}
 	slices.SortStableFunc(ids, func(a, b string) int { return place(a) - place(b) })
 	return folders, ids, nil
+}
+
+// below reports whether a folder is path or below it.
+func below(path, dir string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(abs, dir)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // openStored opens the folders of runs in the data directory of a daemon, which may be

@@ -159,7 +159,19 @@ func (c *Client) Config(ctx context.Context, id string) (json.RawMessage, error)
 	return c.get(ctx, runPath(id, "/config"), nil)
 }
 
-// Compare returns the comparison of runs with the first of them, as JSON.
+// Answer returns the answer to a question about runs: the bodies of POST /api/compare.
+func (c *Client) Answer(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
+	out, err := c.call(ctx, request{
+		method: http.MethodPost, path: "/api/compare", body: question, repeat: true,
+		header: map[string]string{"Content-Type": "application/json"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.body, nil
+}
+
+// Compare returns the values of runs beside those of the first of them, as JSON.
 func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, error) {
 	return c.get(ctx, "/api/compare", url.Values{"ids": {strings.Join(ids, ",")}, "baseline": ids[:1]})
 }

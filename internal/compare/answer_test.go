@@ -143,8 +143,8 @@ func TestJudgeDistorted(t *testing.T) {
 	if got.Verdict != Invalid || lines(got) != "p50(time_to_first_token) invalid: distorted by the load generator" {
 		t.Errorf("%s: %s", got.Verdict, lines(got))
 	}
-	if got.Headline() != "No answer: the load generator distorted Time to First Token p50" {
-		t.Error(got.Headline())
+	if got.Summary != "No answer: the load generator distorted Time to First Token p50" {
+		t.Error(got.Summary)
 	}
 }
 
@@ -232,6 +232,43 @@ func TestRegressed(t *testing.T) {
 		if got, _ := a.Regressed(0.1); got != tt.want {
 			t.Errorf("%s: %s, want %s (%s)", tt.name, got, tt.want, lines(a))
 		}
+	}
+}
+
+// A rate is worse by a share if that much of it is missing, not if A has that much more than B.
+func TestRegressedRates(t *testing.T) {
+	rates := func(name string, started time.Time, values ...float64) (out []Input) {
+		for i, v := range values {
+			in := input(t, fmt.Sprint(name, i), `{}`, rateOf("goodput", v))
+			in.Run.CreatedAt, in.Run.Summary = started.Add(time.Duration(2*i)*time.Minute), &run.Summary{Requests: 400}
+			out = append(out, in)
+		}
+		return out
+	}
+	for share, want := range map[float64]Regression{0.33: Failed, 0.5: Passed} {
+		a, err := Judge(rates("a", start, 100, 100.1, 99.9), rates("b", start.Add(time.Minute), 66, 66.1, 65.9), AnswerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := a.Regressed(share); got != want {
+			t.Errorf("two thirds of a rate, limit %v: %s, want %s (%s)", share, got, want, lines(a))
+		}
+	}
+}
+
+// The differences of two documents decide however many there are.
+func TestManyDifferences(t *testing.T) {
+	inputs := func(id string, concurrency int) []Input {
+		document := fmt.Sprintf(`{"datasets":[[%s0]],"phases":[{"concurrency":%d}]}`,
+			strings.Repeat(id+",", maxDifferences+1), concurrency)
+		return []Input{input(t, id, document, ttft(5, 4.9, 5.1))}
+	}
+	a, err := Judge(inputs("1", 4), inputs("2", 8), AnswerOptions{Allow: []string{"/datasets"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Verdict != NotComparable || len(a.Load) != 1 || a.Load[0].Pointer != "/phases/0/concurrency" {
+		t.Errorf("verdict %s, differences of the load %v; want the concurrency", a.Verdict, a.Load)
 	}
 }
 

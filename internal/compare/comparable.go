@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -70,22 +69,37 @@ func allowed(pointer string, list []string) bool {
 // compareLoads looks for differences between the documents of all runs. Those of the load make
 // the sides incomparable, unless they are allowed, which leaves a doubt.
 func (a *Answer) compareLoads(runs []Input, allow []string) error {
-	all, _, err := differences(runs)
+	changed, err := changesOf(runs)
 	if err != nil {
 		return err
 	}
-	for _, d := range all {
-		switch classOf(d.Pointer) {
-		case ignored:
-		case subject:
-			a.Subject = append(a.Subject, d)
-		case load:
-			if !allowed(d.Pointer, allow) {
-				a.Load = append(a.Load, d)
-				continue
-			}
-			a.doubt("load-differs", fmt.Sprintf("%s differs between the runs (allowed)", d.Pointer))
+	var loads, subjects, accepted []string
+	for _, pointer := range changed.pointers {
+		switch class := classOf(pointer); {
+		case class == subject:
+			subjects = append(subjects, pointer)
+		case class == load && allowed(pointer, allow):
+			accepted = append(accepted, pointer)
+		case class == load:
+			loads = append(loads, pointer)
 		}
 	}
+	a.Load = addDifferences(a.Load, changed, loads)
+	a.Subject = addDifferences(a.Subject, changed, subjects)
+	for _, pointer := range accepted[:min(len(accepted), maxDifferences)] {
+		a.doubt("load-differs", pointer+" differs between the runs (allowed)")
+	}
 	return nil
+}
+
+// addDifferences adds differences to a list, which has each place once: cells of sweeps differ in
+// the same places.
+func addDifferences(list []Difference, changed *changes, pointers []string) []Difference {
+	differences, _ := changed.at(pointers)
+	for _, d := range differences {
+		if !slices.ContainsFunc(list, func(o Difference) bool { return o.Pointer == d.Pointer }) {
+			list = append(list, d)
+		}
+	}
+	return list
 }

@@ -1,4 +1,5 @@
-// Package compare puts the results and the configurations of several runs side by side.
+// Package compare puts the results and the configurations of several runs side by side, and says
+// whether runs are better or worse than others. It is the only place that judges differences.
 package compare
 
 import (
@@ -21,6 +22,9 @@ const MaxRuns = 10
 type Input struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
+	Requests *Requests // nil = they were not read
+	Cell     string    // name of its configuration in a sweep of several; empty = it is none of such
+	Dir      string    // folder of the run; empty = not known
 }
 
 // Comparison is the body of GET /api/compare.
@@ -100,27 +104,7 @@ type Value struct {
 	Unsupported bool     `json:"unsupported,omitempty"`
 	Delta       *float64 `json:"delta"`         // value minus that of the baseline; null for the baseline
 	Percent     *float64 `json:"delta_percent"` // of the value of the baseline; null if that is 0
-	Verdict     *Verdict `json:"verdict" enums:"better,worse,different,overlap,equal,unknown"`
 }
-
-// Verdict is what a difference from the baseline means.
-type Verdict string
-
-// The verdicts. The first three need intervals that do not overlap, which is a strict
-// criterion: values whose intervals overlap can differ, too.
-const (
-	Better    Verdict = "better"
-	Worse     Verdict = "worse"
-	Different Verdict = "different" // of a metric without a direction
-	Overlap   Verdict = "overlap"   // the intervals have values in common
-	Equal     Verdict = "equal"     // the values differ by less than [MinEffect]
-	Unknown   Verdict = "unknown"   // one of the two has no interval, or the load generator distorted it
-)
-
-// MinEffect is the smallest difference that is one, as a share of the value of the baseline:
-// the tolerance of the verdict on the load generator for rates. Long runs have intervals that
-// are narrower than the errors of the clock.
-const MinEffect = 0.01
 
 // statistics are those that are compared.
 func statistics() []metric.Stat {
@@ -129,8 +113,8 @@ func statistics() []metric.Stat {
 
 // New compares runs with the one at the index baseline.
 //
-//	@Summary		Compare runs
-//	@Description	The metrics of 2 to 10 runs with their differences from a baseline, and the values in which their configurations differ. Runs without results are listed too.
+//	@Summary		Get the values of runs side by side
+//	@Description	The metrics of 2 to 10 runs with their differences from a baseline, and the values in which their configurations differ. Runs without results are listed too. Whether a difference is more than chance is the question of POST.
 //	@Tags			runs
 //	@Param			ids			query		string	true	"Ids of runs, current or latest, separated by commas"
 //	@Param			baseline	query		string	false	"The one of ids that the others are compared with; default: the first"
@@ -146,7 +130,7 @@ func New(runs []Input, baseline int) (*Comparison, error) {
 	for _, def := range definitions(runs) {
 		m := Metric{Tag: def.Tag, Header: def.Header, Unit: def.Unit, Better: direction(def), Statistics: []Statistic{}}
 		for _, s := range statistics() {
-			if row, ok := statistic(runs, baseline, def.Tag, m.Better, s); ok {
+			if row, ok := statistic(runs, baseline, def.Tag, s); ok {
 				m.Statistics = append(m.Statistics, row)
 			}
 		}
@@ -154,9 +138,12 @@ func New(runs []Input, baseline int) (*Comparison, error) {
 			out.Metrics = append(out.Metrics, m)
 		}
 	}
-	var err error
-	out.Differences, out.DifferencesTruncated, err = differences(runs)
-	return out, err
+	changed, err := changesOf(runs)
+	if err != nil {
+		return nil, err
+	}
+	out.Differences, out.DifferencesTruncated = changed.at(changed.pointers)
+	return out, nil
 }
 
 // describe returns what is said about one run.
@@ -233,8 +220,8 @@ func definitions(runs []Input) []*catalogue.Def {
 // not know has none.
 func direction(def *catalogue.Def) Direction { return cmp.Or(Direction(def.Better), Undefined) }
 
-// statistic compares one statistic. ok is false if no run has it.
-func statistic(runs []Input, baseline int, tag string, better Direction, s metric.Stat) (row Statistic, ok bool) {
+// statistic returns one statistic of all runs. ok is false if no run has it.
+func statistic(runs []Input, baseline int, tag string, s metric.Stat) (row Statistic, ok bool) {
 	row.Name = s.String()
 	for i := range runs {
 		v := valueOf(&runs[i], tag, s)
@@ -249,10 +236,6 @@ func statistic(runs []Input, baseline int, tag string, better Direction, s metri
 		}
 		v.Delta = finite(*v.Value - *base.Value)
 		v.Percent = finite(100 * (*v.Value - *base.Value) / math.Abs(*base.Value))
-		v.Verdict = new(judge(base, v, better))
-		if distorted(&runs[i], tag) || distorted(&runs[baseline], tag) {
-			v.Verdict = new(Unknown)
-		}
 	}
 	return row, ok
 }
@@ -286,23 +269,6 @@ func valueOf(in *Input, tag string, s metric.Stat) Value {
 		out.Interval = &[2]float64{interval.Low, interval.High}
 	}
 	return out
-}
-
-// judge compares a value with that of the baseline; both exist.
-func judge(base, v *Value, better Direction) Verdict {
-	switch {
-	case math.Abs(*v.Value-*base.Value) <= MinEffect*math.Abs(*base.Value):
-		return Equal
-	case v.Interval == nil || base.Interval == nil:
-		return Unknown
-	case v.Interval[0] <= base.Interval[1] && base.Interval[0] <= v.Interval[1]:
-		return Overlap
-	case better == Undefined:
-		return Different
-	case (*v.Value > *base.Value) == (better == Higher):
-		return Better
-	}
-	return Worse
 }
 
 // finite returns v, or nil if JSON cannot represent it.

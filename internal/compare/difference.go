@@ -30,14 +30,20 @@ type Field struct {
 // leaf is a value without members: its JSON text.
 type leaf struct{ pointer, text string }
 
-// differences returns the values that are not the same in all configurations, and whether
-// there are more of them.
-func differences(runs []Input) ([]Difference, bool, error) {
-	values := map[string][]string{} // JSON texts by pointer, one for each run, empty = it has none
+// changes are the values that are not the same in all configurations.
+type changes struct {
+	runs     []Input
+	values   map[string][]string // JSON texts by pointer, one for each run, empty = it has none
+	pointers []string            // of those that are not the same, in order
+}
+
+// changesOf compares the configurations of runs.
+func changesOf(runs []Input) (*changes, error) {
+	values := map[string][]string{}
 	for i := range runs {
 		leaves, err := flatten(runs[i].Run.Config)
 		if err != nil {
-			return nil, false, fmt.Errorf("decode configuration of run %s: %w", runs[i].Run.ID, err)
+			return nil, fmt.Errorf("decode configuration of run %s: %w", runs[i].Run.ID, err)
 		}
 		for _, l := range leaves {
 			if values[l.pointer] == nil {
@@ -53,18 +59,23 @@ func differences(runs []Input) ([]Difference, bool, error) {
 		}
 	}
 	slices.Sort(pointers)
+	return &changes{runs, values, pointers}, nil
+}
+
+// at returns the differences at some of the pointers, and whether there are more of them.
+func (c *changes) at(pointers []string) (out []Difference, more bool) {
 	most := min(len(pointers), maxDifferences)
-	out := make([]Difference, 0, most)
+	out = make([]Difference, 0, most)
 	for _, pointer := range pointers[:most] {
 		d := Difference{Pointer: pointer}
-		for i, text := range values[pointer] {
+		for i, text := range c.values[pointer] {
 			if text != "" {
-				d.Values = append(d.Values, Field{runs[i].Run.ID, shown(text)})
+				d.Values = append(d.Values, Field{c.runs[i].Run.ID, shown(text)})
 			}
 		}
 		out = append(out, d)
 	}
-	return out, most < len(pointers), nil
+	return out, most < len(pointers)
 }
 
 // flatten returns the leaves of a JSON document; an empty one has none.

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/view"
@@ -16,15 +17,15 @@ func (a *Answer) Text(width int) string {
 		}
 		b.WriteString(text + "\n")
 	}
-	wrapped(a.Headline())
+	wrapped(a.Summary)
 	if len(a.Metrics) > 0 {
-		t := a.table()
+		t := a.Table("")
 		if width > 0 {
 			t.Narrow(view.Plain, width)
 		}
 		b.WriteString("\n" + t.Text(width))
 	}
-	if notes := a.notes(); len(notes) > 0 {
+	if notes := a.Notes(); len(notes) > 0 {
 		b.WriteString("\n")
 		for _, note := range notes {
 			wrapped(note)
@@ -36,12 +37,12 @@ func (a *Answer) Text(width int) string {
 // Markdown returns the answer for a comment on a pull request.
 func (a *Answer) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n", view.EscapeMarkdown(a.Headline()))
+	fmt.Fprintf(&b, "**%s**\n", view.EscapeMarkdown(a.Summary))
 	if len(a.Metrics) > 0 {
-		t := a.table()
+		t := a.Table("")
 		b.WriteString("\n" + t.Markdown())
 	}
-	for i, note := range a.notes() {
+	for i, note := range a.Notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
@@ -50,22 +51,22 @@ func (a *Answer) Markdown() string {
 	return b.String()
 }
 
-// Headline returns the answer as one sentence.
-func (a *Answer) Headline() string {
+// Headline returns the answer as one sentence, in which B has a name.
+func (a *Answer) Headline(b string) string {
 	var names []string
 	for i := range a.Metrics {
 		if m := &a.Metrics[i]; m.Verdict == a.Verdict && a.Verdict != Equivalent {
 			names = append(names, m.headline())
 		}
 	}
-	list := strings.Join(names, ", ")
+	list := enumerate(names)
 	switch a.Verdict {
 	case IsWorse:
-		return "B is worse than A: " + list
+		return b + " is worse than A: " + list
 	case IsBetter:
-		return "B is better than A: " + list
+		return b + " is better than A: " + list
 	case Equivalent:
-		return "B and A are equivalent within the margins"
+		return b + " and A are equivalent within the margins"
 	case Invalid:
 		return "No answer: the load generator distorted " + list
 	case NotComparable:
@@ -78,11 +79,23 @@ func (a *Answer) Headline() string {
 	return "No answer yet; undecided: " + list
 }
 
+// enumerate joins names; of a long list only the first.
+func enumerate(names []string) string {
+	const most = 8
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
 // headline names a metric with its change, if the change is what its verdict is about.
 func (m *MetricAnswer) headline() string {
 	name := m.Header
 	if m.Statistic != "avg" {
 		name += " " + m.Statistic
+	}
+	if m.Cell != "" {
+		name += " at " + m.Cell
 	}
 	if m.Change != nil && (m.Verdict == IsWorse || m.Verdict == IsBetter) {
 		name += " " + m.signed(m.Change)
@@ -103,13 +116,18 @@ func (m *MetricAnswer) signed(change *float64) string {
 	return text + unit
 }
 
-// table returns the metrics as a table.
-func (a *Answer) table() view.Table {
-	t := view.Table{Columns: []view.Column{
+// Table returns the metrics as a table.
+func (a *Answer) Table(title string) view.Table {
+	t := view.Table{Title: title}
+	sweeps := slices.ContainsFunc(a.Metrics, func(m MetricAnswer) bool { return m.Cell != "" })
+	if sweeps {
+		t.Columns = append(t.Columns, view.Column{Title: "CONFIGURATION"})
+	}
+	t.Columns = append(t.Columns, []view.Column{
 		{Title: "METRIC"}, {}, {Title: "UNIT", Weight: 2}, {Title: "A", Number: true}, {Title: "B", Number: true},
 		{Title: "CHANGE", Number: true}, {Title: "95 % INTERVAL", Weight: 1}, {Title: "MARGIN", Weight: 3, Number: true},
 		{Title: "VERDICT"},
-	}}
+	}...)
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
 		change, interval := view.Absent, view.Absent
@@ -118,16 +136,20 @@ func (a *Answer) table() view.Table {
 			low, unit, _ := strings.Cut(m.signed(m.Low), " ")
 			interval = low + " to " + strings.TrimSuffix(m.signed(m.High), unit) + unit
 		}
-		t.Rows = append(t.Rows, []string{
+		var row []string
+		if sweeps {
+			row = append(row, m.Cell)
+		}
+		t.Rows = append(t.Rows, append(row,
 			m.Header, m.Statistic, m.Unit, view.FigureOr(m.A, view.Absent), view.FigureOr(m.B, view.Absent), change, interval,
 			strings.TrimPrefix(m.signed(&m.Margin), "+"), strings.ReplaceAll(string(m.Verdict), "_", " "),
-		})
+		))
 	}
 	return t
 }
 
-// notes returns what a reader should know beside the table.
-func (a *Answer) notes() []string {
+// Notes returns what a reader should know beside the table.
+func (a *Answer) Notes() []string {
 	var out []string
 	for _, d := range a.Load {
 		out = append(out, "differs: "+describeDifference(&d))
@@ -152,7 +174,7 @@ func (a *Answer) notes() []string {
 		reasons[m.Reason] = append(reasons[m.Reason], m.headline())
 	}
 	for _, reason := range order {
-		out = append(out, fmt.Sprintf("%s: %s", strings.Join(reasons[reason], ", "), reason))
+		out = append(out, fmt.Sprintf("%s: %s", enumerate(reasons[reason]), reason))
 	}
 	for _, d := range a.Subject {
 		out = append(out, "compared: "+describeDifference(&d))

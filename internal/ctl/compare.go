@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"aiperfd/internal/client"
 	"aiperfd/internal/compare"
@@ -16,49 +17,132 @@ import (
 	"aiperfd/internal/view"
 )
 
-const compareLong = `Compare 2 to 10 runs: their main metrics, or with --all every one, and the
-values in which their configurations differ. The changes are those from the
-first run.
+const compareLong = `Say whether the runs B are better or worse than the runs A, how sure that is,
+and what would decide it. This is the answer of aiperfd compare, which its help
+describes.
 
-better and worse mean that the 95 % confidence intervals do not overlap; ~ means
-that they overlap, = that the values differ by at most 1 %. Throughputs and
-percentiles of small samples have no interval. Intervals describe the variation
-within a run, not the variation between runs.`
+A and B are each a run, several of them separated by commas, or repeats, which
+stand for all their runs. Two sweeps are compared value by value.
+
+--table puts the values of 2 to 10 runs side by side instead, with their changes
+from the first run and the values in which their configurations differ. It does
+not judge them.`
 
 func compareCommand(g *globals) *cobra.Command {
-	var all bool
+	var q QuestionFlags
+	var table, all bool
 	cmd := &cobra.Command{
-		Use:     "compare ID ID...",
-		Short:   "Compare runs",
-		Long:    compareLong,
-		Example: "  aiperfd ctl compare 0199f1c2b7c8 latest",
-		Args:    cobra.RangeArgs(2, compare.MaxRuns),
+		Use:   "compare A B",
+		Short: "Say whether runs are better or worse than others",
+		Long:  compareLong,
+		Example: `  aiperfd ctl compare before after
+  aiperfd ctl compare main-1,main-2,main-3 new-1,new-2,new-3
+  aiperfd ctl compare --table 0199f1c2b7c8 latest`,
+		Args: cobra.RangeArgs(2, compare.MaxRuns),
 		RunE: g.online([]string{formatJSON, formatYAML}, func(ctx context.Context, s *session, args []string) error {
-			ids, err := s.comparable(ctx, args)
+			if table {
+				return s.compareTable(ctx, args, all)
+			}
+			if len(args) > 2 {
+				return usageError("%d sides; compare has two, and --table up to %d runs", len(args), compare.MaxRuns)
+			}
+			if all {
+				return usageError("--all is of --table")
+			}
+			question, err := q.Question(args[0], args[1])
 			if err != nil {
-				return err
+				return usageError("%w", err)
 			}
-			data, err := s.Compare(ctx, ids)
-			if err != nil {
-				return err
-			}
-			if s.output != "" {
-				return s.printJSON(s.out, data)
-			}
-			var c compare.Comparison
-			if err := json.Unmarshal(data, &c); err != nil {
-				return fmt.Errorf("read comparison: %w", err)
-			}
-			return printComparison(s, &c, all)
+			return s.answer(ctx, &question)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all metrics, statistics and differences")
+	fs := cmd.Flags()
+	q.Register(fs)
+	fs.BoolVar(&table, "table", false, "values side by side, without a verdict")
+	fs.BoolVar(&all, "all", false, "with --table: all metrics, statistics and differences")
 	completeRuns(g, cmd, true)
 	return cmd
 }
 
-// comparable returns the ids of runs to compare. The error names the runs of the studies
-// among them, because a study has no results of its own.
+// QuestionFlags are the flags of commands that compare runs.
+type QuestionFlags struct {
+	margin         string
+	metrics, allow []string
+}
+
+// Register adds the flags to those of a command.
+func (f *QuestionFlags) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.margin, "margin", "",
+		"change that counts as none, for example 2% (default 3% for means and p50, 5% for p90 and p95, 10% for p99)")
+	fs.StringSliceVar(&f.metrics, "metric", nil, "`metric` that is judged, such as request_latency:p95 "+
+		"(repeatable; default: latencies, throughput, goodput, errors)")
+	fs.StringSliceVar(&f.allow, "allow", nil, "JSON `pointer` of a value of the load that may differ (repeatable)")
+}
+
+// Question returns the question about two sides, whose runs are separated by commas.
+func (f *QuestionFlags) Question(a, b string) (compare.Question, error) {
+	q := compare.Question{A: strings.Split(a, ","), B: strings.Split(b, ","), Metrics: f.metrics, Allow: f.allow}
+	if f.margin != "" {
+		var err error
+		if q.Margin, err = compare.ParseShare(f.margin); err != nil {
+			return q, fmt.Errorf("--margin %w", err)
+		}
+	}
+	return q, q.Check()
+}
+
+// answer asks the daemon a question about runs that are given by id or name, and prints the answer.
+func (s *session) answer(ctx context.Context, q *compare.Question) error {
+	for _, side := range [][]string{q.A, q.B} {
+		for i := range side {
+			id, err := s.Resolve(ctx, side[i])
+			if err != nil {
+				return err
+			}
+			side[i] = id
+		}
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return fmt.Errorf("encode question: %w", err)
+	}
+	data, err := s.Answer(ctx, body)
+	if err != nil {
+		return err
+	}
+	if s.output != "" {
+		return s.printJSON(s.out, data)
+	}
+	var a compare.Answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	_, err = fmt.Fprint(s.out, a.Text(widthOf(s.cmd)))
+	return err
+}
+
+// compareTable prints the values of runs side by side.
+func (s *session) compareTable(ctx context.Context, names []string, all bool) error {
+	ids, err := s.comparable(ctx, names)
+	if err != nil {
+		return err
+	}
+	data, err := s.Compare(ctx, ids)
+	if err != nil {
+		return err
+	}
+	if s.output != "" {
+		return s.printJSON(s.out, data)
+	}
+	var c compare.Comparison
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("read comparison: %w", err)
+	}
+	return printComparison(s, &c, all)
+}
+
+// comparable returns the ids of runs to compare: all runs, or all studies. The error names the runs
+// of the studies among others, because a study has no results of its own.
 func (s *session) comparable(ctx context.Context, names []string) ([]string, error) {
 	const most = 10 // runs of a study that are named
 	ids := make([]string, len(names))
@@ -82,7 +166,7 @@ func (s *session) comparable(ctx context.Context, names []string) ([]string, err
 		}
 		studies = append(studies, study)
 	}
-	if studies != nil {
+	if studies != nil && len(studies) < len(names) { // sweeps are compared with sweeps
 		return nil, usageError("%s", view.NotComparable(studies))
 	}
 	return ids, nil
@@ -128,7 +212,7 @@ func printComparison(s *session, c *compare.Comparison, all bool) error {
 	for i := range c.Runs {
 		columns = append(columns, view.Column{Title: runLetter(i), Weight: 3 * i, Number: true})
 		if c.Runs[i].ID != c.Baseline {
-			columns = append(columns, view.Column{Title: "CHANGE", Weight: 3*i + 1, Number: true}, view.Column{Weight: 3*i + 2})
+			columns = append(columns, view.Column{Title: "CHANGE", Weight: 3*i + 1, Number: true})
 		}
 	}
 	rows := comparisonRows(c, all)
@@ -137,28 +221,15 @@ func printComparison(s *session, c *compare.Comparison, all bool) error {
 	} else if err := printTable(s.out, widthOf(s.cmd), columns, rows); err != nil {
 		return err
 	}
-	printLegend(s, rows)
+	marked := func(cell string) bool { return strings.HasSuffix(cell, fewMark) }
+	if slices.ContainsFunc(rows, func(row []string) bool { return slices.ContainsFunc(row[2:], marked) }) {
+		fmt.Fprintln(s.out, fewMark+" too few independent requests for this percentile")
+	}
 	return printDifferences(s, c, all)
 }
 
 // fewMark follows a percentile of too few independent requests.
 const fewMark = "*"
-
-// printLegend explains the signs that a table of metrics has.
-func printLegend(s *session, rows [][]string) {
-	for _, sign := range []struct{ text, meaning string }{
-		{fewMark, "too few independent requests for this percentile"},
-		{verdictText(new(compare.Overlap)), "the 95 % confidence intervals overlap"},
-		{verdictText(new(compare.Equal)), "the values differ by at most 1 %"},
-	} {
-		has := func(row []string) bool {
-			return slices.ContainsFunc(row[2:], func(cell string) bool { return strings.HasSuffix(cell, sign.text) })
-		}
-		if slices.ContainsFunc(rows, has) {
-			fmt.Fprintln(s.out, sign.text+" "+sign.meaning)
-		}
-	}
-}
 
 // comparisonRows returns a row per statistic, as the columns of printComparison.
 func comparisonRows(c *compare.Comparison, all bool) [][]string {
@@ -176,7 +247,7 @@ func comparisonRows(c *compare.Comparison, all bool) [][]string {
 			}
 			cells = append(cells, text)
 			if v.Run != c.Baseline {
-				cells = append(cells, percent(v.Percent), verdictText(v.Verdict))
+				cells = append(cells, percent(v.Percent))
 			}
 		}
 		rows = append(rows, cells)
@@ -208,23 +279,6 @@ func percent(v *float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f%%", *v)
-}
-
-// verdictText returns what a difference means; empty if that is not known.
-func verdictText(v *compare.Verdict) string {
-	if v == nil {
-		return ""
-	}
-	switch *v {
-	case compare.Overlap:
-		return "~"
-	case compare.Equal:
-		return "="
-	case compare.Better, compare.Worse, compare.Different:
-		return string(*v)
-	case compare.Unknown:
-	}
-	return ""
 }
 
 // fewDifferences is the number of differences that are printed by default.

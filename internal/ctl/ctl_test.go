@@ -187,8 +187,8 @@ func TestPrintComparison(t *testing.T) {
 	const text = `{"baseline":"a","runs":[{"id":"a","state":"completed","name":"one","results":"final"},{"id":"b","state":"running","results":"live","reason":"It goes on","verdict":"fail","client":"suspect"}],
 	"metrics":[{"tag":"x","header":"X","unit":"ms","statistics":[{"statistic":"avg","values":[{"run":"a","value":1},{"run":"b","value":2}]}]},
 	{"tag":"request_latency","header":"Latency","unit":"ms","statistics":[
-	 {"statistic":"p99","values":[{"run":"a","value":100,"unsupported":true},{"run":"b","value":null,"verdict":"unknown"}]},
-	 {"statistic":"p50","values":[{"run":"a","value":10},{"run":"b","value":9,"delta":-1,"delta_percent":-10,"verdict":"better"}]}]}],
+	 {"statistic":"p99","values":[{"run":"a","value":100,"unsupported":true},{"run":"b","value":null}]},
+	 {"statistic":"p50","values":[{"run":"a","value":10},{"run":"b","value":9,"delta":-1,"delta_percent":-10}]}]}],
 	"differences":[{"pointer":"/phases/0/rate","values":[{"run":"b","value":1.5}]},{"pointer":"/models/0","values":[{"run":"a","value":"m"},{"run":"b","value":null}]}]}`
 	var c compare.Comparison
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -204,7 +204,7 @@ func TestPrintComparison(t *testing.T) {
 B  b  running  live results, It goes on, objectives: fail, client suspect
 
 METRIC                A     B  CHANGE
-Latency (ms)  p50  10.0  9.00  -10.0%  better
+Latency (ms)  p50  10.0  9.00  -10.0%
 Latency (ms)  p99  100*     -
 * too few independent requests for this percentile
 
@@ -214,15 +214,6 @@ models/0       m  null
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
-	}
-}
-
-// The legend explains the signs of the table, and no others.
-func TestPrintLegend(t *testing.T) {
-	var out bytes.Buffer
-	printLegend(&session{out: &out}, [][]string{{"Latency (ms)", "p50", "10.0", "10.0", "+0.1%", "="}, {"TTFT (ms)", "p50", "5.00", "5.20", "+4.0%", "~"}})
-	if got, want := out.String(), "~ the 95 % confidence intervals overlap\n= the values differ by at most 1 %\n"; got != want {
-		t.Errorf("legend %q, want %q", got, want)
 	}
 }
 

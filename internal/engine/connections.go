@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 
@@ -12,7 +13,7 @@ import (
 // checkConnections returns an error if the process cannot open the connections that the
 // closed loops of a plan need at a time. Before that it raises the limit of its open
 // files.
-func checkConnections(p *plan.Plan, o *transport.Options) error {
+func checkConnections(ctx context.Context, p *plan.Plan, o *transport.Options) error {
 	if o.Version != transport.HTTP1 || o.Dial != nil {
 		return nil // requests share connections, or they are none of the system
 	}
@@ -30,7 +31,7 @@ func checkConnections(p *plan.Plan, o *transport.Options) error {
 	for i := range p.Targets {
 		urls[i] = p.Targets[i].URL
 	}
-	if ports, ok := o.LocalPorts(urls); ok && ports < need {
+	if ports, ok := o.LocalPorts(ctx, urls, need); ok && ports < need {
 		return fmt.Errorf("%d connections are needed at a time, this machine has %d local ports for them: "+
 			"add source addresses (--source-address) or addresses of servers, extend net.ipv4.ip_local_port_range, or lower the concurrency", need, ports)
 	}

@@ -24,7 +24,7 @@ func TestCheckConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compilePlan(t, tt.phase, "prompts: {isl: 10}")
-			err := checkConnections(p, &transport.Options{Version: tt.version})
+			err := checkConnections(t.Context(), p, &transport.Options{Version: tt.version})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
@@ -81,6 +82,20 @@ func (h *History) Sweep(id string) (*results.Sweep, error) { return h.stored(id)
 
 // Answer returns the answer of a search for a capacity, fs.ErrNotExist if there is none.
 func (h *History) Answer(id string) (*results.Answer, error) { return h.stored(id).Answer() }
+
+// Requests returns the requests of a run for a comparison, as [compare.ReadRequests]. It waits while
+// too many others are read.
+func (h *History) Requests(ctx context.Context, in *compare.Input) (*compare.Requests, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	prefix, err := results.Prefix(in.Run.Config)
+	if err != nil {
+		return nil, err
+	}
+	return compare.ReadRequests(ctx, results.Open(h.engine.opts.Store.Dir(in.Run.ID), prefix), in)
+}
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never
 // started has none.

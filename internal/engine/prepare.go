@@ -124,7 +124,7 @@ func checkSurroundings(ctx context.Context, p *plan.Plan, env *environment) erro
 		return &prepareError{run.SourceAddress, err}
 	}
 	o := env.connections(p, bench.Clock{})
-	if err := checkConnections(p, &o); err != nil {
+	if err := checkConnections(ctx, p, &o); err != nil {
 		return &prepareError{run.Connections, err}
 	}
 	// The document was checked before the names of servers were resolved: one may lead to

@@ -13,9 +13,11 @@ type Study struct {
 	More  string   // where the others are listed; empty = nowhere
 }
 
-// NotComparable says that studies cannot be compared with other runs, and which runs of them can.
+// NotComparable says that studies cannot be compared with single runs, and which runs of them can.
 func NotComparable(studies []Study) string {
-	lines := []string{"sweeps and repeated runs have no results of their own to compare; name runs of them instead"}
+	lines := []string{
+		"sweeps and repeated runs have no results of their own to put beside those of a run; name runs of them instead",
+	}
 	for _, s := range studies {
 		lines = append(lines, fmt.Sprintf("%s is a study of %s:", s.Name, Plural(s.Total, "run")))
 		for _, run := range s.Runs {

@@ -29,8 +29,9 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, compare.Comparison{},
-		apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Answer{},
+		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{},
+		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{},
+		results.Answer{},
 	}
 }
 
@@ -147,7 +148,7 @@ func refine(doc *openapi3.T, t reflect.Type, seen map[reflect.Type]bool) error {
 	}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" || f.Anonymous { // the members of an embedded struct are members of t
+		if name == "-" || f.Anonymous || !f.IsExported() { // the members of an embedded struct are members of t
 			continue
 		}
 		member := ref.Value.Properties[name]

@@ -141,7 +141,11 @@ func (t *test) round(ctx context.Context) error {
 	t.daemon.Kill()
 	t.count.kills++
 	if t.random.IntN(2) == 0 {
+		// A tool that died after the start of the next daemon would leave what that daemon
+		// removes when it starts.
+		stop()
 		stopTools()
+		t.work.Wait()
 		t.count.killedTools++
 	}
 	return nil

@@ -6,7 +6,7 @@ import { address, getJSON, needsToken, Problem, type Schemas, signIn, signOut } 
 import { connection } from "./api/feed";
 import icon from "./icon.svg";
 import { ComparePage } from "./pages/compare";
-import { NewRunPage } from "./pages/new";
+import type { NewRunPage } from "./pages/new";
 import { RunPage } from "./pages/run";
 import { RunsPage } from "./pages/runs";
 import { TrendsPage } from "./pages/trends";
@@ -64,7 +64,7 @@ function Page(): JSX.Element {
     case undefined:
       return <RunsPage />;
     case "new":
-      return <NewRunPage from={route.value.query.get("from") ?? ""} />;
+      return <NewRun from={route.value.query.get("from") ?? ""} />;
     case "trends":
       return <TrendsPage />;
     case "compare":
@@ -73,6 +73,15 @@ function Page(): JSX.Element {
       if (second) return <RunPage key={second} id={second} />;
   }
   return <Missing what="page" name={"#/" + route.value.path.join("/")} />;
+}
+
+/** NewRun is the form of a new run, which is read when it is wanted: only it needs a parser of YAML. */
+function NewRun({ from }: { from: string }): JSX.Element {
+  const [form, setForm] = useState<{ Page: typeof NewRunPage } | null>(null);
+  useEffect(() => {
+    import("./pages/new").then((m) => setForm({ Page: m.NewRunPage }));
+  }, []);
+  return form ? <form.Page from={from} /> : <p class="empty">Loading …</p>;
 }
 
 function Connection(): JSX.Element {

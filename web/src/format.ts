@@ -133,3 +133,8 @@ export function signed(v: number | null | undefined): string {
   const size = Math.abs(v) < 10 ? Math.abs(v).toFixed(1) : number(Math.abs(v));
   return (v > 0 ? "+" : "−") + size + " %";
 }
+
+/** sentence returns a text that begins with a capital letter. */
+export function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

@@ -19,7 +19,13 @@ func (c *content) comparedText() *text {
 	for i := range c.runs {
 		t.alarm(&c.runs[i], names[i]+": ", verdict.Decisive(reasons(&c.runs[i])))
 	}
-	t.add(c.compared(names), c.deltas(names))
+	tables := []table{c.compared(names)}
+	for i, a := range c.judged {
+		if a != nil {
+			tables = append(tables, c.judgement(t, names[i+1], a))
+		}
+	}
+	t.add(append(tables, c.deltas(names))...)
 	if c.sweeps != nil {
 		t.add(byValue(names, c.sweeps))
 	}
@@ -63,9 +69,18 @@ func (c *content) compared(names []string) table {
 	return t
 }
 
-// deltas compares the main metrics.
+// judgement adds the answer for one run against the baseline to a text, and returns its table.
+func (c *content) judgement(t *text, name string, a *compare.Answer) table {
+	t.Answer = append(t.Answer, a.Headline(name)+".")
+	if notes := a.Notes(); len(notes) > 0 {
+		t.Lists = append(t.Lists, list{Title: "About the answer for " + name, Items: notes})
+	}
+	return table{Table: a.Table(name + " against the baseline")}
+}
+
+// deltas shows the main metrics side by side.
 func (c *content) deltas(names []string) table {
-	t := newTable("Changes from the baseline", []string{"Metric", "Unit"}, names...)
+	t := newTable("Values and changes from the baseline", []string{"Metric", "Unit"}, names...)
 	for _, want := range []struct{ tag, statistics string }{
 		{"request_throughput", "avg"}, {"goodput", "avg"}, {"output_token_throughput", "avg"}, {"output_token_throughput_per_user", "p50"},
 		{"time_to_first_token", "p50 p90 p99"}, {"inter_token_latency", "avg p50 p99"}, {"request_latency", "p50 p90 p99"},
@@ -91,34 +106,19 @@ func (c *content) deltas(names []string) table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.More = fmt.Sprintf("better, worse and different: the 95 %% confidence intervals do not overlap. ~: they overlap. "+
-		"=: the values differ by at most %g %%. No mark: no interval available, or the load generator distorted a value.", 100*compare.MinEffect)
 	return t
 }
 
-// delta returns a value with its change and what that means.
+// delta returns a value with its change.
 func delta(v *compare.Value) string {
 	out := view.Compact(v.Value)
 	switch {
 	case v.Percent == nil:
-	case math.Abs(*v.Percent) < 0.05:
-		out += " ±0 %"
-	default:
-		out += fmt.Sprintf(" %+.1f %%", *v.Percent)
-	}
-	if v.Verdict == nil {
 		return out
+	case math.Abs(*v.Percent) < 0.05:
+		return out + " ±0 %"
 	}
-	switch *v.Verdict {
-	case compare.Better, compare.Worse, compare.Different:
-		return out + " " + string(*v.Verdict)
-	case compare.Overlap:
-		return out + " ~"
-	case compare.Equal:
-		return out + " ="
-	case compare.Unknown:
-	}
-	return out
+	return out + fmt.Sprintf(" %+.1f %%", *v.Percent)
 }
 
 // differences lists the values of the configurations that are not the same.

@@ -88,6 +88,7 @@ type content struct {
 	inputs     []compare.Input
 	runs       []wire.Run
 	withheld   map[string]verdict.Withheld // per-token metrics of a single run whose percentiles mean nothing
+	judged     []*compare.Answer           // of each other run against the first; nil = they cannot be compared
 	comparison *compare.Comparison         // of one run, too: its metrics with their intervals
 	cells      wire.RunList                // of a sweep
 	sweep      *finished.Sweep             // likewise; nil = it has no summary
@@ -145,7 +146,7 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	}
 	switch {
 	case len(ids) > 1:
-		return c, m.summaries(ctx, c)
+		return c, errors.Join(m.judge(ctx, c), m.summaries(ctx, c))
 	case c.runs[0].Kind == run.KindSweep:
 		if c.sweep, err = m.sweep(ctx, c, c.inputs[0].Run); err != nil {
 			return nil, err
@@ -170,6 +171,28 @@ func (m *Maker) sweep(ctx context.Context, c *content, found *run.Run) (*finishe
 		return nil, err
 	}
 	return s, c.keep(runPath(found.ID)+"/sweep", s)
+}
+
+// judge compares each run with the first, and keeps the answers under the path and the sides of the
+// question of the page. A run and a sweep cannot be compared, and have no answer.
+func (m *Maker) judge(ctx context.Context, c *content) error {
+	first := c.inputs[0].Run.ID
+	for i := range c.inputs[1:] {
+		other := c.inputs[i+1].Run.ID
+		a, err := m.Results.Answer(ctx, &compare.Question{A: []string{first}, B: []string{other}})
+		if errors.Is(err, respond.ErrParameter) {
+			c.judged = append(c.judged, nil)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.judged = append(c.judged, a)
+		if err := c.keep("api/compare "+first+" "+other, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // summaries keeps those of runs that are all sweeps.

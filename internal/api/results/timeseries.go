@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
@@ -31,6 +32,8 @@ type Recorded interface {
 	Sweep(id string) (*results.Sweep, error)
 	// Answer returns the answer of a search for a capacity.
 	Answer(id string) (*results.Answer, error)
+	// Requests returns the requests of a run that are compared with others; nil = they are not known.
+	Requests(ctx context.Context, in *compare.Input) (*compare.Requests, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
 	Log(id string, each func(*results.LogLine) error) error
 	// Active reports whether the log of a run may get further lines.

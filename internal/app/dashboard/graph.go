@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,6 +42,33 @@ func graph(values []float64, width, lines int, ascii bool) []string {
 		out[i] = b.String()
 	}
 	return out
+}
+
+// stretched repeats each value, so that a second takes some columns of a graph.
+func stretched(values []float64, columns int) []float64 {
+	out := make([]float64, 0, len(values)*columns)
+	for _, v := range values {
+		out = append(out, slices.Repeat([]float64{v}, columns)...)
+	}
+	return out
+}
+
+// axis returns the line below a graph of that width, which says how long ago its columns were:
+// a second takes some columns, and the newest one is on the right.
+func axis(width, columns int) string {
+	const most = 6 // labels
+	step := 5
+	for width/(columns*step) > most {
+		step *= 2
+	}
+	line := []byte(strings.Repeat(" ", width))
+	for ago := step; ago*columns < width; ago += step {
+		copy(line[width-1-ago*columns:], fmt.Sprintf("|-%d s", ago))
+	}
+	if now := "now"; width > len(now) {
+		copy(line[width-len(now):], now)
+	}
+	return string(line)
 }
 
 // column returns the values of a metric, nil if there are none.

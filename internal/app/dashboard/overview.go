@@ -32,7 +32,12 @@ func (v *display) overview(room int) []string {
 		lines := max(len(details), room-len(out)-logRoom)
 		out = append(out, sideBySide(v.charts(left, lines), details, left, gap)...)
 	} else {
-		out = slices.Concat(out, v.rates(v.width, true), v.latencies(v.width), v.faults(v.width, 3), v.objectives(v.width), v.warnings(v.width))
+		sections := [][]string{v.rates(v.width, true), v.latencies(v.width), v.faults(v.width, 3), v.objectives(v.width), v.warnings(v.width)}
+		for _, lines := range sections {
+			if len(out)+1 < room { // a heading alone says nothing
+				out = append(out, lines...)
+			}
+		}
 	}
 	if rest := room - len(out) - 1; rest > 0 {
 		if lines := v.logTail(rest); len(lines) > 0 {
@@ -164,7 +169,7 @@ func (v *display) bar(label string, done float64, text string) string {
 
 // phases shows the last phases.
 func (v *display) phases() []string {
-	const small = 12 // lines
+	const small = 16 // lines
 	most, phases := 3, v.snapshot.Phases
 	if v.height < small {
 		most = 1
@@ -241,16 +246,16 @@ func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, wid
 
 // rates shows what is sent and received, with curves if there is room.
 func (v *display) rates(width int, curves bool) []string {
-	const label, number, extra = 16, 11, 24
-	s := &v.snapshot
+	const label, number, extra, least = 16, 11, 24, 8
+	s, room := &v.snapshot, width-label-2*number-2-extra
 	row := func(name string, now, whole *float64, more, metric, statistic string) string {
 		line := pad(name, label) + fmt.Sprintf("%*s%*s  ", number, view.FigureOr(now, "-"), number, view.FigureOr(whole, "-"))
 		if width-lipgloss.Width(line) < lipgloss.Width(more) {
 			more = ""
 		}
 		line += pad(more, extra)
-		if room := width - lipgloss.Width(line); curves && room >= 8 {
-			line += colored(lipgloss.Cyan, graph(column(s.Seconds, metric, statistic), room, 1, v.ascii)[0])
+		if curves && room >= least && width-lipgloss.Width(line) >= room {
+			line = pad(line, width-room) + colored(lipgloss.Cyan, graph(column(s.Seconds, metric, statistic), room, 1, v.ascii)[0])
 		}
 		return line
 	}
@@ -268,13 +273,18 @@ func (v *display) rates(width int, curves bool) []string {
 	if x := v.recent("schedule_lag", "p99"); x != nil {
 		lag = "schedule lag " + view.FigureOr(x, "-") + " ms"
 	}
-	client := "client CPU %"
+	head := pad("Rates", label) + fmt.Sprintf("%*s%*s", number, fmt.Sprintf("last %d s", span), number, "whole run")
+	if curves && room >= least {
+		head = v.heading(head, width-room-1) + " " + v.heading(fmt.Sprintf("last %d s", room), room)
+	} else {
+		head = v.heading(head, width)
+	}
 	return []string{
-		v.heading(pad("Rates", label)+fmt.Sprintf("%*s%*s", number, fmt.Sprintf("last %d s", span), number, "whole run"), width),
+		head,
 		row("requests/s", v.recent("requests_completed", "rate"), s.Metrics["request_throughput"].Avg, offered, "requests_completed", "rate"),
 		row("output tokens/s", v.recent("output_tokens", "rate"), s.Metrics["output_token_throughput"].Avg, "", "output_tokens", "rate"),
 		row("in flight", v.recent("in_flight", "avg"), s.Metrics["effective_concurrency"].Avg, inFlight, "in_flight", "avg"),
-		row(client, v.recent("client_cpu", "avg"), nil, lag, "client_cpu", "avg"),
+		row("client CPU %", v.recent("client_cpu", "avg"), nil, lag, "client_cpu", "avg"),
 	}
 }
 
@@ -293,7 +303,7 @@ func (v *display) latencies(width int) []string {
 		return []*float64{m.P50, m.P90, m.P99}
 	}
 	_, span := v.recentSeries()
-	title, head, values := "Latency, ms", []string{fmt.Sprintf("%ds p50", span), fmt.Sprintf("%ds p90", span), fmt.Sprintf("%ds p99", span)}, recent
+	title, head, values := "Run, ms", []string{"run p50", "run p90", "run p99"}, whole
 	switch {
 	case v.whole:
 		title, head = "Whole run, ms", []string{"avg", "p50", "p90", "p95", "p99", "max"}
@@ -302,7 +312,8 @@ func (v *display) latencies(width int) []string {
 			return []*float64{m.Avg, m.P50, m.P90, m.P95, m.P99, m.Max}
 		}
 	case width >= both:
-		head = append(head, "run p50", "run p90", "run p99")
+		title = "Latency, ms"
+		head = append([]string{fmt.Sprintf("%ds p50", span), fmt.Sprintf("%ds p90", span), fmt.Sprintf("%ds p99", span)}, head...)
 		values = func(tag string) []*float64 { return append(recent(tag), whole(tag)...) }
 	}
 	var line strings.Builder
@@ -337,10 +348,13 @@ func (v *display) charts(width, lines int) []string {
 	}
 	const most = 8 // lines of a curve
 	_, span := v.recentSeries()
+	lines--           // for the axis
+	const fewest = 10 // seconds that fill the width
+	columns := max(1, width/max(fewest, len(column(v.snapshot.Seconds, "in_flight", "avg"))))
 	var out []string
 	for i, c := range charts {
 		height := min(most, (lines-len(out))/(len(charts)-i)-1)
-		values := column(v.snapshot.Seconds, c.metric, c.statistic)
+		values := stretched(column(v.snapshot.Seconds, c.metric, c.statistic), columns)
 		if height < 1 {
 			break
 		}
@@ -355,7 +369,7 @@ func (v *display) charts(width, lines int) []string {
 			out = append(out, colored(lipgloss.Cyan, line))
 		}
 	}
-	return out
+	return append(out, faint(axis(width, columns)))
 }
 
 // faults shows the errors, at most some kinds.

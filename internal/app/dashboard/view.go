@@ -206,7 +206,7 @@ func (v *display) help() []string {
 		"",
 		bold("Numbers"),
 		"  Rates are of the last 10 s that are over and of the whole run; latencies are in ms.",
-		"  Curves have one column per second, the newest on the right, from 0 up.",
+		"  Curves have a column or more per second, the newest on the right, from 0 up.",
 		"  TTFT: time to first token. ITL: time between tokens. p99: 99 % are faster.",
 		"  A line that begins with ! says why numbers cannot be trusted.",
 	}

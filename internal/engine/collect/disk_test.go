@@ -42,8 +42,8 @@ func TestReserve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := recordFile[string]{in: make(chan string), disk: d}
-		f.writer.Go(func() { f.err = f.append(file, text(file)) })
+		f := recordFile[string]{disk: d}
+		f.start(file, text(file))
 		f.write("one")
 		free.Store(99)
 		time.Sleep(1100 * time.Millisecond)

@@ -73,13 +73,15 @@ func TestPanics(t *testing.T) {
 		Phase: &spec.Phase{Kind: bench.Warmup}, Set: set, Observers: []Observer{{Observe: observer.Observe}},
 	})
 	r.load = twoReturned{}
+	recorded := make(chan *bench.Record)
+	r.decoded.record = func(rec *bench.Record) { recorded <- rec }
 	r.startFinishers()
 	for _, status := range []int{201, 200, 202} {
 		r.Finished(load.Finished{
 			Record:   &bench.Record{Status: status, RequestID: "r", InputTokens: new(bench.Tokens)},
 			Exchange: transport.Exchange{Response: &bench.Response{Status: status}},
 		})
-		rec := <-r.in
+		rec := <-recorded
 		r.measure(rec)
 		files.records.write(rec)
 	}

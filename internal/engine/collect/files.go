@@ -26,12 +26,19 @@ import (
 // flushEvery bounds how much of the record file a crash of the process can lose.
 const flushEvery = time.Second
 
+// How many lines wait until the writer is woken, unless it looks for them by itself, and how
+// many may wait before write blocks: a second of a slow disk at a thousand requests per second.
+const (
+	wakeAt     = 64
+	mostQueued = 1024
+)
+
 // recordFile is a file with one line per request. One goroutine encodes the lines that
-// write hands over and appends them; it ends when close is called. The zero recordFile
-// discards everything.
+// write hands over and appends them, many at a time; it ends when close is called. The zero
+// recordFile discards everything.
 type recordFile[T any] struct {
-	in     chan T
-	room   *semaphore.Weighted // for the bytes of waiting lines; nil = they are small
+	lines  *batches[T]         // nil = the file is not written
+	room   *semaphore.Weighted // for the bytes of waiting lines, which are not kept back then; nil = they are small
 	size   func(T) int         // bytes of a line; nil without room
 	writer sync.WaitGroup
 	disk   *disk // nil = without limit
@@ -75,9 +82,14 @@ func (f *recordFile[T]) open(path string, encode func(io.Writer) (encoder[T], er
 	if err != nil {
 		return errors.Join(err, file.close())
 	}
-	f.in = make(chan T, 1024) // a second of a slow disk at a thousand requests per second
-	f.writer.Go(func() { f.err = f.append(file, out) })
+	f.start(file, out)
 	return nil
+}
+
+// start starts the writer.
+func (f *recordFile[T]) start(file *parts, out encoder[T]) {
+	f.lines = newBatches[T](mostQueued)
+	f.writer.Go(func() { f.err = f.append(file, out) })
 }
 
 // maxWaiting bounds the bytes of lines that wait for the disk, if lines may be large.
@@ -93,27 +105,29 @@ func (f *recordFile[T]) weight(line T) int64 { return min(int64(f.size(line)), m
 
 // write hands a line over; it blocks while the disk is behind.
 func (f *recordFile[T]) write(line T) {
-	if f.in == nil {
+	if f.lines == nil {
 		return
 	}
+	enough := wakeAt
 	if f.room != nil {
 		// Without a deadline, like the send below: the writer never stops receiving.
 		_ = f.room.Acquire(context.Background(), f.weight(line))
+		enough = 1
 	}
-	f.in <- line
+	f.lines.add(line, enough)
 }
 
 // close waits until all lines are on disk.
 func (f *recordFile[T]) close() error {
-	if f.in != nil {
-		close(f.in)
+	if f.lines != nil {
+		f.lines.close()
 		f.writer.Wait()
-		f.in = nil
+		f.lines = nil
 	}
 	return f.err
 }
 
-// append writes lines until the channel is closed. After an error, and once the disk is
+// append writes lines until there are no more. After an error, and once the disk is
 // nearly full, it continues to receive, so that the run is not blocked.
 func (f *recordFile[T]) append(file *parts, out encoder[T]) error {
 	tick := time.NewTicker(flushEvery)
@@ -125,15 +139,15 @@ func (f *recordFile[T]) append(file *parts, out encoder[T]) error {
 		}
 	}
 	for {
+		ticked, ended := false, false
 		select {
-		case line, open := <-f.in:
-			if !open {
-				if err := out.end(); !f.disk.filled(file.path, err) {
-					note(err)
-				}
-				note(file.close())
-				return failure
-			}
+		case <-f.lines.enough:
+		case <-f.lines.closed:
+			ended = true
+		case <-tick.C:
+			ticked = true
+		}
+		for _, line := range f.lines.take() {
 			if failure == nil && !f.disk.stopped(file.path) {
 				if err := f.encode(out, line); !f.disk.filled(file.path, err) {
 					note(err)
@@ -142,7 +156,15 @@ func (f *recordFile[T]) append(file *parts, out encoder[T]) error {
 			if f.room != nil {
 				f.room.Release(f.weight(line))
 			}
-		case <-tick.C:
+		}
+		switch {
+		case ended:
+			if err := out.end(); !f.disk.filled(file.path, err) {
+				note(err)
+			}
+			note(file.close())
+			return failure
+		case ticked:
 			if err := out.flush(); !f.disk.filled(file.path, err) {
 				note(err)
 			}
@@ -306,7 +328,7 @@ func (f *Files) Keep(set *measure.Set) error { return f.values.Keep(set) }
 
 // Close returns when all lines are on disk. A second call returns the same error.
 func (f *Files) Close() error {
-	writing := f.outputs.in != nil
+	writing := f.outputs.lines != nil
 	err := errors.Join(f.records.close(), f.tables.close(), f.raws.close(), f.outputs.close())
 	if writing && f.outputs.err == nil {
 		if joined := f.texts.join(); !f.disk.filled(f.texts.fragments, joined) {

@@ -93,7 +93,7 @@ func (r *Recorder) startFinishers() {
 					r.counts.failed.Add(1)
 				}
 				r.Run.Files.writeRaw(raw)
-				r.in <- f.Record
+				r.decoded.add(f.Record)
 			}
 		})
 	}

@@ -34,10 +34,12 @@ func TestForced(t *testing.T) {
 		Run: &Run{Plan: p, Clock: bench.NewClock(), Tokens: &Tokens{}, Files: &Files{}, Faults: &Faults{}, Forced: func() bool { return true }}, Phase: &spec.Phase{},
 	})
 	r.load = twoReturned{}
+	recorded := make(chan *bench.Record)
+	r.decoded.record = func(rec *bench.Record) { recorded <- rec }
 	r.startFinishers()
 	for _, failure := range []*bench.Failure{nil, load.Forced()} {
 		r.Finished(load.Finished{Record: new(bench.Record), Exchange: transport.Exchange{Response: &bench.Response{Status: 200, Failure: failure}}})
-		if rec := <-r.in; !rec.Cancelled() || rec.Answer.Failure.Code != load.CodeForced {
+		if rec := <-recorded; !rec.Cancelled() || rec.Answer.Failure.Code != load.CodeForced {
 			t.Errorf("record with %+v, want it cancelled by force", rec.Answer.Failure)
 		}
 	}

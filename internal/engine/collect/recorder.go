@@ -70,16 +70,17 @@ type Live struct {
 // [load.Sink].
 type Recorder struct {
 	RecorderOptions
-	load   Load
-	finish chan *load.Finished // pointers, since it has room for thousands
-	in     chan *bench.Record
+	load    Load
+	finish  chan *load.Finished // pointers, since it has room for thousands
+	done    chan struct{}       // closed when all records are in
+	decoded recordQueue
 
-	finishers, recording sync.WaitGroup
-	counts               recordCounts
-	bytes                struct{ sent, received, chunks int64 } // this field and those below belong to the recorder's goroutine until it has ended
-	computed             time.Duration                          // when live was computed
-	live                 metric.Results
-	sendingComplete      bool // was published
+	finishers, publishing sync.WaitGroup
+	counts                recordCounts
+	bytes                 struct{ sent, received, chunks int64 } // this field and those below are guarded by Run.Recording until Close has returned
+	computed              time.Duration                          // when live was computed
+	live                  metric.Results
+	sendingComplete       bool // was published
 }
 
 // RecorderOptions configure a [Recorder].
@@ -106,11 +107,14 @@ var _ load.Sink = (*Recorder)(nil)
 
 // NewRecorder returns a recorder that has not begun.
 func NewRecorder(o RecorderOptions) *Recorder {
-	return &Recorder{
+	r := &Recorder{
 		RecorderOptions: o,
 		finish:          make(chan *load.Finished, finishRoom(o.Phase)),
-		in:              make(chan *bench.Record, 256), // a slow disk does not block finishers at once
+		done:            make(chan struct{}),
 	}
+	r.decoded.room.L = &r.decoded.mu
+	r.decoded.record = r.record
+	return r
 }
 
 // finishRoom returns how many responses may wait for the finish pool: all requests in
@@ -137,7 +141,7 @@ func (r *Recorder) Begin(p Load) (publish func()) {
 			o.Begin(p)
 		}
 	}
-	r.recording.Go(r.loop)
+	r.publishing.Go(r.loop)
 	return r.Shot(run.EventPhaseStart)
 }
 
@@ -149,23 +153,20 @@ func (r *Recorder) Finished(f load.Finished) { r.finish <- &f }
 func (r *Recorder) Close() {
 	close(r.finish)
 	r.finishers.Wait()
-	close(r.in)
-	r.recording.Wait()
+	close(r.done)
+	r.publishing.Wait()
 }
 
-// loop receives records until the channel is closed, then announces the end.
+// loop publishes the state of the phase until all records are in, then announces the end.
 func (r *Recorder) loop() {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case rec, open := <-r.in:
-			if !open {
-				r.counts.end.Store(int64(r.Run.Clock.Now()))
-				r.publish(true)
-				return
-			}
-			r.record(rec)
+		case <-r.done:
+			r.counts.end.Store(int64(r.Run.Clock.Now()))
+			r.publish(true)
+			return
 		case <-tick.C:
 			r.publish(false)
 		}
@@ -276,8 +277,8 @@ func (r *Recorder) look(last bool) (publish func()) {
 	return r.Shot(events...)
 }
 
-// Live returns the measurements of the phase so far. Before Close, only the recorder's
-// goroutine may call it, or a holder of Run.Recording; afterwards, one goroutine at a time.
+// Live returns the measurements of the phase so far. Before Close has returned, only a holder
+// of Run.Recording may call it; afterwards, one goroutine at a time.
 func (r *Recorder) Live() *Live {
 	l := &Live{Stats: r.Stats(), Sent: r.bytes.sent, Received: r.bytes.received}
 	if r.Phase.Kind == bench.Profiling {

@@ -44,8 +44,8 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 	child := &session{
 		Dialogue: Dialogue{Session: s.Session, Root: s.Root, Phase: s.Phase, Marker: s.Marker, Conversation: c},
 		env:      s.env, model: s.model, target: s.target, zero: s.zero, unsent: c.Requests(),
-		correlation: s.env.work.ids.next(), permits: make(chan time.Duration, 1),
-		root: s.root, depth: s.depth + 1, parent: s, awaits: g,
+		correlation: s.env.work.ids.next(),
+		root:        s.root, depth: s.depth + 1, parent: s, awaits: g,
 	}
 	if s.env.replay != nil {
 		if id := replayID(c); id != "" {

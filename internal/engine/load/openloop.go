@@ -63,10 +63,10 @@ func (o *openLoop) takeArrivals(ctx context.Context) {
 	<-o.watched
 }
 
-// watchArrivals waits for arrivals until a session has to be started. Then it starts a new
-// goroutine that waits for the next ones and performs the session itself: the thread
-// that was woken at the due time is the one that sends, and the other may be scheduled
-// later.
+// watchArrivals waits for arrivals and launches their sessions: the thread that was woken at
+// the due time is the one that sends. If a session has to wait, or starts so late that
+// others may be due, it starts a new goroutine that waits for the next arrivals, and performs
+// the session itself.
 func (o *openLoop) watchArrivals(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
 	e := o.env
 	for {
@@ -81,13 +81,27 @@ func (o *openLoop) watchArrivals(ctx context.Context, next func() (time.Duration
 			close(o.watched)
 			return
 		}
-		if s := o.takeArrival(e.start + offset); s != nil {
-			e.group.Go(func() { o.watchArrivals(ctx, next, wait) })
+		s := o.takeArrival(e.start + offset)
+		if s == nil {
+			continue
+		}
+		watchOn := func() { e.group.Go(func() { o.watchArrivals(ctx, next, wait) }) }
+		if s.permit-s.due > shareArrivals {
+			watchOn()
 			s.performSlot(ctx)
+			return
+		}
+		if rest := s.launch(ctx); rest != nil {
+			watchOn()
+			rest()
 			return
 		}
 	}
 }
+
+// shareArrivals is how late a session starts if others send the next ones meanwhile: one
+// goroutine may not be enough for the rate.
+const shareArrivals = 100 * time.Microsecond
 
 // overdue returns for how long nobody has taken the arrival that is due; 0 = none is.
 func (o *openLoop) overdue() time.Duration {
@@ -285,6 +299,9 @@ func (o *openLoop) allowTurn(s *session) (ok bool) {
 func (o *openLoop) queueContinuation(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if s.permits == nil {
+		s.permits = make(chan time.Duration, 1) // the sender never waits for the session
+	}
 	o.waiting = append(o.waiting, s)
 	o.env.queueContinuation()
 }

@@ -61,6 +61,9 @@ type Starter interface {
 	// Start performs an exchange as Do does, or returns false; it then calls later with the
 	// exchange, once, in a goroutine of its own.
 	Start(ctx context.Context, r *transport.Request, later func(transport.Exchange)) (x transport.Exchange, done bool)
+	// StartIdle is like Start, but does nothing and returns false if it would have to wait: for a
+	// connection, or for the response.
+	StartIdle(ctx context.Context, r *transport.Request, later func(transport.Exchange)) (started bool)
 }
 
 // Sink takes requests whose last byte has arrived. It is safe for concurrent use. It may

@@ -47,6 +47,12 @@ func (q *requests) startExchange(
 	return q.Sender.Do(ctx, r), true
 }
 
+// startIdle sends a request if that does not wait, as [Starter] describes it.
+func (q *requests) startIdle(ctx context.Context, r *transport.Request, later func(transport.Exchange)) (started bool) {
+	s, ok := q.Sender.(Starter)
+	return ok && s.StartIdle(ctx, r, later)
+}
+
 // addressTo directs a request to a target.
 func (q *requests) addressTo(target int, rec *bench.Record, r *transport.Request) {
 	rec.Target = target

@@ -64,7 +64,7 @@ type session struct {
 	next         preparedTurn       // built ahead
 	due, permit  time.Duration      // of the next turn
 	queued       time.Duration      // when the next turn began to wait for the limit of prefills; 0 = there is none
-	permits      chan time.Duration // open loop: due times of further turns; closed = no more
+	permits      chan time.Duration // open loop: due times of further turns; nil before the second turn; closed = no more
 	offset, zero time.Duration      // as in placement
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
@@ -151,20 +151,25 @@ func (s *session) buildTurn(n int) {
 	}
 }
 
-// startTurn sends the prepared turn. It returns the exchange, or false if that is not over:
+// completeTurn completes the prepared turn with what is known when it is sent.
+func (s *session) completeTurn() {
+	s.countUnsent(1)
+	e, next := s.env, &s.next
+	next.rec.Phase = e.phase.Index
+	if e.work.Spread.Late() {
+		e.work.addressTo(e.work.chooseTarget(&s.target), next.rec, &next.request)
+	}
+	next.endFill = e.prefill.watchFill(&next.request)
+	next.request.Cancel = e.phase.Cancellation.Of(next.rec, s.retries)
+}
+
+// startTurn sends the completed turn. It returns the exchange, or false if that is not over:
 // the slot then goes on in another goroutine, by resumeSlot.
 func (s *session) startTurn(ctx context.Context, losses *outage) (x transport.Exchange, done bool) {
 	e, next := s.env, &s.next
-	rec := next.rec
-	rec.Phase = e.phase.Index
-	if e.work.Spread.Late() {
-		e.work.addressTo(e.work.chooseTarget(&s.target), rec, &next.request)
-	}
-	next.endFill = e.prefill.watchFill(&next.request)
 	if next.err != nil {
 		return transport.Exchange{Response: unsentResponse(next.err, e.clock.Now())}, true
 	}
-	next.request.Cancel = e.phase.Cancellation.Of(rec, s.retries)
 	e.group.Add(1)
 	x, done = e.work.startExchange(ctx, &next.request, func(x transport.Exchange) { s.resumeSlot(ctx, losses, x) })
 	if done {

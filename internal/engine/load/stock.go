@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // stock is where the phases of a run get their sessions from: those that an earlier phase
@@ -47,7 +46,6 @@ func (k *stock) drawSession(quit <-chan struct{}) (*session, error) {
 		model:       cmp.Or(conversation.Model, model),
 		target:      q.Spread.Pick(k.drawn),
 		correlation: q.ids.next(),
-		permits:     make(chan time.Duration, 1), // the sender never waits for the session
 	}
 	if q.Spread.Least {
 		s.target = undecided

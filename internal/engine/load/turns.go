@@ -12,6 +12,24 @@ import (
 // awaited, the slot may have no goroutine; performSlot returns then.
 func (s *session) performSlot(ctx context.Context) { s.performSessions(ctx, new(outage)) }
 
+// launch begins what performSlot does as far as nothing has to be waited for. If that is not
+// until a response is awaited, it returns the rest, which may wait.
+func (s *session) launch(ctx context.Context) (rest func()) {
+	if s.isSilent() || s.env.prefill != nil {
+		return func() { s.performSlot(ctx) }
+	}
+	e, losses := s.env, new(outage)
+	s.startChildren(ctx, s.Conversation.Before, s.due, nil)
+	s.completeTurn()
+	e.group.Add(1)
+	resume := func(x transport.Exchange) { s.resumeSlot(ctx, losses, x) }
+	if s.next.err == nil && e.work.startIdle(ctx, &s.next.request, resume) {
+		return nil
+	}
+	e.group.Done()
+	return func() { s.sendTurns(ctx, losses).performSessions(ctx, losses) }
+}
+
 // performSessions is performSlot for a slot that may have lost connections before.
 func (s *session) performSessions(ctx context.Context, losses *outage) {
 	for s != nil {
@@ -27,11 +45,16 @@ func (s *session) performSessions(ctx context.Context, losses *outage) {
 // performTurns performs the prepared turn and those that follow. It returns the session that
 // got the slot; nil = none, or the slot goes on in another goroutine.
 func (s *session) performTurns(ctx context.Context, losses *outage) (successor *session) {
+	if !s.awaitFill(ctx) {
+		return s.endSession(ctx, s.env.clock.Now(), false)
+	}
+	s.completeTurn()
+	return s.sendTurns(ctx, losses)
+}
+
+// sendTurns is performTurns for a turn that is complete.
+func (s *session) sendTurns(ctx context.Context, losses *outage) (successor *session) {
 	for {
-		if !s.awaitFill(ctx) {
-			return s.endSession(ctx, s.env.clock.Now(), false)
-		}
-		s.countUnsent(1)
 		x, done := s.startTurn(ctx, losses)
 		if !done {
 			return nil
@@ -40,6 +63,10 @@ func (s *session) performTurns(ctx context.Context, losses *outage) (successor *
 		if !more {
 			return successor
 		}
+		if !s.awaitFill(ctx) {
+			return s.endSession(ctx, s.env.clock.Now(), false)
+		}
+		s.completeTurn()
 	}
 }
 

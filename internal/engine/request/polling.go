@@ -58,6 +58,12 @@ func (p *Polling) Start(
 	return p.Do(ctx, r), true
 }
 
+// StartIdle implements [load.Starter].
+func (p *Polling) StartIdle(ctx context.Context, r *transport.Request, later func(transport.Exchange)) (started bool) {
+	s, ok := p.Sender.(load.Starter)
+	return ok && p.Plan.Kind.Job == nil && s.StartIdle(ctx, r, later)
+}
+
 // Wait waits for the requests that cancel jobs at the server.
 func (p *Polling) Wait() { p.cancels.Wait() }
 

@@ -4,6 +4,8 @@
 package sockstamp
 
 import (
+	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ type Conn struct {
 	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
 	writes atomic.Int32
+	ended  atomic.Bool
 	lag    atomic.Int64           // nanoseconds, the longest since TakeLag
 	after  atomic.Pointer[func()] // nil = none
 	closed func()                 // nil = none
@@ -54,17 +57,24 @@ func (c *Conn) Kernel() bool { return c.kernel != nil }
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.kernel == nil {
 		n, err := c.Conn.Read(b)
-		if n > 0 {
-			c.record(Stamp{At: time.Now()})
-		}
-		return n, err
+		return c.noted(n, Stamp{At: time.Now()}, err)
 	}
-	n, s, err := c.kernel.read(b)
+	return c.noted(c.kernel.read(b))
+}
+
+// noted notes a read and returns what it has returned.
+func (c *Conn) noted(n int, s Stamp, err error) (int, error) {
 	if n > 0 {
 		c.record(s)
 	}
+	if errors.Is(err, io.EOF) {
+		c.ended.Store(true)
+	}
 	return n, err
 }
+
+// Ended reports whether a read has come to the end of the stream.
+func (c *Conn) Ended() bool { return c.ended.Load() }
 
 // Write writes like the connection below.
 func (c *Conn) Write(b []byte) (int, error) {

@@ -2,11 +2,6 @@ package stat
 
 import "math"
 
-// Blocks is the number of contiguous blocks into which a window is cut, to see how much a mean
-// varies if consecutive requests are alike. With 32 blocks, means of blocks are still alike, and
-// intervals are too narrow.
-const Blocks = 16
-
 // Share is a share of successes, with a standard error that allows for successes that come in
 // bursts.
 type Share struct {
@@ -15,21 +10,15 @@ type Share struct {
 	Error   float64 // standard error of X, by the blocks
 }
 
-// BlockShare returns the share of good among all, which are counts in blocks of equal length, in
-// their order. Without any requests X is NaN.
+// BlockShare returns the share of good among all, which are counts in the blocks of a window. Without
+// any requests X is NaN.
 func BlockShare(good, all [Blocks]float64) Share {
 	var s Share
 	for k := range all {
 		s.N += all[k]
 		s.Good += good[k]
 	}
-	s.X = s.Good / s.N
-	squares := 0.0
-	for k := range all {
-		d := good[k] - s.X*all[k]
-		squares += d * d
-	}
-	s.Error = math.Sqrt(squares*Blocks/(Blocks-1)) / s.N
+	s.X, s.Error = RatioError(good, all)
 	return s
 }
 

@@ -62,25 +62,27 @@ func (o *Options) sourcesTo(server netip.Addr) int {
 }
 
 // LocalPorts returns how many connections to servers can be open at a time: one for each
-// local port, source address, and address and port of a server. ok = false if that is
-// not known. Of a server with a name, all addresses count as one.
-func (o *Options) LocalPorts(targets []*url.URL) (n int, ok bool) {
+// local port, source address, and address and port of a server, or at least enough. It looks
+// names up unless each address alone is enough. ok = false if the number is not known.
+func (o *Options) LocalPorts(ctx context.Context, targets []*url.URL, enough int) (n int, ok bool) {
 	ports, ok := localPorts()
-	if !ok || !o.direct() {
-		return 0, false
+	if !ok || !o.direct() || ports >= enough {
+		return ports, ok && o.direct()
 	}
-	counted := map[string]bool{}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.ConnectTimeout, DefaultConnectTimeout))
+	defer cancel()
+	counted := map[netip.AddrPort]bool{}
 	for _, target := range targets {
-		at := hostPort(target)
-		if counted[at] {
-			continue
+		addrs, err := o.lookup(ctx, target.Hostname(), portOf(target))
+		if err != nil {
+			return 0, false // the connection explains it
 		}
-		counted[at] = true
-		sources := len(o.Sources)
-		if ip, err := netip.ParseAddr(target.Hostname()); err == nil {
-			sources = o.sourcesTo(ip)
+		for _, at := range addrs {
+			if !counted[at] {
+				counted[at] = true
+				n += ports * max(1, o.sourcesTo(at.Addr()))
+			}
 		}
-		n += ports * max(1, sources)
 	}
 	return n, true
 }

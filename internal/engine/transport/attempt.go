@@ -81,6 +81,8 @@ type starter interface {
 	start(
 		ctx context.Context, a *attempt, later func(resp *bench.Response, again bool),
 	) (resp *bench.Response, again, pending bool)
+	// startIdle is like start, but does nothing and returns false where that would wait.
+	startIdle(ctx context.Context, a *attempt, later func(resp *bench.Response, again bool)) (pending bool)
 }
 
 // attempt is one request to one address.
@@ -111,6 +113,15 @@ func (r *Request) unsent(f *bench.Failure) *bench.Failure {
 	clear.Class = bench.TimeoutSend
 	clear.Message = "not written within the request timeout, so that it could not be cancelled"
 	return &clear
+}
+
+// cutOff returns the error of a body that ended with its connection, and that without the
+// close_notify of TLS; nil = the body has an end of its own, or the status says enough.
+func cutOff(f *frame.Framer, status int) error {
+	if f.Done() || status >= http.StatusMultipleChoices {
+		return nil
+	}
+	return errCutOff
 }
 
 // conclude ends the body of a framer whose head was h and returns the response.

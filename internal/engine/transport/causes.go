@@ -19,6 +19,10 @@ var (
 // errHandshakeTimeout is errConnectTimeout for a handshake.
 var errHandshakeTimeout = fmt.Errorf("TLS handshake not answered: %w", errConnectTimeout)
 
+// errCutOff is for a body that only the end of its connection ends, if whoever is between
+// both ends may have ended it (RFC 9112, section 9.8).
+var errCutOff = errors.New("connection closed without close_notify of TLS: the response may be cut off")
+
 // errNoHTTP2 is for servers that do not offer HTTP/2 in the TLS handshake.
 var errNoHTTP2 = errors.New("the server does not offer HTTP/2 in the TLS handshake")
 

@@ -164,6 +164,19 @@ func (c *Client) Start(ctx context.Context, r *Request, later func(Exchange)) (x
 	return p.proceed(ctx, resp, again), true
 }
 
+// StartIdle is like Start for callers that must not wait: it does nothing and returns false
+// unless the event loop has an open connection for the request.
+func (c *Client) StartIdle(ctx context.Context, r *Request, later func(Exchange)) (started bool) {
+	s, ok := c.roundTripperFor(r.URL).(starter)
+	if !ok {
+		return false
+	}
+	p := newPerformance(c, r)
+	return s.startIdle(ctx, &p.attempt, func(resp *bench.Response, again bool) {
+		later(p.proceed(ctx, resp, again))
+	})
+}
+
 // performance is the sequence of attempts that make an exchange.
 type performance struct {
 	client  *Client

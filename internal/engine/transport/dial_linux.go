@@ -58,6 +58,7 @@ func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench
 	if t.opts.Reuse == Never {
 		return false
 	}
+	t.cuts.watch(ctx)
 	for key := t.key(a); ; {
 		pc := t.pool.take(key, a.target)
 		if pc == nil {
@@ -70,8 +71,12 @@ func (e *loopExchange) resume(ctx context.Context, a *attempt, later func(*bench
 			pc.handle(e, unsafe.Pointer(e))
 			e.conn.Reused = true
 			e.ended = func() { later(e.finish(ctx, a)) }
-			e.uncut = context.AfterFunc(ctx, e.cut)
-			e.begin()
+			e.ctx = ctx
+			if ctx.Err() == nil {
+				e.begin()
+			} else { // its exchanges may have been cut just before
+				e.cut()
+			}
 		}
 		pc.conn.Unlock()
 		if usable {
@@ -145,7 +150,6 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 func (e *loopExchange) handshake(ctx context.Context) error {
 	pc, began := e.pc, e.owner.clock.Now()
 	pc.conn.Lock()
-	e.shaking = true
 	if timeout := e.owner.opts.ConnectTimeout; timeout > 0 {
 		e.deadlines.connect = began + timeout
 	}

@@ -30,7 +30,7 @@ type loopExchange struct {
 	lag       time.Duration // longest of a read
 	reads     int32
 	coalesces bool     // reads of the middle of the body may wait in backlog
-	shaking   bool     // the session performs the TLS handshake
+	shaking   bool     // the session performs the TLS handshake, or is about to
 	backlog   *backlog // nil = it is empty
 	deadlines deadlines
 
@@ -38,8 +38,8 @@ type loopExchange struct {
 	// done is sent to on a new connection when the exchange is over, or an address did not
 	// answer. Its capacity is 1, so that the loop never waits.
 	done   chan struct{}
-	ended  func()      // on a connection that was idle: is called in a goroutine of its own instead
-	uncut  func() bool // keeps the end of the context from cutting the exchange; nil = it does not
+	ended  func()          // on a connection that was idle: is called in a goroutine of its own instead
+	ctx    context.Context // whose end cuts an exchange for which nobody waits; nil = somebody does
 	over   bool
 	result result
 
@@ -94,7 +94,8 @@ func (e *loopExchange) Connected(err error) {
 	e.deadlines.connect = 0
 	e.conn.Connect = e.owner.clock.Now() - e.dialed
 	if e.result.dial = err; err != nil || e.pc.secure != nil {
-		e.done <- struct{}{} // the session tries the next address, or performs the TLS handshake
+		e.shaking = err == nil // from now on, so that no deadline ends the exchange while done is full
+		e.done <- struct{}{}   // the session tries the next address, or performs the TLS handshake
 		return
 	}
 	e.connected()
@@ -294,7 +295,11 @@ func (e *loopExchange) Ended(err error) {
 		e.settle(bench.EndAborted, nil)
 		return
 	case errors.Is(err, io.EOF):
-		if err = e.pc.parser.End(); err == nil {
+		cut := errors.Is(err, loop.ErrCutOff)
+		if err = e.pc.parser.End(); err == nil && cut {
+			err = cutOff(e.framer, e.pc.parser.Status())
+		}
+		if err == nil {
 			e.settle(bench.EndEOF, nil)
 			return
 		}
@@ -378,11 +383,9 @@ func (e *loopExchange) wake() {
 	e.done <- struct{}{}
 }
 
-// cut ends an exchange for which nobody waits, unless it is over.
+// cut ends an exchange for which nobody waits, unless it is over. Call with the lock of the
+// connection held.
 func (e *loopExchange) cut() {
-	pc := e.pc
-	pc.conn.Lock()
-	defer pc.conn.Unlock()
 	if e.abort() {
 		e.wake()
 	}

@@ -181,11 +181,18 @@ func forgeries() []forgery {
 	const (
 		head   = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n"
 		until  = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
+		stream = "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 		closes = "\x01\x00"
 		reset  = "connection_reset: "
 	)
 	whole := func(do func(f *forger) string) func(*forger, func(string)) {
 		return func(f *forger, _ func(string)) { io.WriteString(f, do(f)) }
+	}
+	ends := func(text string) func(*forger, func(string)) { // without close_notify
+		return func(f *forger, _ func(string)) {
+			io.WriteString(f, f.data(text))
+			f.Close()
+		}
 	}
 	many := func(n int, s func() string) (out string) {
 		for range n {
@@ -246,10 +253,11 @@ func forgeries() []forgery {
 			piece(f.data("{  }"))
 			piece(f.record(alertRecord, closes))
 		}, want: "{  }"},
-		{name: "the connection ends the body", serve: func(f *forger, _ func(string)) {
-			io.WriteString(f, f.data(until+"{  }"))
-			f.Close()
-		}, want: "{  }"},
+		{name: "the connection ends the body", serve: ends(until + "{  }"), want: reset + "connection closed without close_notify of TLS: the response may be cut off"},
+		{name: "the connection ends the body after its end marker", serve: ends(stream + "data: [DONE]\n\n"), want: ""},
+		{name: "the connection ends the body before its end marker", serve: ends(stream + "data: {}\n\n"), want: reset + "connection closed without close_notify of TLS: the response may be cut off"},
+		{name: "the connection ends the body of an error", serve: ends("HTTP/1.0 503 Busy\r\nContent-Type: application/json\r\n\r\n{  }"), want: "{  }"},
+		{name: "the connection ends after a body with a length", serve: ends(head + "{  }"), want: "{  }"},
 		{name: "the connection ends within a record", serve: func(f *forger, _ func(string)) {
 			text := f.data(until) + f.data("{  }")
 			io.WriteString(f, text[:len(text)-1])

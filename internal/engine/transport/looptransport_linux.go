@@ -41,14 +41,19 @@ type loopTransport struct {
 	responses http1.Heads
 	backlogs  sync.Pool // of *backlog
 	workers   workers   // go on with exchanges that are over
+	cuts      cuts
 }
 
-var _ roundTripper = (*loopTransport)(nil)
+var (
+	_ roundTripper = (*loopTransport)(nil)
+	_ starter      = (*loopTransport)(nil)
+)
 
 // newLoopTransport starts the event loops.
 func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) (*loopTransport, error) {
 	t := &loopTransport{opts: o, clock: o.Clock, sources: from, framers: framers}
 	t.tls.opts = o
+	t.cuts.cut = t.cutAll
 	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
 	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
 	t.heads.New = func() any { return new([]byte) }
@@ -64,6 +69,7 @@ func newLoopTransport(o *Options, lags *sockstamp.Lags, from *sources, framers *
 }
 
 func (t *loopTransport) close() {
+	t.cuts.close()
 	for _, list := range t.pool.shut() {
 		shutAll(list)
 	}
@@ -120,16 +126,36 @@ func (t *loopTransport) start(
 	return resp, again, false
 }
 
+// startIdle implements starter.
+func (t *loopTransport) startIdle(ctx context.Context, a *attempt, later func(*bench.Response, bool)) (pending bool) {
+	e := t.exchanges.Get().(*loopExchange)
+	if e.prepare(a) == nil && ctx.Err() == nil && e.resume(ctx, a, later) {
+		return true // e belongs to the loop, or to later
+	}
+	t.heads.Put(e.request.head)
+	t.exchanges.Put(e)
+	return false
+}
+
 // finish returns the response of an exchange that is over, as attempt does.
 func (e *loopExchange) finish(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
-	if e.uncut == nil || e.uncut() { // else e.cut is under way
-		defer e.owner.exchanges.Put(e)
-	}
+	defer e.owner.exchanges.Put(e)
 	if e.stale() && ctx.Err() == nil {
 		a.x.Stamps.Start = cmp.Or(a.x.Stamps.Start, e.began)
 		return nil, true
 	}
 	return e.conclude(ctx, a.x), false
+}
+
+// cutAll ends the exchanges of a context that has ended and for which no goroutine waits.
+func (t *loopTransport) cutAll(ctx context.Context) {
+	for _, l := range t.loops {
+		l.Each(func(h loop.Handler) {
+			if e, ok := h.(*loopExchange); ok && e.ctx == ctx {
+				e.cut()
+			}
+		})
+	}
 }
 
 // lacks implements roundTripper.

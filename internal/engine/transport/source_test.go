@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"context"
+	"errors"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -158,13 +161,19 @@ func TestSourcesTakeTurnsForEachServer(t *testing.T) {
 	}
 }
 
-// There is a local port for each pair of a source address and a server.
+// There is a local port for each pair of a source address and an address of a server.
 func TestLocalPorts(t *testing.T) {
 	one, ok := localPorts()
 	if !ok {
 		t.Skip("the range of local ports is unknown")
 	}
 	a, b := netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("::1")
+	addresses := func(_ context.Context, host string) ([]netip.Addr, error) {
+		if host != "name.test" {
+			return nil, errors.New("unknown")
+		}
+		return []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("2001:db8::1")}, nil
+	}
 	for _, tt := range []struct {
 		sources []netip.Addr
 		targets string
@@ -174,7 +183,8 @@ func TestLocalPorts(t *testing.T) {
 		{nil, "http://127.0.0.1 https://127.0.0.1 http://127.0.0.1:80/v1", 2},
 		{[]netip.Addr{a, b, a.Next()}, "http://127.0.0.1", 2},
 		{[]netip.Addr{a, b}, "http://127.0.0.1 http://[::1]:8000", 2},
-		{[]netip.Addr{a, b}, "http://localhost", 2},
+		{[]netip.Addr{a, b}, "http://name.test", 3},
+		{nil, "http://name.test http://[::1] http://10.0.0.1:80", 4},
 	} {
 		var targets []*url.URL
 		for text := range strings.FieldsSeq(tt.targets) {
@@ -184,9 +194,17 @@ func TestLocalPorts(t *testing.T) {
 			}
 			targets = append(targets, u)
 		}
-		o := Options{Sources: tt.sources}
-		if got, ok := o.LocalPorts(targets); !ok || got != tt.want*one {
+		o := Options{Sources: tt.sources, Policy: Policy{Lookup: addresses}}
+		if got, ok := o.LocalPorts(t.Context(), targets, math.MaxInt); !ok || got != tt.want*one {
 			t.Errorf("LocalPorts from %v to %s = %d, want %d times %d", tt.sources, tt.targets, got, tt.want, one)
 		}
+	}
+	unknown := []*url.URL{{Scheme: "http", Host: "unknown.test"}}
+	o := Options{Policy: Policy{Lookup: addresses}}
+	if n, ok := o.LocalPorts(t.Context(), unknown, one+1); ok {
+		t.Errorf("LocalPorts to an unknown name = %d", n)
+	}
+	if n, ok := o.LocalPorts(t.Context(), unknown, one); !ok || n < one {
+		t.Errorf("LocalPorts that are enough without a look at names = %d, %v, want %d", n, ok, one)
 	}
 }

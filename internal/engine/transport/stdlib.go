@@ -153,6 +153,11 @@ func (s *stdlib) read(ctx context.Context, hr *http.Response, a *attempt, limits
 	})
 	framer.Watch(a.Watch)
 	failure, end := s.pump(ctx, hr.Body, framer, limits, t)
+	if failure == nil && end == bench.EndEOF && t.cutOff(hr) {
+		if err := cutOff(framer, hr.StatusCode); err != nil {
+			failure, end = classify(ctx, err, bench.StepBody), bench.EndReset
+		}
+	}
 	endAt := t.lastRead()
 	if end != bench.EndEOF || endAt == 0 {
 		endAt = s.opts.Clock.Now()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
@@ -236,6 +237,15 @@ func (t *trace) feed(f *frame.Framer, b []byte) {
 		return
 	}
 	below.take(st, b, func(at time.Time, b []byte) { feed(t.clock.Offset(at), b) })
+}
+
+// cutOff reports whether a body that has ended had no end but that of its connection, which
+// came without the close_notify of TLS: after that nothing is read.
+func (t *trace) cutOff(hr *http.Response) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delimited := hr.ProtoMajor > 1 || hr.ContentLength >= 0 || len(hr.TransferEncoding) > 0
+	return hr.TLS != nil && !delimited && t.conn != nil && t.conn.Ended()
 }
 
 // step returns the step that the attempt has reached.

@@ -216,6 +216,8 @@ export interface Mark {
   value: number;
   color: Color;
   vertical?: boolean;
+  /** the label of a vertical line stands in the plot, because names of regions stand above it */
+  inside?: boolean;
 }
 
 /** drawMarks draws lines with their labels: of vertical ones above the plot, of horizontal
@@ -227,6 +229,7 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
   ctx.save();
   ctx.font = scaled(font());
   ctx.textBaseline = "bottom";
+  ctx.textAlign = "left"; // uPlot leaves that of its axes
   ctx.setLineDash([4 * px, 3 * px]);
   ctx.lineWidth = px;
   let free = left;
@@ -242,7 +245,8 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
       ctx.stroke();
       const from = Math.max(left, Math.min(at - wide / 2, left + width - wide));
       if (from < free) continue;
-      ctx.fillText(m.label, from, top - 2 * px);
+      if (m.inside) halo(ctx, m.label, from, top + 13 * px);
+      else ctx.fillText(m.label, from, top - 2 * px);
       free = from + wide + 4 * px;
     } else {
       if (!(at >= top && at <= top + height)) continue;
@@ -287,6 +291,7 @@ export function drawRegions(u: uPlot, regions: readonly Region[]): void {
   ctx.save();
   ctx.font = scaled(font());
   ctx.textBaseline = "bottom";
+  ctx.textAlign = "left"; // uPlot leaves that of its axes
   for (const r of regions) {
     const from = Math.max(left, u.valToPos(r.from, "x", true));
     const to = Math.min(left + width, u.valToPos(r.to, "x", true));

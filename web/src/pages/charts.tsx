@@ -9,9 +9,9 @@ import { ResetZoom } from "../charts/frame";
 import { Heatmap } from "../charts/heatmap";
 import { type Column, Cursor, type Dots, type Line, type Mark, Plot, type Region } from "../charts/plot";
 import { leastPerBin } from "../charts/scales";
-import { full, only, regions, type Single, singles } from "../state/overtime";
+import { events, full, only, regions, type Single, singles } from "../state/overtime";
 import type { RunStore } from "../state/run";
-import { phaseQuery, within } from "../state/scope";
+import { inOrder, phaseQuery, within } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
 import { latencies } from "./distributions";
 
@@ -27,6 +27,8 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
   const s = useMemo(() => within(store.series.value, store.scope.value), [store.series.value, store.scope.value]);
   const parts = useMemo(() => (s ? regions(s) : []), [s]);
   const sparse = useMemo(() => s !== null && full(s).some((enough) => !enough), [s]);
+  const happened = s ? events(s, run, inOrder(store.progress.value)) : [];
+  const marks = useMemo(() => happened, [JSON.stringify(happened)]);
   if (!s || s.time_sec.length === 0) {
     return (
       <p class="empty">
@@ -34,11 +36,7 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
       </p>
     );
   }
-  const stopped = run.state === "failed" || run.state === "cancelled";
-  const ends = s.phases.map((p) => p.end_sec ?? 0);
-  const events: Mark[] =
-    stopped && ends.length ? [{ label: run.state, value: Math.max(...ends), color: "pink", vertical: true }] : [];
-  const shared = { cursor, regions: parts, events };
+  const shared = { cursor, regions: parts, events: marks };
   return (
     <section aria-label="Over time">
       <div class="row between">
@@ -90,19 +88,14 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
   const { series: s, store, run, cursor, events } = props;
   const { value } = useReading<Samples>(props.sparse ? `api/runs/${run.id}/samples` : null, !ended(run.state));
   const sample = value?.sample;
-  const all = useMemo(() => charts(s, store, sample), [s, sample, store.run.value, store.slos.value]);
+  const all = useMemo(
+    () => charts(s, store, sample).map((c) => ({ ...c, marks: [...events, ...(c.marks ?? [])] })),
+    [s, sample, store.run.value, store.slos.value, events],
+  );
   return (
     <div class="charts">
       {all.map((c) => (
-        <Plot
-          key={c.title}
-          {...c}
-          x={s.time_sec}
-          step={s.step_sec}
-          regions={props.regions}
-          cursor={cursor}
-          marks={[...events, ...(c.marks ?? [])]}
-        />
+        <Plot key={c.title} {...c} x={s.time_sec} step={s.step_sec} regions={props.regions} cursor={cursor} />
       ))}
     </div>
   );

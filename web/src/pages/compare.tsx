@@ -10,10 +10,12 @@ import { Points } from "../charts/points";
 import * as format from "../format";
 import { go, link } from "../router";
 import { overlay } from "../state/compare";
+import { meaningful } from "../state/differences";
 import { choose, chosen } from "../state/runs";
 import { metricName } from "../state/sweep";
 import { Card, ClientPill, ErrorText, load, StatePill, VerdictPill } from "../ui/parts";
 import { Cdfs } from "./cdfs";
+import { Judgement } from "./judgement";
 import { Pick } from "./pick";
 import { Sweeps } from "./sweeps";
 import "./compare.css";
@@ -93,6 +95,14 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
           reorder(ids.filter((x) => x !== id));
         }}
       />
+      {entries.slice(1).map(({ run }) => (
+        <Judgement
+          key={run.id}
+          a={{ id: entries[0]!.run.id, label: title(entries[0]!.run) }}
+          b={{ id: run.id, label: title(run) }}
+          version={entries[0]!.run.revision + " " + run.revision}
+        />
+      ))}
       {sweeps ? (
         <Sweeps runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
       ) : (
@@ -178,8 +188,8 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
       .map((statistic) => ({ metric, statistic })),
   );
   return (
-    <Card title="Metrics against the baseline">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Metrics against the baseline">
+    <Card title="Values beside the baseline">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Values beside the baseline">
         <table class="values">
           <thead>
             <tr>
@@ -197,7 +207,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
                 </td>
                 {statistic.values.map((v) => (
                   <td key={v.run} data-label={title(of.runs.find((r) => r.id === v.run)!)}>
-                    <span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} better={metric.better} />
+                    <span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} />
                   </td>
                 ))}
               </tr>
@@ -208,12 +218,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
       <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
         {all ? "Show the main metrics" : "Show all metrics"}
       </button>
-      <p class="muted">
-        Colored: the 95 % confidence intervals of the two runs do not overlap. Grey: they overlap, or the values are
-        equal. <span class="delta untested">Not tested</span>: one of the two has no interval, or the load generator
-        distorted it. Hover over a value to see its interval. Runs differ for many reasons; repeat them (
-        <code>multiRun</code>) before you act on a difference of a few percent.
-      </p>
+      <p class="muted">Hover over a value to see its 95 % confidence interval within the run.</p>
     </Card>
   );
 }
@@ -224,20 +229,9 @@ function interval(v: Value): string {
     : "no confidence interval";
 }
 
-function Delta({ of, better }: { of: Value; better: string }): JSX.Element | null {
-  if (of.delta === null || of.delta === undefined) return null;
-  const kind =
-    of.verdict === "better" ? "good" : of.verdict === "worse" ? "bad" : of.verdict === "unknown" ? "untested" : "muted";
-  const text = of.delta_percent === null || of.delta_percent === undefined ? "" : format.signed(of.delta_percent);
-  return (
-    <span
-      class={"delta " + kind}
-      title={`${of.verdict}, ${better === "none" ? "neither direction is better" : better + " is better"}`}
-    >
-      {text}
-      <span class="hidden-text"> {of.verdict === "unknown" ? "not tested" : of.verdict}</span>
-    </span>
-  );
+function Delta({ of }: { of: Value }): JSX.Element | null {
+  if (of.delta_percent === null || of.delta_percent === undefined) return null;
+  return <span class="delta muted">{format.signed(of.delta_percent)}</span>;
 }
 
 const overlaid: [string, string, string, string][] = [
@@ -326,9 +320,11 @@ function Picture({ of, entries }: { of: Comparison; entries: Entry[] }): JSX.Ele
 function Differences({ of }: { of: Comparison }): JSX.Element {
   const text = (v: unknown) =>
     v === undefined || v === null ? format.absent : typeof v === "object" ? JSON.stringify(v) : String(v);
+  const ids = of.runs.map((r) => r.id);
+  const rows = useMemo(() => meaningful(of.differences, ids), [of]);
   return (
     <Card title="Differences of the documents">
-      {of.differences.length === 0 ? (
+      {rows.length === 0 ? (
         <p class="empty">The documents are equal.</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
@@ -344,14 +340,14 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
               </tr>
             </thead>
             <tbody>
-              {of.differences.map((d) => (
+              {rows.map((d) => (
                 <tr key={d.pointer}>
                   <td class="text">
                     <code>{d.pointer}</code>
                   </td>
-                  {of.runs.map((r) => (
+                  {of.runs.map((r, i) => (
                     <td class="text" key={r.id}>
-                      {text(d.values.find((v) => v.run === r.id)?.value)}
+                      {text(d.values[i])}
                     </td>
                   ))}
                 </tr>

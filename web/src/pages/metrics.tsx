@@ -3,8 +3,9 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJSON, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
+import { doubtOf } from "../state/doubt";
 import type { RunStore } from "../state/run";
-import { Card } from "../ui/parts";
+import { Card, Doubt } from "../ui/parts";
 
 type Distributions = Schemas["wire.Distributions"];
 
@@ -60,24 +61,23 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
               {columns.map((c) => (
                 <th>{c}</th>
               ))}
-              <th class="text">Unit</th>
             </tr>
           </thead>
           <tbody>
             {tags.map((tag) => (
               <tr key={tag}>
-                <td class="text" title={tag}>
-                  {shown[tag]!.header}
+                <td class="text wrap" title={tag}>
+                  {shown[tag]!.header}, {shown[tag]!.unit}{" "}
+                  <Doubt of={doubtOf(store.run.value?.client, tag, shown[tag]!.unit)} />
                 </td>
                 {columns.map((c) => (
                   <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />
                 ))}
-                <td class="text">{shown[tag]!.unit}</td>
               </tr>
             ))}
             {tags.length === 0 && (
               <tr>
-                <td class="empty" colSpan={9}>
+                <td class="empty" colSpan={8}>
                   {latest && live ? `No request ended in the last ${recent} seconds.` : "No request has ended yet."}
                 </td>
               </tr>

@@ -2,10 +2,11 @@
 import type { JSX } from "preact";
 import { ended, type Metrics, type Run, type Stats } from "../api/client";
 import * as format from "../format";
+import { doubtOf } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { metricName } from "../state/sweep";
 import { useReading } from "../ui/lazy";
-import { Card, Tile } from "../ui/parts";
+import { Card, Doubt, Tile } from "../ui/parts";
 
 const corrected = [
   ["time_to_first_token", "Time to first token"],
@@ -57,7 +58,6 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
             <thead>
               <tr>
                 <th class="text">Latency, ms</th>
-                <th class="text">From</th>
                 {["avg", "p50", "p90", "p99"].map((c) => (
                   <th key={c}>{c}</th>
                 ))}
@@ -65,8 +65,14 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
             </thead>
             <tbody>
               {late.flatMap(([tag, text]) => [
-                <Latency key={tag} text={text} from="its start" stats={metrics[tag]!} />,
-                <Latency key={"corrected " + tag} text="" from="its due time" stats={metrics["corrected_" + tag]!} />,
+                <Latency key={tag} text={text + ", from the start"} of={tag} run={run} metrics={metrics} />,
+                <Latency
+                  key={"corrected " + tag}
+                  text={text + ", from the due time"}
+                  of={"corrected_" + tag}
+                  run={run}
+                  metrics={metrics}
+                />,
               ])}
             </tbody>
           </table>
@@ -82,11 +88,20 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
   );
 }
 
-function Latency({ text, from, stats }: { text: string; from: string; stats: Stats }): JSX.Element {
+interface Row {
+  text: string;
+  of: string;
+  run: Run;
+  metrics: Record<string, Stats>;
+}
+
+function Latency({ text, of, run, metrics }: Row): JSX.Element {
+  const stats = metrics[of]!;
   return (
     <tr>
-      <td class="text">{text}</td>
-      <td class="text">{from}</td>
+      <td class="text wrap">
+        {text} <Doubt of={doubtOf(run.client, of)} />
+      </td>
       {[stats.avg, stats.p50, stats.p90, stats.p99].map((v, i) => (
         <td key={i}>{format.number(v)}</td>
       ))}

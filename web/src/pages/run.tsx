@@ -1,10 +1,11 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, send } from "../api/client";
+import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, type Stats, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
+import { alarming, bound, byCause, doubtOf } from "../state/doubt";
 import { RunStore } from "../state/run";
 import { choose, chosen } from "../state/runs";
 import { barOf, inOrder, totals } from "../state/scope";
@@ -44,7 +45,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
     <>
       <Head store={store} run={run} />
       <ErrorText error={store.problem.value} />
-      <Alarms run={run} />
+      <Alarms run={run} metrics={store.metrics.value} />
       {run.kind === "sweep" ? (
         <SweepPart run={run} />
       ) : (
@@ -161,18 +162,23 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   );
 }
 
-/** ClientAlarm names the numbers that the load generator distorted. */
-function ClientAlarm({ client }: { client: NonNullable<Run["client"]> }): JSX.Element | null {
-  const numbers = (level: string) =>
-    [...new Set((client.reasons ?? []).filter((r) => r.level === level).flatMap((r) => r.concerns ?? []))].join(", ");
+/** ClientAlarm names the numbers that the load generator distorted. It is an alarm only if every
+ * page shows one of them. */
+function ClientAlarm({ client, metrics }: Alarmed & { client: NonNullable<Run["client"]> }): JSX.Element | null {
+  const numbers = (level: string) => {
+    const tags = (client.reasons ?? []).filter((r) => r.level === level).flatMap((r) => r.concerns ?? []);
+    return [...new Set(tags)].map((tag) => metrics[tag]?.header ?? tag).join(", ");
+  };
+  const phases = new Set((client.reasons ?? []).map((r) => r.phase));
+  const off = (r: Schemas["verdict.Reason"]) => bound(r) + (phases.size > 1 ? ` (${r.phase})` : "");
   const wrong = numbers("invalid");
   const doubtful = numbers("suspect");
   if (!wrong && !doubtful) return null;
   return (
-    <div class={"alert client-" + (client.verdict === "invalid" ? "invalid" : "suspect")} role="alert">
+    <div class={"alert client-" + (alarming(client) ? "invalid" : "suspect")} role="alert">
       {wrong && (
         <p>
-          <strong>Do not use {wrong}: the load generator distorted it.</strong>
+          <strong>The load generator distorted these numbers, do not use them: {wrong}.</strong>
         </p>
       )}
       {doubtful && (
@@ -181,19 +187,28 @@ function ClientAlarm({ client }: { client: NonNullable<Run["client"]> }): JSX.El
         </p>
       )}
       <ul>
-        {client.reasons?.map((r) => (
-          <li>
-            {r.message}
-            {r.remedy && <> What helps: {r.remedy}.</>}
-          </li>
-        ))}
+        {byCause(client).map((group) => {
+          const { cause, source, remedy } = group[0]!;
+          return (
+            <li>
+              {cause
+                ? `${format.sentence(cause)}${source ? "; " + source : ""}: ${group.map(off).join("; ")}.`
+                : group[0]!.message}
+              {remedy && ` What helps: ${remedy}.`}
+            </li>
+          );
+        })}
       </ul>
     </div>
   );
 }
 
+interface Alarmed {
+  metrics: Record<string, Stats>;
+}
+
 /** Alarms are what a reader must know before the numbers. */
-function Alarms({ run }: { run: Run }): JSX.Element {
+function Alarms({ run, metrics }: Alarmed & { run: Run }): JSX.Element {
   const client = run.client;
   return (
     <>
@@ -202,7 +217,7 @@ function Alarms({ run }: { run: Run }): JSX.Element {
           <strong>{run.error.code}</strong>: {run.error.message}
         </div>
       )}
-      {client && <ClientAlarm client={client} />}
+      {client && <ClientAlarm client={client} metrics={metrics} />}
       {run.state_reason && !ended(run.state) && (
         <p class="notice" role="status">
           {run.state_reason}
@@ -279,6 +294,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
     withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
   const goodput = m.goodput?.avg ?? (scope === null ? run.summary?.goodput_per_sec : undefined);
   const share = m.good_request_fraction?.avg;
+  const doubt = (tag: string, unit?: string) => doubtOf(run.client, tag, unit);
   return (
     <section class="tiles" aria-label={"Key figures of " + (scope === null ? "the whole run" : "phase " + scope)}>
       <Tile
@@ -286,12 +302,14 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         value={format.number(m.request_throughput?.avg)}
         unit="req/s"
         note={format.count(all.succeeded) + " succeeded"}
+        doubt={doubt("request_throughput", "requests/sec")}
       />
       {goodput !== undefined && goodput !== null && (
         <Tile
           label="Goodput"
           value={format.number(goodput)}
           unit="req/s"
+          doubt={doubt("goodput")}
           note={
             share === undefined || share === null
               ? "requests that met all objectives"
@@ -303,6 +321,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         label="Output"
         value={format.number(m.output_token_throughput?.avg)}
         unit="tokens/s"
+        doubt={doubt("output_token_throughput", "tokens/sec")}
         note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"}
       />
       {m.time_to_first_token && (
@@ -311,6 +330,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
           value={median("time_to_first_token")}
           unit="ms"
           note={spread("time_to_first_token")}
+          doubt={doubt("time_to_first_token")}
           title="Time to first token"
         />
       )}
@@ -320,6 +340,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
           value={median("inter_token_latency")}
           unit="ms"
           note={spread("inter_token_latency")}
+          doubt={doubt("inter_token_latency")}
           title="Inter-token latency"
         />
       )}
@@ -328,6 +349,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         value={format.number(m.request_latency?.p50)}
         unit="ms"
         note={spread("request_latency")}
+        doubt={doubt("request_latency")}
         title="From the start of a request to its last byte"
       />
       <Tile

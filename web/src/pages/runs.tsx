@@ -478,9 +478,23 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
   );
 }
 
+const pagesKey = "aiperfd.pages";
+
+/** before returns the cursor of the page before one, "" for the first page, and undefined if this
+ * tab has not shown it. It remembers which page follows the one that is shown. */
+function before(cursor: string | null, next: string): string | undefined {
+  const known: Record<string, string> = JSON.parse(sessionStorage.getItem(pagesKey) ?? "{}");
+  if (next && known[next] === undefined) {
+    known[next] = cursor ?? "";
+    sessionStorage.setItem(pagesKey, JSON.stringify(known));
+  }
+  return cursor ? known[cursor] : undefined;
+}
+
 function Pager(props: { next: string; total: number | null; shown: number }): JSX.Element {
   const set = filters();
   const later = route.value.query.get("cursor");
+  const earlier = before(later, props.next);
   const size = props.total === null ? "" : `${format.count(props.total)} runs`;
   return (
     <p class="row pager">
@@ -489,6 +503,9 @@ function Pager(props: { next: string; total: number | null; shown: number }): JS
         {props.shown === pageSize || later ? `, ${pageSize} per page` : ""}
       </span>
       {later && <a href={link("", set)}>First page</a>}
+      {later && earlier !== undefined && (
+        <a href={link("", earlier ? { ...set, cursor: earlier } : set)}>Previous page</a>
+      )}
       {props.next && <a href={link("", { ...set, cursor: props.next })}>Next page</a>}
     </p>
   );

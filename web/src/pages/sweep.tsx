@@ -71,8 +71,8 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
       {sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />}
       {!sweep && over && cells.length > 0 && (
         <p class="notice" role="status">
-          This sweep has no summary, because an earlier version of aiperfd performed it: its runs are listed below, and
-          its files have their means.
+          This sweep has no summary, because an earlier version of aiperfd made it: its runs are listed below, and its
+          files have their means.
         </p>
       )}
       <Cells cells={cells} open={!sweep || sweep.rows.length === 0} />
@@ -97,7 +97,7 @@ function Progress({ run, search }: { run: Run; search: boolean }): JSX.Element |
         <ProgressBar percent={percent} label="runs" failed={done ? (percent * failed) / done : 0} />
         <span class="figures">
           {format.count(done)}
-          {of} {over ? "performed" : "ended"}
+          {of} ended
           {failed ? ` · ${format.count(failed)} failed` : ""}
         </span>
       </div>

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import type { Phase, Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
 import { whole } from "../charts/spark";
-import { full, only, regions, singles } from "./overtime";
+import { events, full, only, regions, singles } from "./overtime";
 
 const series = (more: Partial<Timeseries>): Timeseries => ({
   run_id: "r",
@@ -69,4 +70,31 @@ test("requests of points with too few are drawn themselves", () => {
 
 test("a sparkline ends with the last whole point", () => {
   expect(whole(series({}))).toEqual([25, 3, 20]);
+});
+
+const run = (more: object) => ({ state: "completed", ...more }) as unknown as Run;
+const phase = (more: object) => ({ phase_index: 0, ...more }) as unknown as Phase;
+const labels = (s: Timeseries, r: Run, p: Phase[] = []) => events(s, r, p).map((m) => `${m.label} ${m.value}`);
+
+test("the end of sending is an event if answers came for a step or more after it", () => {
+  const s = series({ start_time: "1970-01-01T00:00:10Z" });
+  const p = phase({ sent_end_ns: 12e9, requests_end_ns: 13.4e9, grace_period_timeout_triggered: true });
+  expect(labels(s, run({}), [p])).toEqual(["sending ends 2", "grace period over 3.4"]);
+  expect(labels(s, run({}), [phase({ sent_end_ns: 13e9, requests_end_ns: 13.4e9 })])).toEqual([]);
+});
+
+test("the first error and the end of a stopped run are events", () => {
+  const errors = { errors: { unit: "", values: { timeout: [null, 0, 2, 1] } } };
+  expect(labels(series({ series: errors }), run({ state: "failed" }))).toEqual(["first error 2", "failed 3.4"]);
+  expect(labels(series({}), run({ state: "failed", error: { code: "daemon-restarted" } }))).toEqual([
+    "daemon restarted 3.4",
+  ]);
+});
+
+test("arrivals wait only in a saturated open loop", () => {
+  const backlog = { backlog: { unit: "", values: { max: [0, 0, 3, 9] } } };
+  expect(labels(series({ series: backlog }), run({ summary: { saturation: { saturated: true } } }))).toEqual([
+    "arrivals wait 2",
+  ]);
+  expect(labels(series({ series: backlog }), run({}))).toEqual([]);
 });

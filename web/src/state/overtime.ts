@@ -1,8 +1,8 @@
 // What the charts over time show of a series: which parts of the axis are measured whole, and
 // which intervals have enough requests for percentiles.
-import type { Schemas } from "../api/client";
+import type { Phase, Run, Schemas } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
-import type { Region } from "../charts/base";
+import type { Mark, Region } from "../charts/base";
 import { type Column, leastPerBin } from "../charts/scales";
 
 type Sample = Schemas["wire.Sample"];
@@ -34,6 +34,37 @@ function partial(s: Timeseries): Region[] {
   if (begin > first + 0.05 * s.step_sec && begin < first + s.step_sec) out.push(part(first));
   if (end > last && end < last + 0.95 * s.step_sec && last !== first) out.push(part(last));
   return out;
+}
+
+/** events are what happened at one time: the end of sending and of a grace period, the first error, the
+ * first arrival that waited in a saturated open loop, and the end of a run that was stopped. */
+export function events(s: Timeseries, run: Run, phases: readonly Phase[]): Mark[] {
+  const epoch = s.start_time ? Date.parse(s.start_time) / 1000 : Number.NaN;
+  const out: Mark[] = [];
+  const add = (label: string, value: number | undefined, color: Mark["color"]) => {
+    if (value !== undefined && value >= (s.time_sec[0] ?? 0))
+      out.push({ label, value, color, vertical: true, inside: true });
+  };
+  for (const band of s.phases) {
+    const p = phases.find((p) => p.phase_index === band.index);
+    if (!p) continue;
+    const sent = p.sent_end_ns ? p.sent_end_ns / 1e9 - epoch : Number.NaN;
+    const end = p.requests_end_ns ? p.requests_end_ns / 1e9 - epoch : s.next_sec;
+    if (end - sent >= s.step_sec) add("sending ends", sent, "grey");
+    if (p.grace_period_timeout_triggered && band.end_sec !== null) add("grace period over", band.end_sec, "orange");
+  }
+  add("first error", first(s, Object.values(s.series.errors?.values ?? {})), "orange");
+  if (run.summary?.saturation?.saturated)
+    add("arrivals wait", first(s, [s.series.backlog?.values.max ?? []]), "orange");
+  const ends = s.phases.map((p) => p.end_sec ?? s.next_sec);
+  const stopped = run.error?.code === "daemon-restarted" ? "daemon restarted" : run.state;
+  if ((run.state === "failed" || run.state === "cancelled") && ends.length) add(stopped, Math.max(...ends), "pink");
+  return out.sort((a, b) => a.value - b.value);
+}
+
+/** first is the earliest point at which one of the columns has a value above 0. */
+function first(s: Timeseries, columns: readonly Column[]): number | undefined {
+  return s.time_sec.find((_, i) => columns.some((values) => (values[i] ?? 0) > 0));
 }
 
 /** full says of each point whether so many requests ended in it that their percentiles mean

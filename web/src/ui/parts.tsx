@@ -1,7 +1,7 @@
 // Small parts that several pages use.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Problem, type Run } from "../api/client";
+import { Problem, type Run, type Schemas } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { link } from "../router";
@@ -47,16 +47,30 @@ export function Tile(props: {
   note?: string;
   bad?: boolean;
   title?: string;
+  doubt?: Schemas["verdict.Reason"];
 }): JSX.Element {
   return (
     <div class={props.bad ? "tile bad" : "tile"} title={props.title}>
-      <span>{props.label}</span>
+      <span>
+        {props.label}
+        <Doubt of={props.doubt} />
+      </span>
       <b>
         {props.value}
         {props.unit && /\d/.test(props.value) && <small>{props.unit}</small>}
       </b>
       {props.note && <span class="sub">{props.note}</span>}
     </div>
+  );
+}
+
+/** Doubt marks a number that the load generator distorted, or may have distorted. */
+export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JSX.Element | null {
+  if (!of) return null;
+  return (
+    <span class={"doubt client-" + of.level} title={of.message}>
+      {of.level === "invalid" ? "distorted" : "doubtful"}
+    </span>
   );
 }
 

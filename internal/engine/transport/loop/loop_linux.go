@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -312,6 +313,33 @@ func (l *Loop) remove(c *Conn) {
 		l.open--
 	}
 	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+}
+
+// Each calls do with the handler of each open connection, whose lock it holds; of a
+// connection with TLS, with the handler of its plaintext.
+func (l *Loop) Each(do func(h Handler)) {
+	l.mu.Lock()
+	conns := slices.Clone(l.conns)
+	l.mu.Unlock()
+	for _, c := range conns {
+		if c != nil {
+			c.lend(do)
+		}
+	}
+}
+
+// lend calls do with the handler, if the connection is open.
+func (c *Conn) lend(do func(h Handler)) {
+	c.Lock()
+	defer c.Unlock()
+	if c.state == closed {
+		return
+	}
+	if s, ok := c.handler.(*Secure); ok {
+		do(s.handler)
+		return
+	}
+	do(c.handler)
 }
 
 // Open returns the number of open connections.

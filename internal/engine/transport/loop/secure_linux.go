@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 	"unsafe"
@@ -20,7 +21,13 @@ const (
 	// plainBuffer is the size of the buffer for decrypted bytes: one read, and what was
 	// left of a record (RFC 8446, section 5.2) before it.
 	plainBuffer = readBuffer + 17<<10
+	// earlyBuffer is the size of that for what a server sends before it is asked.
+	earlyBuffer = 512
 )
+
+// ErrCutOff is the error of a connection that was closed without the close_notify of TLS: whoever
+// is between both ends may have cut it off (RFC 8446, section 6.1). It is an [io.EOF], too.
+var ErrCutOff = fmt.Errorf("connection closed without close_notify of TLS: %w", io.EOF)
 
 // errEarly is the error of a peer that sends more than any handshake needs.
 var errEarly = errors.New("the server sent too many bytes during the TLS handshake")
@@ -83,21 +90,20 @@ func (s *Secure) Handshake(ctx context.Context) (err error) {
 }
 
 // Begin ends the handshake: from now on the loop decrypts. It returns an error if the
-// connection was closed in the meantime.
+// connection was closed, or [Secure.Fail] was called, in the meantime.
 func (s *Secure) Begin() error {
 	s.wire.begun = true
-	if s.conn.state == open {
+	if s.conn.state == open && s.wire.ended == nil {
 		return nil
 	}
-	_, err := s.read(make([]byte, 1)) // it may have an alert that explains why
-	return err
+	return s.lastError()
 }
 
 // Early passes to the handler what the peer sent right after its handshake: not tickets
-// of sessions, but what they may have come with.
+// of sessions, but what they may have come with. crypto/tls may have read it already.
 func (s *Secure) Early() {
-	if early := len(s.wire.in); early > 0 {
-		s.pass(s.last, make([]byte, early+plainBuffer-readBuffer))
+	if s.conn.state == open {
+		s.pass(s.last, make([]byte, earlyBuffer))
 		s.wire.in = nil
 	}
 }
@@ -172,7 +178,10 @@ func (s *Secure) Ended(err error) {
 		return
 	}
 	if fault := (*Fault)(nil); !errors.As(err, &fault) {
-		_, err = s.read(make([]byte, 1))
+		// After a close_notify there is no connection that can end.
+		if err = s.lastError(); errors.Is(err, io.EOF) {
+			err = ErrCutOff
+		}
 	}
 	s.handler.Ended(err)
 }
@@ -196,6 +205,16 @@ func (s *Secure) pass(r Read, buffer []byte) {
 			s.conn.Shut()
 			s.handler.Ended(err)
 			return
+		}
+	}
+}
+
+// lastError returns the error after the plaintext of a connection that has ended: an alert
+// may explain why. What is before it was sent without a request.
+func (s *Secure) lastError() error {
+	for b := make([]byte, earlyBuffer); ; {
+		if _, err := s.read(b); err != nil {
+			return err
 		}
 	}
 }

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { Run } from "../api/client";
+import { alarming, bound, byCause, doubtOf } from "./doubt";
+
+const client = (level: string, ...concerns: string[]) =>
+  ({ verdict: level, reasons: [{ level, concerns, message: concerns.join() }] }) as unknown as Run["client"];
+
+test("only a number that every page shows is an alarm", () => {
+  expect(alarming(client("invalid", "corrected_time_to_first_token"))).toBe(false);
+  expect(alarming(client("invalid", "time_to_first_token"))).toBe(true);
+  expect(alarming(client("suspect", "time_to_first_token"))).toBe(false);
+  expect(alarming(null)).toBe(false);
+});
+
+test("the numbers that a reason concerns are marked, and no others", () => {
+  const c = client("invalid", "corrected_time_to_first_token");
+  expect(doubtOf(c, "corrected_time_to_first_token")?.level).toBe("invalid");
+  expect(doubtOf(c, "time_to_first_token")).toBeUndefined();
+  expect(doubtOf(client("invalid", "throughput"), "output_token_throughput", "tokens/sec")).toBeDefined();
+  expect(doubtOf(client("invalid", "throughput"), "output_token_throughput_per_user", "tokens/sec")).toBeUndefined();
+  expect(doubtOf(client("suspect", "request_latency"), "goodput", "requests/sec")).toBeDefined();
+});
+
+test("the worst of several reasons counts", () => {
+  const both = {
+    verdict: "invalid",
+    reasons: [
+      { level: "suspect", concerns: ["request_latency"] },
+      { level: "invalid", concerns: ["request_latency"] },
+    ],
+  } as unknown as Run["client"];
+  expect(doubtOf(both, "request_latency")?.level).toBe("invalid");
+});
+
+test("reasons with one cause are told together", () => {
+  const reason = (level: string, tag: string, cause: string) => ({
+    level,
+    concerns: [tag],
+    cause,
+    remedy: "wait",
+    message: `${tag} off by at most 9 ms: ${cause}`,
+  });
+  const c = {
+    reasons: [reason("suspect", "a", "late"), reason("invalid", "b", "busy"), reason("invalid", "c", "late")],
+  } as unknown as Run["client"];
+  expect(byCause(c).map((g) => g.map(bound))).toEqual([
+    ["b off by at most 9 ms"],
+    ["c off by at most 9 ms", "a off by at most 9 ms"],
+  ]);
+});

@@ -1,0 +1,47 @@
+// Which numbers the load generator distorted, or may have distorted.
+import type { Run, Schemas } from "../api/client";
+
+type Client = Run["client"];
+type Reason = Schemas["verdict.Reason"];
+
+/** judged are the numbers that a page shows to everybody; the others are found by those who
+ * ask for them. */
+const judged = ["throughput", "time_to_first_token", "request_latency"];
+
+/** sources are the judged numbers whose errors enter a metric. */
+function sources(tag: string, unit = ""): string[] {
+  const corrected = tag.startsWith("corrected_") ? "corrected_" : "";
+  const base = tag.slice(corrected.length);
+  if (base.startsWith("good")) return judged;
+  if (unit.endsWith("/sec") && !base.endsWith("_per_user")) return ["throughput"];
+  return [corrected + base];
+}
+
+/** doubtOf returns the reason to doubt a metric, the worst if there are several. */
+export function doubtOf(client: Client | undefined, tag: string, unit?: string): Reason | undefined {
+  const from = sources(tag, unit);
+  const all = (client?.reasons ?? []).filter((r) => r.concerns?.some((c) => from.includes(c)));
+  return all.find((r) => r.level === "invalid") ?? all.find((r) => r.level === "suspect");
+}
+
+/** alarming says whether a number is wrong that every page shows; others are marked where they
+ * stand. */
+export function alarming(client: Client | undefined): boolean {
+  return (client?.reasons ?? []).some((r) => r.level === "invalid" && r.concerns?.some((c) => judged.includes(c)));
+}
+
+/** byCause joins the reasons with one cause and one remedy, the worst first. */
+export function byCause(client: Client | undefined): Reason[][] {
+  const groups = new Map<string, Reason[]>();
+  const all = client?.reasons ?? [];
+  for (const r of [...all.filter((r) => r.level === "invalid"), ...all.filter((r) => r.level !== "invalid")]) {
+    const key = r.cause ? r.cause + r.remedy : r.message;
+    groups.set(key, [...(groups.get(key) ?? []), r]);
+  }
+  return [...groups.values()];
+}
+
+/** bound is how far a number is off: the message of its reason without the cause. */
+export function bound(r: Reason): string {
+  return r.message.split(": ")[0]!;
+}
