@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -100,9 +101,7 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	out := plainOut(cmd)
 	switch format {
 	case formatJSON:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(answer)
+		return printJSON(out, answer)
 	case formatMarkdown:
 		_, err := fmt.Fprint(out, answer.Markdown())
 		return err
@@ -113,6 +112,14 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	}
 	_, err := fmt.Fprint(out, answer.Text(width))
 	return err
+}
+
+// printJSON prints a value as indented JSON.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // gate returns the error for an answer by the limit on how much worse B may be.

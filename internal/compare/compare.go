@@ -24,6 +24,7 @@ type Input struct {
 	Snapshot *run.Snapshot
 	Requests *Requests // nil = they were not read
 	Cell     string    // name of its configuration in a sweep of several; empty = it is none of such
+	Dir      string    // folder of the run; empty = not known
 }
 
 // Comparison is the body of GET /api/compare.

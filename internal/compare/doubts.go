@@ -38,8 +38,8 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 	for i := range metrics {
 		for _, runs := range [][]Input{left, right} {
 			if drifts(runs, &metrics[i]) {
-				a.doubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side: "+
-					"the server has changed in time", metrics[i].Statistic, metrics[i].Tag))
+				a.doubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side, "+
+					"as if the server had changed in time", metrics[i].Statistic, metrics[i].Tag))
 			}
 		}
 	}
@@ -48,13 +48,11 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 			"so the runs do not show how sure they are; longer runs do")
 	}
 	for _, tag := range []string{"input_sequence_length", "output_sequence_length"} {
-		q := asked{tag: tag, stat: metric.Avg}
-		la, lb := meanOf(valuesOf(left, q)), meanOf(valuesOf(right, q))
-		const share = 0.01
-		if la == nil || lb == nil || math.Abs(*la-*lb) <= share*math.Abs(*la) {
+		if !lengthsDiffer(left, right, tag) {
 			continue
 		}
-		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag, *la, *lb))
+		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag,
+			*meanLength(left, tag), *meanLength(right, tag)))
 		if tag == "output_sequence_length" {
 			withhold(metrics, "request_latency", "answers of A and B are not equally long")
 		}
@@ -72,6 +70,18 @@ func drifts(runs []Input, m *MetricAnswer) bool {
 	s, _ := metric.ParseStat(m.Statistic)
 	_, p, ok := stat.Trend(valuesOf(ordered, asked{tag: m.Tag, stat: s}))
 	return ok && p < 0.01
+}
+
+// lengthsDiffer reports whether the means of a length differ by more than 1 %.
+func lengthsDiffer(a, b []Input, tag string) bool {
+	const share = 0.01
+	la, lb := meanLength(a, tag), meanLength(b, tag)
+	return la != nil && lb != nil && math.Abs(*la-*lb) > share*math.Abs(*la)
+}
+
+// meanLength returns the mean of a length over runs; nil if none has one.
+func meanLength(runs []Input, tag string) *float64 {
+	return meanOf(valuesOf(runs, asked{tag: tag, stat: metric.Avg}))
 }
 
 // withhold marks a metric as not tested.

@@ -120,3 +120,15 @@ func meanError(values []float64) (mean, standardError float64) {
 	}
 	return mean, math.Sqrt(square / (n - 1) / n)
 }
+
+// Against compares the mean of a sample of at least two values with a constant (Student,
+// Biometrika 6, 1908). ok is false for fewer.
+func Against(sample []float64, constant float64) (d Difference, ok bool) {
+	if len(sample) < 2 {
+		return Difference{}, false
+	}
+	mean, standardError := meanError(sample)
+	return Difference{
+		Estimate: mean - constant, Below: standardError, Above: standardError, Freedom: float64(len(sample) - 1),
+	}, true
+}
