@@ -257,7 +257,7 @@ func (w *window) probe() *capacity.Probe {
 	if share.N == 0 {
 		return nil
 	}
-	trend := stat.BlockTrend(w.levels)
+	trend := stat.BlockLine(w.levels)
 	out := &capacity.Probe{
 		Share: share, FromStart: stat.BlockShare(w.good0, w.start0).X, Growing: w.open && trend.Growing(), InFlight: trend.Mean,
 	}

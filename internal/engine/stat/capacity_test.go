@@ -55,7 +55,7 @@ func TestBlockShare(t *testing.T) {
 	within(t, "high", s.X+s.Margin(), 0.972129, 1e-6)
 }
 
-func TestBlockTrend(t *testing.T) {
+func TestBlockLine(t *testing.T) {
 	var line, flat, noisy [Blocks]float64
 	for k := range line {
 		line[k] = 20 + 2*float64(k)
@@ -72,7 +72,7 @@ func TestBlockTrend(t *testing.T) {
 		{"flat", flat, 0, false, false},
 		{"noise", noisy, 16 * 4 / 340.0, false, false},
 	} {
-		got := BlockTrend(c.values)
+		got := BlockLine(c.values)
 		if math.Abs(got.Rise-c.rise) > 1e-9 || got.Growing() != c.growing || got.Drifting() != c.drifting {
 			t.Errorf("%s: rise %v, growing %v, drifting %v; want %v, %v, %v", c.name, got.Rise, got.Growing(), got.Drifting(), c.rise, c.growing, c.drifting)
 		}

@@ -25,16 +25,16 @@ func BlockShare(good, all [Blocks]float64) Share {
 // Margin returns half the width of the interval of a share over the blocks.
 func (s Share) Margin() float64 { return studentQuantile(Blocks-1) * s.Error }
 
-// Trend is a straight line through the values of the blocks of a window, in their order.
-type Trend struct {
+// Line is a straight line through the values of the blocks of a window, in their order.
+type Line struct {
 	Mean float64 // of the values
 	Rise float64 // of the line over the whole window
 	P    float64 // of no trend: probability of a slope that is farther from 0
 }
 
-// BlockTrend returns the line of least squares.
-func BlockTrend(values [Blocks]float64) Trend {
-	var t Trend
+// BlockLine returns the line of least squares.
+func BlockLine(values [Blocks]float64) Line {
+	var t Line
 	for _, v := range values {
 		t.Mean += v / Blocks
 	}
@@ -64,9 +64,9 @@ const rare = 0.01
 // Growing reports whether a number of requests in flight grows over the window: by more than 5
 // and 30 % of its mean. It is true for 82 to 89 % of windows at 1.05 times the saturation, and
 // for 3 to 5 % at 0.9 times.
-func (t Trend) Growing() bool {
+func (t Line) Growing() bool {
 	return t.Rise > 0 && t.P < rare && t.Rise > max(5, 0.3*t.Mean)
 }
 
 // Drifting reports whether a latency changes over the window by more than 5 % of its mean.
-func (t Trend) Drifting() bool { return t.P < rare && math.Abs(t.Rise) > 0.05*math.Abs(t.Mean) }
+func (t Line) Drifting() bool { return t.P < rare && math.Abs(t.Rise) > 0.05*math.Abs(t.Mean) }

@@ -123,7 +123,7 @@ func (s server) probe(p Plan, r *rand.Rand) Probe {
 		}
 	}
 	slices.Sort(latencies)
-	trend := stat.BlockTrend(levels)
+	trend := stat.BlockLine(levels)
 	out := Probe{
 		Level: p.Level, Window: p.Window, Load: p.Warmup + p.Window, Share: stat.BlockShare(good, due),
 		Growing: trend.Growing(), InFlight: trend.Mean, Worst: "latency",
