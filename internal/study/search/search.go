@@ -91,6 +91,7 @@ func New(o Options) Planner {
 		return tiered{o}
 	case Bayesian:
 		return bayesian{o}
+	case Capacity: // it needs the study: see Of
 	}
 	panic(fmt.Sprintf("search: unknown algorithm %q", o.Algorithm)) // the document was checked
 }

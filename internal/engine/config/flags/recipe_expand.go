@@ -193,12 +193,11 @@ func (e *expansion) capacity(over axis) {
 	if len(slos) > 0 {
 		e.slos = slos
 	}
-	lo, hi := 1.0, 1000.0
-	kind := "real"
+	lo, hi, kind := e.number("rate-min", 1, inf), e.number("rate-max", 1000, inf), "real"
 	if over.name == "concurrency" {
 		a, b := e.bounds(over.name, 1, 1000)
 		lo, hi, kind = float64(a), float64(b), "int"
-	} else if lo, hi = e.number("rate-min", 1, inf), e.number("rate-max", 1000, inf); lo >= hi {
+	} else if lo >= hi {
 		e.fail("rate-min", fmt.Sprintf("--rate-min must be less than --rate-max: %v to %v", lo, hi))
 	}
 	e.sweep["type"], e.sweep["planner"] = sweep.Adaptive, sweep.Capacity
