@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -34,6 +35,14 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 		}
 	}
 	a.doubtCaches(left, right)
+	for i := range metrics {
+		for _, runs := range [][]Input{left, right} {
+			if drifts(runs, &metrics[i]) {
+				a.doubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side, "+
+					"as if the server had changed in time", metrics[i].Statistic, metrics[i].Tag))
+			}
+		}
+	}
 	if slices.ContainsFunc(metrics, func(m MetricAnswer) bool { return m.short }) {
 		a.doubt("too-short", "some numbers change more slowly than a sixteenth of a run, "+
 			"so the runs do not show how sure they are; longer runs do")
@@ -52,6 +61,15 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 		a.doubt("not-interleaved", "all runs of one side were measured before those of the other, "+
 			"so a change of the server in time looks like one between A and B")
 	}
+}
+
+// drifts reports whether a metric depends on the order in which the runs of a side were made.
+func drifts(runs []Input, m *MetricAnswer) bool {
+	ordered := slices.Clone(runs)
+	slices.SortStableFunc(ordered, func(x, y Input) int { return x.Run.CreatedAt.Compare(y.Run.CreatedAt) })
+	s, _ := metric.ParseStat(m.Statistic)
+	_, p, ok := stat.Trend(valuesOf(ordered, asked{tag: m.Tag, stat: s}))
+	return ok && p < 0.01
 }
 
 // lengthsDiffer reports whether the means of a length differ by more than 1 %.

@@ -144,15 +144,7 @@ func estimateOf(r *Requests, q asked) (stat.SeriesEstimate, bool) {
 
 // shareOf returns the share of values below a percentile.
 func shareOf(s metric.Stat) float64 {
-	switch s {
-	case metric.P90:
-		return 0.9
-	case metric.P95:
-		return 0.95
-	case metric.P99:
-		return 0.99
-	}
-	return 0.5
+	return map[metric.Stat]float64{metric.P50: 0.5, metric.P90: 0.9, metric.P95: 0.95, metric.P99: 0.99}[s]
 }
 
 // interval returns a value with its interval, which it has.

@@ -100,12 +100,11 @@ func SeriesMean(values []float64, cuts *Cuts) (mean, standardError, correlation,
 
 // lagCorrelation returns the correlation of values with their successors; 0 of constant values.
 func lagCorrelation(values []float64, mean float64) float64 {
-	var product, square float64
-	for i, v := range values {
+	var product, square, before float64 // before is the distance of the value before from the mean
+	for _, v := range values {
 		square += (v - mean) * (v - mean)
-		if i > 0 {
-			product += (v - mean) * (values[i-1] - mean)
-		}
+		product += (v - mean) * before
+		before = v - mean
 	}
 	if square == 0 {
 		return 0
