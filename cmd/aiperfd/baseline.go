@@ -104,7 +104,7 @@ aiperfd gate does, and make the runs the newest revision of a baseline.`,
 		if err := errors.Join(run.CheckBaselineName(args[0]), dataDirFromEnv(cmd)); err != nil {
 			return exitWith(exitUsage, err)
 		}
-		trials, err := readTrials("baseline measure", args[1:], max(-1, cmd.ArgsLenAtDash()-1))
+		trials, _, err := readTrials("baseline measure", args[1:], max(-1, cmd.ArgsLenAtDash()-1))
 		if err != nil {
 			return err
 		}

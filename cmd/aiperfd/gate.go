@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"aiperfd/internal/ctl"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -107,14 +109,21 @@ func (o *gateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := dataDirFromEnv(cmd); err != nil {
 		return err
 	}
-	if err := o.check(args); err != nil {
+	if err := o.checkSource(args); err != nil {
 		return exitWith(exitUsage, err)
 	}
 	if len(o.Candidate) == 0 {
-		var err error
-		if o.Trials, err = readTrials("gate", args, cmd.ArgsLenAtDash()); err != nil {
+		trials, doc, err := readTrials("gate", args, cmd.ArgsLenAtDash())
+		if err != nil {
 			return err
 		}
+		o.Trials = trials
+		if err := o.follow(cmd, doc.Gate); err != nil {
+			return exitWith(exitUsage, err)
+		}
+	}
+	if err := o.check(); err != nil {
+		return exitWith(exitUsage, err)
 	}
 	if o.Dir == "" {
 		o.Dir = app.GateFolder()
@@ -136,10 +145,54 @@ func (o *gateFlags) run(cmd *cobra.Command, args []string) error {
 	return verdictCode(answer)
 }
 
-// check reads the flags, and returns all that is wrong with them.
-func (o *gateFlags) check(args []string) error {
+// follow takes what a document says about its gate; flags come first.
+func (o *gateFlags) follow(cmd *cobra.Command, g *config.Gate) error {
+	if g == nil {
+		return nil
+	}
+	given := cmd.Flags().Changed
+	if !given("baseline") {
+		o.Base = g.Baseline
+	}
+	if !given("looks") {
+		for _, n := range g.Looks {
+			o.looks = append(o.looks, strconv.Itoa(n))
+		}
+	}
+	if !given("budget") {
+		o.Budget = g.Budget.Time.Duration()
+	}
+	if !given("on-inconclusive") && g.OnInconclusive != "" {
+		o.inconclusive = g.OnInconclusive
+	}
+	if given("rule") {
+		return nil
+	}
 	var faults []error
-	o.Rules = nil
+	for i, r := range g.Rules {
+		rule := compare.Rule{
+			Metric: cmp.Or(config.ObjectiveAliases()[strings.ToLower(r.Metric)], r.Metric), Stat: r.Stat, Max: r.Max, Min: r.Min,
+			OnInconclusive: compare.OnInconclusive(r.OnInconclusive),
+		}
+		if r.MaxRegression != "" {
+			share, err := compare.ParseShare(r.MaxRegression)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("gate.rules[%d].maxRegression: %w", i, err))
+				continue
+			}
+			rule.MaxRegression = &share
+		}
+		o.Rules = append(o.Rules, rule)
+	}
+	if faults == nil {
+		faults = append(faults, compare.CheckRules(o.Rules))
+	}
+	return errors.Join(faults...)
+}
+
+// check reads the flags, and returns all that is wrong with them.
+func (o *gateFlags) check() error {
+	var faults []error
 	for _, text := range o.rules {
 		rule, err := compare.ParseRule(text, config.ObjectiveAliases())
 		if err != nil {
@@ -148,7 +201,7 @@ func (o *gateFlags) check(args []string) error {
 		}
 		o.Rules = append(o.Rules, rule)
 	}
-	if len(o.rules) == 0 {
+	if len(o.rules) == 0 && len(o.Rules) == 0 {
 		faults = append(faults, errors.New("--rule: a gate needs at least one rule"))
 	}
 	for _, text := range o.looks {
@@ -182,24 +235,28 @@ func (o *gateFlags) check(args []string) error {
 		faults = append(faults, fmt.Errorf("--budget %v: must not be negative", o.Budget))
 	}
 	relative := slices.ContainsFunc(o.Rules, func(r compare.Rule) bool { return r.MaxRegression != nil })
-	switch {
-	case relative && o.Base == "":
+	if relative && o.Base == "" {
 		faults = append(faults, errors.New("--baseline: a rule on a change needs one"))
-	case len(o.Candidate) > 0 && len(args) > 0:
-		faults = append(faults, errors.New("--candidate judges runs that are there; "+
-			"it takes neither a document nor flags of profile"))
-	case len(o.Candidate) > 0 && o.Budget > 0:
-		faults = append(faults, errors.New("--budget: nothing is measured with --candidate"))
-	case len(o.Candidate) == 0 && len(args) == 0:
-		faults = append(faults, errors.New("name a document, give flags of aiperfd profile after --, "+
-			"or judge runs with --candidate"))
 	}
 	return errors.Join(faults...)
 }
 
+// checkSource returns what is wrong with where the candidate comes from.
+func (o *gateFlags) checkSource(args []string) error {
+	switch {
+	case len(o.Candidate) > 0 && len(args) > 0:
+		return errors.New("--candidate judges runs that are there; it takes neither a document nor flags of profile")
+	case len(o.Candidate) > 0 && o.Budget > 0:
+		return errors.New("--budget: nothing is measured with --candidate")
+	case len(o.Candidate) == 0 && len(args) == 0:
+		return errors.New("name a document, give flags of aiperfd profile after --, or judge runs with --candidate")
+	}
+	return nil
+}
+
 // readTrials reads the document, and the flags of profile behind --, of a command that measures it several times.
 // dash is the number of arguments before --, and -1 without one.
-func readTrials(command string, args []string, dash int) (*app.Trials, error) {
+func readTrials(command string, args []string, dash int) (*app.Trials, *config.Document, error) {
 	given := args
 	if dash != 0 {
 		files := args
@@ -208,29 +265,30 @@ func readTrials(command string, args []string, dash int) (*app.Trials, error) {
 			files, given = args[:dash], args[dash:]
 		}
 		if len(files) != 1 {
-			return nil, exitWith(exitUsage, fmt.Errorf(
+			return nil, nil, exitWith(exitUsage, fmt.Errorf(
 				"%d documents are named, want one; flags of aiperfd profile follow after --", len(files)))
 		}
 		given = append([]string{"--config", files[0]}, given...)
 	}
 	for _, flag := range []string{"--num-profile-runs", "--artifact-dir", "--output-artifact-dir"} {
 		if slices.ContainsFunc(given, func(a string) bool { return a == flag || strings.HasPrefix(a, flag+"=") }) {
-			return nil, exitWith(exitUsage, fmt.Errorf("%s: aiperfd %s decides that", flag, command))
+			return nil, nil, exitWith(exitUsage, fmt.Errorf("%s: aiperfd %s decides that", flag, command))
 		}
 	}
 	const repeats = "2" // that the document is one of repeats; how many there are follows from the results
 	c, err := readCommand("profile", append(slices.Clone(given), "--num-profile-runs", repeats))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	ofGate := func(p problem.Problem) bool { return p.Pointer == "#/gate" } // says that profile does not judge
 	trials, err := app.NewTrials(app.TrialOptions{
-		Document: c.document, Warnings: c.warnings, Version: version,
+		Document: c.document, Warnings: slices.DeleteFunc(c.warnings, ofGate), Version: version,
 		Command: redact.CommandLine(programName, append([]string{"profile"}, given...), c.flags),
 	})
 	if err != nil {
-		return nil, exitWith(exitUsage, err)
+		return nil, nil, exitWith(exitUsage, err)
 	}
-	return trials, nil
+	return trials, c.document, nil
 }
 
 // printGate prints an answer on standard output.

@@ -266,7 +266,7 @@ func (a *GateAnswer) Decided() bool {
 		}
 	}
 	return !slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool {
-		return r.Verdict == GateInconclusive && (r.estimated() || len(a.Runs) < minRuns)
+		return r.Verdict == GateInconclusive && (r.estimated() || r.Look == 0)
 	})
 }
 

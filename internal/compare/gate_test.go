@@ -233,6 +233,12 @@ func TestGateLooks(t *testing.T) {
 				tt.a.Final, tt.a.Decided(), tt.want, tt.look, tt.final, tt.decided)
 		}
 	}
+	// Nothing is decided before the first look, however many runs there are.
+	late := Gate{Rules: []Rule{mustRule(t, "time_to_first_token<400")}, Looks: []int{4}}
+	a, err := late.Judge(measured("time_to_first_token", metric.Avg, start, far...))
+	if err != nil || a.Decided() {
+		t.Errorf("decided before the first look: %v, %v", a.Verdict, err)
+	}
 	// Two looks are stricter than one.
 	if got := judge("", near[:3]...).Rules[0].Level; math.Abs(got-0.9706) > 1e-9 {
 		t.Errorf("level %v of two looks, want 0.9706", got)
