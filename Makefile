@@ -16,7 +16,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test race lint generate check-generated web e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
+.PHONY: help build install demo test simulate race lint generate check-generated web e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -32,6 +32,9 @@ demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1
 
 test: ## run all tests
 	go test -vet=off ./... # make lint has vet, which would cost another 40 s of CPU time
+
+simulate: ## repeat the simulations behind the error rates of gates in full (minutes; make test has a short form)
+	go test -count=1 -timeout 60m -run 'TestGate(Errors|ManyRules)' ./internal/compare -full -v
 
 race: ## run the tests of packages with goroutines under the race detector
 	scripts/race.sh

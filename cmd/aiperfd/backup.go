@@ -90,11 +90,8 @@ func addDataDir(cmd *cobra.Command, dir *string) {
 // also from the environment of the daemon, and the first signal ends the context.
 func interruptible(run func(context.Context, *cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		var own pflag.FlagSet
-		own.AddFlag(cmd.Flags().Lookup("data-dir"))
-		given := func(name string) (string, bool) { value := os.Getenv(name); return value, value != "" }
-		if err := flagsFromEnv(&own, "AIPERFD_", given); err != nil {
-			return exitWith(exitUsage, err)
+		if err := dataDirFromEnv(cmd); err != nil {
+			return err
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
@@ -104,6 +101,17 @@ func interruptible(run func(context.Context, *cobra.Command, []string) error) fu
 		}
 		return err
 	}
+}
+
+// dataDirFromEnv sets the data folder of a command from the environment of the daemon.
+func dataDirFromEnv(cmd *cobra.Command) error {
+	var own pflag.FlagSet
+	own.AddFlag(cmd.Flags().Lookup("data-dir"))
+	given := func(name string) (string, bool) { value := os.Getenv(name); return value, value != "" }
+	if err := flagsFromEnv(&own, "AIPERFD_", given); err != nil {
+		return exitWith(exitUsage, err)
+	}
+	return nil
 }
 
 // printArchive returns a function that prints what an archive holds.

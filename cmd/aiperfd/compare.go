@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -24,10 +25,11 @@ for all of them. Two sweeps are compared value by value. With --data-dir they
 are ids of runs of a daemon.
 
 With at least 3 runs on each side, the runs are compared by Welch's test, and
-the answer is about the configurations. One run on each side is compared by its
-95 % intervals, and the answer is about these two runs only. One new run can be
-compared with 5 or more of A. The chance that any metric is called better or
-worse although nothing has changed is at most 5 % (Holm).
+the answer is about the configurations. One run on each side is compared by
+blocks of its requests, or request by request if both have the same seed, and
+the answer is about these two runs only. One new run can be compared with 5 or
+more of A. The chance that any metric is called better or worse although nothing
+has changed is about 5 % (Holm).
 
 equivalent means that the change is surely smaller than the margin: 3 % for
 means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads
@@ -99,9 +101,7 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	out := plainOut(cmd)
 	switch format {
 	case formatJSON:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(answer)
+		return printJSON(out, answer)
 	case formatMarkdown:
 		_, err := fmt.Fprint(out, answer.Markdown())
 		return err
@@ -112,6 +112,14 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	}
 	_, err := fmt.Fprint(out, answer.Text(width))
 	return err
+}
+
+// printJSON prints a value as indented JSON.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // gate returns the error for an answer by the limit on how much worse B may be.

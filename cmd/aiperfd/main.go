@@ -76,7 +76,7 @@ HTTP, shows them live and stores their results.`,
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newPlotCommand(),
-		newCompareCommand(), newReportCommand(), newExportCommand(),
+		newCompareCommand(), newGateCommand(), newBaselineCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),
 	)

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
@@ -61,50 +62,69 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	given, err := flags.Parse(args, os.LookupEnv)
+	c, err := readCommand("profile", args)
 	if err != nil {
-		return exitWith(exitUsage, problemList(err))
-	}
-	given.Options.Choices = plan.Choices()
-	var repeat *app.Repeat
-	given.Folder = func(dir string) (document []byte, err error) {
-		repeat, document, err = app.OpenRepeat(dir)
-		return document, err
-	}
-	doc, problems, err := given.Document()
-	var missing error
-	if repeat != nil {
-		missing = repeat.MissingSecrets(doc, err)
-	}
-	var compiled *plan.Plan
-	if err == nil {
-		compiled, err = plan.Compile(doc)
-	}
-	if err != nil {
-		err = problemList(given.Explain(err))
-	}
-	if err = errors.Join(err, missing); err != nil {
-		return exitWith(exitUsage, err)
+		return err
 	}
 	makeFolder := app.MakeFolder
-	if doc.Study() != nil {
+	if c.document.Study() != nil {
 		makeFolder = app.MakeStudyFolder
 	}
-	folder, err := makeFolder(doc, given.Given("--artifact-dir"))
+	folder, err := makeFolder(c.document, c.flags.Given("--artifact-dir"))
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
 	p := &app.Profile{
-		Document: doc, Plan: compiled, Folder: folder, Warnings: problems, Out: out, Version: version, Repeat: repeat,
-		Command: redact.CommandLine(programName, append([]string{"profile"}, args...), given),
-	}
-	if strings.Contains(p.Command, redact.Placeholder) {
-		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
-	}
-	if poolOnly(given) {
-		p.Warnings = append(p.Warnings, problem.Problem{Pointer: "#", Code: problem.CodePoolOnly, Detail: poolNote})
+		Document: c.document, Plan: c.plan, Folder: folder, Warnings: c.warnings, Out: out, Version: version, Repeat: c.repeat,
+		Command: c.line,
 	}
 	return withExitCode(p.Run(ctx))
+}
+
+// benchmarkCommand is a command line with the flags of a benchmark, and what it means.
+type benchmarkCommand struct {
+	flags    *flags.Flags
+	document *config.Document
+	plan     *plan.Plan
+	warnings []problem.Problem
+	repeat   *app.Repeat // nil = it repeats no run
+	line     string      // redacted
+}
+
+// readCommand reads the flags of a benchmark and compiles its document.
+func readCommand(command string, args []string) (*benchmarkCommand, error) {
+	c := new(benchmarkCommand)
+	var err error
+	if c.flags, err = flags.Parse(args, os.LookupEnv); err != nil {
+		return nil, exitWith(exitUsage, problemList(err))
+	}
+	c.flags.Options.Choices = plan.Choices()
+	c.flags.Folder = func(dir string) (document []byte, err error) {
+		c.repeat, document, err = app.OpenRepeat(dir)
+		return document, err
+	}
+	c.document, c.warnings, err = c.flags.Document()
+	var missing error
+	if c.repeat != nil {
+		missing = c.repeat.MissingSecrets(c.document, err)
+	}
+	if err == nil {
+		c.plan, err = plan.Compile(c.document)
+	}
+	if err != nil {
+		err = problemList(c.flags.Explain(err))
+	}
+	if err = errors.Join(err, missing); err != nil {
+		return nil, exitWith(exitUsage, err)
+	}
+	c.line = redact.CommandLine(programName, append([]string{command}, args...), c.flags)
+	if strings.Contains(c.line, redact.Placeholder) {
+		c.warnings = append(c.warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
+	}
+	if poolOnly(c.flags) {
+		c.warnings = append(c.warnings, problem.Problem{Pointer: "#", Code: problem.CodePoolOnly, Detail: poolNote})
+	}
+	return c, nil
 }
 
 // poolNote is the warning for people whose other tool sends --num-prompts requests.

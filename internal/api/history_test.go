@@ -19,6 +19,7 @@ import (
 
 	"aiperfd/internal/api/respond"
 	apiresults "aiperfd/internal/api/results"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
@@ -77,6 +78,11 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 // Sweep reads the file of a sweep.
 func (f *fakeEngine) Sweep(id string) (*results.Sweep, error) {
 	return results.Open(filepath.Join(f.dir, id), "").Sweep()
+}
+
+// Requests knows those of no run.
+func (f *fakeEngine) Requests(context.Context, *compare.Input) (*compare.Requests, error) {
+	return nil, nil
 }
 
 // Log has the lines of the fake, whatever the run.

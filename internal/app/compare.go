@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -35,7 +36,7 @@ func Compare(ctx context.Context, dataDir string, q compare.Question) (*compare.
 	}
 	answer, err := a.server.Answer(ctx, &q)
 	if failure, ok := errors.AsType[*respond.Failure](err); ok {
-		return nil, &OutcomeError{BadInput, failure.Detail}
+		return nil, &OutcomeError{BadInput, strings.TrimPrefix(failure.Detail, "Bad question: ")}
 	}
 	return answer, err
 }

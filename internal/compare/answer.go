@@ -285,7 +285,11 @@ func (a *Answer) decide() string {
 		return ""
 	}
 	const most = 1000
-	if n := max(minRuns, math.Ceil(runs)); n <= most {
+	switch n := max(minRuns, math.Ceil(runs)); {
+	case n == minRuns && a.Speaks == "these runs":
+		return fmt.Sprintf("at least %d runs on each side, measured alternately: "+
+			"how much runs differ among themselves is not known yet", minRuns)
+	case n <= most:
 		return fmt.Sprintf("about %.0f runs on each side, measured alternately, decide changes of the margins", n)
 	}
 	return "the runs differ too much among themselves for any sensible number of them; find out why first"

@@ -189,6 +189,18 @@ func TestJudgeOrder(t *testing.T) {
 	}
 }
 
+// Values that rise from run to run are a doubt.
+func TestJudgeDrift(t *testing.T) {
+	a := side(t, "a", start, 100, 101, 102, 103, 104, 105)
+	got, err := Judge(a, side(t, "b", start.Add(time.Minute), 100, 103, 101, 104, 102, 105), AnswerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Doubts) != 1 || got.Doubts[0].Code != "drift-across-runs" {
+		t.Errorf("doubts = %v", got.Doubts)
+	}
+}
+
 // Shares of errors are compared in points, zero values are not compared as ratios, and
 // latencies of answers of other lengths not at all.
 func TestJudgeOtherScales(t *testing.T) {

@@ -22,7 +22,9 @@ const MaxRuns = 10
 type Input struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
-	Cell     string // name of its configuration in a sweep of several; empty = it is none of such
+	Requests *Requests // nil = they were not read
+	Cell     string    // name of its configuration in a sweep of several; empty = it is none of such
+	Dir      string    // folder of the run; empty = not known
 }
 
 // Comparison is the body of GET /api/compare.

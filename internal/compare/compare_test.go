@@ -17,8 +17,8 @@ import (
 	"aiperfd/internal/run"
 )
 
-// results decodes metrics as they are stored.
-func results(t *testing.T, text string) metric.Results {
+// decoded returns metrics as they are stored.
+func decoded(t *testing.T, text string) metric.Results {
 	t.Helper()
 	var out metric.Results
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -38,7 +38,7 @@ func input(t *testing.T, id, config string, metrics ...string) Input {
 	return Input{
 		Run: &run.Run{ID: id, State: bench.StateCompleted, Config: json.RawMessage(config)},
 		Snapshot: &run.Snapshot{
-			Final: true, Metrics: results(t, "["+strings.Join(metrics, ",")+"]"),
+			Final: true, Metrics: decoded(t, "["+strings.Join(metrics, ",")+"]"),
 		},
 	}
 }

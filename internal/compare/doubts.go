@@ -1,12 +1,15 @@
 package compare
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // addDoubts adds the reasons to trust the answer for one cell, which has these metrics, less.
@@ -31,14 +34,25 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 			}
 		}
 	}
+	a.doubtCaches(left, right)
+	for i := range metrics {
+		for _, runs := range [][]Input{left, right} {
+			if drifts(runs, &metrics[i]) {
+				a.doubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side, "+
+					"as if the server had changed in time", metrics[i].Statistic, metrics[i].Tag))
+			}
+		}
+	}
+	if slices.ContainsFunc(metrics, func(m MetricAnswer) bool { return m.short }) {
+		a.doubt("too-short", "some numbers change more slowly than a sixteenth of a run, "+
+			"so the runs do not show how sure they are; longer runs do")
+	}
 	for _, tag := range []string{"input_sequence_length", "output_sequence_length"} {
-		q := asked{tag: tag, stat: metric.Avg}
-		la, lb := meanOf(valuesOf(left, q)), meanOf(valuesOf(right, q))
-		const share = 0.01
-		if la == nil || lb == nil || math.Abs(*la-*lb) <= share*math.Abs(*la) {
+		if !lengthsDiffer(left, right, tag) {
 			continue
 		}
-		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag, *la, *lb))
+		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag,
+			*meanLength(left, tag), *meanLength(right, tag)))
 		if tag == "output_sequence_length" {
 			withhold(metrics, "request_latency", "answers of A and B are not equally long")
 		}
@@ -47,6 +61,27 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 		a.doubt("not-interleaved", "all runs of one side were measured before those of the other, "+
 			"so a change of the server in time looks like one between A and B")
 	}
+}
+
+// drifts reports whether a metric depends on the order in which the runs of a side were made.
+func drifts(runs []Input, m *MetricAnswer) bool {
+	ordered := slices.Clone(runs)
+	slices.SortStableFunc(ordered, func(x, y Input) int { return x.Run.CreatedAt.Compare(y.Run.CreatedAt) })
+	s, _ := metric.ParseStat(m.Statistic)
+	_, p, ok := stat.Trend(valuesOf(ordered, asked{tag: m.Tag, stat: s}))
+	return ok && p < 0.01
+}
+
+// lengthsDiffer reports whether the means of a length differ by more than 1 %.
+func lengthsDiffer(a, b []Input, tag string) bool {
+	const share = 0.01
+	la, lb := meanLength(a, tag), meanLength(b, tag)
+	return la != nil && lb != nil && math.Abs(*la-*lb) > share*math.Abs(*la)
+}
+
+// meanLength returns the mean of a length over runs; nil if none has one.
+func meanLength(runs []Input, tag string) *float64 {
+	return meanOf(valuesOf(runs, asked{tag: tag, stat: metric.Avg}))
 }
 
 // withhold marks a metric as not tested.
@@ -63,4 +98,53 @@ func isBefore(a, b []Input) bool {
 	created := func(x, y Input) int { return x.Run.CreatedAt.Compare(y.Run.CreatedAt) }
 	last, first := slices.MaxFunc(a, created), slices.MinFunc(b, created)
 	return last.Run.CreatedAt.Before(first.Run.CreatedAt)
+}
+
+// doubtCaches adds doubts about prefix caches: servers that report other shares of cached tokens for
+// A and for B, and prompts that the same server had got before from the other side.
+func (a *Answer) doubtCaches(left, right []Input) {
+	const points = 0.02 // that shares of cached tokens may differ by
+	cachedA, cachedB := cachedShares(left), cachedShares(right)
+	meanA, meanB := meanOf(cachedA), meanOf(cachedB)
+	reported := len(cachedA) == len(left) && len(cachedB) == len(right)
+	if reported && math.Abs(*meanA-*meanB) > points {
+		a.doubt("cache-differs", fmt.Sprintf("servers had cached %.1f %% of the prompt tokens of A and %.1f %% of those of B",
+			100**meanA, 100**meanB))
+		return
+	}
+	if reported { // and equal
+		return
+	}
+	again := slices.ContainsFunc(right, func(b Input) bool {
+		return slices.ContainsFunc(left, func(a Input) bool { return samePrompts(a.Run, b.Run) })
+	})
+	if again {
+		a.doubt("warm-second", "runs of both sides sent the same prompts to the same server, which does not report "+
+			"cached tokens: a prefix cache makes the later run faster; give each run a seed of its own, or use --cache-bust")
+	}
+}
+
+// cachedShares returns the shares of prompt tokens that servers report to have had in their cache.
+func cachedShares(runs []Input) []float64 {
+	var out []float64
+	for i := range runs {
+		if runs[i].Snapshot == nil {
+			continue
+		}
+		if c := verdict.NewCache(runs[i].Snapshot.Metrics); c != nil && c.Cached != nil {
+			out = append(out, *c.Cached)
+		}
+	}
+	return out
+}
+
+// samePrompts reports whether two runs sent the same prompts to a server that both used, and nothing
+// in them made them different.
+func samePrompts(a, b *run.Run) bool {
+	busts := func(r *run.Run) bool {
+		return bytes.Contains(r.Config, []byte(`"cacheBust":{"target":"`)) &&
+			!bytes.Contains(r.Config, []byte(`"cacheBust":{"target":"none"`))
+	}
+	return a.ID != b.ID && a.Seed == b.Seed && !busts(a) && !busts(b) &&
+		slices.ContainsFunc(a.Targets, func(target string) bool { return slices.Contains(b.Targets, target) })
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/stat"
 )
 
@@ -38,7 +39,6 @@ func (m *MetricAnswer) estimate(a, b []Input, q asked) {
 	var ok bool
 	switch {
 	case len(a) == 1 && len(b) == 1:
-		m.Method = methodMover
 		m.difference, ok = m.single(&a[0], &b[0], q)
 	case len(a) >= minBaseline && len(b) == 1:
 		m.Method = methodPrediction
@@ -57,36 +57,107 @@ func (m *MetricAnswer) estimate(a, b []Input, q asked) {
 		}
 		return
 	}
+	if min(len(a), len(b)) >= minPermutation {
+		if p, ok := stat.Permutation(scaled(left, q), scaled(right, q)); ok {
+			m.Permutation = &p
+		}
+	}
 	low, high := m.difference.Interval(stat.Level)
 	m.Change, m.Low, m.High = m.change(m.difference.Estimate), m.change(low), m.change(high)
 	m.Detectable = m.change(m.difference.Detectable())
 }
 
-// single compares two runs by their intervals; ok is false if one of them has none.
+// single compares two runs by their requests, or by the intervals that are stored with them; ok is
+// false if that is not possible.
 func (m *MetricAnswer) single(a, b *Input, q asked) (d stat.Difference, ok bool) {
 	if requests(a) < minRequests || requests(b) < minRequests {
 		m.Reason = fmt.Sprintf("a run that is compared alone needs %d requests", minRequests)
 		return d, false
 	}
+	m.Method = methodMover
 	if q.points {
 		return stat.Mover(errorShare(a), errorShare(b)), true
+	}
+	if d, correlation, ok := m.byRequests(a, b, q); ok {
+		if correlation > stat.LongestDependence {
+			m.Reason, m.short = reasonShort, true
+		}
+		return d, true
 	}
 	left, right := valueOf(a, q.tag, q.stat), valueOf(b, q.tag, q.stat)
 	if left.Interval == nil || right.Interval == nil || left.Interval[0] <= 0 || right.Interval[0] <= 0 {
 		m.Verdict, m.Reason = NotTested, "one run has no interval for it; repeat the runs"
 		return d, false
 	}
-	return stat.Mover(logarithms(&left), logarithms(&right)), true
+	return stat.Mover(interval(&left).Logarithm(), interval(&right).Logarithm()), true
 }
 
-// logarithms returns the logarithms of a value and its interval.
-func logarithms(v *Value) stat.Estimated {
-	return stat.Estimated{Value: math.Log(*v.Value), Low: math.Log(v.Interval[0]), High: math.Log(v.Interval[1])}
+// reasonShort is why a metric of a short run has no verdict.
+const reasonShort = "the runs are shorter than their own correlation"
+
+// byRequests compares two runs request by request if both sent the same requests in the same order,
+// otherwise by the intervals that their requests give. It returns the correlation of blocks of
+// requests, too; ok is false without requests, and if they do not support the statistic.
+func (m *MetricAnswer) byRequests(a, b *Input, q asked) (d stat.Difference, correlation float64, ok bool) {
+	if q.tag == "output_token_throughput" {
+		left, okLeft := a.Requests.rate()
+		right, okRight := b.Requests.rate()
+		return separate(left, right, okLeft && okRight)
+	}
+	if a.Run.Seed == b.Run.Seed {
+		if left, right, cuts, ok := a.Requests.pairs(b.Requests, q.tag); ok {
+			if q.stat == metric.Avg {
+				d, correlation = stat.PairedMean(left, right, cuts)
+			} else {
+				d, correlation, ok = stat.PairedPercentile(left, right, cuts, shareOf(q.stat))
+			}
+			if ok {
+				m.Method = methodPaired
+				return d, correlation, true
+			}
+		}
+	}
+	left, okLeft := estimateOf(a.Requests, q)
+	right, okRight := estimateOf(b.Requests, q)
+	return separate(left, right, okLeft && okRight)
+}
+
+// separate compares two independent estimates.
+func separate(a, b stat.SeriesEstimate, ok bool) (stat.Difference, float64, bool) {
+	if !ok || a.Low <= 0 || b.Low <= 0 {
+		return stat.Difference{}, 0, false
+	}
+	return stat.Mover(a.Logarithm(), b.Logarithm()), (a.BlockCorrelation + b.BlockCorrelation) / 2, true
+}
+
+// estimateOf returns a statistic of the requests of a run.
+func estimateOf(r *Requests, q asked) (stat.SeriesEstimate, bool) {
+	values, cuts, ok := r.series(q.tag)
+	switch {
+	case !ok:
+		return stat.SeriesEstimate{}, false
+	case q.stat == metric.Avg:
+		return stat.EstimateMean(values, cuts), true
+	}
+	return stat.EstimatePercentile(values, cuts, shareOf(q.stat))
+}
+
+// shareOf returns the share of values below a percentile.
+func shareOf(s metric.Stat) float64 {
+	return map[metric.Stat]float64{metric.P50: 0.5, metric.P90: 0.9, metric.P95: 0.95, metric.P99: 0.99}[s]
+}
+
+// interval returns a value with its interval, which it has.
+func interval(v *Value) stat.Estimated {
+	return stat.Estimated{Value: *v.Value, Low: v.Interval[0], High: v.Interval[1]}
 }
 
 // errorShare returns the share of failed requests of a run, in percent.
 func errorShare(in *Input) stat.Estimated {
-	e := stat.Wilson(float64(in.Run.Summary.Errors), float64(requests(in)))
+	n := requests(in)
+	share := float64(in.Run.Summary.Errors) / float64(n)
+	effective := in.Requests.effectiveErrors(share, n)
+	e := stat.Wilson(share*effective, effective)
 	return stat.Estimated{Value: 100 * e.Value, Low: 100 * e.Low, High: 100 * e.High}
 }
 

@@ -76,11 +76,8 @@ func family() []asked {
 // question returns the question for a statistic with its default margin.
 func question(tag string, s metric.Stat) asked {
 	q := asked{tag: tag, stat: s, margin: 0.03}
-	switch s {
-	case metric.P90, metric.P95:
-		q.margin = 0.05
-	case metric.P99:
-		q.margin = 0.10
+	if margin, wider := map[metric.Stat]float64{metric.P90: 0.05, metric.P95: 0.05, metric.P99: 0.10}[s]; wider {
+		q.margin = margin
 	}
 	if tag == errorRate {
 		q.margin, q.points = 1, true

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
@@ -78,6 +79,20 @@ func (h *History) Samples(id string) (*samples.Samples, error) {
 
 // Sweep returns what the runs of a sweep say together, fs.ErrNotExist if nothing is known yet.
 func (h *History) Sweep(id string) (*results.Sweep, error) { return h.stored(id).Sweep() }
+
+// Requests returns the requests of a run for a comparison, as [compare.ReadRequests]. It waits while
+// too many others are read.
+func (h *History) Requests(ctx context.Context, in *compare.Input) (*compare.Requests, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	prefix, err := results.Prefix(in.Run.Config)
+	if err != nil {
+		return nil, err
+	}
+	return compare.ReadRequests(ctx, results.Open(h.engine.opts.Store.Dir(in.Run.ID), prefix), in)
+}
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never
 // started has none.

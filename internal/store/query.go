@@ -241,13 +241,7 @@ func (q *query) where(page bool) (string, []any) {
 		cond = append(cond, c)
 		args = append(args, a...)
 	}
-	if len(q.States) > 0 {
-		var states []any
-		for _, s := range q.States {
-			states = append(states, string(s))
-		}
-		add("state IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
-	}
+	q.whereStates(add)
 	for _, l := range q.Labels {
 		c, a := "EXISTS (SELECT 1 FROM labels WHERE run_id = runs.id AND name = ?", []any{l.Name}
 		if !l.AnyValue {
@@ -292,6 +286,23 @@ func (q *query) where(page bool) (string, []any) {
 	return strings.Join(cond, " AND "), args
 }
 
+// whereStates adds the condition about states. The sign lets SQLite walk in the order of a number,
+// whose index has the states, too.
+func (q *query) whereStates(add func(c string, a ...any)) {
+	if len(q.States) == 0 {
+		return
+	}
+	column := "state"
+	if q.summary {
+		column = "+state"
+	}
+	var states []any
+	for _, s := range q.States {
+		states = append(states, string(s))
+	}
+	add(column+" IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
+}
+
 // whereNumbersAndTexts adds the conditions about numbers of the summary and about texts.
 func (q *query) whereNumbersAndTexts(add func(c string, a ...any)) {
 	if q.summary {
@@ -312,7 +323,8 @@ func (q *query) topLevel(page bool) string {
 	return "parent_id = ''"
 }
 
-// page returns the statement that selects the runs of one page and one more.
+// page returns the statement that selects the runs of one page and one more. The inner one finds
+// and sorts them by indexes; the rows, which are large, are read for these only.
 func (q *query) page() (string, []any) {
 	cond, args := q.where(true)
 	direction, beyond := "ASC", ">"
@@ -330,8 +342,9 @@ func (q *query) page() (string, []any) {
 			args = append(args, q.after.Num, q.after.ID)
 		}
 	}
-	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
-		cond, q.column, direction, q.Limit+1), args
+	order := fmt.Sprintf("ORDER BY %s %s, id %[2]s", q.column, direction)
+	return fmt.Sprintf("SELECT "+rowColumns+" FROM runs WHERE id IN (SELECT id FROM runs WHERE %s %s LIMIT %d) %[2]s",
+		cond, order, q.Limit+1), args
 }
 
 // cut returns a page of at most Limit of the runs that follow the cursor.

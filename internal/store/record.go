@@ -52,6 +52,9 @@ func writeRun(dir string, r *run.Run, mode fs.FileMode) error {
 	return durable.WriteFile(filepath.Join(dir, CopyFile), mode, data)
 }
 
+// WriteCopy durably writes the copy of a run into a folder that is prepared for [Adopt].
+func WriteCopy(dir string, r *run.Run) error { return writeRun(dir, r, durable.Private) }
+
 // ReadFolder reads the copy of a run from its folder, whose name must be the run's id. A
 // folder without one is fs.ErrNotExist.
 func ReadFolder(dir string) (*run.Run, error) {

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/results"
@@ -29,6 +30,8 @@ type Recorded interface {
 	Samples(id string) (*samples.Samples, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
 	Sweep(id string) (*results.Sweep, error)
+	// Requests returns the requests of a run that are compared with others; nil = they are not known.
+	Requests(ctx context.Context, in *compare.Input) (*compare.Requests, error)
 	// Log calls each for the lines of the log of a run, the oldest first.
 	Log(id string, each func(*results.LogLine) error) error
 	// Active reports whether the log of a run may get further lines.

@@ -76,6 +76,7 @@ type Handler struct {
 	keys   inProgress
 	gate   *gate // of documents
 	orders *gate // of the bodies of other requests, which documents cannot delay
+	ended  endedRuns
 }
 
 // New returns a handler.
@@ -120,13 +121,11 @@ func (h *Handler) writeChanged(w http.ResponseWriter, r *http.Request, status in
 
 // Resource returns the complete resource of a run.
 func (h *Handler) Resource(ctx context.Context, run *run.Run) (wire.Run, error) {
-	snap, err := h.Find.Snapshot(ctx, run)
+	queue := h.Find.Live.Queue()
+	out, err := h.measured(ctx, run, 1+slices.Index(queue.IDs, run.ID))
 	if err != nil {
 		return wire.Run{}, err
 	}
-	queue := h.Find.Live.Queue()
-	position := 1 + slices.Index(queue.IDs, run.ID)
-	out := wire.NewRun(run, snap, position, h.Files.Artifacts(run.ID))
 	if run.State == bench.StateQueued {
 		out.StateReason = queue.Reason(run, time.Now())
 	}

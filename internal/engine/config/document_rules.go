@@ -35,6 +35,7 @@ func checkDocument(in *input) {
 	checkArtifacts(in)
 	checkTokenizer(in)
 	checkStudy(in)
+	checkGate(in)
 	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {
 		in.Conflict("benchmark.runtime.apiHost", "needs a port")
 	}

@@ -91,8 +91,8 @@ func (d *Draft) Infer(path string, value any, reason string) {
 	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
 }
 
-// Vary returns a copy of the draft with these values and without the sections sweep and
-// multiRun, see [vary.Assignment] and [tree.Merge]. The templates of the copy are evaluated when it is loaded, so
+// Vary returns a copy of the draft with these values and without the sections sweep,
+// multiRun and gate, see [vary.Assignment] and [tree.Merge]. The templates of the copy are evaluated when it is loaded, so
 // that they follow
 // the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
@@ -100,6 +100,7 @@ func (d *Draft) Vary(assign []vary.Assignment) (*Draft, error) {
 	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
+	v.Root.Drop("gate")
 	var bad problem.Report
 	for _, a := range assign {
 		value, err := tree.NodeOf(a.Value)

@@ -533,7 +533,7 @@ func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !f.IsExported() || slices.Contains([]string{"metadata", "sweep", "multiRun"}, name) {
+			if !f.IsExported() || slices.Contains([]string{"metadata", "sweep", "multiRun", "gate"}, name) {
 				// Descriptions of a run do not change what is measured. How a study varies
 				// and repeats the document is tested with package study.
 				continue

@@ -78,8 +78,13 @@ func Predict(sample []float64, value float64) (d Difference, ok bool) {
 // Estimated is an estimate with its 95 % interval, which need not be symmetrical.
 type Estimated struct{ Value, Low, High float64 }
 
-// intervalFreedom are the degrees of freedom of intervals that come from 16 blocks of a run.
-const intervalFreedom = 15
+// Logarithm returns the logarithms of a positive estimate and of its interval, whose ends are positive.
+func (e Estimated) Logarithm() Estimated {
+	return Estimated{math.Log(e.Value), math.Log(e.Low), math.Log(e.High)}
+}
+
+// intervalFreedom are the degrees of freedom of intervals that come from the blocks of a run.
+const intervalFreedom = Blocks - 1
 
 // Mover compares two independent estimates by their intervals alone (Zou and Donner, Stat.
 // Med. 27, 2008).
@@ -114,4 +119,16 @@ func meanError(values []float64) (mean, standardError float64) {
 		square += (v - mean) * (v - mean)
 	}
 	return mean, math.Sqrt(square / (n - 1) / n)
+}
+
+// Against compares the mean of a sample of at least two values with a constant (Student,
+// Biometrika 6, 1908). ok is false for fewer.
+func Against(sample []float64, constant float64) (d Difference, ok bool) {
+	if len(sample) < 2 {
+		return Difference{}, false
+	}
+	mean, standardError := meanError(sample)
+	return Difference{
+		Estimate: mean - constant, Below: standardError, Above: standardError, Freedom: float64(len(sample) - 1),
+	}, true
 }

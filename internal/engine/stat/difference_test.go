@@ -112,3 +112,17 @@ func TestWilson(t *testing.T) {
 		t.Errorf("Wilson(0, 50) = %v", none)
 	}
 }
+
+// The example of t-intervals: 100, 110, 105 against 100 gives 105 ± 12.4.
+func TestAgainst(t *testing.T) {
+	d, ok := Against([]float64{100, 110, 105}, 100)
+	if !ok || d.Estimate != 5 || d.Freedom != 2 {
+		t.Fatalf("Against = %+v, %v", d, ok)
+	}
+	low, high := d.Interval(0.95)
+	near(t, "low", 100+low, 92.579311)
+	near(t, "high", 100+high, 117.420689)
+	if _, ok := Against([]float64{1}, 1); ok {
+		t.Error("Against compares one value")
+	}
+}

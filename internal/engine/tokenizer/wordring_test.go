@@ -167,11 +167,24 @@ func TestWordRingAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkWordRing550(b *testing.B) {
-	ring, _ := NewWordRing(Builtin(), prose(b, 300_000))
-	start := 0
-	for b.Loop() {
-		ring.Prompt(start, 550)
-		start += 9973
+// BenchmarkPrompt550 makes prompts as a synthetic dataset does: of words, or, if the words of
+// the tokenizer are not independent, by counting.
+func BenchmarkPrompt550(b *testing.B) {
+	corpus := strings.ReplaceAll(prose(b, 300_000), "whole", "full") // an added token of byte_level_llama3
+	for _, name := range []string{o200kName, "byte_level_llama3", "bpe_llama2", "unigram_t5"} {
+		b.Run(name, func(b *testing.B) {
+			tok := load(b, name)
+			prompt := NewRing(tok, corpus).Prompt
+			if ring, ok := NewWordRing(tok, corpus); ok {
+				prompt = ring.Prompt
+			}
+			start := 0
+			for b.Loop() {
+				if _, ok := prompt(start, 550); !ok {
+					b.Fatalf("no prompt at %d", start)
+				}
+				start += 9973
+			}
+		})
 	}
 }

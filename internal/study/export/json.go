@@ -133,7 +133,45 @@ func aggregateJSON(r *Report, c *cell.Result) ([]byte, error) {
 	}
 	return indented(map[string]any{
 		"schema_version": "1.0", "aiperf_version": "0.13.0", "aiperfd_version": r.Run.Version, "metadata": meta, "metrics": estimates(c),
+		"statistics": map[string]any{"repeats": repeats(r, c)},
 	})
+}
+
+// repeat is a statistic over all runs of a configuration, of which those of the variation are draws.
+type repeat struct {
+	Mean         float64  `json:"mean"`
+	Low          float64  `json:"ci_low"`
+	High         float64  `json:"ci_high"`
+	Level        float64  `json:"level_used"`
+	Between      float64  `json:"between_run_sd"` // share of the value
+	Within       float64  `json:"within_run_se"`  // share of the value
+	ShareBetween float64  `json:"share_between"`
+	Count        int      `json:"num_runs"`
+	Few          bool     `json:"too_few_runs,omitempty"` // for a verdict on the configuration
+	Trend        *float64 `json:"order_correlation,omitempty"`
+	TrendP       *float64 `json:"order_p,omitempty"`
+	Doubt        string   `json:"doubt,omitempty"`
+	Unit         string   `json:"unit"`
+}
+
+// repeats returns the statistics over all runs of a configuration, by the names of the metrics.
+func repeats(r *Report, c *cell.Result) map[string]repeat {
+	level := cell.LevelUsed(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)
+	out := map[string]repeat{}
+	for _, x := range c.Repeats(level) {
+		one := repeat{
+			Mean: x.Mean, Low: x.Low, High: x.High, Level: level, Between: x.Between, Within: x.Within,
+			ShareBetween: x.ShareBetween(), Count: x.N, Few: x.N < cell.MinRepeats, Unit: x.Unit,
+		}
+		if x.HasTrend {
+			one.Trend, one.TrendP = &x.Trend, &x.TrendP
+		}
+		if x.Drifts() {
+			one.Doubt = "drift-across-runs"
+		}
+		out[x.Tag+"_"+x.Stat] = one
+	}
+	return out
 }
 
 // order returns AIPerf's name for the order of the runs of a sweep.

@@ -3,7 +3,7 @@ package schema
 // documentFields are the rows of the document, its metadata, and the small sections of the benchmark.
 func documentFields() []section {
 	return []section{
-		{"", "variables benchmark.tokenDeadline metadata sweep multiRun", []Field{
+		{"", "variables benchmark.tokenDeadline metadata sweep multiRun gate", []Field{
 			{Path: "",
 				Lacks: append([]Lack{{Name: "plot", Extra: true, Off: `null`, What: "plotting"}},
 					lacking("Kubernetes resources", "apiVersion kind spec")...)},
@@ -74,6 +74,15 @@ func documentFields() []section {
 			{Path: "userFiles.*.format", Choices: "json yaml text", Default: "text for a string, else json"},
 			{Path: "userFiles.*.content", Required: true},
 			{Path: "sliceDuration", Least: new(0.001), Flags: "--slice-duration"},
+		}},
+		{"gate", "baseline looks budget rules.* rules.*.max rules.*.min", []Field{
+			{Path: "budget.time", Least: new(0.0)},
+			{Path: "onInconclusive", Choices: "error pass fail", Default: "error"},
+			{Path: "rules", Required: true, MinLength: 1, MaxLength: 50},
+			{Path: "rules.*.metric", Required: true, MinLength: 1},
+			{Path: "rules.*.stat", Default: "avg"},
+			{Path: "rules.*.maxRegression", MinLength: 1},
+			{Path: "rules.*.onInconclusive", Choices: "error pass fail", Default: "that of the gate"},
 		}},
 		{"metadata", "labels pinned startAfter allowSharedTarget", []Field{
 			{Path: "name", MaxLength: 128},

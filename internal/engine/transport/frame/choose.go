@@ -88,10 +88,10 @@ func isBinary(media string) bool {
 	return kind == "audio" || kind == "video" || kind == "image"
 }
 
-// isText reports whether a media type is plain text or subtitles.
+// isText reports whether a media type is plain text: also that of subtitles and of metrics.
 func isText(media string) bool {
 	switch media {
-	case "text/plain", "text/vtt", "text/srt", "application/x-subrip":
+	case "text/plain", "text/vtt", "text/srt", "application/x-subrip", "application/openmetrics-text":
 		return true
 	}
 	return false

@@ -122,6 +122,10 @@ func TestChoice(t *testing.T) {
 			[]in{{1, "dat"}}, "body 1ns \"dat\"\nframing 4",
 		},
 		{
+			"metrics", Head{Status: 200, ContentType: "application/openmetrics-text; version=1.0.0; charset=utf-8"},
+			[]in{{1, "a 1\n# EOF\n"}}, "body 1ns \"a 1\\n# EOF\\n\"\nframing 4",
+		},
+		{
 			"html", Head{Status: 200, ContentType: "text/html; charset=x"},
 			[]in{{1, html}}, fmt.Sprintf("body 1ns %q\nframing 5", html),
 		},

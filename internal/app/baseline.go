@@ -1,0 +1,231 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/backup"
+	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/results"
+	"aiperfd/internal/run"
+	"aiperfd/internal/store"
+)
+
+// Baselines are those of a data folder, which a daemon may use meanwhile.
+type Baselines struct {
+	*store.Baselines
+	store *store.Store
+	dir   string
+}
+
+// OpenBaselines opens the baselines of a data folder. With create, the folder is made if it does not exist;
+// else the error is run.ErrNoBaseline. The caller closes them.
+func OpenBaselines(ctx context.Context, dir string, create bool) (*Baselines, error) {
+	s, err := store.Attach(ctx, dir)
+	if err != nil {
+		// The folder is not there, or the one of another version; the lock is taken only to change that.
+		if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) && !create {
+			return nil, fmt.Errorf("%w: there is no data folder %s", run.ErrNoBaseline, dir)
+		}
+		var failure error
+		if s, failure = store.Open(ctx, dir); failure != nil {
+			return nil, errors.Join(err, failure)
+		}
+	}
+	return &Baselines{store.NewBaselines(s), s, dir}, nil
+}
+
+// Close closes the data folder.
+func (b *Baselines) Close() error { return b.store.Close() }
+
+// Set makes runs the newest revision of a baseline: folders, which are copied into the data folder, or ids of
+// runs in it. Repeated runs stand for all their trials.
+func (b *Baselines) Set(
+	ctx context.Context, name string, names []string, note string, promoted bool,
+) (*run.Revision, error) {
+	if err := run.CheckBaselineName(name); err != nil {
+		return nil, &OutcomeError{BadInput, err.Error()}
+	}
+	if len(note) > run.MaxNote {
+		return nil, &OutcomeError{BadInput, fmt.Sprintf("the note has %d bytes, at most %d", len(note), run.MaxNote)}
+	}
+	in, err := openEither(ctx, b.dir, names)
+	if err != nil {
+		return nil, err
+	}
+	revision := run.Revision{Created: time.Now().UTC(), By: userName(), Note: note, Promoted: promoted}
+	revision.Key, err = keyOf(in.runs[0].Run, in.dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	var outside []string
+	for i := range in.runs {
+		r := in.runs[i].Run
+		key, err := keyOf(r, in.dirs[i])
+		switch {
+		case err != nil:
+			return nil, err
+		case !r.State.Terminal():
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("run %s has not ended", r.ID)}
+		case key.Workload != revision.Key.Workload || key.Target != revision.Key.Target:
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("runs %s and %s put different loads on their servers, or have "+
+				"different labels %q; aiperfd compare says in what they differ", in.runs[0].Run.ID, r.ID, run.TargetLabel)}
+		}
+		revision.Runs = append(revision.Runs, r.ID)
+		if in.outside[i] {
+			outside = append(outside, in.dirs[i])
+		} else if err := backup.Pin(ctx, b.store, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	if outside != nil {
+		if err := backup.TakeIn(ctx, b.store, b.dir, outside); err != nil {
+			return nil, err
+		}
+	}
+	return b.Add(ctx, name, revision)
+}
+
+// Promote makes the candidate of a gate the newest revision of a baseline. Runs that are not in the data
+// folder are in that of the gate.
+func (b *Baselines) Promote(ctx context.Context, name, gate string, ids []string, note string) (*run.Revision, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id
+		if _, err := store.FolderIn(b.dir, id); err == nil {
+			continue
+		}
+		names[i] = trialFolder(gate, i)
+		if r, err := store.ReadCopy(names[i]); err != nil || r.ID != id {
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("run %s is neither in %s nor in %s; use aiperfd baseline set",
+				id, b.dir, gate)}
+		}
+	}
+	return b.Set(ctx, name, names, note, true)
+}
+
+// opened are runs with their folders.
+type opened struct {
+	runs    []compare.Input
+	dirs    []string
+	outside []bool // not in the data folder
+}
+
+// openEither opens runs that are named by a folder, or by an id in a data folder.
+func openEither(ctx context.Context, dataDir string, names []string) (*opened, error) {
+	var out opened
+	for _, name := range names {
+		at, outside := dataDir, false
+		if !store.UsableID(name) {
+			at, outside = "", true
+		} else if _, err := store.FolderIn(dataDir, name); err != nil {
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("there is no run %s in %s", name, dataDir)}
+		}
+		in, err := openInputs(ctx, at, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		for i := range in {
+			out.runs, out.outside = append(out.runs, in[i]), append(out.outside, outside)
+			out.dirs = append(out.dirs, in[i].Dir)
+		}
+	}
+	return &out, nil
+}
+
+// keyOf returns what a run was measured with; dir is its folder, empty = it has not been measured.
+func keyOf(r *run.Run, dir string) (run.BaselineKey, error) {
+	workload, err := compare.Workload(r.Config)
+	if err != nil {
+		return run.BaselineKey{}, fmt.Errorf("run %s: %w", r.ID, err)
+	}
+	key := run.BaselineKey{Workload: workload, Target: r.Labels[run.TargetLabel]}
+	if dir == "" {
+		key.Host = hostClass(export.CurrentEnvironment())
+		return key, nil
+	}
+	prefix, _ := results.Prefix(r.Config) // without one the names are the usual ones
+	if _, machine, err := results.Open(dir, prefix).Report(); err == nil {
+		key.Host = hostClass(machine)
+	}
+	return key, nil
+}
+
+// hostClass returns what machines have in common whose measurements compare.
+func hostClass(m export.Environment) string {
+	return fmt.Sprintf("%s/%s, %d processors", m.OS, m.Arch, m.CPUs)
+}
+
+// userName returns the name of the user of the system; empty if it has none.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// reference returns what a gate compares with: the newest revision of a baseline with the key of the candidate,
+// or the one that is named, or folders, or ids of runs in the data folder. A name that is both is a baseline.
+func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (*compare.Reference, error) {
+	name, number, fixed := strings.Cut(spec, "@")
+	names := strings.Split(spec, ",")
+	b, err := findBaseline(ctx, name, dataDir)
+	_, absent := os.Stat(names[0])
+	switch {
+	case err == nil:
+	case errors.Is(err, run.ErrNoBaseline) && (absent == nil || store.UsableID(names[0])):
+		in, err := openEither(ctx, dataDir, names)
+		if err != nil {
+			return nil, err
+		}
+		return &compare.Reference{Runs: in.runs}, nil
+	default:
+		return nil, err
+	}
+	oldest, chosen := b.Matching(key)
+	if fixed {
+		revision, err := strconv.Atoi(number)
+		if err != nil || revision < 1 {
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("--baseline %q: %q is not the number of a revision", spec, number)}
+		}
+		chosen = b.Revision(revision)
+	}
+	switch {
+	case chosen == nil && fixed:
+		return nil, fmt.Errorf("%w: baseline %s has no revision %s", run.ErrNoBaseline, name, number)
+	case chosen == nil:
+		return nil, fmt.Errorf("%w: baseline %s has no revision of this workload and target", run.ErrNoBaseline, name)
+	}
+	out := &compare.Reference{Name: name, Revision: chosen.Number, Host: chosen.Key.Host}
+	if out.Runs, err = openInputs(ctx, dataDir, chosen.Runs); err != nil {
+		return nil, fmt.Errorf("a run of baseline %s@%d is gone: %w", name, chosen.Number, err)
+	}
+	if oldest != nil && oldest.Number < chosen.Number {
+		// What was lost since the first revision is a doubt only; without its runs there is none.
+		if first, err := openInputs(ctx, dataDir, oldest.Runs); err == nil {
+			out.First = first
+		}
+	}
+	return out, nil
+}
+
+// findBaseline returns the baseline with a name. The error is run.ErrNoBaseline if there is none.
+func findBaseline(ctx context.Context, name, dataDir string) (*run.Baseline, error) {
+	if run.CheckBaselineName(name) != nil {
+		return nil, fmt.Errorf("%w, and there is no such folder: %s", run.ErrNoBaseline, name)
+	}
+	all, err := OpenBaselines(ctx, dataDir, false)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	return all.Get(ctx, name)
+}

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/run"
+)
+
+// GateOptions say what is judged. Rules, and one of Trials and Candidate, are required.
+type GateOptions struct {
+	compare.Gate          // without its baseline; Looks empty = of measurements DefaultLooks, of given runs one
+	Base         string   // name[@revision], folders or ids of runs, separated by commas; empty = none
+	DataDir      string   // of baselines and ids
+	Candidate    []string // folders or ids of runs that are there; none = Trials measure them
+	Trials       *Trials
+	Budget       time.Duration // of the measurement; 0 = no limit
+	Dir          string        // of the answer and of the runs that are measured
+	Status       io.Writer     // of one line for each run
+}
+
+// ErrMissingBaseline means that a gate has nothing to compare with.
+type ErrMissingBaseline struct{ Err error }
+
+// Error implements error.
+func (e *ErrMissingBaseline) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ErrMissingBaseline) Unwrap() error { return e.Err }
+
+// Gate judges a candidate, which it measures if necessary, and writes the answer into its folder. The answer
+// of a measurement that was cancelled is complete; it comes with an [*OutcomeError].
+func Gate(ctx context.Context, o *GateOptions) (*compare.GateAnswer, error) {
+	var candidate []compare.Input
+	var key run.BaselineKey
+	if o.Trials == nil {
+		in, err := openEither(ctx, o.DataDir, o.Candidate)
+		if err != nil {
+			return nil, err
+		}
+		candidate = in.runs
+		if key, err = keyOf(in.runs[0].Run, in.dirs[0]); err != nil {
+			return nil, err
+		}
+	} else {
+		described, err := o.Trials.Describe()
+		if err != nil {
+			return nil, err
+		}
+		if key, err = keyOf(described, ""); err != nil {
+			return nil, err
+		}
+	}
+	if o.Base != "" {
+		var err error
+		o.Baseline, err = reference(ctx, o.Base, o.DataDir, key)
+		if errors.Is(err, run.ErrNoBaseline) {
+			return nil, &ErrMissingBaseline{err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.Baseline.Moved = o.Baseline.Host != "" && key.Host != "" && o.Baseline.Host != key.Host
+	}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return nil, fmt.Errorf("make folder of the gate: %w", err)
+	}
+	answer, ended, err := o.judge(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	return answer, cmp.Or(writeGate(o.Dir, answer), ended)
+}
+
+// judge judges the runs that are given, or measures until the gate is decided. ended is why the measurement
+// ended before that, nil = by its plan.
+func (o *GateOptions) judge(
+	ctx context.Context, candidate []compare.Input,
+) (answer *compare.GateAnswer, ended, err error) {
+	if o.Trials == nil {
+		answer, err = o.Judge(candidate)
+		return answer, nil, err
+	}
+	if len(o.Looks) == 0 {
+		o.Looks = compare.DefaultLooks()
+	}
+	begun, longest := time.Now(), time.Duration(0)
+	most := o.Looks[len(o.Looks)-1]
+	for len(candidate) < most {
+		if spent := time.Since(begun); o.Budget > 0 && spent+longest > o.Budget {
+			o.Stop = fmt.Sprintf("another run does not fit into the budget of %v", o.Budget)
+			break
+		}
+		started := time.Now()
+		in, err := o.Trials.Next(ctx, trialFolder(o.Dir, len(candidate)))
+		if err != nil {
+			stopped, ok := errors.AsType[*OutcomeError](err)
+			if !ok || stopped.Outcome != Cancelled {
+				return nil, nil, fmt.Errorf("run %d of the candidate: %w", len(candidate)+1, err)
+			}
+			o.Stop, ended = "cancelled", &OutcomeError{Cancelled, "cancelled; the answer rests on the runs before"}
+			break
+		}
+		longest = max(longest, time.Since(started))
+		candidate = append(candidate, in)
+		if answer, err = o.Judge(candidate); err != nil {
+			return nil, nil, err
+		}
+		if answer.Decided() {
+			return answer, nil, nil
+		}
+		fmt.Fprintf(o.Status, "run %d of at most %d: not decided yet\n", len(candidate), most)
+	}
+	answer, err = o.Judge(candidate)
+	return answer, ended, err
+}
+
+// The names of the files of a gate.
+const (
+	GateJSON     = "gate.json"
+	gateMarkdown = "gate.md"
+	gateJUnit    = "gate.junit.xml"
+)
+
+// writeGate writes the answer in all its forms.
+func writeGate(dir string, a *compare.GateAnswer) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(a); err != nil {
+		return err
+	}
+	junit, err := a.JUnit()
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{GateJSON, text.Bytes()}, {gateMarkdown, []byte(a.Markdown())}, {gateJUnit, junit}} {
+		if err := durable.WriteFile(filepath.Join(dir, file.name), durable.Shared, file.data); err != nil {
+			return fmt.Errorf("write answer of the gate: %w", err)
+		}
+	}
+	return nil
+}
+
+// GateFolder returns the folder of a gate that names none: gate, or one with a number if a gate has used it.
+func GateFolder() string {
+	dir := "gate"
+	for n := 2; ; n++ {
+		if _, err := os.Stat(filepath.Join(dir, GateJSON)); err != nil && !occupied(trialFolder(dir, 0)) {
+			return dir
+		}
+		dir = fmt.Sprintf("gate-%d", n)
+	}
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/vary"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
+	"aiperfd/internal/store"
+)
+
+// Trials measures one document several times: each run has a seed and a folder of its own, and the
+// warm-up of the document.
+type Trials struct {
+	document *config.Document // asks for repeats
+	warnings []problem.Problem
+	command  string
+	version  string
+	taken    int
+}
+
+// TrialOptions are the parameters of [NewTrials]. Warnings may be empty.
+type TrialOptions struct {
+	Document *config.Document // with multiRun.numRuns of 2 or more, see [ErrOneRun]
+	Warnings []problem.Problem
+	Command  string // the command line, redacted
+	Version  string
+}
+
+// ErrOneRun means that a document cannot be measured several times by [Trials].
+var ErrOneRun = errors.New("the document asks for a sweep; name the document of one configuration")
+
+// NewTrials prepares the runs of a document. Documents without a seed get one.
+func NewTrials(o TrialOptions) (*Trials, error) {
+	study := o.Document.Study()
+	if study == nil || study.Sweep != nil {
+		return nil, ErrOneRun
+	}
+	study.MultiRun.VarySeedPerTrial, study.MultiRun.DisableWarmupAfterFirst = true, false
+	study.Seed = rand.Int64()
+	if o.Document.RandomSeed != nil {
+		study.Seed = *o.Document.RandomSeed
+	}
+	return &Trials{document: o.Document, warnings: o.Warnings, command: o.Command, version: o.Version}, nil
+}
+
+// cell returns the document of the next run and its plan.
+func (t *Trials) cell() (*config.Document, *plan.Plan, error) {
+	doc, _, err := t.document.Study().Cell(&vary.Variation{Label: "base"}, t.taken)
+	if err != nil {
+		return nil, nil, err
+	}
+	if doc.Benchmark.Runtime.UI == "dashboard" {
+		doc.Benchmark.Runtime.UI = "simple" // the display of one run, and there are several
+	}
+	compiled, err := plan.Compile(doc)
+	return doc, compiled, err
+}
+
+// Describe returns what the runs will be, without performing one.
+func (t *Trials) Describe() (*run.Run, error) {
+	doc, compiled, err := t.cell()
+	if err != nil {
+		return nil, err
+	}
+	a, err := newApp(options{
+		store: store.NewSingle("."), role: single, DaemonOptions: DaemonOptions{Log: zerolog.Nop(), Version: t.version},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.engine.Describe(doc, run.Submission{Via: "cli", Compiled: compiled})
+}
+
+// Next performs the next run, in a folder that it makes. The error is an [*OutcomeError] if the run ended
+// without results, or was cancelled.
+func (t *Trials) Next(ctx context.Context, folder string) (compare.Input, error) {
+	doc, compiled, err := t.cell()
+	if err != nil {
+		return compare.Input{}, err
+	}
+	f := &Folder{Path: folder, named: true}
+	if err := f.claim(); err != nil {
+		return compare.Input{}, err
+	}
+	p := &Profile{Document: doc, Plan: compiled, Folder: f, Command: t.command, Out: io.Discard, Version: t.version}
+	if t.taken == 0 {
+		p.Warnings = t.warnings
+	}
+	t.taken++
+	err = p.Run(ctx)
+	if ended, ok := errors.AsType[*OutcomeError](err); ok {
+		switch ended.Outcome {
+		case MissedSLO, InvalidClient: // the run has results, which say so themselves
+		case Failed, BadInput, Cancelled:
+			return compare.Input{}, ended
+		}
+	} else if err != nil {
+		return compare.Input{}, err
+	}
+	in, err := openInputs(ctx, "", []string{folder})
+	if err != nil {
+		return compare.Input{}, err
+	}
+	if r := in[0].Run; r.State != bench.StateCompleted {
+		return compare.Input{}, &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
+	}
+	return in[0], nil
+}
+
+// Measure performs runs in folders below dir, and returns these.
+func (t *Trials) Measure(ctx context.Context, dir string, runs int) ([]string, error) {
+	var folders []string
+	for i := range runs {
+		folders = append(folders, trialFolder(dir, i))
+		if _, err := t.Next(ctx, folders[i]); err != nil {
+			return nil, fmt.Errorf("run %d of %d: %w", i+1, runs, err)
+		}
+	}
+	return folders, nil
+}
+
+// trialFolder returns the folder of a run, by its number from 0.
+func trialFolder(dir string, number int) string {
+	return filepath.Join(dir, fmt.Sprintf("run_%04d", number+1))
+}

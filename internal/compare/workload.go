@@ -1,0 +1,28 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Workload returns a digest of what a document asks servers for: runs with equal ones are comparable.
+func Workload(document json.RawMessage) (string, error) {
+	leaves, err := flatten(document)
+	if err != nil {
+		return "", fmt.Errorf("decode configuration: %w", err)
+	}
+	var lines []string
+	for _, l := range leaves {
+		if classOf(l.pointer) == load {
+			lines = append(lines, l.pointer+" "+l.text)
+		}
+	}
+	slices.Sort(lines)
+	const shown = 8 // bytes: digests are compared within one baseline
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:shown]), nil
+}

@@ -1,0 +1,64 @@
+package diagnose
+
+import "math"
+
+// Check is a relation between what the servers and what the client counted.
+type Check struct {
+	Code      string  `json:"code"`
+	Client    float64 `json:"client"`
+	Server    float64 `json:"server"`
+	Tolerance float64 `json:"tolerance"`
+	Unit      string  `json:"unit"`
+	Holds     bool    `json:"holds"`
+}
+
+// otherTraffic is how much more a server must have counted than the client for other clients to be likely.
+const (
+	otherTraffic      = 0.02
+	otherTrafficLeast = 10
+)
+
+// others returns how many requests of other clients the servers answered; ok = false if it is not clear that
+// there were any.
+func others(p *Picture, c *Client) (n float64, ok bool) {
+	r, known := p.totals["requests"]
+	if !known || r.Partial {
+		return 0, false
+	}
+	n = r.Best() - float64(c.Heads)
+	return n, n > otherTraffic*float64(c.Heads) && n > otherTrafficLeast
+}
+
+// checks compares server and client. With failures or cancellations, a server may have counted anything
+// between the successes and all requests.
+func checks(p *Picture, c *Client) []Check {
+	out := []Check{}
+	add := func(code, unit string, client, server, tolerance float64) {
+		out = append(out, Check{code, client, server, tolerance, unit, math.Abs(client-server) <= tolerance})
+	}
+	if _, ok := others(p, c); ok {
+		return out
+	}
+	if r, ok := p.totals["requests"]; ok && !r.Partial && !math.IsNaN(r.Settled) {
+		add("server-requests", "requests", float64(c.Heads), r.Settled, float64(c.Failures))
+	}
+	if c.Failures > 0 {
+		return out
+	}
+	tokens := func(code, metric string, client int64) {
+		n, ok := p.totals[metric]
+		if !ok || n.Partial || math.IsNaN(n.Settled) || c.Counted != c.Successes || client == 0 {
+			return
+		}
+		add(code, "tokens", float64(client), n.Settled, max(0.01*float64(client), float64(c.Successes)))
+	}
+	if c.Choices == 1 {
+		tokens("server-prompt-tokens", "prompt_tokens", c.PromptTokens)
+	}
+	tokens("server-generation-tokens", "generation_tokens", c.OutputTokens)
+	if ttft, n, ok := p.mean("ttft"); ok && c.Streams > 0 && n == float64(c.Streams) {
+		client := (c.Connect + c.Send + c.Wait) / n
+		out = append(out, Check{"server-ttft-below-client", client, ttft, 0, "s", ttft <= client})
+	}
+	return out
+}

@@ -1,0 +1,233 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/telemetry/window"
+	"aiperfd/internal/view"
+)
+
+// Finding is what the metrics say about the servers, in words. It never concerns the client.
+type Finding struct {
+	Code    string   `json:"code"`
+	Level   string   `json:"level" enums:"info,notice"`
+	Metric  string   `json:"metric,omitempty"`
+	Value   *float64 `json:"value,omitempty"`
+	Limit   *float64 `json:"limit,omitempty"`
+	Share   *float64 `json:"share,omitempty"` // of the time of the phase
+	Message string   `json:"message"`
+}
+
+// rule makes a finding; ok = false if there is none.
+type rule func(p *Picture, c *Client) (Finding, bool)
+
+// rules are all findings, the most telling first.
+func rules() []rule {
+	return []rule{
+		otherClients, queueGrowing, kvFull, batchLimit, queueing, preempting, replicaImbalance, notSaturated, restarted,
+	}
+}
+
+// Examine says what the servers did in a phase.
+func Examine(sources []Source, w window.Window, c *Client) Phase {
+	p, values := Canonical(sources, w)
+	p.balance(sources)
+	out := Phase{Canonical: values, Findings: []Finding{}, Checks: checks(p, c)}
+	for _, r := range rules() {
+		if f, ok := r(p, c); ok {
+			out.Findings = append(out.Findings, f)
+		}
+	}
+	if _, foreign := others(p, c); !foreign {
+		out.Budget = budget(p, c)
+	}
+	if b := out.Budget; b != nil {
+		if left, ok := b.Frontend(); ok && left < 0 {
+			out.Findings = append(out.Findings, Finding{
+				Code: "time-budget-inconsistent", Level: "notice", Metric: "frontend", Value: &left,
+				Message: fmt.Sprintf("the server says that first tokens took %s ms longer than the client saw: "+
+					"their requests or their clocks differ", view.Figure(-left)),
+			})
+		}
+	}
+	return out
+}
+
+// The limits of the rules.
+const (
+	mostly   = 0.5  // of the time
+	cacheTop = 0.95 // use of the key-value cache
+)
+
+func positive(v float64) bool { return v > 0 }
+
+func otherClients(p *Picture, c *Client) (Finding, bool) {
+	n, ok := others(p, c)
+	return Finding{
+		Code: "other-traffic", Level: "notice", Metric: "requests", Value: &n,
+		Message: fmt.Sprintf("the server answered %.0f more requests than this client sent: "+
+			"its metrics are not those of this run alone", n),
+	}, ok
+}
+
+func queueing(p *Picture, _ *Client) (Finding, bool) {
+	waiting, ok := p.over("waiting")
+	if !ok {
+		return Finding{}, false
+	}
+	share, avg := waiting.Share(positive), waiting.Mean()
+	return Finding{
+		Code: "queueing", Level: "notice", Metric: "waiting", Value: &avg, Limit: new(1.0), Share: &share,
+		Message: fmt.Sprintf("requests waited in the server's queue for %s of the time, %s on average",
+			view.Percent(share), view.Figure(avg)),
+	}, share > mostly && avg >= 1
+}
+
+// queueGrowing tests the slope of the queue over the second half of the phase.
+func queueGrowing(p *Picture, _ *Client) (Finding, bool) {
+	const bins, critical = 10, 1.86 // of Student's t with 8 degrees of freedom, one-sided 95 %
+	half := window.Window{From: p.window.From + (p.window.To-p.window.From)/2, To: p.window.To}
+	var y []float64
+	for i := range bins {
+		length := (half.To - half.From) / bins
+		from := half.From + time.Duration(i)*length
+		part := window.Over(p.levels["waiting"], window.Window{From: from, To: from + length})
+		if part.Empty() {
+			return Finding{}, false
+		}
+		y = append(y, part.Mean())
+	}
+	mean, sxy, sxx := window.Mean(y), 0.0, 0.0
+	for i, v := range y {
+		x := float64(i) - (bins-1)/2.0
+		sxy, sxx = sxy+x*(v-mean), sxx+x*x
+	}
+	slope, rss := sxy/sxx, 0.0
+	for i, v := range y {
+		e := v - mean - slope*(float64(i)-(bins-1)/2.0)
+		rss += e * e
+	}
+	deviation := math.Sqrt(rss / (bins - 2) / sxx)
+	first, last := y[0], y[bins-1]
+	return Finding{
+		Code: "queue-growing", Level: "notice", Metric: "waiting", Value: &last,
+		Message: fmt.Sprintf("the server's queue grew to the end, from %s to %s requests over the last half: "+
+			"the load is above its capacity, and latencies depend on how long the run lasted",
+			view.Figure(first), view.Figure(last)),
+	}, slope > 0 && slope > critical*deviation && last > 2*first && last >= 2
+}
+
+func kvFull(p *Picture, _ *Client) (Finding, bool) {
+	const often = 0.2
+	kv, ok := p.over("kv_usage")
+	if !ok {
+		return Finding{}, false
+	}
+	share := kv.Share(func(v float64) bool { return v >= cacheTop })
+	return Finding{
+		Code: "kv-full", Level: "notice", Metric: "kv_usage", Limit: new(cacheTop), Share: &share,
+		Message: fmt.Sprintf("the key-value cache was full for %s of the time: memory limits the batch, not compute",
+			view.Percent(share)),
+	}, share > often
+}
+
+func preempting(p *Picture, c *Client) (Finding, bool) {
+	n, ok := p.totals["preemptions"]
+	if !ok || c.Heads == 0 {
+		return Finding{}, false
+	}
+	rate := 100 * n.Best() / float64(c.Heads)
+	return Finding{
+		Code: "preempting", Level: "notice", Metric: "preemptions", Value: &rate,
+		Message: fmt.Sprintf("%s preemptions per 100 requests: work was done twice", view.Figure(rate)),
+	}, n.Best() > 0.5
+}
+
+func batchLimit(p *Picture, _ *Client) (Finding, bool) {
+	const room = 0.9
+	running, ok := p.over("running")
+	waiting, queued := p.over("waiting")
+	kv, known := p.over("kv_usage")
+	if !ok || !queued || !known {
+		return Finding{}, false
+	}
+	top := running.Max()
+	share := running.Share(func(v float64) bool { return v == top })
+	return Finding{
+		Code: "batch-limit", Level: "notice", Metric: "running", Value: &top, Share: &share,
+		Message: fmt.Sprintf("the number of sequences that the server runs at once (%.0f) is the limit, not memory", top),
+	}, share > mostly && waiting.Share(positive) > mostly && kv.Max() < room
+}
+
+func notSaturated(p *Picture, _ *Client) (Finding, bool) {
+	const nearly, room = 0.95, 0.8
+	waiting, ok := p.over("waiting")
+	running, serves := p.over("running")
+	if !ok || !serves {
+		return Finding{}, false
+	}
+	idle := 1 - waiting.Share(positive)
+	if kv, known := p.over("kv_usage"); known && kv.Max() >= room || running.Max() == 0 {
+		return Finding{}, false
+	}
+	return Finding{
+		Code: "not-saturated", Level: "info", Metric: "waiting", Share: &idle,
+		Message: "the server had room: this load does not show its limit",
+	}, idle > nearly
+}
+
+// balance computes how unevenly the requests went to several targets.
+func (p *Picture) balance(sources []Source) {
+	p.variation = math.NaN()
+	if len(sources) < 2 {
+		return
+	}
+	var counts []float64
+	for _, src := range sources {
+		for i := range src.Servers {
+			from, ok := src.Servers[i].Find(src.History, "requests")
+			if !ok || src.Servers[i].Frontend {
+				continue
+			}
+			n := 0.0
+			for _, g := range from.Groups {
+				if one, ok := src.History.Increase(g, p.window); ok {
+					n += one.Best()
+				}
+			}
+			counts = append(counts, n)
+		}
+	}
+	mean := window.Mean(counts)
+	if len(counts) < 2 || mean <= 0 {
+		return
+	}
+	square := 0.0
+	for _, n := range counts {
+		square += (n - mean) * (n - mean)
+		p.imbalance = max(p.imbalance, n/mean)
+	}
+	p.variation = math.Sqrt(square/float64(len(counts))) / mean
+}
+
+func replicaImbalance(p *Picture, c *Client) (Finding, bool) {
+	const limit, enough = 0.2, 100
+	return Finding{
+		Code: "replica-imbalance", Level: "notice", Metric: "requests", Value: &p.imbalance, Limit: new(limit),
+		Message: fmt.Sprintf("the busiest server got %s times the mean number of requests", view.Figure(p.imbalance)),
+	}, p.variation > limit && c.Heads >= enough
+}
+
+func restarted(p *Picture, _ *Client) (Finding, bool) {
+	n := 0
+	for _, t := range p.totals {
+		n = max(n, t.Resets)
+	}
+	return Finding{
+		Code: "server-restarted", Level: "notice", Value: new(float64(n)),
+		Message: "counters of the server began again during the phase: it was restarted, or several servers answer " +
+			"at one address; its totals are lower bounds",
+	}, n > 0
+}

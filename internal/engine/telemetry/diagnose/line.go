@@ -1,0 +1,47 @@
+package diagnose
+
+import (
+	"strings"
+
+	"aiperfd/internal/view"
+)
+
+// Value returns a canonical value by its name; nil = the servers do not have it.
+func (p *Phase) Value(name string) *Value {
+	for i := range p.Canonical {
+		if p.Canonical[i].Name == name {
+			return &p.Canonical[i]
+		}
+	}
+	return nil
+}
+
+// HitRate returns the share of the prompt tokens that the prefix cache had; ok = false if the servers do not
+// count them.
+func (p *Phase) HitRate() (share float64, ok bool) {
+	hits, queries := p.Value("prefix_hits"), p.Value("prefix_queries")
+	if hits == nil || queries == nil || hits.Total == nil || queries.Total == nil || !(*queries.Total > 0) {
+		return 0, false
+	}
+	return min(1, *hits.Total / *queries.Total), true
+}
+
+// Line is the load of the servers in one line, such as "running 14.0 on average, 16.0 at most; waiting 3.20 on
+// average, 9.00 at most; KV cache 41 %, 63 % at most; 12 % of prompt tokens cached"; empty = it is not known.
+func (p *Phase) Line() string {
+	var parts []string
+	level := func(name, what string) {
+		if v := p.Value(name); v != nil && v.Avg != nil {
+			parts = append(parts, what+" "+view.Figure(*v.Avg)+" on average, "+view.Figure(*v.Max)+" at most")
+		}
+	}
+	level("running", "running")
+	level("waiting", "waiting")
+	if v := p.Value("kv_usage"); v != nil && v.Avg != nil {
+		parts = append(parts, "KV cache "+view.Percent(*v.Avg)+", "+view.Percent(*v.Max)+" at most")
+	}
+	if share, ok := p.HitRate(); ok {
+		parts = append(parts, view.Percent(share)+" of prompt tokens cached")
+	}
+	return strings.Join(parts, "; ")
+}

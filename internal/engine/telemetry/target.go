@@ -1,0 +1,219 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/servermap"
+	"aiperfd/internal/engine/telemetry/window"
+	"aiperfd/internal/engine/transport"
+)
+
+// target is a page of metrics that one goroutine reads.
+type target struct {
+	recorder *Recorder
+	given    bool
+	host     string
+	header   http.Header
+	asked    chan chan<- struct{} // requests for a scrape now; the answer is a message on the channel
+	marked   chan struct{}        // buffered 1; like asked, but nobody waits
+
+	// The goroutine that reads the page owns these.
+	candidates []*url.URL // the first is the one in use
+	looking    bool       // none of them has answered with metrics yet
+	backoff    time.Duration
+
+	mu        sync.Mutex
+	shown     string          // guarded by mu, like all below: the address, redacted
+	history   *window.History // its values are added with mu held
+	state     diagnose.State
+	failures  int
+	lastError string
+	last      time.Duration // how long the last scrape took
+}
+
+func newTarget(r *Recorder, o *Target) *target {
+	return &target{
+		recorder: r, given: o.Given, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
+		asked: make(chan chan<- struct{}), marked: make(chan struct{}, 1),
+		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
+		history: window.NewHistory(r.o.Secrets.String),
+	}
+}
+
+// run reads the page until ctx ends.
+func (t *target) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case done := <-t.asked:
+			if !t.hopeless() {
+				t.scrape(ctx, true)
+			}
+			done <- struct{}{}
+		case <-t.marked:
+			if !t.hopeless() {
+				t.scrape(ctx, true)
+			}
+		case <-timer.C:
+			t.scrape(ctx, false)
+		}
+		timer.Reset(t.pause(t.backoff))
+	}
+}
+
+// hopeless reports whether the page has never answered: nobody waits for it any more.
+func (t *target) hopeless() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.history.Scrapes) == 0 && t.failures > 0
+}
+
+// pause returns the time until the next scrape.
+func (t *target) pause(backoff time.Duration) time.Duration {
+	return max(t.recorder.o.Period, spare*t.last, backoff)
+}
+
+// scrape reads the page once.
+func (t *target) scrape(ctx context.Context, pinned bool) {
+	for {
+		at, page, problem := t.fetch(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		at.Pinned = pinned
+		if problem == nil && t.keep(at, page) {
+			t.looking, t.backoff = false, 0
+			return
+		}
+		if problem == nil {
+			problem = &trouble{state: diagnose.NotPrometheus, text: "the answer has no metrics"}
+		}
+		if t.looking && problem.state == diagnose.NotPrometheus && len(t.candidates) > 1 {
+			t.candidates = t.candidates[1:]
+			t.mu.Lock()
+			t.shown = redact.URL(t.candidates[0].String())
+			t.mu.Unlock()
+			continue
+		}
+		t.fail(problem)
+		return
+	}
+}
+
+// trouble is why a scrape has no values.
+type trouble struct {
+	state diagnose.State
+	text  string
+}
+
+// fail keeps why a scrape has failed, and doubles the pause.
+func (t *target) fail(p *trouble) {
+	t.backoff = min(longestPause, max(t.recorder.o.Period, 2*t.backoff))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failures++
+	t.lastError = t.recorder.o.Secrets.String(p.text)
+	if len(t.history.Scrapes) > 0 {
+		t.state = diagnose.Partial
+	} else {
+		t.state = p.state
+	}
+	if t.failures == 1 && t.given {
+		t.recorder.o.Log.Warn().Str("url", t.shown).Msg("no server metrics: " + t.lastError)
+	}
+}
+
+// keep adds a page to the history; false = it has no values.
+func (t *target) keep(at window.Scrape, page []byte) bool {
+	during := t.recorder.current()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.history.Add(at, page) == 0 {
+		return false
+	}
+	t.last = at.End - at.Sent
+	if t.failures == 0 {
+		t.state = diagnose.OK
+	} else {
+		t.state = diagnose.Partial
+	}
+	t.recorder.writeLine(t, during)
+	return true
+}
+
+// timeout returns how long a scrape may take.
+func (t *target) timeout() time.Duration {
+	if t.looking {
+		return firstTimeout
+	}
+	return max(leastTimeout, t.recorder.o.Period)
+}
+
+// fetch gets the page.
+func (t *target) fetch(ctx context.Context) (window.Scrape, []byte, *trouble) {
+	limit := t.timeout()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, transport.CancelWith(&bench.Failure{
+		Class: bench.TimeoutTotal, Message: fmt.Sprintf("no answer within %v", limit),
+	}))
+	defer cancel()
+	h := t.header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Accept", "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q=0.5")
+	x := t.recorder.client.Do(ctx, &transport.Request{
+		Method: http.MethodGet, URL: t.candidates[0], Host: t.host, Header: h, MaxBody: maxBody,
+	})
+	defer x.Release()
+	at := window.Scrape{Sent: x.Stamps.Wrote, FirstByte: x.Stamps.FirstByte, End: x.Stamps.End}
+	resp := x.Response
+	switch {
+	case resp.Status == http.StatusNotFound,
+		resp.Status == http.StatusOK && (resp.Framing == bench.FramingJSON || resp.Framing == bench.FramingHTML):
+		return at, nil, &trouble{diagnose.NotPrometheus, fmt.Sprintf("HTTP %d without metrics", resp.Status)}
+	case resp.Status >= 300:
+		return at, nil, &trouble{diagnose.Unreachable, fmt.Sprintf("HTTP %d %s", resp.Status, http.StatusText(resp.Status))}
+	case resp.Failure != nil:
+		return at, nil, &trouble{diagnose.Unreachable, resp.Failure.Message}
+	}
+	return at, bytes.Clone(resp.Body), nil
+}
+
+// counted returns the sum of the counts of requests and of generated tokens.
+func (t *target) counted() (sum float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.history.Scrapes) == 0 {
+		return 0
+	}
+	everything := window.Window{From: t.history.Scrapes[0].At(), To: t.history.Scrapes[len(t.history.Scrapes)-1].At()}
+	for _, s := range servermap.Detect(t.history) {
+		for _, name := range []string{"requests", "generation_tokens", "e2e"} {
+			from, ok := s.Find(t.history, name)
+			if !ok {
+				continue
+			}
+			for _, g := range from.Groups {
+				if n, ok := t.history.Increase(g, everything); ok {
+					sum += n.Total
+				}
+				if o, ok := t.history.Observed(g, everything); ok {
+					sum += o.Count.Total
+				}
+			}
+		}
+	}
+	return sum
+}

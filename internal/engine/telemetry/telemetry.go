@@ -1,0 +1,384 @@
+// Package telemetry reads the metrics that inference servers expose while a run loads them. It has goroutines
+// and connections of its own and takes no lock of the load. Whatever a server answers, the run goes on: what is
+// wrong with a page is a state of its target.
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/servermap"
+	"aiperfd/internal/engine/telemetry/window"
+	"aiperfd/internal/engine/transport"
+)
+
+// DefaultPeriod is the time between two scrapes of a target.
+const DefaultPeriod = time.Second
+
+const (
+	// spare is how many times longer than a scrape the pause after it is: a server gives at most 2 % of one
+	// thread to them. Scrapes at the bounds of phases come in addition.
+	spare        = 50
+	firstTimeout = 10 * time.Second
+	leastTimeout = 2 * time.Second
+	syncTimeout  = 2 * time.Second  // for which a phase waits for the scrape before it
+	longestPause = 30 * time.Second // between attempts at a target that fails
+	maxBody      = 16 << 20
+	settleStep   = 250 * time.Millisecond
+	settleLimit  = 2 * time.Second
+	gapPeriods   = 3 // a longer time without a sample is a gap
+)
+
+// Target is a page of metrics.
+type Target struct {
+	// Candidates are the addresses of the page, tried in order once.
+	Candidates []*url.URL
+	Host       string      // for the Host header; empty = that of the URL
+	Header     http.Header // with the credentials of the inference endpoint if it is the same server
+	Given      bool        // the user named it
+}
+
+// Options configure a [Recorder].
+type Options struct {
+	Targets   []Target          // at least one
+	Transport transport.Options // of the run; connections are not shared with it
+	Clock     bench.Clock
+	Period    time.Duration // > 0
+	Slice     time.Duration // length of the time slices of the results; 0 = none
+	Formats   []string      // of the files, for Pages
+	Secrets   *redact.Set
+	Log       zerolog.Logger
+	Lines     io.WriteCloser // gets a line for each scrape; nil = nobody does
+}
+
+// Recorder reads the targets of a run from Start to Close. Its methods are safe for concurrent use.
+type Recorder struct {
+	o       Options
+	client  *transport.Client
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+	targets []*target
+	began   time.Duration
+
+	mu      sync.Mutex
+	phases  []phase       // guarded by mu
+	settled time.Duration // guarded by mu; when the servers counted nothing more after the last phase; 0 = unknown
+	ended   time.Duration // guarded by mu; 0 = not yet
+	lines   *lineWriter   // nil = none
+}
+
+// phase is a phase of the run.
+type phase struct {
+	Phase
+	from, to time.Duration // to = 0: it has not ended
+	client   diagnose.Client
+}
+
+// Phase identifies a phase.
+type Phase struct {
+	Index    int
+	Name     string
+	Kind     bench.PhaseKind
+	Seamless bool // it begins before the one before it has ended
+	Excluded bool // it does not enter the results
+}
+
+// Start begins to read the targets.
+func Start(o Options) *Recorder {
+	t := o.Transport
+	t.Reuse, t.Streaming, t.Trace, t.MaxIdle = transport.Pooled, false, false, 1
+	t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = 0, 0, 0
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Recorder{o: o, client: transport.New(t), cancel: cancel, began: o.Clock.Now()}
+	if o.Lines != nil {
+		r.lines = &lineWriter{out: o.Lines}
+	}
+	for i := range o.Targets {
+		one := newTarget(r, &o.Targets[i])
+		r.targets = append(r.targets, one)
+		r.working.Go(func() { one.run(ctx) })
+	}
+	return r
+}
+
+// Close ends the reading.
+func (r *Recorder) Close() error {
+	r.cancel()
+	r.working.Wait()
+	r.client.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = r.o.Clock.Now()
+	if r.lines == nil {
+		return nil
+	}
+	return r.lines.close()
+}
+
+// Sync waits until each target that answers has been read once more, from now on, but not longer than its
+// timeout. The sample belongs to a bound of a phase.
+func (r *Recorder) Sync(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	done := make(chan struct{}, len(r.targets)) // one for each target, so that none waits
+	waiting := 0
+	for _, t := range r.targets {
+		select {
+		case t.asked <- done:
+			waiting++
+		case <-ctx.Done():
+			return
+		}
+	}
+	for range waiting {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// fetches returns how many scrapes have succeeded.
+func (r *Recorder) fetches() (n int) {
+	for _, t := range r.targets {
+		t.mu.Lock()
+		n += len(t.history.Scrapes)
+		t.mu.Unlock()
+	}
+	return n
+}
+
+// Mark asks for a scrape at a bound of a phase, without waiting for it.
+func (r *Recorder) Mark() {
+	for _, t := range r.targets {
+		select {
+		case t.marked <- struct{}{}:
+		default: // it was asked for already
+		}
+	}
+}
+
+// Settle waits until the servers have counted all that the last phase made them do: until two scrapes in a row
+// change neither requests nor tokens, but two seconds at most.
+func (r *Recorder) Settle(ctx context.Context) {
+	if r.fetches() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	last, still := -1.0, 0
+	for still < 2 {
+		r.Sync(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		now := r.counted()
+		if now == last {
+			still++
+		} else {
+			last, still = now, 0
+		}
+		if still == 2 {
+			break
+		}
+		select {
+		case <-time.After(max(settleStep, r.slowest()*spare)):
+		case <-ctx.Done():
+			return
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settled = r.o.Clock.Now()
+}
+
+// slowest returns the duration of the longest of the last scrapes.
+func (r *Recorder) slowest() (d time.Duration) {
+	for _, t := range r.targets {
+		t.mu.Lock()
+		d = max(d, t.last)
+		t.mu.Unlock()
+	}
+	return d
+}
+
+// counted returns the sum of the servers' counts of requests and of generated tokens.
+func (r *Recorder) counted() (sum float64) {
+	for _, t := range r.targets {
+		sum += t.counted()
+	}
+	return sum
+}
+
+// BeginPhase says that a phase has begun.
+func (r *Recorder) BeginPhase(p Phase, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phases = append(r.phases, phase{Phase: p, from: at})
+}
+
+// EndPhase says when a phase has ended, and what the client measured of it.
+func (r *Recorder) EndPhase(index int, from, to time.Duration, c diagnose.Client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.phases {
+		if p := &r.phases[i]; p.Index == index {
+			p.from, p.to, p.client = from, to, c
+		}
+	}
+}
+
+// current returns the newest phase if it has not ended; nil = none.
+func (r *Recorder) current() *phase {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.phases) == 0 {
+		return nil
+	}
+	p := r.phases[len(r.phases)-1]
+	if p.to > 0 {
+		return nil
+	}
+	return &p
+}
+
+// window returns the window of a phase. Counters settle before the next phase begins, or at the end.
+func (r *Recorder) window(i int) window.Window {
+	p := &r.phases[i]
+	w := window.Window{From: p.from, To: p.to}
+	switch {
+	case p.to == 0:
+		w.To = r.o.Clock.Now()
+	case p.Seamless:
+	case i+1 < len(r.phases) && !r.phases[i+1].Seamless:
+		w.Settled = r.phases[i+1].from
+	case i+1 == len(r.phases):
+		w.Settled = r.settled
+	}
+	return w
+}
+
+// Report returns what the servers did in each phase that has ended.
+func (r *Recorder) Report() *diagnose.Server {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
+	sources := []diagnose.Source{}
+	for _, t := range r.targets {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		out.Targets = append(out.Targets, r.describe(t))
+		if len(t.history.Scrapes) > 0 {
+			sources = append(sources, diagnose.Source{URL: t.shown, History: t.history, Servers: servermap.Detect(t.history)})
+		}
+	}
+	if len(sources) == 0 {
+		return out
+	}
+	for i := range r.phases {
+		p := &r.phases[i]
+		if p.to == 0 {
+			continue
+		}
+		w := r.window(i)
+		one := diagnose.Examine(sources, w, &p.client)
+		one.Name, one.Kind = p.Name, string(p.Kind)
+		one.Start, one.End = r.o.Clock.Wall(w.From), r.o.Clock.Wall(w.To)
+		out.Phases = append(out.Phases, one)
+	}
+	out.Pages = r.pages(sources)
+	return out
+}
+
+// describe returns how a target answered. The target is locked.
+func (r *Recorder) describe(t *target) diagnose.Target {
+	h := t.history
+	d := diagnose.Target{
+		URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
+		LastError: t.lastError, NonFinite: h.NonFinite, Dropped: h.Dropped, Malformed: h.Malformed,
+	}
+	for _, s := range servermap.Detect(h) {
+		d.Servers = append(d.Servers, s.Title)
+	}
+	for _, f := range h.Families {
+		d.Series += len(f.Groups)
+	}
+	if h.Dropped > 0 && d.State == diagnose.OK {
+		d.State = diagnose.TooLarge
+	}
+	for i := range r.phases {
+		if r.phases[i].to > 0 {
+			d.Gaps += len(h.Gaps(r.window(i), gapPeriods*t.pause(0)))
+		}
+	}
+	durations := make([]time.Duration, 0, len(h.Scrapes))
+	total := time.Duration(0)
+	for i := range h.Scrapes {
+		one := h.Scrapes[i].End - h.Scrapes[i].Sent
+		durations, total = append(durations, one), total+one
+	}
+	if len(durations) == 0 {
+		return d
+	}
+	slices.Sort(durations)
+	const ms = float64(time.Millisecond)
+	d.ScrapeP50, d.ScrapeMax = float64(durations[len(durations)/2])/ms, float64(durations[len(durations)-1])/ms
+	if length := cmp.Or(r.ended, r.o.Clock.Now()) - r.began; length > 0 {
+		d.ScrapeShare = total.Seconds() / length.Seconds()
+	}
+	return d
+}
+
+// pages returns the statistics of all families for AIPerf's files.
+func (r *Recorder) pages(sources []diagnose.Source) *diagnose.Pages {
+	out := &diagnose.Pages{Clock: r.o.Clock, Formats: r.o.Formats}
+	profiling, warmup := window.Window{}, window.Window{}
+	for i := range r.phases {
+		p := &r.phases[i]
+		if p.Excluded {
+			continue
+		}
+		w := r.window(i)
+		out.Ranges = append(out.Ranges, diagnose.Range{Name: p.Name, Kind: string(p.Kind), From: w.From, To: w.To})
+		if p.Kind == bench.Warmup {
+			warmup = join(warmup, w)
+		} else {
+			profiling = join(profiling, w)
+		}
+	}
+	out.Profiling = profiling
+	for _, t := range r.targets {
+		out.Configured = append(out.Configured, t.shown)
+	}
+	for _, src := range sources {
+		page := diagnose.Page{URL: src.URL, History: src.History}
+		if profiling.To > profiling.From {
+			page.Profiling = src.History.Reduce(profiling, r.o.Slice)
+		}
+		if warmup.To > warmup.From {
+			page.Warmup = src.History.Reduce(warmup, 0)
+		}
+		out.Pages = append(out.Pages, page)
+	}
+	return out
+}
+
+// join returns the window that spans two.
+func join(a, b window.Window) window.Window {
+	if a.To == 0 {
+		return b
+	}
+	return window.Window{From: min(a.From, b.From), To: max(a.To, b.To), Settled: b.Settled}
+}

@@ -1,0 +1,152 @@
+package window
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Step is a value that a gauge holds from a time on. NaN = it has none.
+type Step struct {
+	At    time.Duration
+	Value float64
+}
+
+// Steps returns the values of a gauge, in order. Each holds until the next.
+func (h *History) Steps(g *Group) []Step {
+	if g.value == nil {
+		return nil
+	}
+	out := make([]Step, 0, len(g.value.changes))
+	for _, c := range g.value.changes {
+		out = append(out, Step{h.Scrapes[c.scrape].At(), c.value})
+	}
+	return out
+}
+
+// Combine returns what a function makes of the values that several gauges have at the same time. Gauges
+// without a value are left out.
+func Combine(of func(values []float64) float64, gauges ...[]Step) []Step {
+	if len(gauges) == 1 {
+		return gauges[0]
+	}
+	var times []time.Duration
+	for _, g := range gauges {
+		for _, s := range g {
+			times = append(times, s.At)
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	at := make([]int, len(gauges))
+	out := make([]Step, 0, len(times))
+	for _, t := range times {
+		var values []float64
+		for i, g := range gauges {
+			for at[i] < len(g) && g[at[i]].At <= t {
+				at[i]++
+			}
+			if at[i] > 0 && !math.IsNaN(g[at[i]-1].Value) {
+				values = append(values, g[at[i]-1].Value)
+			}
+		}
+		if len(values) == 0 {
+			out = append(out, Step{t, math.NaN()})
+		} else {
+			out = append(out, Step{t, of(values)})
+		}
+	}
+	return out
+}
+
+// Sum adds values.
+func Sum(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// Mean returns the mean of values.
+func Mean(values []float64) float64 { return Sum(values) / float64(len(values)) }
+
+// Levels is the distribution of a gauge over time: each value counts for as long as it held.
+type Levels struct {
+	levels []level // ascending
+	total  float64 // seconds
+}
+
+// level is a value with the seconds for which it held.
+type level struct{ value, held float64 }
+
+// Over returns the distribution of a gauge in a window. A gauge whose first value lies inside the window
+// counts from there.
+func Over(steps []Step, w Window) Levels {
+	var out Levels
+	for i, s := range steps {
+		from, to := max(s.At, w.From), w.To
+		if i+1 < len(steps) {
+			to = min(to, steps[i+1].At)
+		}
+		if held := (to - from).Seconds(); held > 0 && !math.IsNaN(s.Value) {
+			out.levels = append(out.levels, level{s.Value, held})
+			out.total += held
+		}
+	}
+	slices.SortFunc(out.levels, func(a, b level) int { return cmp.Compare(a.value, b.value) })
+	return out
+}
+
+// Empty reports whether the gauge had no value.
+func (l *Levels) Empty() bool { return l.total == 0 }
+
+// Seconds returns for how long the gauge had a value.
+func (l *Levels) Seconds() float64 { return l.total }
+
+// Mean returns the average over time.
+func (l *Levels) Mean() float64 {
+	sum := 0.0
+	for _, v := range l.levels {
+		sum += v.value * v.held
+	}
+	return sum / l.total
+}
+
+// Deviation returns the standard deviation over time.
+func (l *Levels) Deviation() float64 {
+	mean, sum := l.Mean(), 0.0
+	for _, v := range l.levels {
+		sum += (v.value - mean) * (v.value - mean) * v.held
+	}
+	return math.Sqrt(sum / l.total)
+}
+
+// Min returns the least value.
+func (l *Levels) Min() float64 { return l.levels[0].value }
+
+// Max returns the largest value.
+func (l *Levels) Max() float64 { return l.levels[len(l.levels)-1].value }
+
+// Quantile returns the value below which the gauge was for a share of the time, 0 to 1.
+func (l *Levels) Quantile(q float64) float64 {
+	left := q * l.total
+	for _, v := range l.levels {
+		if left -= v.held; left <= 0 {
+			return v.value
+		}
+	}
+	return l.Max()
+}
+
+// Share returns for which share of the time a condition held, 0 to 1.
+func (l *Levels) Share(holds func(float64) bool) float64 {
+	sum := 0.0
+	for _, v := range l.levels {
+		if holds(v.value) {
+			sum += v.held
+		}
+	}
+	return sum / l.total
+}
