@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
-	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
