@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 
@@ -91,6 +92,15 @@ const (
 	reading      // nothing is performed, and the API is for this process only
 )
 
+// idle returns what is done when nothing is performed: a daemon, which stays, gives its memory
+// back. nil = nothing.
+func (r role) idle() func() {
+	if r == daemon {
+		return debug.FreeOSMemory
+	}
+	return nil
+}
+
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
 	a := &app{listener: o.listener, access: o.Access, stopped: make(chan struct{}), recover: make(chan struct{})}
@@ -111,7 +121,7 @@ func newApp(o options) (*app, error) {
 	a.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.Log, Version: o.Version, MaxRuns: o.MaxRuns,
 		MaxQueued: o.MaxQueued, Caps: o.Limits.Caps, Load: o.Load, Pacer: pace.Precise, Hub: files, Allow: o.Load.Reach.Targets,
-		Switch: pause, DiskReserve: o.Keep.Reserve(), StopGrace: o.Process.StopGrace, StopTimeout: o.Process.StopTimeout, Recovered: func() { close(a.recover) },
+		Switch: pause, Idle: o.role.idle(), DiskReserve: o.Keep.Reserve(), StopGrace: o.Process.StopGrace, StopTimeout: o.Process.StopTimeout, Recovered: func() { close(a.recover) },
 	})
 	if err != nil {
 		return nil, err

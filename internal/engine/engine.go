@@ -55,7 +55,7 @@ func New(o Options) (*Engine, error) {
 		Backing: queue.Backing{Store: o.Store, Publisher: o.Publisher, Fault: e.storeFault},
 		Kind:    run.KindRun, Max: o.MaxRuns, MaxQueued: o.MaxQueued,
 		Reopen: e.reopen, Paused: e.recall, Rivals: rivals, Blocked: e.health.storeFails,
-		Idle: debug.FreeOSMemory, Stop: stop{e}.run,
+		Idle: o.Idle, Stop: stop{e}.run,
 	})
 	return e, nil
 }

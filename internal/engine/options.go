@@ -44,6 +44,9 @@ type Options struct {
 	// Reference opens the network between the client and its reference server when
 	// it certifies itself; nil = the loopback interface. Tests use one in memory.
 	Reference func() (net.Listener, certify.Dial, error)
+	// Idle is called when a run has ended and no other one is active or waits; nil = nothing
+	// is done.
+	Idle func()
 	// Pacer returns the pacer with which open loops wait for due times; nil =
 	// [pace.Timers]. [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter

@@ -22,7 +22,9 @@ type cuts struct {
 }
 
 // watched is a context that is watched, or has ended.
-type watched struct{ ctx context.Context }
+type watched struct {
+	ctx context.Context //nolint:containedctx // it is told from others
+}
 
 // watch makes sure that the exchanges of a context are cut when it ends. Those that begin
 // after that have to see for themselves that it has ended.

@@ -39,7 +39,7 @@ type loopExchange struct {
 	// answer. Its capacity is 1, so that the loop never waits.
 	done   chan struct{}
 	ended  func()          // on a connection that was idle: is called in a goroutine of its own instead
-	ctx    context.Context // whose end cuts an exchange for which nobody waits; nil = somebody does
+	ctx    context.Context //nolint:containedctx // its end cuts an exchange for which nobody waits; nil = somebody does
 	over   bool
 	result result
 
