@@ -22,7 +22,7 @@ type Caps struct {
 	Tokens      int64         // of all requests together, sent and received, on average
 	Memory      int64         // bytes of the requests that exist at a time, of one phase, estimated from their lengths
 	// Connections are those that the process can have open to servers, because it may
-	// not open more files. A closed loop of HTTP/1.1 needs one per session.
+	// not open more files. A closed loop of HTTP/1.1 needs one per session at a time.
 	Connections int
 }
 
@@ -107,9 +107,9 @@ func (k *capCheck) phase(ph *spec.Phase) float64 {
 		}
 	}
 	closed := !ph.Open() && k.plan.Transport.Version == transport.HTTP1
-	if most := k.caps.Connections; most > 0 && closed && ph.Concurrency > most {
+	if need, most := atOnce(ph, 0), k.caps.Connections; most > 0 && closed && need > most {
 		k.fail(at("concurrency"), ph.Concurrency,
-			"%d connections are needed at a time, the daemon can open %d because of its limit of open files (ulimit -n)", ph.Concurrency, most)
+			"%d connections are needed at a time, the daemon can open %d because of its limit of open files (ulimit -n)", need, most)
 	}
 	if k.caps.Rate > 0 && ph.Rate > k.caps.Rate {
 		field := "rate"

@@ -80,6 +80,7 @@ func TestCaps(t *testing.T) {
 			[]string{"#/benchmark/phases/0/concurrency concurrency is 101, the daemon allows 100 (--max-concurrency)"}},
 		{"connections", "{type: concurrency, concurrency: 51, requests: 100}", small,
 			[]string{"#/benchmark/phases/0/concurrency 51 connections are needed at a time, the daemon can open 50"}},
+		{"few requests", "{type: concurrency, concurrency: 51, requests: 50}", small, nil},
 		{"prefill", "{type: constant, rate: 1, prefillConcurrency: 101, requests: 10}", small, []string{"#/benchmark/phases/0/prefillConcurrency prefill"}},
 		{"users", "{type: user_centric, users: 101, rate: 10, requests: 101}", small + ", turns: 2", []string{"#/benchmark/phases/0/users users is 101"}},
 		{"second phase", "{name: a, kind: warmup, type: concurrency, requests: 1}, {name: b, kind: profiling, type: poisson, rate: 1001, requests: 1}", small,

@@ -1,14 +1,49 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
+	"time"
 
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
+
+const (
+	// maxPreconnect is the most connections that are opened before an open loop, whose
+	// need is an estimate.
+	maxPreconnect = 1000
+	// replayConnections is the same before a replay, whose need is unknown.
+	replayConnections = 64
+)
+
+// atOnce returns how many requests of a phase are expected to be in flight at the same
+// time: the concurrency of a closed loop, or the rate of an open loop times the 90th
+// percentile of the latency in the phase before.
+func atOnce(p *spec.Phase, latency time.Duration) int {
+	n := p.Concurrency
+	if p.Open() {
+		need := maxPreconnect
+		if p.Replay != nil {
+			need = replayConnections
+		}
+		if want := math.Ceil(p.Rate * latency.Seconds()); p.Replay == nil && !p.PerSession && want < maxPreconnect {
+			need = int(want)
+		}
+		n = min(need, cmp.Or(n, need))
+	}
+	for _, bound := range []int64{p.Requests, p.Sessions} {
+		if bound > 0 {
+			n = int(min(int64(n), bound))
+		}
+	}
+	return n
+}
 
 // checkConnections returns an error if the process cannot open the connections that the
 // closed loops of a plan need at a time. Before that it raises the limit of its open

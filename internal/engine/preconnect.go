@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -13,15 +12,8 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-const (
-	// assumedLatency is the expected latency before the first response.
-	assumedLatency = 2 * time.Second
-	// maxPreconnect is the most connections that are opened before an open loop, whose
-	// need is an estimate.
-	maxPreconnect = 1000
-	// replayConnections is the same before a replay, whose need is unknown.
-	replayConnections = 64
-)
+// assumedLatency is the expected latency before the first response.
+const assumedLatency = 2 * time.Second
 
 // preconnect opens the connections that the requests of a phase will need at the same
 // time and the pool does not have, and returns how long each took. It takes the
@@ -42,29 +34,6 @@ func (x *execution) preconnect(ctx context.Context, p *spec.Phase) []bench.Setup
 		urls[i] = with.plan.Targets[with.work.Target(int64(i))].URL
 	}
 	return with.client.Preconnect(ctx, urls)
-}
-
-// atOnce returns how many requests of a phase are expected to be in flight at the same
-// time: the concurrency of a closed loop, or the rate of an open loop times the 90th
-// percentile of the latency in the phase before.
-func atOnce(p *spec.Phase, latency time.Duration) int {
-	n := p.Concurrency
-	if p.Open() {
-		need := maxPreconnect
-		if p.Replay != nil {
-			need = replayConnections
-		}
-		if want := math.Ceil(p.Rate * latency.Seconds()); p.Replay == nil && !p.PerSession && want < maxPreconnect {
-			need = int(want)
-		}
-		n = min(need, cmp.Or(n, need))
-	}
-	for _, bound := range []int64{p.Requests, p.Sessions} {
-		if bound > 0 {
-			n = int(min(int64(n), bound))
-		}
-	}
-	return n
 }
 
 // usualLatency returns the 90th percentile of the latency in the last phase with a
