@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
@@ -35,6 +36,10 @@ equivalent means that the change is surely smaller than the margin: 3 % for
 means and p50, 5 % for p95, 1 point for rates of errors. Runs of different loads
 are not comparable; --allow accepts a difference.
 
+With --run, A and B are documents: both are measured --repeats times, each run
+with other prompts and in the order A B B A, so that a change of the server in
+time does not look like one between A and B.
+
 With --fail-if-worse the exit code is 3 if a metric is worse by that much or
 more (a rate of errors by that many points), 5 if that is not decided, 4 if the
 runs are not comparable or the load generator distorted a number that is
@@ -50,13 +55,15 @@ const (
 func newCompareCommand() *cobra.Command {
 	var q ctl.QuestionFlags
 	var format, limit, dataDir string
+	var measured interleavedFlags
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Say whether runs are better or worse than others",
 		Long:  compareLong,
 		Example: `  aiperfd compare before after
   aiperfd compare main1,main2,main3 new1,new2,new3 --format md
-  aiperfd compare baseline candidate --fail-if-worse 10%`,
+  aiperfd compare baseline candidate --fail-if-worse 10%
+  aiperfd compare --run old.yaml new.yaml --repeats 5`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question, err := q.Question(args[0], args[1])
@@ -72,10 +79,16 @@ func newCompareCommand() *cobra.Command {
 			if format != formatText && format != formatJSON && format != formatMarkdown {
 				faults = append(faults, fmt.Errorf("--format %q: must be text, json or md", format))
 			}
+			faults = append(faults, measured.check(cmd))
 			if err := errors.Join(faults...); err != nil {
 				return exitWith(exitUsage, err)
 			}
-			answer, err := app.Compare(cmd.Context(), dataDir, question)
+			var answer *compare.Answer
+			if measured.run {
+				answer, err = measured.compare(cmd, args, question)
+			} else {
+				answer, err = app.Compare(cmd.Context(), dataDir, question)
+			}
 			if err != nil {
 				return withExitCode(err)
 			}
@@ -92,8 +105,57 @@ func newCompareCommand() *cobra.Command {
 	fs.StringVar(&format, "format", formatText, "text, json or md")
 	fs.StringVar(&limit, "fail-if-worse", "", "exit with 3 if a metric is worse by this `share` or more, for example 10%")
 	q.Register(fs)
+	measured.register(fs)
 	fs.StringVar(&dataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks; A and B are ids")
 	return cmd
+}
+
+// interleavedFlags are the flags of a comparison that measures.
+type interleavedFlags struct {
+	run     bool
+	repeats int
+	dir     string
+}
+
+// register adds the flags to those of a command.
+func (f *interleavedFlags) register(fs *pflag.FlagSet) {
+	const usual = 5
+	fs.BoolVar(&f.run, "run", false, "measure the documents A and B alternately")
+	fs.IntVar(&f.repeats, "repeats", usual, "with --run: `number` of runs of each")
+	fs.StringVar(&f.dir, "output-dir", "", "with --run: `folder` of the runs (default comparison, or comparison-2 and so on)")
+}
+
+// check returns what is wrong with the flags.
+func (f *interleavedFlags) check(cmd *cobra.Command) error {
+	const most = 100
+	var faults []error
+	for _, name := range []string{"repeats", "output-dir"} {
+		if cmd.Flags().Changed(name) && !f.run {
+			faults = append(faults, fmt.Errorf("--%s: only with --run", name))
+		}
+	}
+	if f.run && cmd.Flags().Changed("data-dir") {
+		faults = append(faults, errors.New("--data-dir: with --run, A and B are documents"))
+	}
+	if f.repeats < 1 || f.repeats > most {
+		faults = append(faults, fmt.Errorf("--repeats %d: must be between 1 and %d", f.repeats, most))
+	}
+	return errors.Join(faults...)
+}
+
+// compare measures two documents and compares them.
+func (f *interleavedFlags) compare(cmd *cobra.Command, files []string, q compare.Question) (*compare.Answer, error) {
+	m := app.Interleaved{Repeats: f.repeats, Dir: f.dir, Status: cmd.ErrOrStderr()}
+	if m.Dir == "" {
+		m.Dir = app.FreeFolder("comparison")
+	}
+	for i, trials := range []**app.Trials{&m.A, &m.B} {
+		var err error
+		if *trials, _, err = readTrials("compare --run", files[i:i+1], -1); err != nil {
+			return nil, err
+		}
+	}
+	return m.Compare(cmd.Context(), q)
 }
 
 // printAnswer prints the answer on standard output.

@@ -23,7 +23,7 @@ type target struct {
 	given    bool
 	host     string
 	header   http.Header
-	asked    chan chan<- struct{} // requests for a scrape now; the answer is a message on the channel
+	asked    chan chan<- struct{} // buffered 1; requests for a scrape now, each answered by a message
 	marked   chan struct{}        // buffered 1; like asked, but nobody waits
 
 	// The goroutine that reads the page owns these.
@@ -43,7 +43,7 @@ type target struct {
 func newTarget(r *Recorder, o *Target) *target {
 	return &target{
 		recorder: r, given: o.Given, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
-		asked: make(chan chan<- struct{}), marked: make(chan struct{}, 1),
+		asked: make(chan chan<- struct{}, 1), marked: make(chan struct{}, 1),
 		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
 		history: window.NewHistory(r.o.Secrets.String),
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/window"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -194,13 +196,27 @@ func TestSparing(t *testing.T) {
 	})
 }
 
-// TestSilentServerDelays: a phase waits at most two seconds for a page.
+// TestSilentServerDelays: a phase waits at most two seconds for a page that does not answer, and the others
+// are read meanwhile.
 func TestSilentServerDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := memnet.Listen()
-		defer ln.Close()
+		web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/silent" {
+				<-r.Context().Done()
+				return
+			}
+			counting(w)
+		})}
+		var serving sync.WaitGroup
+		serving.Go(func() { web.Serve(ln) })
+		defer serving.Wait()
+		defer web.Close()
+		page := func(path string) Target {
+			return Target{Candidates: []*url.URL{{Scheme: "http", Host: "h", Path: path}}}
+		}
 		r := Start(Options{
-			Targets:   []Target{{Candidates: []*url.URL{{Scheme: "http", Host: "h", Path: "/metrics"}}}},
+			Targets:   []Target{page("/silent"), page("/metrics")},
 			Transport: transport.Options{Dial: ln.DialContext, Clock: bench.NewClock()}, Clock: bench.NewClock(),
 			Period: time.Second, Secrets: redact.NewSet(), Log: zerolog.Nop(),
 		})
@@ -209,6 +225,12 @@ func TestSilentServerDelays(t *testing.T) {
 		if took := time.Since(before); took > syncTimeout {
 			t.Errorf("it took %v", took)
 		}
+		other := r.targets[1]
+		other.mu.Lock()
+		if !slices.ContainsFunc(other.history.Scrapes, func(s window.Scrape) bool { return s.Pinned }) {
+			t.Error("the other page was not read for the phase")
+		}
+		other.mu.Unlock()
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}

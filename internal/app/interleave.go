@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/compare"
+)
+
+// Interleaved are two documents that are measured alternately and compared.
+type Interleaved struct {
+	A, B    *Trials
+	Repeats int       // runs of each, at least 1
+	Dir     string    // of the runs; it must not have any
+	Status  io.Writer // of one line for each run
+}
+
+// Compare measures both documents in the order A, B, B, A, so that a change of the server in time is not one
+// between them, and compares the runs. Documents that put different loads on their servers are not measured.
+func (m *Interleaved) Compare(ctx context.Context, q compare.Question) (*compare.Answer, error) {
+	answer, err := m.foresee(q)
+	if err != nil || answer.Verdict == compare.NotComparable {
+		return answer, err
+	}
+	if left, err := os.ReadDir(m.Dir); err == nil && len(left) > 0 {
+		return nil, &OutcomeError{BadInput, fmt.Sprintf("the folder %s is not empty", m.Dir)}
+	}
+	a, b := filepath.Join(m.Dir, "a"), filepath.Join(m.Dir, "b")
+	for i := range 2 * m.Repeats {
+		side, trials, folder := "A", m.A, a
+		if compare.SecondOfABBA(i) {
+			side, trials, folder = "B", m.B, b
+		}
+		fmt.Fprintf(m.Status, "run %d of %d: %s\n", i+1, 2*m.Repeats, side)
+		if _, err := trials.Next(ctx, trialFolder(folder, i/2)); err != nil {
+			return nil, fmt.Errorf("run %d of %d: %w", i+1, 2*m.Repeats, err)
+		}
+	}
+	q.A, q.B = []string{a}, []string{b}
+	return Compare(ctx, "", q)
+}
+
+// foresee compares the documents before they are measured.
+func (m *Interleaved) foresee(q compare.Question) (*compare.Answer, error) {
+	a, err := m.A.Describe()
+	b, second := m.B.Describe()
+	if err := errors.Join(err, second); err != nil {
+		return nil, err
+	}
+	return compare.Judge([]compare.Input{{Run: a}}, []compare.Input{{Run: b}}, compare.AnswerOptions{
+		Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow,
+	})
+}
+
+// FreeFolder returns a folder of that name, or one with a number if there is something in it.
+func FreeFolder(name string) string {
+	dir := name
+	for n := 2; ; n++ {
+		if left, err := os.ReadDir(dir); err != nil || len(left) == 0 {
+			return dir
+		}
+		dir = fmt.Sprintf("%s-%d", name, n)
+	}
+}
