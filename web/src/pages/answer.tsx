@@ -12,9 +12,18 @@ type Reading = Schemas["results.Reading"];
 
 export function Answer({ sweep, live }: { sweep: Sweep; live: boolean }): JSX.Element | null {
   if (!sweep.search) return <Best sweep={sweep} />;
-  const { boundaries, optima, reason_text } = sweep.search;
+  const { boundaries, optima, planner, reason_text } = sweep.search;
+  // The sentences about boundaries say what is shown of them, except for a capacity: it is an
+  // estimate from all probes, and they are what was observed.
+  const estimated = planner === "capacity" ? sweep.findings.slice(0, 1) : [];
+  const rest = sweep.findings.slice(estimated.length || boundaries.length);
   return (
     <Card title={live ? "Answer so far" : "Answer"} class="answer">
+      {estimated.map((text) => (
+        <p key={text} class="headline">
+          {text}
+        </p>
+      ))}
       {boundaries.map((b) => (
         <Found key={b.tier ?? ""} of={b} sweep={sweep} />
       ))}
@@ -24,7 +33,7 @@ export function Answer({ sweep, live }: { sweep: Sweep; live: boolean }): JSX.El
         </p>
       ))}
       {boundaries.length === 0 && optima.length === 0 && <p class="headline">Nothing was found{live ? " yet" : ""}.</p>}
-      {sweep.findings.slice(boundaries.length).map((text) => (
+      {rest.map((text) => (
         <p key={text}>{text}</p>
       ))}
       {reason_text ? (
