@@ -186,16 +186,31 @@ try {
   const lines = typist.locator(".charts .chart:has-text('Requests, per second') .u-over");
   await lines.scrollIntoViewIfNeeded();
   await typist.waitForFunction(() => /0:0[4-9]|[4-9] s/.test(document.querySelector(".chart .plot.tall")?.getAttribute("aria-label") ?? ""));
-  const area = await lines.boundingBox();
-  const at = (part) => [area.x + area.width * part, area.y + 40];
-  await typist.mouse.move(...at(0.2));
-  await typist.mouse.down();
-  await typist.mouse.move(...at(0.5), { steps: 5 });
-  await typist.mouse.up();
-  const seen = async () => {
-    await typist.mouse.move(...at(0.9), { steps: 2 });
-    return typist.textContent(".charts .chart:has-text('Requests, per second') .legend .muted");
+  // What appears above the chart moves it, so where it is is asked before each movement.
+  const at = async (part) => {
+    const area = await lines.boundingBox();
+    return [area.x + area.width * part, area.y + 40];
   };
+  const until = async (what, act) => {
+    for (let tries = 0; tries < 20; tries++) {
+      const result = await act();
+      if (result) return result;
+      await typist.waitForTimeout(500);
+    }
+    throw new Error(`not seen on the page of a live run: ${what}`);
+  };
+  await until("a part of the chart that was chosen", async () => {
+    await typist.mouse.move(...(await at(0.2)));
+    await typist.mouse.down();
+    await typist.mouse.move(...(await at(0.5)), { steps: 5 });
+    await typist.mouse.up();
+    return typist.locator(".charts .reset-zoom").count();
+  });
+  const seen = () => until("the time at the pointer", async () => {
+    await lines.scrollIntoViewIfNeeded();
+    await typist.mouse.move(...(await at(0.9)), { steps: 2 });
+    return typist.locator(".charts .chart:has-text('Requests, per second') .legend .muted").first().textContent({ timeout: 500 }).catch(() => "");
+  });
   const chosen = await seen();
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
   const worked = async () => (await cdp.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value;
