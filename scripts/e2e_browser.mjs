@@ -188,6 +188,7 @@ try {
   await typist.waitForFunction(() => /0:0[4-9]|[4-9] s/.test(document.querySelector(".chart .plot.tall")?.getAttribute("aria-label") ?? ""));
   // What appears above the chart moves it, so where it is is asked before each movement.
   const at = async (part) => {
+    await lines.scrollIntoViewIfNeeded();
     const area = await lines.boundingBox();
     return [area.x + area.width * part, area.y + 40];
   };
@@ -204,10 +205,9 @@ try {
     await typist.mouse.down();
     await typist.mouse.move(...(await at(0.5)), { steps: 5 });
     await typist.mouse.up();
-    return typist.locator(".charts .reset-zoom").count();
+    return typist.locator(".reset-zoom").count();
   });
   const seen = () => until("the time at the pointer", async () => {
-    await lines.scrollIntoViewIfNeeded();
     await typist.mouse.move(...(await at(0.9)), { steps: 2 });
     return typist.locator(".charts .chart:has-text('Requests, per second') .legend .muted").first().textContent({ timeout: 500 }).catch(() => "");
   });
