@@ -86,7 +86,8 @@ benchmark:
 				}
 				data, err := os.ReadFile(filepath.Join(b.store.Dir(id), export.NamesFor("").Records))
 				lines := strings.Count(string(data), "\n")
-				if err != nil || lines < 150 || lines > 300 || !strings.HasSuffix(string(data), "}\n") {
+				// 166 requests end in 10 s, and those of the last second may not be written yet.
+				if err != nil || lines < 145 || lines > 300 || !strings.HasSuffix(string(data), "}\n") {
 					t.Errorf("%d records, %v; want those of the first part, complete", lines, err)
 				}
 				if test.state != bench.StateCompleted {
