@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/compare"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/view"
 )
@@ -191,7 +192,7 @@ folder of the gate, with its file gate.json; its verdict must be pass.`,
 		}
 		var answer compare.GateAnswer
 		err = json.Unmarshal(data, &answer)
-		if err != nil || answer.Schema != compare.AnswerSchema || answer.Kind != "gate" {
+		if err != nil || answer.Schema != results.AnswerSchema || answer.Kind != "gate" {
 			return exitWith(exitUsage, fmt.Errorf("%s is not the answer of a gate", filepath.Join(args[1], app.GateJSON)))
 		}
 		if answer.Verdict != compare.GatePass {

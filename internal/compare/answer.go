@@ -10,10 +10,8 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 )
-
-// AnswerSchema is the schema of an [Answer].
-const AnswerSchema = "aiperfd-answer/1"
 
 // Answer says whether runs B are better or worse than runs A, how sure that is, and what would
 // decide it if it is open.
@@ -158,7 +156,7 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 		return nil, ErrNothingInCommon
 	}
 	out := &Answer{
-		Schema: AnswerSchema, Kind: "compare", Final: true, Question: "Is B better or worse than A?",
+		Schema: results.AnswerSchema, Kind: "compare", Final: true, Question: "Is B better or worse than A?",
 		A: idsOf(a), B: idsOf(b),
 		Speaks: "these configurations", Metrics: []MetricAnswer{}, Evidence: []Evidence{},
 		Load: []Difference{}, Subject: []Difference{}, Doubts: []Doubt{},

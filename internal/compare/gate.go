@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 )
 
 // Gate asks whether a candidate may pass: rules, the runs that they are judged by, and how often.
@@ -108,7 +109,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		return nil, err
 	}
 	out := &GateAnswer{
-		Schema: AnswerSchema, Kind: "gate", Question: "May the candidate pass?", Version: g.Version, Stop: g.Stop,
+		Schema: results.AnswerSchema, Kind: "gate", Question: "May the candidate pass?", Version: g.Version, Stop: g.Stop,
 		Rules: make([]RuleAnswer, len(rules)), Runs: idsOf(candidate), Looks: append([]int{}, g.Looks...),
 		Load: []Difference{}, Subject: []Difference{}, Doubts: []Doubt{}, Speaks: "these runs",
 	}

@@ -8,6 +8,9 @@ import (
 	"aiperfd/internal/engine/regular"
 )
 
+// AnswerSchema is the schema of the answers to all kinds of questions.
+const AnswerSchema = "aiperfd-answer/1"
+
 // The files of the answer of a search for a capacity, in the folder of its sweep. They are replaced
 // when a probe has ended.
 const (

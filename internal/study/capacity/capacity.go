@@ -109,8 +109,8 @@ func Reasons() map[Reason]string {
 		NotMet:      "the least load of the range misses the objectives",
 		InRange:     "the largest load of the range meets the objectives",
 		NotMonotone: "more load met the objectives better than less load",
-		OutOfProbes: "the largest number of probes was performed; the interval is valid, and wider than asked",
-		OutOfTime:   "the time of load is used up; the interval is valid, and wider than asked",
+		OutOfProbes: "the budget of probes is spent",
+		OutOfTime:   "the budget of time is spent",
 		Broken:      "several probes in a row have no result",
 	}
 }

@@ -43,7 +43,7 @@ func (r *Report) Answer() *results.Answer {
 	}
 	a := load.Answer(r.Outcomes)
 	out := &results.Answer{
-		Schema: "aiperfd-answer/1", Kind: "capacity", RunID: r.Run.ID, Final: a.Reason != "",
+		Schema: results.AnswerSchema, Kind: "capacity", RunID: r.Run.ID, Final: a.Reason != "",
 		Question: load.Question(), Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes),
 		SpeaksFor: "this server, with this workload, while it was measured", Binding: a.Binding,
 		Evidence: []results.AnswerProbe{}, Doubts: []results.AnswerDoubt{},
