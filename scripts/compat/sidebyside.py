@@ -66,7 +66,7 @@ def capture(options, name, case, tool):
 
 
 def wait_for(port):
-    for _ in range(100):
+    for _ in range(600):  # a busy machine takes its time
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
