@@ -165,7 +165,7 @@ func fieldOf(path string) string {
 // atRoot reports whether an option's path is beside the benchmark section.
 func atRoot(path string) bool {
 	return slices.Contains([]string{"randomSeed", "noSweepTable", "ignoreUnsupported"}, path) ||
-		strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.")
+		strings.HasPrefix(path, "sweep.") || strings.HasPrefix(path, "multiRun.") || strings.HasPrefix(path, "repeats.")
 }
 
 // sweepable are the options of which AIPerf takes a comma list as a sweep.

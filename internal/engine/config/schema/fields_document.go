@@ -3,7 +3,7 @@ package schema
 // documentFields are the rows of the document, its metadata, and the small sections of the benchmark.
 func documentFields() []section {
 	return []section{
-		{"", "variables benchmark.tokenDeadline metadata sweep multiRun gate", []Field{
+		{"", "variables benchmark.tokenDeadline metadata sweep multiRun repeats gate", []Field{
 			{Path: "",
 				Lacks: append([]Lack{{Name: "plot", Extra: true, Off: `null`, What: "plotting"}},
 					lacking("Kubernetes resources", "apiVersion kind spec")...)},
