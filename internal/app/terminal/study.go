@@ -365,6 +365,15 @@ func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Compariso
 	}
 	notes = append(notes, doubtNotes(cells, tags)...)
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
+		for i := range cells {
+			line := cells[i].PrecisionLine(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)
+			if line != "" && len(cells) > 1 {
+				line = cells[i].Label + ": " + line
+			}
+			if line != "" {
+				add("%s", line)
+			}
+		}
 		add("± is half the width of the %.4g %% confidence interval over the runs%s.", 100*r.Study.MultiRun.ConfidenceLevel, few(n))
 		if ratio := largestSpread(r.Study, cells); ratio > 2 {
 			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", view.Figure(ratio))
