@@ -274,6 +274,8 @@ type Window struct {
 	Seconds               float64  `json:"seconds"` // its length
 	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
 	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
+	// Trend says how the run changed with time within the steady window; absent for others.
+	Trend *metric.Steadiness `json:"trend,omitempty"`
 }
 
 // URLSummary are the numbers of one of several servers.

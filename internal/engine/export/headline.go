@@ -306,7 +306,11 @@ func steady(p *page, r *Report) {
 		if v, ok := w.Results.Value("output_token_throughput", metric.Avg); ok {
 			text += ", " + view.Figure(v) + " output tok/s"
 		}
-		p.entry("", "Steady", text+fmt.Sprintf(" in %s s of %s s", view.Figure(w.End.Sub(w.Start).Seconds()), view.Figure(r.Duration.Seconds())), 0)
+		text += fmt.Sprintf(" in %s s of %s s", view.Figure(w.End.Sub(w.Start).Seconds()), view.Figure(r.Duration.Seconds()))
+		if doubt := w.Trend.Doubt(); doubt != "" {
+			text += "; " + doubt
+		}
+		p.entry("", "Steady", text, 0)
 	}
 }
 

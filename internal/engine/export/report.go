@@ -124,6 +124,8 @@ type Window struct {
 	Start   time.Time      `json:"start_time"`
 	End     time.Time      `json:"end_time"`
 	Results metric.Results `json:"metrics"`
+	// Trend is nil unless the window is the steady one.
+	Trend *metric.Steadiness `json:"trend,omitempty"`
 }
 
 // Windows returns the windows of the phase that enters the results; none if several do.

@@ -152,6 +152,9 @@ func windowsObject(all []Window) object {
 			one.addTime("start_time", w.Start)
 			one.addTime("end_time", w.End)
 			one.add("seconds", w.End.Sub(w.Start).Seconds())
+			if w.Trend != nil {
+				one.add("trend", w.Trend)
+			}
 			for j := range w.Results {
 				one.addMetric(&w.Results[j])
 			}

@@ -110,7 +110,7 @@ func windowsOf(all []measure.Window, clock bench.Clock) []export.Window {
 	var out []export.Window
 	for _, w := range all {
 		out = append(out, export.Window{
-			Name: w.Name, Method: w.Method, Absent: w.Absent, Start: clock.Wall(w.From), End: clock.Wall(w.To), Results: w.Results,
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Start: clock.Wall(w.From), End: clock.Wall(w.To), Results: w.Results, Trend: w.Trend,
 		})
 	}
 	return out

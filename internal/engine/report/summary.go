@@ -60,7 +60,7 @@ func windowSummaries(rep *export.Report) []run.Window {
 	var out []run.Window
 	for _, w := range rep.Windows() {
 		out = append(out, run.Window{
-			Name: w.Name, Method: w.Method, Absent: w.Absent, Seconds: w.End.Sub(w.Start).Seconds(),
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Seconds: w.End.Sub(w.Start).Seconds(), Trend: w.Trend,
 			RequestThroughput:     valueOf(w.Results, "request_throughput", metric.Avg),
 			OutputTokenThroughput: valueOf(w.Results, "output_token_throughput", metric.Avg),
 		})
