@@ -59,7 +59,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Example: with.records.MalformedEvent(), Impossible: with.records.Impossible.Load(),
 			Crashes: with.faults.Count(),
 		},
-		Sharing: with.client.Shared(),
+		Sharing: with.client.Shared(), Server: with.server,
 	}
 	if err := with.work.Err(); err != nil {
 		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.env.secrets.String(err.Error())}

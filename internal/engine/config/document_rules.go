@@ -34,6 +34,7 @@ func checkDocument(in *input) {
 	checkPhases(in)
 	checkArtifacts(in)
 	checkTokenizer(in)
+	checkServerMetrics(in, &in.doc.Benchmark.ServerMetrics)
 	checkStudy(in)
 	checkGate(in)
 	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {

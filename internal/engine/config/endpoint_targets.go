@@ -34,6 +34,16 @@ func checkTargets(in *input, e *Endpoint) {
 			Node: in.At(endpointPath + ".proxy"), At: in.Where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
+	if m := &in.doc.Benchmark.ServerMetrics; m.Enabled {
+		list := in.At(serverMetricsPath + ".urls")
+		for i, u := range m.URLs {
+			s := reached{Node: list, At: in.Where(serverMetricsPath + ".urls"), Apart: true}
+			if list != nil && i < len(list.Items) {
+				s.Node, s.At = list.Items[i], list.Items[i].Place
+			}
+			servers = appendServer(in, servers, s, u)
+		}
+	}
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }
 
@@ -83,6 +93,7 @@ type reached struct {
 	URL    *url.URL
 	Socket string // path of the Unix socket that is used instead; empty = none
 	Proxy  bool   // other servers are reached through it
+	Apart  bool   // of the secrets, it gets those of its own URL only
 }
 
 // checkReach reports the servers that the document must not reach, and the secrets that it
@@ -126,7 +137,7 @@ func bind(r *problem.Report, n *tree.Node, name string, hosts allow.Patterns, se
 		}
 	}
 	for _, s := range servers {
-		gets := own == nil || s.Node == n || s.Proxy && !own.Proxy
+		gets := s.Node == n || !s.Apart && (own == nil || s.Proxy && !own.Proxy)
 		if !gets || s.allowedBy(hosts) {
 			continue
 		}

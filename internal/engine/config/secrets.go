@@ -23,7 +23,7 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range e.addresses() {
+	for _, u := range slices.Concat(e.addresses(), d.Benchmark.ServerMetrics.URLs) {
 		all = append(all, u.Secrets()...)
 	}
 	for name, value := range e.URLParams {

@@ -216,6 +216,11 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.cancellation.delay":     cancelled(config.Cancellation{Rate: 20, Delay: 2}),
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
+	"serverMetrics.enabled":         func(d *config.Document) { d.Benchmark.ServerMetrics.Enabled = false },
+	"serverMetrics.urls":            func(d *config.Document) { d.Benchmark.ServerMetrics.URLs = []secret.URL{secret.NewURL("http://h:9")} },
+	"serverMetrics.formats":         func(d *config.Document) { d.Benchmark.ServerMetrics.Formats = []string{"jsonl"} },
+	"serverMetrics.interval":        func(d *config.Document) { d.Benchmark.ServerMetrics.Interval = 3 },
+	"serverMetrics.map":             func(d *config.Document) { d.Benchmark.ServerMetrics.Map = new("testdata/servers.json") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.recordFormat":        func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
@@ -603,6 +608,11 @@ func digest(t *testing.T, d *config.Document) string {
 	o.DelayCap = nil
 	for _, target := range p.Targets {
 		fmt.Fprintln(&out, target.URL.String(), target.Basic, target.Host)
+	}
+	m := p.ServerMetrics
+	fmt.Fprintln(&out, "metrics", m.Period, m.Formats, m.Slice, m.Servers)
+	for _, target := range m.Targets {
+		fmt.Fprintln(&out, target.Candidates, target.Header)
 	}
 	if c := p.Transport.TLS; c != nil {
 		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)

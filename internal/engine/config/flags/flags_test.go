@@ -175,7 +175,8 @@ func TestFlagProblems(t *testing.T) {
 		{"saturation", []string{"--request-rate", "2", "--saturation", "drop"}, "--saturation: needs a concurrency: without one, no arrival waits for a slot"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
 		{"AIPerf's option stream", []string{"--stream"}, "--stream: not supported by aiperfd yet: it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming"},
-		{"of AIPerf, for files", []string{"--server-metrics", "u"}, "--server-metrics: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"of AIPerf, for files", []string{"--gpu-telemetry", "u"}, "--gpu-telemetry: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"server metrics off and on", []string{"--server-metrics", "u", "--no-server-metrics"}, "--server-metrics: conflicts with --no-server-metrics; use only one of them"},
 		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
 		{"swept value among several", []string{"--isl", "10,20", "--osl", "5,-1"}, "isl 10, osl -1: mean -1: must be at least 1"},
@@ -278,9 +279,9 @@ func TestFlagGrammar(t *testing.T) {
 	}
 	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
 		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
-		b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
+		b.ServerMetrics.Enabled, b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
 	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
-		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+		1.0, int64(0), false, false, false, true, "/x", false, 2.5, "raw", "-dash", 0.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
@@ -558,7 +559,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+75 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+77 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

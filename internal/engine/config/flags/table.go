@@ -284,7 +284,7 @@ func optionRows() []option {
 			names: "--stream", kind: optWords, status: refused,
 			why: "it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming", extra: true,
 		},
-		{names: "--no-server-metrics", kind: optBool, path: "serverMetrics.enabled"},
+		{names: "--server-metrics-formats", kind: optWords, path: "serverMetrics.formats"},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--search-space", kind: optList, path: "search.space"},
 		{names: "--search-metric", kind: optText, path: "search.metric"},
@@ -335,11 +335,11 @@ func optionRows() []option {
 		},
 		{
 			kind: optWords, status: refused, extra: true,
-			names: "--mlflow-artifact-glob --wandb-tag --server-metrics-formats",
+			names: "--mlflow-artifact-glob --wandb-tag",
 		},
 		{
 			kind: optWords, status: refused, extra: true, redact: redact.URLs,
-			names: "--server-metrics --gpu-telemetry",
+			names: "--gpu-telemetry",
 		},
 		{
 			kind: optNumber, path: "recipe.option",

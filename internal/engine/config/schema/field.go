@@ -68,6 +68,7 @@ const (
 	FormPoints               // the list that is the member points of an object, or its member path
 	FormGroups               // an object of lists, for a list
 	FormJSON                 // [json] is true
+	FormURL                  // a boolean, a URL or a list of them: the members enabled and urls of an object
 )
 
 // section is a part of the table, whose paths are below a prefix; "" is the prefix itself.

@@ -75,6 +75,18 @@ func documentFields() []section {
 			{Path: "userFiles.*.content", Required: true},
 			{Path: "sliceDuration", Least: new(0.001), Flags: "--slice-duration"},
 		}},
+		{"benchmark.serverMetrics", "", []Field{
+			{Path: "", Forms: []Form{FormURL},
+				AIPerf: "enabled urls formats discovery",
+				Own:    "interval map",
+				Lacks: []Lack{{Name: "discovery", What: "discovery of server metrics in Kubernetes",
+					Off: `{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}`}}},
+			{Path: "enabled", Value: true, Flags: "--no-server-metrics"},
+			{Path: "urls", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--server-metrics"},
+			{Path: "formats", Value: []string{"json", "csv"}, Forms: []Form{FormElement}},
+			{Path: "interval", Value: 1.0, Least: new(0.001), Most: new(300.0), Flags: "--server-metrics-interval"},
+			{Path: "map", MinLength: 1, Form: "file", Flags: "--server-metrics-map"},
+		}},
 		{"gate", "baseline looks budget rules.* rules.*.max rules.*.min", []Field{
 			{Path: "budget.time", Least: new(0.0)},
 			{Path: "onInconclusive", Choices: "error pass fail", Default: "error"},

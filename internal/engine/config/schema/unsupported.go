@@ -43,9 +43,6 @@ func benchmarkLacks() []Lack {
 	return []Lack{
 		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
 			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
-		{Name: "serverMetrics", Extra: true, What: "scraping of server metrics",
-			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
-				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
 		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
 		{Name: "otel", Extra: true, What: "OpenTelemetry export",
 			Off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
