@@ -174,6 +174,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSeries(env),
 		x.recordSamples(env),
 		x.readServerMetrics(env),
+		sendMetrics(x.plan, env),
 	} {
 		if o.Phase != nil {
 			x.observers = append(x.observers, o)

@@ -236,7 +236,7 @@ func TestServerTroubles(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), pageInstead(tt.serve))
 				before := time.Now()
-				r := b.run(`{benchmark: {model: m, endpoint: {url: "http://mem"}, ` + streamedLoad + `, phases: {requests: 20, concurrency: 2}}}`)
+				r := b.run(`{benchmark: {model: m, endpoint: {url: "http://mem"}, serverMetrics: true, ` + streamedLoad + `, phases: {requests: 20, concurrency: 2}}}`)
 				if took := time.Since(before); took > 4*time.Second { // of which the load takes 3
 					t.Errorf("it took %v", took)
 				}

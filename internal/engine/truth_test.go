@@ -140,12 +140,16 @@ func (o *observed) latencyLines() []string {
 // steadyLine computes the rates of the steady window by its definition.
 func (o *observed) steadyLine() []string {
 	var from, to int64
+	cut, doubt := 0, ""
 	for _, w := range o.report.Windows() {
 		if w.Name == "steady" && !w.Absent {
 			from, to = w.Start.UnixNano(), w.End.UnixNano()
+			if cut = w.Trend.Cut; w.Trend.Doubt() != "" {
+				doubt = "; " + w.Trend.Doubt()
+			}
 		}
 	}
-	if !o.open {
+	if !o.open && cut == 0 {
 		from, to = o.full()
 		if float64(to-from) < 0.3*o.window*1e9 {
 			from, to = 0, 0
@@ -178,11 +182,11 @@ func (o *observed) steadyLine() []string {
 	if !o.streaming && ended > 0 {
 		tokens *= served / ended
 	}
-	return o.lineOf("Steady", fmt.Sprintf("%s req/s, %s output tok/s in %s s of %s s", view.Figure(served/seconds), view.Figure(tokens/seconds),
-		view.Figure(seconds), view.Figure(o.window)))
+	return o.lineOf("Steady", fmt.Sprintf("%s req/s, %s output tok/s in %s s of %s s%s", view.Figure(served/seconds), view.Figure(tokens/seconds),
+		view.Figure(seconds), view.Figure(o.window), doubt))
 }
 
-// full returns the first and the last instant with all slots in use.
+// full returns the first and the last instant with at least 95 % of the slots in use.
 func (o *observed) full() (from, to int64) {
 	type change struct {
 		at   int64
@@ -196,7 +200,7 @@ func (o *observed) full() (from, to int64) {
 	slices.SortFunc(all, func(a, b change) int { return int(a.at - b.at) })
 	level := 0
 	for i, c := range all {
-		if level += c.more; i+1 < len(all) && all[i+1].at > c.at && level >= o.concurrency {
+		if level += c.more; i+1 < len(all) && all[i+1].at > c.at && 100*level >= 95*o.concurrency {
 			if from == 0 {
 				from = c.at
 			}

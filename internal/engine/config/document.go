@@ -27,6 +27,7 @@ type Document struct {
 
 	Sweep        *sweep.Block   `json:"sweep,omitempty"` // nil = no variations
 	MultiRun     sweep.MultiRun `json:"multiRun,omitzero"`
+	Repeats      *sweep.Repeats `json:"repeats,omitempty"`      // nil once it is checked: MultiRun has what it says
 	Gate         *Gate          `json:"gate,omitempty"`         // nil = no rules
 	NoSweepTable bool           `json:"noSweepTable,omitempty"` // the command line prints no table of variations
 	// IgnoreUnsupported leaves out features of AIPerf that only add files or destinations,
@@ -76,6 +77,7 @@ type Benchmark struct {
 	Runtime       Runtime        `json:"runtime"`
 	Logging       Logging        `json:"logging"`
 	Client        Client         `json:"client"`
+	OTel          OTel           `json:"otel"`
 }
 
 // Models are the model names that requests carry.

@@ -92,14 +92,14 @@ func (d *Draft) Infer(path string, value any, reason string) {
 }
 
 // Vary returns a copy of the draft with these values and without the sections sweep,
-// multiRun and gate, see [vary.Assignment] and [tree.Merge]. The templates of the copy are evaluated when it is loaded, so
-// that they follow
-// the values. The draft itself does not change. The error is *problem.Invalid with
+// multiRun, repeats and gate, see [vary.Assignment] and [tree.Merge]. The templates of the copy are
+// evaluated when it is loaded, so that they follow the values. The draft itself does not change. The error is *problem.Invalid with
 // all paths that lead nowhere; a name that no field has is a problem of loading.
 func (d *Draft) Vary(assign []vary.Assignment) (*Draft, error) {
 	v := d.clone()
 	v.Root.Drop("sweep")
 	v.Root.Drop("multiRun")
+	v.Root.Drop("repeats")
 	v.Root.Drop("gate")
 	var bad problem.Report
 	for _, a := range assign {

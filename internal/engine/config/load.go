@@ -24,7 +24,7 @@ func Load(data []byte, o LoadOptions) (*Document, []problem.Problem, error) {
 // defaults, like [Load]. The draft cannot be used again.
 func (d *Draft) Load() (*Document, []problem.Problem, error) {
 	var unread *Draft
-	if d.Root.Get("sweep") != nil || d.Root.Get("multiRun") != nil {
+	if d.Root.Get("sweep") != nil || d.Root.Get("multiRun") != nil || d.Root.Get("repeats") != nil {
 		unread = d.clone()
 	}
 	in := d.decode()

@@ -115,6 +115,7 @@ benchmark:
 			Runtime:       Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
 			Logging:       Logging{Level: "DEBUG"},
 			Client:        Client{Certify: "none"},
+			OTel:          plainOTel(),
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
@@ -148,6 +149,7 @@ func TestLoadDefaults(t *testing.T) {
 		Runtime:       Runtime{UI: "dashboard"},
 		Logging:       Logging{Level: "INFO"},
 		Client:        Client{Certify: "none"},
+		OTel:          plainOTel(),
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -347,5 +349,36 @@ func TestMalformedIsNotInvalid(t *testing.T) {
 	}
 	if _, ok := errors.AsType[*problem.Invalid](err); ok {
 		t.Error("a syntax error is *Invalid")
+	}
+}
+
+// TestRepeats: the short form is the same study as its long form, and its trials have seeds and warm-ups
+// of their own.
+func TestRepeats(t *testing.T) {
+	const base = "randomSeed: 7\nbenchmark: {models: [m], phases: [{name: warmup, requests: 5}, {name: main, kind: profiling, requests: 200}]}\n"
+	doc, _, err := Load([]byte(base+"repeats: {stat: p95, precision: 0.02, max: 8}"), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	study := doc.Study()
+	if study == nil || doc.Repeats != nil {
+		t.Fatalf("study %v, repeats %v", study, doc.Repeats)
+	}
+	m := study.MultiRun
+	want := sweep.NewMultiRun()
+	want.NumRuns, want.VarySeedPerTrial, want.DisableWarmupAfterFirst = 8, true, false
+	want.Convergence = &sweep.Convergence{
+		Metric: "request_latency", Stat: "p95", Mode: sweep.Precise, Threshold: new(0.02), MinRuns: 3,
+	}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("the study differs (-want +got):\n%s", diff)
+	}
+	first, _, err1 := study.Cell(&study.Variations[0], 0)
+	second, _, err2 := study.Cell(&study.Variations[0], 1)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if *first.RandomSeed == *second.RandomSeed || len(second.Benchmark.Phases) != 2 {
+		t.Errorf("seeds %d and %d, %d phases", *first.RandomSeed, *second.RandomSeed, len(second.Benchmark.Phases))
 	}
 }

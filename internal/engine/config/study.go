@@ -169,6 +169,10 @@ func checkStudy(in *input) {
 	if d.Sweep != nil {
 		d.Sweep.Check(in.Decoder)
 	}
+	if d.Repeats != nil {
+		d.Repeats.Apply(in.Decoder, &d.MultiRun, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
+		d.Repeats = nil
+	}
 	d.MultiRun.Check(in.Decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
 	checkCapacity(in)
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {

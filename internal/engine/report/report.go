@@ -68,6 +68,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.ByTarget = measure.ByTarget(profiling...)
 	rep.ByTurn = measure.ByTurn(profiling...)
 	rep.ByModel = measure.ModelResults(profiling...)
+	rep.ByCategory, rep.AcceptedDrafts = measure.CategoryResults(profiling...), measure.AcceptedDrafts(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = measure.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
@@ -110,7 +111,7 @@ func windowsOf(all []measure.Window, clock bench.Clock) []export.Window {
 	var out []export.Window
 	for _, w := range all {
 		out = append(out, export.Window{
-			Name: w.Name, Method: w.Method, Absent: w.Absent, Start: clock.Wall(w.From), End: clock.Wall(w.To), Results: w.Results,
+			Name: w.Name, Method: w.Method, Absent: w.Absent, Start: clock.Wall(w.From), End: clock.Wall(w.To), Results: w.Results, Trend: w.Trend,
 		})
 	}
 	return out

@@ -49,6 +49,16 @@ func (c *Cuts) sums(values []float64) (out [Blocks]float64) {
 	return out
 }
 
+// BlockMeans returns the means of blocks of equal count; there are at least [Blocks] values.
+func BlockMeans(values []float64) (out [Blocks]float64) {
+	c := EqualCuts(len(values))
+	out, n := c.sums(values), c.counts()
+	for k := range out {
+		out[k] /= n[k]
+	}
+	return out
+}
+
 // RatioError returns the share Σsums/Σcounts and its standard error from blocks.
 func RatioError(sums, counts [Blocks]float64) (share, standardError float64) {
 	total, n := 0.0, 0.0

@@ -172,8 +172,8 @@ func (e *loopExchange) Wrote() {
 // Received implements loop.Handler.
 func (e *loopExchange) Received(r loop.Read) {
 	// The pairing of wall clock and monotonic clock is good to some 10 ns: reads of
-	// one packet must not go back in time.
-	e.last = max(e.last, r.At)
+	// one packet must not go back in time, nor the first one before the request.
+	e.last = max(e.last, r.At, e.stamps.Connected)
 	if e.reads++; e.reads == 1 {
 		e.stamps.FirstByte = e.last
 	}

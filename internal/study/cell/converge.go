@@ -11,7 +11,7 @@ import (
 // Converged reports whether the trials of a variation are stable enough to repeat it no
 // more. Trials that failed do not count, nor those in which the load generator distorted the
 // metric. Looking after every trial makes the widths at which repeats end somewhat too
-// small.
+// small, except those of [sweep.Precise], which allow for it.
 func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 	if c == nil {
 		return false
@@ -29,6 +29,10 @@ func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 		slices.Sort(before)
 		now := values(&good[last], c.Metric)
 		return len(now) > 0 && len(before) > 0 && distance(now, before) < c.Limit()
+	}
+	if c.Mode == sweep.Precise {
+		r, ok := repeatsOf(good, c.Metric, c.Stat, LevelUsed(level, c))
+		return ok && r.Precision() <= c.Limit()
 	}
 	var all []float64
 	for i := range good {

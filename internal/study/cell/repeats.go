@@ -1,10 +1,13 @@
 package cell
 
 import (
+	"fmt"
 	"math"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/view"
 )
 
 // Repeats is what the runs of a variation say together about one statistic, if each is taken as one
@@ -47,42 +50,78 @@ func LevelUsed(level float64, c *sweep.Convergence) float64 {
 }
 
 // Repeats returns the statistics of which every run that counts has a positive value and an interval
-// of its own, in the order of c.Statistics.
-func (c *Result) Repeats(level float64) []Repeats {
+// of its own, in the order of c.Statistics, and the one whose precision ends the repeats; nil = none does.
+func (c *Result) Repeats(level float64, ends *sweep.Convergence) []Repeats {
 	var out []Repeats
 	for i := range c.Statistics {
 		s := &c.Statistics[i]
-		values, errors := c.logarithms(s)
-		if len(values) < 2 || s.Invalid {
+		if s.Invalid {
 			continue
 		}
-		e := stat.Combine(values, errors)
-		low, high := e.Interval(level)
-		r := Repeats{
-			Tag: s.Tag, Stat: s.Stat, Unit: s.Unit, N: len(values), Mean: math.Exp(e.Mean), Low: math.Exp(low), High: math.Exp(high),
-			Between: e.Between, Within: e.Within,
+		r, ok := repeatsOf(c.Counting(s.Tag), s.Tag, s.Stat, level)
+		watched := ends != nil && ends.Mode == sweep.Precise && ends.Metric == s.Tag && ends.Stat == s.Stat
+		if ok && (r.Within > 0 || watched) {
+			r.Unit = s.Unit
+			out = append(out, r)
 		}
-		r.Trend, r.TrendP, r.HasTrend = stat.Trend(values)
-		out = append(out, r)
 	}
 	return out
 }
 
-// logarithms returns the logarithms of the values of a statistic, and their standard errors within
-// the runs; none if a run has no positive value or no interval.
-func (c *Result) logarithms(s *Statistic) (values, errors []float64) {
-	const normal975 = 1.959963984540054
-	trials := c.Counting(s.Tag)
-	for i := range trials {
-		m := trials[i].Metric(s.Tag)
-		if m == nil {
-			return nil, nil
-		}
-		v, margin := m.Stats[s.Stat], m.Margins[s.Stat]
-		if v <= 0 || margin <= 0 {
-			return nil, nil
-		}
-		values, errors = append(values, math.Log(v)), append(errors, margin/normal975/v)
+// Precision is half the width of the interval, as a share of the mean.
+func (r *Repeats) Precision() float64 { return (r.High - r.Low) / 2 / r.Mean }
+
+// PrecisionLine says of repeats that end by their precision how far they came; empty for others.
+func (c *Result) PrecisionLine(level float64, ends *sweep.Convergence) string {
+	if ends == nil || ends.Mode != sweep.Precise {
+		return ""
 	}
-	return values, errors
+	level = LevelUsed(level, ends)
+	for _, r := range c.Repeats(level, ends) {
+		if r.Tag != ends.Metric || r.Stat != ends.Stat {
+			continue
+		}
+		outcome := "reached"
+		if r.Precision() > ends.Limit() {
+			outcome = "not reached"
+		}
+		return fmt.Sprintf("%s %s: %s, %s to %s (%.4g %% interval): ± %s after %d runs; ± %s was %s.", r.Tag, r.Stat,
+			metric.ValueText(r.Mean, r.Unit), view.Figure(r.Low), view.Figure(r.High), 100*level, view.Percent(r.Precision()), r.N,
+			view.Percent(ends.Limit()), outcome)
+	}
+	return fmt.Sprintf("%s %s: too few of its runs count to say how precisely it is known.", ends.Metric, ends.Stat)
+}
+
+// repeatsOf returns what at least two runs say of a statistic; ok is false if one has no positive
+// value of it, or if only some have an interval. If none has one, as of throughput, the runs count alike.
+func repeatsOf(trials []Trial, tag, name string, level float64) (r Repeats, ok bool) {
+	const normal975 = 1.959963984540054
+	var values, errors []float64 // logarithms, and their standard errors within the runs
+	for i := range trials {
+		m := trials[i].Metric(tag)
+		if m == nil || m.Stats[name] <= 0 {
+			return r, false
+		}
+		v := m.Stats[name]
+		values = append(values, math.Log(v))
+		if margin := m.Margins[name]; margin > 0 {
+			errors = append(errors, margin/normal975/v)
+		}
+	}
+	if len(values) < 2 || len(errors) != 0 && len(errors) != len(values) {
+		return r, false
+	}
+	r = Repeats{Tag: tag, Stat: name, N: len(values)}
+	var low, high float64
+	if errors == nil {
+		e := NewEstimate(values, level, "")
+		r.Mean, low, high, r.Between = math.Exp(e.Mean), e.Low, e.High, e.Std
+	} else {
+		e := stat.Combine(values, errors)
+		low, high = e.Interval(level)
+		r.Mean, r.Between, r.Within = math.Exp(e.Mean), e.Between, e.Within
+	}
+	r.Low, r.High = math.Exp(low), math.Exp(high)
+	r.Trend, r.TrendP, r.HasTrend = stat.Trend(values)
+	return r, true
 }

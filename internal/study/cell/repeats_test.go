@@ -22,7 +22,7 @@ func repeated(values ...float64) Outcome {
 
 func TestRepeats(t *testing.T) {
 	c := NewResult(repeated(100, 110, 90, 105), nil, 0.95)
-	got := c.Repeats(0.95)
+	got := c.Repeats(0.95, nil)
 	if len(got) != 1 || got[0].Stat != "avg" || got[0].N != 4 || got[0].HasTrend != true || got[0].Drifts() {
 		t.Fatalf("repeats = %+v", got)
 	}
@@ -30,20 +30,20 @@ func TestRepeats(t *testing.T) {
 	if r.Low >= r.Mean || r.High <= r.Mean || math.Abs(r.Mean-100.9) > 0.2 || math.Abs(r.Within-0.02/1.96) > 1e-4 || r.ShareBetween() < 0.9 {
 		t.Errorf("heterogeneous runs: %+v, share %v", r, r.ShareBetween())
 	}
-	wide := c.Repeats(0.98)[0]
+	wide := c.Repeats(0.98, nil)[0]
 	if !(wide.Low < r.Low && wide.High > r.High) {
 		t.Errorf("98 %%: %+v", wide)
 	}
 	equal := NewResult(repeated(100, 100.1, 99.9), nil, 0.95)
-	if r := equal.Repeats(0.95)[0]; r.Between != 0 || r.ShareBetween() != 0 {
+	if r := equal.Repeats(0.95, nil)[0]; r.Between != 0 || r.ShareBetween() != 0 {
 		t.Errorf("equal runs: %+v", r)
 	}
 	rising := NewResult(repeated(100, 101, 102, 103, 104, 105), nil, 0.95)
-	if r := rising.Repeats(0.95)[0]; !r.Drifts() || r.Trend != 1 {
+	if r := rising.Repeats(0.95, nil)[0]; !r.Drifts() || r.Trend != 1 {
 		t.Errorf("rising runs: %+v", r)
 	}
 	one := NewResult(repeated(100), nil, 0.95)
-	if got := one.Repeats(0.95); got != nil {
+	if got := one.Repeats(0.95, nil); got != nil {
 		t.Errorf("one run: %+v", got)
 	}
 }
@@ -60,5 +60,48 @@ func TestLevelUsed(t *testing.T) {
 		if got := LevelUsed(tt.level, tt.c); got != tt.want {
 			t.Errorf("LevelUsed(%v, %+v) = %v, want %v", tt.level, tt.c, got, tt.want)
 		}
+	}
+}
+
+// TestPrecise: repeats end by the interval that is reported, at its level.
+func TestPrecise(t *testing.T) {
+	limit := 0.05
+	rule := &sweep.Convergence{Metric: "request_latency", Stat: "avg", Mode: sweep.Precise, Threshold: &limit, MinRuns: 3}
+	for _, tt := range []struct {
+		name   string
+		values []float64
+		want   bool
+	}{
+		{"two equal runs", []float64{100, 100}, false},
+		{"three runs within 1 %", []float64{100, 101, 100.5}, true},
+		{"three runs within 5 %", []float64{100, 105, 102}, false}, // t at 98 % with two degrees of freedom is 7
+		{"eight runs within 5 %", []float64{100, 105, 102, 101, 104, 102, 103, 102}, true},
+	} {
+		o := repeated(tt.values...)
+		if got := Converged(rule, 0.95, o.Trials); got != tt.want {
+			t.Errorf("%s: converged %v, want %v", tt.name, got, tt.want)
+		}
+		reported := NewResult(o, nil, 0.95)
+		r := reported.Repeats(LevelUsed(0.95, rule), rule)
+		if met := len(r) == 1 && r[0].N >= 3 && r[0].Precision() <= limit; met != tt.want {
+			t.Errorf("%s: the reported interval is %+v", tt.name, r)
+		}
+	}
+
+	c := NewResult(repeated(100, 101, 100.5), nil, 0.95)
+	const reached = "request_latency avg: 100.5 ms, 96.5 to 105 (98 % interval): ± 4.1 % after 3 runs; ± 5 % was reached."
+	if got := c.PrecisionLine(0.95, rule); got != reached {
+		t.Errorf("line %q, want %q", got, reached)
+	}
+
+	rule.Stat = "max" // no run has an interval of it: Student's alone
+	o := repeated(100, 101, 100.5)
+	c = NewResult(o, nil, 0.95)
+	if got := c.Repeats(0.98, rule); len(got) != 2 || got[1].Stat != "max" || got[1].Within != 0 || !Converged(rule, 0.95, o.Trials) {
+		t.Errorf("without intervals of the runs: %+v", got)
+	}
+	o.Trials[0].Metrics[0].Margins["max"] = 1
+	if Converged(rule, 0.95, o.Trials) {
+		t.Error("converged although only one run has an interval")
 	}
 }

@@ -158,7 +158,7 @@ type repeat struct {
 func repeats(r *Report, c *cell.Result) map[string]repeat {
 	level := cell.LevelUsed(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)
 	out := map[string]repeat{}
-	for _, x := range c.Repeats(level) {
+	for _, x := range c.Repeats(level, r.Study.MultiRun.Convergence) {
 		one := repeat{
 			Mean: x.Mean, Low: x.Low, High: x.High, Level: level, Between: x.Between, Within: x.Within,
 			ShareBetween: x.ShareBetween(), Count: x.N, Few: x.N < cell.MinRepeats, Unit: x.Unit,

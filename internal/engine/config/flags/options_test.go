@@ -75,7 +75,7 @@ func TestUnsupportedChoices(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
-	for format := range strings.FieldsSeq("weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
+	for format := range strings.FieldsSeq("weka_trace tracelab") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
 		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {
 			t.Errorf("%s: error = %v, want %s", format, err, want)
@@ -332,8 +332,8 @@ func TestNoEffect(t *testing.T) {
 		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
 		{[]string{"--force-min-tokens"}, "--force-min-tokens has no effect: it is always the case"},
 		{[]string{"--open-loop-replay"}, "--open-loop-replay has no effect: it is always the case"},
-		{[]string{"--gpu-telemetry", "u1", "u2", "--ignore-unsupported", "--otel-url=v"},
-			"--gpu-telemetry has no effect: it is not supported by aiperfd yet\n--otel-url has no effect: it is not supported by aiperfd yet"},
+		{[]string{"--gpu-telemetry", "u1", "u2", "--ignore-unsupported", "--wandb-project=v"},
+			"--gpu-telemetry has no effect: it is not supported by aiperfd yet\n--wandb-project has no effect: it is not supported by aiperfd yet"},
 		{[]string{"--concurrency", "1", "--concurrency", "2"}, "--concurrency: given more than once; the last value is used"},
 		{[]string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given more than once, first as --isl; the last value is used"},
 		{[]string{"--streaming", "--goodput", "ttft:1", "--goodput", "itl:2"}, "--goodput: given more than once; the last value is used"},

@@ -3,7 +3,7 @@ package schema
 // documentFields are the rows of the document, its metadata, and the small sections of the benchmark.
 func documentFields() []section {
 	return []section{
-		{"", "variables benchmark.tokenDeadline metadata sweep multiRun gate", []Field{
+		{"", "variables benchmark.tokenDeadline metadata sweep multiRun repeats gate", []Field{
 			{Path: "",
 				Lacks: append([]Lack{{Name: "plot", Extra: true, Off: `null`, What: "plotting"}},
 					lacking("Kubernetes resources", "apiVersion kind spec")...)},
@@ -43,6 +43,20 @@ func documentFields() []section {
 			{Path: "benchmark.client", AIPerf: "strict certify"},
 			{Path: "benchmark.client.strict", Flags: "--strict-client"},
 			{Path: "benchmark.client.certify", Value: "none", Choices: "none before after", Forms: []Form{FormBoolean}},
+			{Path: "benchmark.otel",
+				AIPerf: "metricsUrl streamMetricsEnabled streamTimingEnabled customResourceAttributes genAiProvider",
+				Own:    "protocol headers timeout compression histograms"},
+			{Path: "benchmark.otel.metricsUrl", Form: "collector", Flags: "--otel-url"},
+			{Path: "benchmark.otel.streamMetricsEnabled", Value: true},
+			{Path: "benchmark.otel.streamTimingEnabled", Value: true},
+			{Path: "benchmark.otel.customResourceAttributes", Flags: "--otel-resource-attributes"},
+			{Path: "benchmark.otel.customResourceAttributes.*", Forms: []Form{FormScalar}},
+			{Path: "benchmark.otel.genAiProvider", MinLength: 1, MaxBytes: MaxName, Flags: "--gen-ai-provider"},
+			{Path: "benchmark.otel.protocol", Choices: "http/protobuf grpc", Default: "grpc for port 4317, else http/protobuf"},
+			{Path: "benchmark.otel.headers"},
+			{Path: "benchmark.otel.timeout", Value: 10.0, Above: new(0.0)},
+			{Path: "benchmark.otel.compression", Value: "gzip", Choices: "gzip none"},
+			{Path: "benchmark.otel.histograms", Value: "exponential", Choices: "exponential explicit"},
 			{Path: "ignoreUnsupported", Default: "false", Flags: "--ignore-unsupported"},
 			{Path: "noSweepTable", Flags: "--no-sweep-table"},
 			{Path: "benchmark.datasets", MinLength: 1, MaxLength: 1, Forms: []Form{FormElement}},

@@ -83,9 +83,16 @@ func sweepFields() []section {
 			{Path: "varySeedPerTrial", Flags: "--vary-seed-per-trial"},
 			{Path: "convergence.metric", Required: true, List: "metrics", Flags: "--convergence-metric"},
 			{Path: "convergence.stat", Choices: "avg p50 p90 p95 p99 min max", Flags: "--convergence-stat"},
-			{Path: "convergence.mode", Choices: "ci_width cv distribution", Flags: "--convergence-mode"},
+			{Path: "convergence.mode", Choices: "ci_width cv distribution precision", Flags: "--convergence-mode"},
 			{Path: "convergence.threshold", Above: new(0.0), Flags: "--convergence-threshold"},
-			{Path: "convergence.minRuns", Least: new(2.0), Most: new(10.0), Default: "2"},
+			{Path: "convergence.minRuns", Least: new(2.0), Most: new(10.0), Default: "2; with mode precision, 3"},
+		}},
+		{"repeats", "", []Field{
+			{Path: "metric", Value: "request_latency", List: "metrics", Flags: "--repeat-metric"},
+			{Path: "stat", Value: "avg", Choices: "avg p50 p90 p95 p99", Flags: "--repeat-stat"},
+			{Path: "min", Value: 3, Least: new(2.0), Most: new(10.0), Flags: "--repeat-min"},
+			{Path: "max", Value: 10, Least: new(2.0), Most: new(10.0), Flags: "--repeat-max"},
+			{Path: "precision", Value: 0.05, Least: new(0.001), Most: new(0.5), Flags: "--repeat-precision"},
 		}},
 	}
 }

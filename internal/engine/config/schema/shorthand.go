@@ -12,7 +12,7 @@ import (
 
 // The keys beside the benchmark section.
 var envelopeKeys = [...]string{
-	"schemaVersion", "randomSeed", "metadata", "variables", "sweep", "multiRun", "gate", "plot", "noSweepTable",
+	"schemaVersion", "randomSeed", "metadata", "variables", "sweep", "multiRun", "repeats", "gate", "plot", "noSweepTable",
 	"ignoreUnsupported", "apiVersion", "kind", "spec",
 }
 

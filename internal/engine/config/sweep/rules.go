@@ -271,6 +271,7 @@ func (m *MultiRun) Check(d *schema.Decoder, sweep, adaptive bool) {
 		r.Conflict(path+".convergence.threshold", fmt.Sprintf("must be less than 1, not %v", *c.Threshold))
 	}
 	switch {
+	case c.Mode == Precise && c.Metric != "" && !r.Has(path+".convergence"): // it came from repeats
 	case !r.Has(path + ".convergence.metric"):
 		r.require(path+".convergence.metric", "metric is required")
 	case m.NumRuns == 1 && !d.Failed[path+".numRuns"]:
@@ -278,6 +279,9 @@ func (m *MultiRun) Check(d *schema.Decoder, sweep, adaptive bool) {
 	case adaptive:
 		r.Conflict(path+".convergence.metric",
 			"does not go with an adaptive search, which decides itself how often it repeats")
+	}
+	if c.Mode == Precise {
+		c.MinRuns = cmp.Or(c.MinRuns, defaultPreciseRuns)
 	}
 	c.Mode, c.Stat, c.MinRuns = cmp.Or(c.Mode, CIWidth), cmp.Or(c.Stat, "avg"), max(c.MinRuns, DefaultMinRuns)
 }

@@ -29,7 +29,9 @@ const Abort = "abort"
 // The defaults.
 const (
 	DefaultMinRuns = 2
-	DefaultStat    = "p95" // of an SLA filter
+	// defaultPreciseRuns is that of [Precise]: two runs that happen to agree end the repeats too often.
+	defaultPreciseRuns = 3
+	DefaultStat        = "p95" // of an SLA filter
 )
 
 // Block is the sweep block: which variations of the document are performed.
@@ -138,6 +140,7 @@ const (
 	CIWidth      = "ci_width"
 	CV           = "cv"
 	Distribution = "distribution"
+	Precise      = "precision" // of the mean over all runs of the configuration, see Repeats
 )
 
 // Limit returns the threshold, or the default of the mode.
@@ -145,10 +148,20 @@ func (c *Convergence) Limit() float64 {
 	switch {
 	case c.Threshold != nil:
 		return *c.Threshold
-	case c.Mode == CIWidth:
+	case c.Mode == CIWidth: // the whole width
 		return 0.10
 	}
 	return 0.05
+}
+
+// Repeats repeats a benchmark until the mean of a statistic is known well enough. It is the short form of a
+// [MultiRun] that ends by [Precise], with a seed of its own and a warm-up for every run.
+type Repeats struct {
+	Metric    string  `json:"metric"`
+	Stat      string  `json:"stat"`
+	Min       int     `json:"min"`
+	Max       int     `json:"max"`
+	Precision float64 `json:"precision"` // half the width of the interval, as a share of the mean
 }
 
 // NewBlock returns a sweep with the defaults.

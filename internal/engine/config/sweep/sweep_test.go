@@ -147,6 +147,18 @@ multiRun: {numRuns: 3, convergence: {metric: request_latency}}`)
 	}
 }
 
+// The mode precision has defaults of its own.
+func TestPreciseDefaults(t *testing.T) {
+	_, m, err := read(t, "multiRun: {numRuns: 10, convergence: {metric: request_latency, mode: precision}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.Convergence
+	if got, want := fmt.Sprintln(c.Mode, c.Stat, c.MinRuns, c.Limit()), "precision avg 3 0.05\n"; got != want {
+		t.Errorf("defaults %q, want %q", got, want)
+	}
+}
+
 // Without a scramble the points are those of the published sequence; the test values are
 // those of scipy.
 func TestSobolSequence(t *testing.T) {

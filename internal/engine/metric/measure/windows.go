@@ -2,11 +2,13 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/timeline"
+	"aiperfd/internal/engine/stat"
 )
 
 // The names of windows.
@@ -22,11 +24,19 @@ type Window struct {
 	Method   string // how its bounds were found; for one that is absent, why
 	From, To time.Duration
 	Absent   bool
-	Results  metric.Results // rates of what happened in the window
+	Results  metric.Results     // rates of what happened in the window
+	Trend    *metric.Steadiness // nil = the window is not the steady one, or absent
 }
 
-// steadyShare is the part of a phase that a steady window must cover.
-const steadyShare = 0.3
+const (
+	// steadyShare is the part of a phase that a steady window must cover.
+	steadyShare = 0.3
+	// full is the share of the slots of a closed loop that are in use while it is full: some are
+	// empty for a moment between two requests.
+	full = 0.95
+	// leastWaits is the number of successes below which nothing is said of their order.
+	leastWaits = 50
+)
 
 // windows finds the windows of the only part.
 func (f *finisher) windows() []Window {
@@ -54,36 +64,74 @@ func (f *finisher) windows() []Window {
 // steady finds the steady window of a phase that begins at from and lasts w.
 func (f *finisher) steady(from, w time.Duration) Window {
 	f.begin()
-	out := Window{Name: SteadyWindow}
-	found := false
-	if slots := f.parts[0].Slots; slots > 0 {
-		out.From, out.To, found = f.sweep.At(float64(slots))
-		out.Method = fmt.Sprintf("first to last instant with %d requests in flight", slots)
+	out := Window{Name: SteadyWindow, From: from, To: from + w}
+	slots := f.parts[0].Slots
+	if slots > 0 {
+		var found bool
+		least := math.Ceil(full * float64(slots))
+		out.From, out.To, found = f.sweep.At(least)
+		out.Method = fmt.Sprintf("first to last instant with %v requests in flight", least)
 		if !found {
-			out.Method = fmt.Sprintf("there were never %d requests in flight", slots)
+			return Window{Name: SteadyWindow, Absent: true, Method: fmt.Sprintf("there were never %v requests in flight", least)}
 		}
 	} else {
-		out.From, found = f.set.timeline.Settled()
-		out.To = from + w
 		if end := f.parts[0].Phase.SentEnd; end > out.From && end < out.To {
 			out.To = end
 		}
-		out.Method = "MSER-5 of the waiting times of requests, to the last start of one"
-		if !found {
-			out.Method = "MSER-5: the waiting times of requests did not settle in the first half of them, or there were fewer than 50"
-		}
+		out.Method = "start of the phase to the last start of a request"
 	}
-	switch long := out.To - out.From; {
-	case !found:
-		out.Absent = true
-	case float64(long) < steadyShare*float64(w):
-		out.Absent = true
-		out.Method = fmt.Sprintf("%s: %.3g s, less than 30 %% of the phase", out.Method, long.Seconds())
+	waits := f.set.timeline.Waits(out.From, out.To)
+	out.Trend = f.trend(&out, waits)
+	if slots == 0 && len(waits) < leastWaits {
+		return Window{Name: SteadyWindow, Absent: true, Method: fmt.Sprintf("fewer than %d requests were successful", leastWaits)}
 	}
-	if out.Absent {
-		out.From, out.To = 0, 0
+	if long := out.To - out.From; float64(long) < steadyShare*float64(w) {
+		why := fmt.Sprintf("%s: %.3g s, less than %.0f %% of the phase", out.Method, long.Seconds(), 100*steadyShare)
+		return Window{Name: SteadyWindow, Absent: true, Method: why}
 	}
 	return out
+}
+
+// trend cuts the beginning off a window whose requests waited longer or shorter there than ever
+// after, and says how what remains changes with time.
+func (f *finisher) trend(w *Window, waits []timeline.Wait) *metric.Steadiness {
+	var out metric.Steadiness
+	if len(waits) >= leastWaits {
+		seconds := make([]float64, len(waits))
+		for i := range waits {
+			seconds[i] = waits[i].Seconds
+		}
+		if out.Cut = stat.SteadyFrom(seconds); out.Cut > 0 {
+			out.CutSeconds = (waits[out.Cut].At - w.From).Seconds()
+			w.From = waits[out.Cut].At
+			w.Method += ", without a beginning that differs from the rest (guarded MSER-5 of the waiting times)"
+		}
+		if line := stat.BlockLine(stat.BlockMeans(seconds[out.Cut:])); line.Mean > 0 {
+			out.Drifting, out.Drift = line.Drifting(), line.Rise/line.Mean
+		}
+	}
+	var levels [stat.Blocks]float64
+	bounds := make([]time.Duration, stat.Blocks+1)
+	for i := range bounds {
+		bounds[i] = w.From + time.Duration(i)*(w.To-w.From)/stat.Blocks
+	}
+	f.sweep.Cut(catalogue.Concurrency, bounds, func(i int, ws []timeline.Weight) { levels[i] = meanWeight(ws) })
+	line := stat.BlockLine(levels)
+	out.Growing, out.Growth = line.Growing(), line.Rise
+	return &out
+}
+
+// meanWeight returns the mean of a curve over the time that its values lasted; 0 if they did not.
+func meanWeight(ws []timeline.Weight) float64 {
+	var sum, seconds float64
+	for _, w := range ws {
+		sum += w.Value * w.Seconds
+		seconds += w.Seconds
+	}
+	if seconds == 0 {
+		return 0
+	}
+	return sum / seconds
 }
 
 // within returns what happened in a window.
@@ -126,14 +174,7 @@ func (f *finisher) within(w *Window) metric.Results {
 // make c/L per second, as Little's law demands.
 func (f *finisher) completions(bounds []time.Duration, ended float64) float64 {
 	f.sweep.Cut(catalogue.Completions, bounds, func(_ int, ws []timeline.Weight) {
-		var sum, seconds float64
-		for _, w := range ws {
-			sum += w.Value * w.Seconds
-			seconds += w.Seconds
-		}
-		if seconds > 0 {
-			ended = sum / seconds
-		}
+		ended = meanWeight(ws)
 	})
 	return ended
 }

@@ -3,6 +3,7 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,7 +99,7 @@ func TestNoSteadyWindow(t *testing.T) {
 	for slots, want := range map[int]string{
 		3: "there were never 3 requests in flight",
 		2: "first to last instant with 2 requests in flight: 0.96 s, less than 30 % of the phase",
-		0: "MSER-5: the waiting times of requests did not settle in the first half of them, or there were fewer than 50",
+		0: "fewer than 50 requests were successful",
 	} {
 		part := Part{Set: set, Window: 10 * time.Second, Phase: bench.PhaseStats{Start: time.Second}, Slots: slots}
 		if w := window(t, part.Finish().Windows, SteadyWindow); !w.Absent || w.Method != want || w.Results != nil {
@@ -186,6 +187,52 @@ func TestSettled(t *testing.T) {
 		if w.Absent || w.From < 19*time.Second || w.From > 25*time.Second || w.To != 100*time.Second {
 			t.Errorf("%s: steady from %v to %v (%s), want from about 21 s to 100 s", name, w.From, w.To, w.Method)
 		}
+	}
+}
+
+// TestSteadyTrend: what changes with time within the steady window is said of it, and a slow
+// beginning is left out of it.
+func TestSteadyTrend(t *testing.T) {
+	const n = 1000
+	noise := rand.New(rand.NewPCG(3, 4))
+	wave := func(from, to float64) func(int) float64 {
+		return func(i int) float64 { return (from + (to-from)*float64(i)/n) * (0.9 + 0.2*noise.Float64()) }
+	}
+	for _, c := range []struct {
+		name      string
+		slots     int
+		seconds   func(i int) float64 // latency of the request, which starts 0.1 s after the one before
+		from      [2]time.Duration    // bounds of the start of the window
+		doubt     string
+		cut, most int
+	}{
+		{"level", 0, wave(0.5, 0.5), [2]time.Duration{time.Second, time.Second}, "", 0, 0},
+		{"rises by half", 0, wave(0.4, 0.6), [2]time.Duration{time.Second, time.Second}, "not steady: waiting times rose by 40 %", 0, 0},
+		{"falls by half", 0, wave(0.6, 0.4), [2]time.Duration{time.Second, time.Second}, "not steady: waiting times fell by 40 %", 0, 0},
+		{"queue grows", 0, wave(0.5, 30), [2]time.Duration{time.Second, time.Second}, "not steady: requests in flight grew by", 0, 0},
+		{"cold start in a closed loop", 3, func(i int) float64 {
+			return (0.4 + 0.4*math.Exp(-float64(i)/60)) * (0.9 + 0.2*noise.Float64())
+		}, [2]time.Duration{8 * time.Second, 50 * time.Second}, "", 60, 400},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := everything()
+			o.OpenLoop = c.slots == 0
+			set := newSet(t, o)
+			last := time.Duration(0)
+			for i := range n {
+				wait := time.Duration(c.seconds(i) * float64(time.Second))
+				set.Observe(stream(time.Second+time.Duration(i)*100*ms, wait, time.Microsecond))
+				last = max(last, time.Duration(i)*100*ms+wait)
+			}
+			part := Part{Set: set, Window: last, Phase: bench.PhaseStats{Start: time.Second, SentEnd: 101 * time.Second}, Slots: c.slots}
+			w := window(t, part.Finish().Windows, SteadyWindow)
+			if w.Absent || w.From < c.from[0] || w.From > c.from[1] || w.Trend.Cut < c.cut || w.Trend.Cut > c.most {
+				t.Errorf("steady from %v to %v (%s), %+v", w.From, w.To, w.Method, w.Trend)
+			}
+			if got := w.Trend.Doubt(); c.doubt == "" && got != "" || !strings.HasPrefix(got, c.doubt) {
+				t.Errorf("doubt %q, want %q", got, c.doubt)
+			}
+		})
 	}
 }
 

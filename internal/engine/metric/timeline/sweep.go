@@ -81,8 +81,8 @@ func (s *Sweep) collect(v, share float64, from, to time.Duration) {
 	}
 }
 
-// At returns the first and the last instant in the window of the first part at which as
-// many requests as level were in flight; false if there was none, or it is not known.
+// At returns the first and the last instant in the window of the first part at which at
+// least level requests were in flight; false if there was none, or it is not known.
 func (s *Sweep) At(level float64) (from, to time.Duration, ok bool) {
 	if s.lost {
 		return 0, 0, false

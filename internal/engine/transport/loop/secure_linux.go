@@ -23,6 +23,8 @@ const (
 	plainBuffer = readBuffer + 17<<10
 	// earlyBuffer is the size of that for what a server sends before it is asked.
 	earlyBuffer = 512
+	// maxAnswers bounds the answers to messages of TLS that wait for a peer that does not read.
+	maxAnswers = 64 << 10
 )
 
 // ErrCutOff is the error of a connection that was closed without the close_notify of TLS: whoever
@@ -31,6 +33,9 @@ var ErrCutOff = fmt.Errorf("connection closed without close_notify of TLS: %w", 
 
 // errEarly is the error of a peer that sends more than any handshake needs.
 var errEarly = errors.New("the server sent too many bytes during the TLS handshake")
+
+// errUnread is the error of a peer that asks for answers within TLS and does not read them.
+var errUnread = errors.New("the server asks for new TLS keys without an end and does not read the answers")
 
 // wouldBlock is the error of a read of crypto/tls that has to wait for more bytes.
 // Because it is temporary, crypto/tls keeps its state, and the next call continues.
@@ -190,13 +195,19 @@ func (s *Secure) Ended(err error) {
 // plaintext for one of the connection, and none if it brought no whole record.
 func (s *Secure) pass(r Read, buffer []byte) {
 	for generation := s.conn.generation; ; {
+		before := s.wire.queued()
 		n, err := s.read(buffer)
+		s.wire.answers += s.wire.queued() - before
 		_, _ = s.wire.flush() // answers to messages of TLS; the loop reports what ends the connection
 		if r.Bytes = buffer[:n]; n > 0 {
 			s.handler.Received(r)
 		}
 		switch {
 		case s.conn.state != open || s.conn.generation != generation:
+			return
+		case s.wire.answers > maxAnswers:
+			s.conn.Shut()
+			s.handler.Ended(errUnread)
 			return
 		case err == nil: // the buffer is full
 		case errors.Is(err, wouldBlock{}):
@@ -240,6 +251,7 @@ type wire struct {
 	ended     error           // after in; nil = more may come
 	out       *[]byte         // to be written; nil = nothing
 	sending   *[]byte         // being written; nil = nothing
+	answers   int             // bytes that crypto/tls has added to out on its own since the last write ended
 	arrived   chan struct{}   // capacity 1, so that the loop never waits: in or ended has changed
 	cancelled <-chan struct{} // during the handshake
 }
@@ -331,6 +343,14 @@ func (w *wire) append(b []byte) {
 	*w.out = append(*w.out, b...)
 }
 
+// queued returns how many bytes wait in out.
+func (w *wire) queued() int {
+	if w.out == nil {
+		return 0
+	}
+	return len(*w.out)
+}
+
 // flush writes what there is to write; false = the loop writes the rest.
 func (w *wire) flush() (bool, error) {
 	if w.sending != nil || w.out == nil {
@@ -348,7 +368,7 @@ func (w *wire) flush() (bool, error) {
 func (w *wire) wrote() {
 	*w.sending = (*w.sending)[:0]
 	w.conn.loop.outputs.Put(w.sending)
-	w.sending = nil
+	w.sending, w.answers = nil, 0
 }
 
 // Close implements net.Conn; crypto/tls is never asked to close the connection.
