@@ -16,7 +16,7 @@ ONCE    ?=
 # ARGS are further arguments of bench-limits.
 ARGS    ?=
 
-.PHONY: help build install demo test simulate race lint generate check-generated web e2e soak crash fuzz bench bench-limits docker k8s dist dist-check clean
+.PHONY: help build install demo test simulate race lint generate check-generated web e2e soak crash answers fuzz bench bench-limits docker k8s dist dist-check clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -66,6 +66,9 @@ soak: build ## an hour of short runs and feed clients; fails if the daemon grows
 
 crash: build ## kill the daemon 100 times while it works; fails if anything is lost, torn or left (KILLS=100, SEED=)
 	go run ./scripts/crash -bin $(BIN) -kills $${KILLS:-100} $${SEED:+-seed $$SEED}
+
+answers: build ## measure on real sockets how often answers are right (WHAT=same, slower or killed; an idle machine)
+	go run ./scripts/answers -bin $(BIN) $(ARGS) $(WHAT)
 
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 	scripts/fuzz.sh $${FUZZTIME:-20s}

@@ -365,15 +365,7 @@ func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Compariso
 	}
 	notes = append(notes, doubtNotes(cells, tags)...)
 	if n := r.Study.MultiRun.NumRuns; n > 1 {
-		for i := range cells {
-			line := cells[i].PrecisionLine(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)
-			if line != "" && len(cells) > 1 {
-				line = cells[i].Label + ": " + line
-			}
-			if line != "" {
-				add("%s", line)
-			}
-		}
+		notes = append(notes, precisionNotes(r, cells)...)
 		add("± is half the width of the %.4g %% confidence interval over the runs%s.", 100*r.Study.MultiRun.ConfidenceLevel, few(n))
 		if ratio := largestSpread(r.Study, cells); ratio > 2 {
 			add("Runs vary up to %s times as much as their own intervals predict: the interval of a single run is too narrow.", view.Figure(ratio))
@@ -386,6 +378,21 @@ func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Compariso
 		}
 	}
 	return notes
+}
+
+// precisionNotes say how precisely repeats know what they are to know; none if their number is fixed.
+func precisionNotes(r *studyexport.Report, cells []cell.Result) []string {
+	var out []string
+	for i := range cells {
+		line := cells[i].PrecisionLine(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)
+		if line != "" && len(cells) > 1 {
+			line = cells[i].Label + ": " + line
+		}
+		if line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // latencyName is the name of the latency by which variations are compared.

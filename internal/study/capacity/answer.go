@@ -1,11 +1,13 @@
 package capacity
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/view"
 )
 
 // Verdict is what a search found.
@@ -207,6 +209,11 @@ func (s *Search) doubts(a *Answer) {
 			": its error is more than a tenth of the limit")
 	} else if slices.ContainsFunc(s.probes, func(p Probe) bool { return p.Suspect }) {
 		add("client-suspect", "the load generator may have distorted an objective")
+	}
+	if a.Verdict == Estimated && a.Bad != nil && a.Bad.Level < s.fit.Value {
+		add("bad-below", fmt.Sprintf("a probe at %s, below the estimate, missed the target: this near the capacity, probes go "+
+			"either way, and the interval has room for both; rely on its lower end, %s, or search for longer",
+			view.Figure(a.Bad.Level), view.Figure(s.fit.Low)))
 	}
 	if s.surprise {
 		add("hysteresis", "after overload, the server met the objectives less often at the same load than before")

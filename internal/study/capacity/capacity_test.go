@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +83,29 @@ func TestGrowing(t *testing.T) {
 	again, _ := s.Next()
 	if again.Level != before.Level || again.Window != 2*before.Window {
 		t.Errorf("after %+v the next probe is %+v, want the same level with twice the window", before, again)
+	}
+}
+
+// TestBadBelow: an estimate above a level that was measured as bad says so, and only such a one.
+func TestBadBelow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		last float64 // share of good requests at the largest levels
+		want bool
+	}{{"one bad draw", 0.94, true}, {"as it should be", 0.85, false}} {
+		var done []Probe
+		for _, p := range []struct{ level, share float64 }{
+			{1, 1}, {2, 1}, {4, 1}, {8, 0.995}, {12, 0.965}, {13, 0.949}, {13.5, c.last}, {20, 0.8},
+		} {
+			probe := answers(Plan{Level: p.level, Window: 10 * time.Second, Warmup: time.Second}, p.share)
+			probe.Share.Error = 0.01
+			done = append(done, probe)
+		}
+		a := After(options(), done).Answer()
+		found := slices.ContainsFunc(a.Doubts, func(d Doubt) bool { return d.Code == "bad-below" })
+		if a.Verdict != Estimated || found != c.want {
+			t.Errorf("%s: %s, capacity %v, bad %v, doubts %v", c.name, a.Verdict, a.Capacity.Value, a.Bad.Level, a.Doubts)
+		}
 	}
 }
 
