@@ -98,7 +98,8 @@ func mlflowRun(p *plan.Plan, env *environment, r *run.Run, rep *export.Report, f
 		out.Globs = mlflow.DefaultGlobs()
 	}
 	out.Tags = []mlflow.Pair{
-		{Key: "aiperf.version", Value: env.opts.Version}, {Key: "aiperf.was_cancelled", Value: strconv.FormatBool(rep.Cancelled)},
+		{Key: "aiperf.version", Value: env.opts.Version},
+		{Key: "aiperf.was_cancelled", Value: strconv.FormatBool(rep.Cancelled)},
 		{Key: "benchmark_id", Value: r.ID}, {Key: "gen_ai.provider.name", Value: provider(p, env.secrets)},
 	}
 	if m.Tags != nil {

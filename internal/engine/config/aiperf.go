@@ -125,10 +125,9 @@ func viewMember(v, plain any, path, name string) any {
 	case Params:
 		return viewTexts(value, secret.SensitiveParam)
 	case *Params:
-		if value == nil {
-			return nil
+		if value != nil {
+			return viewTexts(*value, secret.SensitiveParam)
 		}
-		return viewTexts(*value, secret.SensitiveParam)
 	case Headers:
 		return viewTexts(value, func(name, _ string) bool { return path == otelPath || redact.SensitiveHeader(name) })
 	case Object:

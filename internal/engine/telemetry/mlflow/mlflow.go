@@ -255,8 +255,8 @@ func (c *client) experiment(ctx context.Context, name string) (string, error) {
 		ID string `json:"experiment_id"`
 	}
 	err = c.call(ctx, http.MethodPost, "experiments/create", nil, map[string]string{"name": name}, &made)
-	if e, ok := errors.AsType[*apiError](err); ok && e.Code == "RESOURCE_ALREADY_EXISTS" { // made by another run meanwhile
-		return find()
+	if e, ok := errors.AsType[*apiError](err); ok && e.Code == "RESOURCE_ALREADY_EXISTS" {
+		return find() // another run has made it meanwhile
 	}
 	return made.ID, err
 }
@@ -340,7 +340,8 @@ func (c *client) upload(ctx context.Context, id, parent, artifacts string, r *Ru
 	at := c.proxied(artifacts)
 	if at == nil {
 		files = nil
-		notes = append(notes, "the server does not proxy artifacts (mlflow server --serve-artifacts), so no files were uploaded")
+		notes = append(notes,
+			"the server does not proxy artifacts (mlflow server --serve-artifacts), so no files were uploaded")
 	}
 	m := metadata{
 		TrackingURI: r.ShownURI, Experiment: r.Experiment, RunID: id, RunName: r.Name, BenchmarkID: r.BenchmarkID,
@@ -421,7 +422,8 @@ func (c *client) put(ctx context.Context, at *url.URL, files *os.Root, name stri
 	}
 	defer f.Close()
 	folder := "exports"
-	if slices.Contains([]string{".png", ".jpg", ".jpeg", ".svg", ".gif", ".webp", ".html"}, strings.ToLower(path.Ext(name))) {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".svg", ".gif", ".webp", ".html":
 		folder = "plots"
 	}
 	to := at.JoinPath(folder, strings.TrimPrefix(name, folder+"/"))
