@@ -285,6 +285,7 @@ func optionRows() []option {
 			why: "it selects what is sent to OpenTelemetry; for streamed responses use --streaming",
 		},
 		{names: "--server-metrics-formats", kind: optWords, path: "serverMetrics.formats"},
+		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--search-space", kind: optList, path: "search.space"},
 		{names: "--search-metric", kind: optText, path: "search.metric"},
@@ -321,21 +322,12 @@ func optionRows() []option {
 				"--accuracy-system-prompt",
 		},
 		{
-			kind: optText, status: refused, extra: true, redact: redact.URLs,
-			names: "--mlflow-tracking-uri",
-		},
-		{
-			kind: optWords, status: refused, extra: true, redact: redact.KeyValue,
-			names: "--mlflow-tag",
-		},
-		{
 			kind: optText, status: refused, extra: true,
-			names: "--mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
-				"--wandb-entity --wandb-run-name",
+			names: "--wandb-project --wandb-entity --wandb-run-name",
 		},
 		{
 			kind: optWords, status: refused, extra: true,
-			names: "--mlflow-artifact-glob --wandb-tag",
+			names: "--wandb-tag",
 		},
 		{
 			kind: optWords, status: refused, extra: true, redact: redact.URLs,
