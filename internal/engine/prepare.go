@@ -169,6 +169,7 @@ func (x *prepared) observe(env *environment) {
 		collect.NewRepeats(x.plan.CacheBust),
 		x.recordSeries(env),
 		x.recordSamples(env),
+		sendMetrics(x.plan, env),
 	} {
 		if o.Phase != nil {
 			x.observers = append(x.observers, o)

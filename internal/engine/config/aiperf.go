@@ -125,7 +125,7 @@ func viewMember(v, plain any, path, name string) any {
 	case Params:
 		return viewTexts(value, secret.SensitiveParam)
 	case Headers:
-		return viewTexts(value, func(name, _ string) bool { return redact.SensitiveHeader(name) })
+		return viewTexts(value, func(name, _ string) bool { return path == otelPath || redact.SensitiveHeader(name) })
 	case Object:
 		return viewObject(value)
 	case []Object:

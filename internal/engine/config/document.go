@@ -76,6 +76,7 @@ type Benchmark struct {
 	Runtime       Runtime        `json:"runtime"`
 	Logging       Logging        `json:"logging"`
 	Client        Client         `json:"client"`
+	OTel          OTel           `json:"otel"`
 }
 
 // Models are the model names that requests carry.

@@ -36,6 +36,7 @@ func checkDocument(in *input) {
 	checkTokenizer(in)
 	checkStudy(in)
 	checkGate(in)
+	checkOTel(in)
 	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {
 		in.Conflict("benchmark.runtime.apiHost", "needs a port")
 	}

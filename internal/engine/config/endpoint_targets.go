@@ -34,6 +34,11 @@ func checkTargets(in *input, e *Endpoint) {
 			Node: in.At(endpointPath + ".proxy"), At: in.Where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
+	if o := &in.doc.Benchmark.OTel; o.MetricsURL != nil {
+		servers = appendServer(in, servers, reached{
+			Node: in.At(otelPath + ".metricsUrl"), At: in.Where(otelPath + ".metricsUrl"), Section: in.At(otelPath),
+		}, *o.MetricsURL)
+	}
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }
 
@@ -83,11 +88,14 @@ type reached struct {
 	URL    *url.URL
 	Socket string // path of the Unix socket that is used instead; empty = none
 	Proxy  bool   // other servers are reached through it
+	// Section is the part of the document whose secrets the server gets, and no others; nil = the rest.
+	Section *tree.Node
 }
 
 // checkReach reports the servers that the document must not reach, and the secrets that it
-// would send to hosts other than theirs. A secret in the URL of a server goes to this server;
-// any other goes to all servers, and to the proxy of servers without TLS.
+// would send to hosts other than theirs. A secret in the URL of a server goes to this server, one of
+// a section to the server of that section; any other goes to all servers without a section, and to
+// the proxy of servers without TLS.
 func checkReach(r *problem.Report, servers []reached, root *tree.Node, o ReachOptions) {
 	for _, s := range servers {
 		err := o.Targets.URL(s.URL)
@@ -106,11 +114,28 @@ func checkReach(r *problem.Report, servers []reached, root *tree.Node, o ReachOp
 	if o.SecretHosts == nil {
 		return
 	}
-	root.Walk(func(n *tree.Node) {
+	check := func(n *tree.Node, to []reached) {
 		for _, name := range n.References {
 			if hosts, bound := o.SecretHosts(name); bound {
-				bind(r, n, name, hosts, servers)
+				bind(r, n, name, hosts, to)
 			}
+		}
+	}
+	apart := make(map[*tree.Node]bool) // the nodes of sections with a server of their own
+	var others []reached
+	for _, s := range servers {
+		if s.Section == nil {
+			others = append(others, s)
+			continue
+		}
+		s.Section.Walk(func(n *tree.Node) {
+			apart[n] = true
+			check(n, []reached{s})
+		})
+	}
+	root.Walk(func(n *tree.Node) {
+		if !apart[n] {
+			check(n, others)
 		}
 	})
 }

@@ -114,6 +114,7 @@ benchmark:
 			Runtime:   Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
 			Logging:   Logging{Level: "DEBUG"},
 			Client:    Client{Certify: "none"},
+			OTel:      plainOTel(),
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
@@ -146,6 +147,7 @@ func TestLoadDefaults(t *testing.T) {
 		Runtime:   Runtime{UI: "dashboard"},
 		Logging:   Logging{Level: "INFO"},
 		Client:    Client{Certify: "none"},
+		OTel:      plainOTel(),
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)

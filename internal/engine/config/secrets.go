@@ -26,11 +26,8 @@ func (d *Document) Secrets() []string {
 	for _, u := range e.addresses() {
 		all = append(all, u.Secrets()...)
 	}
-	for name, value := range e.URLParams {
-		if secret.SensitiveParam(name, value.Reveal()) {
-			all = append(all, value.Reveal())
-		}
-	}
+	all = append(all, paramSecrets(e.URLParams)...)
+	all = append(all, d.Benchmark.OTel.secrets()...)
 	all = append(all, objectSecrets(e.Extra)...)
 	for _, dataset := range d.Benchmark.Datasets {
 		for _, record := range dataset.Records {

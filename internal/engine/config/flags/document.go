@@ -172,7 +172,9 @@ func layOption(b *overlay, occ *occurrence) {
 	case "models.weights": // after the models
 	case "endpoint.apiKey":
 		layKey(b, occ)
-	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
+	case "otel.stream":
+		layStream(b, occ)
+	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "slos":
 		layObject(b, occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		layNumbers(b, occ, path)
@@ -211,6 +213,25 @@ func layNumbers(b *overlay, occ *occurrence, path string) {
 		}
 	}
 	b.set(path, occ, items)
+}
+
+// layStream selects what is sent to OpenTelemetry.
+func layStream(b *overlay, occ *occurrence) {
+	chosen := map[string]bool{}
+	for _, name := range commaList(occ.values) {
+		switch strings.ToLower(name) {
+		case "metrics", "timing":
+			chosen[strings.ToLower(name)] = true
+		case "default":
+			chosen["metrics"], chosen["timing"] = true, true
+		default:
+			b.fail(occ, problem.CodeBadEnum, problem.Clip(name)+": must be metrics, timing or default; "+occ.option.why)
+			return
+		}
+	}
+	for name, path := range map[string]string{"metrics": "otel.streamMetricsEnabled", "timing": "otel.streamTimingEnabled"} {
+		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(chosen[name])})
+	}
 }
 
 // layModels lays the names of models.

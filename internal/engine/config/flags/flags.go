@@ -223,7 +223,7 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 		f.refused = append(f.refused, occ)
 		return
 	case o.kind != optBool && len(values) == 0:
-		f.problem(i, spelling, problem.CodeRequired, "%s: needs a value", spelling)
+		f.problem(i, spelling, problem.CodeRequired, "%s", strings.TrimSuffix(spelling+": needs a value; "+o.why, "; "))
 		return
 	}
 	for _, before := range f.typed {

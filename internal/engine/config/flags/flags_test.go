@@ -174,7 +174,14 @@ func TestFlagProblems(t *testing.T) {
 		{"two rates", []string{"--request-rate", "2", "--session-rate", "4"}, "--session-rate: excludes rate, which counts the requests of all turns; --session-rate counts new conversations"},
 		{"saturation", []string{"--request-rate", "2", "--saturation", "drop"}, "--saturation: needs a concurrency: without one, no arrival waits for a slot"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
-		{"AIPerf's option stream", []string{"--stream"}, "--stream: not supported by aiperfd yet: it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming"},
+		{"AIPerf's option stream", []string{"--stream"}, "--stream: needs a value; it selects what is sent to OpenTelemetry; for streamed responses use --streaming"},
+		{"stream as a switch of something else", []string{"--otel-url", "h", "--stream", "tokens"},
+			"--stream: tokens: must be metrics, timing or default; it selects what is sent to OpenTelemetry; for streamed responses use --streaming"},
+		{"stream without a collector", []string{"--stream", "timing"}, "--stream: needs the URL of a collector (--otel-url)"},
+		{"provider without a collector", []string{"--gen-ai-provider", "vllm"}, "--gen-ai-provider: needs the URL of a collector (--otel-url)"},
+		{"attributes without names", []string{"--otel-url", "h", "--otel-resource-attributes", "=c"}, "--otel-resource-attributes: an attribute must be name=value or a JSON object"},
+		{"collector behind a socket", []string{"--otel-url", "http+unix://%2Fx"}, "--otel-url http+unix://%2Fx: must be an http or https URL"},
+		{"path of gRPC", []string{"--otel-url", "h:4317/v1/metrics"}, "--otel-url h:4317/v1/metrics: must have no path with the protocol grpc"},
 		{"of AIPerf, for files", []string{"--server-metrics", "u"}, "--server-metrics: not supported by aiperfd yet; --ignore-unsupported runs without it"},
 		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
@@ -574,7 +581,7 @@ func TestSystemPromptOfCompletions(t *testing.T) {
 
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
-	lacking := map[string]bool{"--otel-url": true, "--mlflow-tracking-uri": true}
+	lacking := map[string]bool{"--mlflow-tracking-uri": true}
 	for _, row := range aiperfFlags(t) {
 		name := strings.Fields(row[1])[0]
 		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {

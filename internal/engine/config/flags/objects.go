@@ -26,6 +26,8 @@ func layObject(b *overlay, occ *occurrence, path string) {
 			ok = layJSON(b, occ, value, into)
 		case path == "endpoint.headers":
 			ok = layHeader(b, occ, value, into)
+		case path == "otel.customResourceAttributes":
+			ok = layAttributes(b, occ, value, into)
 		case path == "endpoint.urlParams":
 			ok = layParam(b, occ, value, into)
 		default:
@@ -123,10 +125,23 @@ func layParam(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	return true
 }
 
+// layAttributes reads name=value pieces. A comma divides only before another name=.
+func layAttributes(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
+	for _, piece := range pieces(value, "=") {
+		name, text, ok := strings.Cut(piece, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			b.fail(occ, problem.CodeWrongType, "an attribute must be name=value or a JSON object")
+			return false
+		}
+		put(into, name, tree.TextNode(strings.TrimSpace(text)))
+	}
+	return true
+}
+
 // layExtra reads name:value pieces. A comma divides only before another name:
 // follows; dots in a name lead into objects.
 func layExtra(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
-	for _, piece := range pieces(value) {
+	for _, piece := range pieces(value, ":") {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" {
@@ -158,13 +173,13 @@ func layExtra(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	return true
 }
 
-// pieces splits at commas that are followed by "name:". names are words with
-// dots and dashes.
-func pieces(value string) []string {
+// pieces splits at commas that are followed by a name and what divides it from its value. Names are words
+// with dots and dashes.
+func pieces(value, divider string) []string {
 	var out []string
 	for part := range strings.SplitSeq(value, ",") {
-		name, _, colon := strings.Cut(part, ":")
-		if len(out) > 0 && !(colon && isName(strings.TrimSpace(name))) {
+		name, _, divided := strings.Cut(part, divider)
+		if len(out) > 0 && !(divided && isName(strings.TrimSpace(name))) {
 			out[len(out)-1] += "," + part
 			continue
 		}

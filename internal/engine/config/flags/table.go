@@ -281,8 +281,8 @@ func optionRows() []option {
 		{names: "--image-source", kind: optText, path: "dataset.images.source", redact: redact.File},
 		{names: "--plot-required", kind: optBool, status: inert, why: "nothing is plotted after the run"},
 		{
-			names: "--stream", kind: optWords, status: refused,
-			why: "it selects what AIPerf sends to OpenTelemetry; for streamed responses use --streaming", extra: true,
+			names: "--stream", kind: optWords, path: "otel.stream",
+			why: "it selects what is sent to OpenTelemetry; for streamed responses use --streaming",
 		},
 		{names: "--no-server-metrics", kind: optBool, path: "serverMetrics.enabled"},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
@@ -322,15 +322,15 @@ func optionRows() []option {
 		},
 		{
 			kind: optText, status: refused, extra: true, redact: redact.URLs,
-			names: "--otel-url --mlflow-tracking-uri",
+			names: "--mlflow-tracking-uri",
 		},
 		{
 			kind: optWords, status: refused, extra: true, redact: redact.KeyValue,
-			names: "--otel-resource-attributes --mlflow-tag",
+			names: "--mlflow-tag",
 		},
 		{
 			kind: optText, status: refused, extra: true,
-			names: "--gen-ai-provider --mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
+			names: "--mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
 				"--wandb-entity --wandb-run-name",
 		},
 		{

@@ -1,9 +1,12 @@
 package flags
 
 import (
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/tree"
@@ -31,6 +34,7 @@ func layVariables(b *overlay) {
 		layVariable(b, "AIPERF_HTTP_IP_VERSION", "endpoint.ipVersion")
 	}
 	layAffinityVariables(b)
+	layOTelVariables(b)
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
 			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, problem.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
@@ -132,7 +136,7 @@ func layVariable(b *overlay, name, path string) {
 	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
 	n := tree.TextNode(value)
 	switch path {
-	case "runtime.apiPort", "runtime.statsInterval":
+	case "runtime.apiPort", "runtime.statsInterval", "otel.timeout":
 		n = b.number(occ)
 	case "endpoint.tlsVerify", "endpoint.proxyFromEnv", "dataset.dagFailFast":
 		if known := boolText(value); known != "" {
@@ -140,4 +144,109 @@ func layVariable(b *overlay, name, path string) {
 		}
 	}
 	b.set(path, occ, n)
+}
+
+// layOTelVariables lays the standard variables of exporters of OpenTelemetry. A variable of metrics goes before
+// that of all signals.
+func layOTelVariables(b *overlay) {
+	if _, off := otelVariable(b, "OTEL_SDK_DISABLED"); strings.EqualFold(off, "true") {
+		return
+	}
+	if _, exporter := otelVariable(b, "OTEL_METRICS_EXPORTER"); exporter == "none" {
+		return
+	}
+	protocolName, protocol := otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	if b.find("otel.metricsUrl") == nil {
+		layCollector(b, protocol)
+	}
+	if b.find("otel.metricsUrl") == nil {
+		return
+	}
+	layOTelText(b, "otel.protocol", protocolName, protocol)
+	name, value := otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION")
+	layOTelText(b, "otel.compression", name, value)
+	layVariable(b, "AIPERF_OTEL_REQUEST_TIMEOUT_SECONDS", "otel.timeout")
+	name, value = otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+	if value != "" && b.find("otel.timeout") == nil {
+		layOTelTimeout(b, name, value)
+	}
+	name, value = otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+	layOTelPairs(b, "otel.headers", name, value)
+	name, value = otelVariable(b, "OTEL_RESOURCE_ATTRIBUTES")
+	layOTelPairs(b, "otel.customResourceAttributes", name, value)
+	if name, value = otelVariable(b, "OTEL_SERVICE_NAME"); value != "" {
+		layOTelPairs(b, "otel.customResourceAttributes", name, "service.name="+url.PathEscape(value))
+	}
+}
+
+// otelVariable returns the first of some variables that has a value.
+func otelVariable(b *overlay, names ...string) (name, value string) {
+	for _, name := range names {
+		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// layCollector takes the URL of the collector: that of metrics as it is, that of all signals without the path
+// of metrics.
+func layCollector(b *overlay, protocol string) {
+	layVariable(b, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "otel.metricsUrl")
+	const all = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	value, _ := b.flags.Options.LookupEnv(all)
+	u, err := url.Parse(value)
+	if value == "" || b.find("otel.metricsUrl") != nil {
+		return
+	}
+	if err == nil && strings.Trim(u.Path, "/") != "" && protocol != config.OTLPGRPC {
+		value = u.JoinPath("v1/metrics").String()
+	}
+	layOTelText(b, "otel.metricsUrl", all, value)
+}
+
+// layOTelText lays a text, unless its path has a value.
+func layOTelText(b *overlay, path, name, value string) {
+	if value != "" && b.find(path) == nil {
+		b.set(path, &occurrence{spelling: name, order: lateOrder}, tree.TextNode(value))
+	}
+}
+
+// layOTelTimeout lays a timeout, which variables give in milliseconds.
+func layOTelTimeout(b *overlay, name, value string) {
+	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
+	ms, err := strconv.Atoi(value)
+	if err != nil {
+		b.fail(occ, problem.CodeWrongType, "must be a whole number of milliseconds")
+		return
+	}
+	b.set("otel.timeout", occ, &tree.Node{Shape: tree.Number, Scalar: schema.FormatNumber(float64(ms) / 1000)})
+}
+
+// layOTelPairs lays name=value pairs, whose values are escaped as in URLs. Pairs that are given already stay.
+func layOTelPairs(b *overlay, path, name, text string) {
+	if text == "" {
+		return
+	}
+	occ := &occurrence{spelling: name, order: lateOrder}
+	into := b.find(path)
+	if into == nil || into.Shape != tree.Object {
+		into = tree.ObjectNode()
+	}
+	for piece := range strings.SplitSeq(text, ",") {
+		key, escaped, ok := strings.Cut(strings.TrimSpace(piece), "=")
+		key = strings.TrimSpace(key)
+		value, err := url.PathUnescape(strings.TrimSpace(escaped))
+		_, given := into.Named(key)
+		switch {
+		case piece == "" || given:
+		case !ok || key == "" || err != nil:
+			b.fail(occ, problem.CodeWrongType, "must be name=value pairs with commas between them, their values escaped as in URLs")
+			return
+		default:
+			put(into, key, tree.TextNode(value))
+		}
+	}
+	b.set(path, occ, into)
+	markPlaces(into, occ)
 }

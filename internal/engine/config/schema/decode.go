@@ -329,6 +329,8 @@ func (f Target) url(n *tree.Node, to *secret.URL) bool {
 		parse = secret.ParseProxy
 	case "path":
 		parse = secret.ParsePath
+	case "collector":
+		parse = secret.ParseCollector
 	}
 	u, requirement := parse(raw)
 	if requirement == "" && slices.ContainsFunc(n.Secrets, func(s string) bool { return confidential && strings.Contains(u.String(), s) }) {

@@ -37,10 +37,21 @@ func (h *hider) hide(n *tree.Node, name string) {
 		n.Scalar = redact.Text(redact.URL(n.Scalar))
 	}
 	for _, m := range n.Members {
+		if name == "otel" && m.Name == "headers" {
+			h.hideAll(m.Value) // whatever they are called
+			continue
+		}
 		h.hide(m.Value, m.Name)
 	}
 	for _, item := range n.Items {
 		h.hide(item, name)
+	}
+}
+
+// hideAll hides the texts of all members of n.
+func (h *hider) hideAll(n *tree.Node) {
+	for _, m := range n.Members {
+		h.hide(m.Value, "Authorization")
 	}
 }
 

@@ -48,6 +48,16 @@ func (u URL) Secrets() []string { return redact.URLSecrets(u.Reveal()) }
 // scheme gets http.
 func ParseURL(raw string) (u URL, requirement string) { return parsed(raw, checkURL) }
 
+// ParseCollector is [ParseURL] for a server that is not reached through a Unix socket.
+func ParseCollector(raw string) (u URL, requirement string) {
+	return parsed(raw, func(raw string) string {
+		if scheme, _, _ := strings.Cut(raw, "://"); strings.EqualFold(scheme, "http+unix") {
+			return "must be an http or https URL"
+		}
+		return checkURL(raw)
+	})
+}
+
 // ParseProxy is [ParseURL] for the URL of a proxy.
 func ParseProxy(raw string) (u URL, requirement string) { return parsed(raw, checkProxy) }
 

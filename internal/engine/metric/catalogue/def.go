@@ -153,7 +153,7 @@ const (
 	InLists  Use = 1 << iota // lists of runs, and the messages about their progress
 	InTables                 // the table of distributions of a report
 	OverTime                 // distributions over the time of a run: series, charts, histograms of its page
-	Exposed                  // histograms for Prometheus
+	Exposed                  // histograms for Prometheus and OpenTelemetry
 	Pooled                   // values of all requests that the runs of a sweep have in common
 )
 

@@ -1,0 +1,175 @@
+package engine_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
+)
+
+// otlpCollector is a collector in memory beside the server of a bed.
+type otlpCollector struct {
+	status int
+
+	mu       sync.Mutex
+	payloads []*metricspb.MetricsData
+	plain    []byte // all payloads
+	header   http.Header
+}
+
+func (c *otlpCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	data, _ := io.ReadAll(z)
+	m := new(metricspb.MetricsData)
+	if err := proto.Unmarshal(data, m); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.payloads, c.plain, c.header = append(c.payloads, m), append(c.plain, data...), r.Header.Clone()
+	w.WriteHeader(c.status)
+	_, _ = io.WriteString(w, "no, "+r.Header.Get("X-Team"))
+}
+
+// beside lets connections to the host "collector" reach c.
+func beside(t *testing.T, c *otlpCollector) func(*engine.Options) {
+	ln := memnet.Listen()
+	web := &http.Server{Handler: c}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = web.Serve(ln) })
+	t.Cleanup(func() {
+		_ = web.Close()
+		serving.Wait()
+	})
+	return func(o *engine.Options) {
+		server := o.Dial
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if strings.HasPrefix(addr, "collector:") {
+				return ln.DialContext(ctx, network, addr)
+			}
+			return server(ctx, network, addr)
+		}
+	}
+}
+
+const sentDocument = `
+randomSeed: 1
+metadata: {labels: {team: a}}
+benchmark:
+  model: m
+  endpoint: {url: "http://server", streaming: true}
+  datasets: [{prompts: {isl: 20, osl: 10}}]
+  phases: [{name: warmup, requests: 4, concurrency: 2}, {name: main, kind: profiling, duration: 5, concurrency: 4}]
+  otel:
+    metricsUrl: "http://user:CANARY-PASSWORD@collector:4318"
+    headers: {X-Team: CANARY-HEADER}
+    customResourceAttributes: {api_key: CANARY-ATTRIBUTE, zone: z}
+`
+
+// The last payload has what the results have, and the run goes on whatever the collector does.
+func TestSendMetrics(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &otlpCollector{status: status}
+			b := newBedWith(t, mock.Options{}, nil, beside(t, c))
+			r := b.run(sentDocument)
+			if r.State != bench.StateCompleted {
+				t.Fatalf("state %s: %+v", r.State, r.Error)
+			}
+			warning := ""
+			for _, w := range r.Warnings {
+				if w.Code == "otel-incomplete" {
+					warning = w.Detail
+				}
+			}
+			want := ""
+			if status != http.StatusOK {
+				want = "no metrics reached the OpenTelemetry collector collector:4318: collector:4318: 403 Forbidden: no, <redacted>"
+			}
+			if warning != want {
+				t.Errorf("warning %q, want %q", warning, want)
+			}
+			last := c.payloads[len(c.payloads)-1].ResourceMetrics[0]
+			b.comparePayload(r, last)
+			if len(c.payloads) < 5 || len(c.payloads) > 8 {
+				t.Errorf("%d payloads in a run of about 5 s, want one per second", len(c.payloads))
+			}
+			if c.header.Get("X-Team") != "CANARY-HEADER" || !strings.HasPrefix(c.header.Get("Authorization"), "Basic ") {
+				t.Errorf("headers %v, want those of the document and the password of the URL", c.header)
+			}
+			if bytes.Contains(c.plain, []byte("CANARY")) || !bytes.Contains(c.plain, []byte("<redacted>")) {
+				t.Error("a payload has a secret")
+			}
+			b.noCanary(r.ID)
+		})
+	}
+}
+
+// comparePayload compares the points of the phase main with the last snapshot.
+func (b *bed) comparePayload(r *run.Run, m *metricspb.ResourceMetrics) {
+	b.t.Helper()
+	snap, err := b.engine.Snapshot(b.t.Context(), r.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c := &snap.Phases[1].Counters
+	latency, seen := c.Histograms["request_latency"], 0
+	for _, metric := range m.ScopeMetrics[0].Metrics {
+		switch metric.Name {
+		case "gen_ai.client.operation.duration":
+			p := metric.GetExponentialHistogram().DataPoints[1]
+			if p.Count != latency.Count() || p.GetSum() != latency.Sum() || p.GetMax() != latency.Max() {
+				b.t.Errorf("latency: count %d, sum %v, max %v; want %d, %v, %v", p.Count, p.GetSum(), p.GetMax(), latency.Count(), latency.Sum(), latency.Max())
+			}
+			seen++
+		case "aiperf.request_count":
+			if got := metric.GetSum().DataPoints[1].GetAsInt(); got != c.Success || got == 0 {
+				b.t.Errorf("%d requests, want %d", got, c.Success)
+			}
+			seen++
+		}
+	}
+	if seen != 2 {
+		b.t.Errorf("%d of the metrics to compare, want 2", seen)
+	}
+}
+
+// noCanary checks that no file of a run has a secret.
+func (b *bed) noCanary(id string) {
+	b.t.Helper()
+	err := filepath.WalkDir(b.store.Dir(id), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte("CANARY")) {
+			b.t.Errorf("%s has a secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		b.t.Error(err)
+	}
+}

@@ -1,0 +1,219 @@
+// Package push sends the metrics of a run to a collector of OpenTelemetry while the run is performed: it takes
+// the newest snapshot once per second, and nothing of the load waits for it. What cannot be sent in time is
+// dropped and counted.
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otlp"
+	"aiperfd/internal/run"
+)
+
+const (
+	period       = time.Second      // between two snapshots
+	room         = 16               // payloads that wait
+	retries      = 3                // of one payload
+	firstPause   = time.Second      // before a retry, twice as long before each further one
+	longestPause = 30 * time.Second // that a collector may ask for
+	flushTime    = 5 * time.Second  // for what waits when the run has ended
+)
+
+// Options configure an [Exporter].
+type Options struct {
+	Collector Collector
+	Source    otlp.Source
+	Snapshot  func() *run.Snapshot // the newest one; nil = there is none yet
+	Secrets   *redact.Set          // removed from messages of the collector
+	Log       zerolog.Logger
+}
+
+// Sent is what became of the payloads.
+type Sent struct {
+	Payloads  int   // that the collector accepted
+	Dropped   int   // that it did not get, or refused
+	Rejected  int64 // points that it refused of accepted payloads
+	LastError string
+}
+
+// Exporter sends the metrics of a run from Start to Close.
+type Exporter struct {
+	o       Options
+	client  *client
+	queue   chan payload       // sent to by the goroutine that takes snapshots, or by Close after it
+	closing chan struct{}      // closed when the last payload is queued, which supersedes those before it
+	stop    context.CancelFunc // no more snapshots
+	abort   context.CancelFunc // nothing more is sent
+	taking  sync.WaitGroup
+	sending sync.WaitGroup
+
+	mu   sync.Mutex
+	sent Sent // guarded by mu
+}
+
+// payload is the metrics of a snapshot; the last one is that of the end of the run.
+type payload struct {
+	data []byte
+	last bool
+}
+
+// Start begins to send.
+func Start(o Options) *Exporter {
+	taken, stop := context.WithCancel(context.Background())
+	sending, abort := context.WithCancel(context.Background())
+	e := &Exporter{
+		o: o, client: newClient(&o.Collector), queue: make(chan payload, room), closing: make(chan struct{}),
+		stop: stop, abort: abort,
+	}
+	e.taking.Go(func() { e.take(taken) })
+	e.sending.Go(func() { e.send(sending) })
+	return e
+}
+
+// take queues the metrics of the newest snapshot once per second.
+func (e *Exporter) take(ctx context.Context) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	var last *run.Snapshot
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if snap := e.o.Snapshot(); snap != nil && snap != last && len(snap.Phases) > 0 {
+				last = snap
+				e.enqueue(snap, false)
+			}
+		}
+	}
+}
+
+// enqueue adds a payload. If the queue is full, the oldest one makes room: the metrics are cumulative, so that a
+// newer one says more.
+func (e *Exporter) enqueue(snap *run.Snapshot, last bool) {
+	data, err := e.o.Source.Encode(snap)
+	if err != nil {
+		e.drop(1, fmt.Errorf("encode metrics: %w", err))
+		return
+	}
+	for {
+		select {
+		case e.queue <- payload{data, last}:
+			return
+		default:
+		}
+		select {
+		case <-e.queue:
+			e.drop(1, errFull)
+		default:
+		}
+	}
+}
+
+var (
+	errFull  = errors.New("the collector takes less than one payload per second")
+	errFlush = fmt.Errorf("the collector did not take the last payloads within %v", flushTime)
+)
+
+// send sends what is queued, in order, until the queue is closed.
+func (e *Exporter) send(ctx context.Context) {
+	for p := range e.queue {
+		rejected, err := e.deliver(ctx, p)
+		if err != nil {
+			e.drop(1, err)
+			continue
+		}
+		e.mu.Lock()
+		e.sent.Payloads++
+		e.sent.Rejected += rejected.points
+		if rejected.points > 0 || rejected.message != "" {
+			e.sent.LastError = e.o.Secrets.String(rejected.String())
+		}
+		e.mu.Unlock()
+	}
+}
+
+// deliver sends a payload, and again while the collector says that this helps.
+func (e *Exporter) deliver(ctx context.Context, p payload) (rejected partial, err error) {
+	pause, superseded := firstPause, e.closing
+	if p.last {
+		superseded = nil
+	}
+	for attempt := 0; ; attempt++ {
+		if ctx.Err() != nil {
+			return partial{}, errFlush
+		}
+		rejected, err = e.client.export(ctx, p.data)
+		again, temporary := errors.AsType[*temporaryError](err)
+		if !temporary || attempt == retries {
+			return rejected, err
+		}
+		wait := pause
+		if again.after > 0 {
+			wait = again.after
+		}
+		if wait > longestPause {
+			return rejected, fmt.Errorf("%w; it asks to wait for %v", err, wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-superseded:
+			return rejected, err
+		case <-ctx.Done():
+		}
+		pause *= 2
+	}
+}
+
+// drop counts payloads that were not sent. The first one of a run is logged.
+func (e *Exporter) drop(n int, why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := e.sent.Dropped == 0
+	e.sent.Dropped += n
+	e.sent.LastError = e.o.Secrets.String(why.Error())
+	if first {
+		e.o.Log.Warn().Str("reason", e.sent.LastError).Msg("metrics are not sent to the collector")
+	}
+}
+
+// Sent returns what became of the payloads so far.
+func (e *Exporter) Sent() Sent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sent
+}
+
+// Close sends the newest snapshot and ends. It waits for the collector for at most five seconds, or until ctx ends:
+// the last snapshot supersedes those that still wait, which are dropped.
+func (e *Exporter) Close(ctx context.Context) Sent {
+	e.stop()
+	e.taking.Wait()
+	for waiting := true; waiting; {
+		select {
+		case <-e.queue:
+			e.drop(1, errFull)
+		default:
+			waiting = false
+		}
+	}
+	if snap := e.o.Snapshot(); snap != nil && len(snap.Phases) > 0 {
+		e.enqueue(snap, true)
+	}
+	close(e.queue)
+	close(e.closing)
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, e.abort)()
+	e.sending.Wait()
+	e.abort()
+	e.client.close()
+	return e.Sent()
+}
