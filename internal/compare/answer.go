@@ -208,7 +208,15 @@ func (a *Answer) judgeCell(c *pair, questions []asked, margin float64) {
 			m.Margin *= 100
 		}
 		m.estimate(c.a, c.b, q)
-		m.instrument = instrumentError(c, &m)
+		// The load generator adds to latencies and never takes from them, so that its error on the side with
+		// the larger value can be the difference.
+		switch {
+		case m.A == nil || m.B == nil || m.Unit != "ms":
+		case *m.B > *m.A:
+			m.instrument = instrumentError(c.b, m.Tag, m.Statistic)
+		default:
+			m.instrument = instrumentError(c.a, m.Tag, m.Statistic)
+		}
 		if m.A != nil || m.B != nil {
 			a.Metrics = append(a.Metrics, m)
 		}
@@ -247,8 +255,8 @@ func (a *Answer) judge() {
 		case adjusted >= 1-stat.Level:
 			m.Reason = fmt.Sprintf("not significant among %d metrics (Holm)", len(tested))
 		case m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument:
-			m.Reason = fmt.Sprintf("the load generator itself may have added %s to the larger value, which is all of the difference",
-				metric.ValueText(m.instrument, m.Unit))
+			m.Reason = "the load generator itself may have added " + metric.ValueText(m.instrument, m.Unit) +
+				" to the larger value, which is all of the difference"
 			a.doubt("instrument", "a difference of "+m.Statistic+" "+m.Tag+" is within the error of the load generator; "+
 				"more runs do not change that, a quieter machine does")
 		case (m.difference.Estimate > 0) == (m.Better == Higher):

@@ -7,29 +7,20 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// instrumentError returns the error of the load generator that could be the whole difference between two
-// sides, in the unit of the metric; 0 = it is not known. The load generator adds to latencies and never
-// takes from them, so that it is the error of the side with the larger value: the mean over its runs of
-// what their reports allow for the statistic.
-func instrumentError(c *pair, m *MetricAnswer) float64 {
-	if m.A == nil || m.B == nil || m.Unit != "ms" {
-		return 0
-	}
-	side := c.a
-	if *m.B > *m.A {
-		side = c.b
-	}
+// instrumentError returns what the load generator may have added to a statistic of the runs of a side, in
+// ms: the mean over the runs of what their reports allow; 0 = it is not known.
+func instrumentError(side []Input, tag, statistic string) float64 {
 	sum := 0.0
 	for i := range side {
 		client := side[i].Run.Client
 		if client == nil {
 			return 0
 		}
-		at := slices.IndexFunc(client.Bias, func(b verdict.Bias) bool { return b.Metric == m.Tag })
+		at := slices.IndexFunc(client.Bias, func(b verdict.Bias) bool { return b.Metric == tag })
 		if at < 0 {
 			return 0
 		}
-		sum += errorOf(&client.Bias[at], m.Statistic)
+		sum += errorOf(&client.Bias[at], statistic)
 	}
 	return sum / float64(len(side))
 }
