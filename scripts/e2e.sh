@@ -301,9 +301,8 @@ stage_browser() {
   }
   command -v npm >/dev/null || fetch nodejs npm || { lacking npm; return; }
   mkdir "$work/browser"
-  (cd "$work/browser" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund playwright-core axe-core) >"$work/npm.log" 2>&1 ||
-    { lacking playwright-core; return; }
-  cp "$here"/e2e_{browser,markup}.mjs "$work/browser/"
+  "$here/looks/install.sh" "$work/browser" >"$work/npm.log" 2>&1 || { lacking playwright-core; return; }
+  cp "$here"/e2e_{browser,markup}.mjs "$here/looks/looks.mjs" "$work/browser/"
   mkdir "$work/screenshots"
   # A daemon that the test can kill and start again.
   cat >"$work/restart" <<END
@@ -329,6 +328,8 @@ END
   timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
   kill "$(<"$work/page.pid")"
   wait "$markup" || die "markup: $(tail -n 20 "$work/markup.log")"
+  # Pictures are kept where one can look at them.
+  LOOKS=$here/looks timeout 300 node "$work/browser/looks.mjs" check "$chromium" "${TMPDIR:-/tmp}/looks"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }

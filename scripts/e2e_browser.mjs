@@ -277,6 +277,24 @@ try {
   await page.reload();
   await page.waitForSelector("th[aria-sort=ascending]");
   await page.selectOption("label:has-text('Sort') select", "");
+  // Pages of one run: the next one has another run, and the previous one leads back.
+  await page.route(/api\/runs\?limit=50/, (route) => route.continue({ url: route.request().url().replace("limit=50", "limit=1") }));
+  await page.goto(base + "/#/?kind=run");
+  const only = async () => (await page.locator(".runs td.name a:first-child").allTextContents()).join();
+  const turn = async (text, was) => {
+    await page.click(`.pager >> text=${text}`);
+    await page.waitForFunction((name) => ![name, ""].includes(document.querySelector(".runs td.name a")?.textContent ?? ""), was);
+    return only();
+  };
+  await page.waitForFunction(() => document.querySelectorAll(".runs tbody tr").length === 1);
+  const newest = await only();
+  assert.equal(newest, "e2e two");
+  assert.equal(await turn("Next page", newest), "e2e one");
+  assert.equal(await turn("Previous page", "e2e one"), newest);
+  assert.equal(await page.locator(".pager >> text=Previous page").count(), 0, "the first page has one before it");
+  await page.unroute(/api\/runs\?limit=50/);
+  await page.goto(base + "/#/");
+  await page.reload();
   await page.click("text=Trends of these runs");
   await page.waitForSelector(".charts canvas");
   await shows(".trend-table tbody", "e2e (one|two)");

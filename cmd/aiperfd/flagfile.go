@@ -100,7 +100,7 @@ func blank(data []byte) bool {
 // setFlag sets a flag to the value of a node.
 func setFlag(fs *pflag.FlagSet, flag *pflag.Flag, n *tree.Node) error {
 	list, isList := flag.Value.(pflag.SliceValue)
-	rules, isRules := flag.Value.(*faultList)
+	isRules := flag.Value.Type() == ruleType
 	items := []*tree.Node{n}
 	if n.Shape == tree.List {
 		if !isList && !isRules {
@@ -125,7 +125,7 @@ func setFlag(fs *pflag.FlagSet, flag *pflag.Flag, n *tree.Node) error {
 		return list.Replace(texts) // Set would split them at commas
 	case isRules:
 		for _, text := range texts {
-			if err := rules.Set(text); err != nil {
+			if err := flag.Value.Set(text); err != nil {
 				return err
 			}
 		}

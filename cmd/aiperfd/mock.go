@@ -123,6 +123,7 @@ func newMockCommand() *cobra.Command {
 	f.serverFlags(cmd.Flags())
 	f.timingFlags(cmd.Flags())
 	f.acceleratorFlags(cmd.Flags())
+	f.specFlags(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
 	f.jobFlags(cmd.Flags())
@@ -181,6 +182,15 @@ func (f *mockFlags) acceleratorFlags(fs *pflag.FlagSet) {
 		strings.Join(options.Presets(), ", ")+")")
 	f.batch.PrefixCache = true
 	batchFlags(fs, &f.batch)
+}
+
+func (f *mockFlags) specFlags(fs *pflag.FlagSet) {
+	o := &f.opt.Spec
+	fs.IntVar(&o.Tokens, "spec-tokens", 0, "speculative decoding with this many draft `tokens` per step; 0 = none")
+	fs.Var((*acceptanceList)(&o.Acceptance), "spec-acceptance", fmt.Sprintf(
+		"how likely a draft token is accepted if those before it were, or TEXT=RATE for requests that contain TEXT (`rule`, repeatable; default %v)",
+		options.DefaultAcceptance))
+	choiceVar(fs, &o.Report, "spec-report", "how responses report speculative decoding: as vLLM, vLLM with all steps, SGLang or TensorRT-LLM")
 }
 
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
@@ -265,7 +275,38 @@ func (l *faultList) String() string {
 }
 
 // Type implements pflag.Value.
-func (l *faultList) Type() string { return "rule" }
+func (l *faultList) Type() string { return ruleType }
+
+// ruleType is the type of flags that are lists of rules, which are separated by newlines.
+const ruleType = "rule"
+
+// acceptanceList is a repeatable flag of rules of acceptance.
+type acceptanceList []options.Acceptance
+
+// Set implements pflag.Value. A value from the environment may have several lines, one rule
+// per line.
+func (l *acceptanceList) Set(text string) error {
+	for line := range strings.Lines(text) {
+		rule, err := options.ParseAcceptance(strings.TrimSpace(line))
+		if err != nil {
+			return err
+		}
+		*l = append(*l, rule)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *acceptanceList) String() string {
+	rules := make([]string, len(*l))
+	for i, r := range *l {
+		rules[i] = r.String()
+	}
+	return strings.Join(rules, "\n")
+}
+
+// Type implements pflag.Value.
+func (l *acceptanceList) Type() string { return ruleType }
 
 // run serves until ctx ends.
 func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {

@@ -126,11 +126,11 @@ func validateDataset(cmd *cobra.Command, format, name string, blockSize int) err
 		return exitWith(exitUsage, fmt.Errorf("%s: %w", name, err))
 	}
 	for _, kind := range dataset.Kinds() {
-		if kind.Name != format || !kind.File {
+		if !kind.Reads(format) || !kind.File {
 			continue
 		}
 		open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
-		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open, BlockSize: blockSize}})
+		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open, BlockSize: blockSize, Part: format}})
 		if err == nil {
 			fmt.Fprintf(plainOut(cmd), "%s: %s of format %s\n", name, view.Plural(d.Entries, "conversation"), format)
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,9 @@ import (
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/runs"
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -224,7 +227,7 @@ func TestBadListParameters(t *testing.T) {
 	ts := newTestServer(t, nil)
 	for _, bad := range []string{
 		"state=done", "state=queued,", "label==x", "label=!", "label=team:a", "label=!team:a", "created_after=yesterday", "sort=size", "limit=0", "limit=501", "limit=x",
-		"cursor=foreign", "page=2", "kind=trial", "include=all",
+		"cursor=foreign", "page=2", "kind=trial", "include=all", "detail=none",
 	} {
 		if w := ts.do("GET", "/api/runs?"+bad, ""); w.Code != 400 || !strings.Contains(w.Body.String(), "bad-parameter") {
 			t.Errorf("GET /api/runs?%s = %d %s, want 400", bad, w.Code, w.Body)
@@ -250,6 +253,56 @@ func TestListPages(t *testing.T) {
 	}
 	if body := ts.do("GET", "/api/runs", "").Body.String(); !strings.HasSuffix(body, `"next_cursor":null,"total":4}`) {
 		t.Errorf("last page = %s", body)
+	}
+}
+
+// A brief list has the same runs, without what is in their files.
+func TestBriefList(t *testing.T) {
+	ts := newTestServer(t, nil)
+	type item struct {
+		ID        string
+		State     bench.State
+		Summary   any
+		Progress  *wire.RunProgress
+		Metrics   map[string]any
+		Artifacts wire.Artifacts
+		Warnings  []any
+		Client    *run.ClientVerdict
+	}
+	get := func(target string) []item {
+		var out struct{ Items []item }
+		if w := ts.do("GET", target, ""); w.Code != 200 || json.Unmarshal(w.Body.Bytes(), &out) != nil {
+			t.Fatalf("GET %s = %d %s", target, w.Code, w.Body)
+		}
+		return out.Items
+	}
+	want := get("/api/runs")
+	// The store has the verdict of a run that has ended.
+	for i, r := range ts.fake.runs {
+		if at := slices.IndexFunc(want, func(w item) bool { return w.ID == r.ID }); at >= 0 && r.State.Terminal() {
+			ts.fake.runs[i].Client = want[at].Client
+		}
+	}
+	lost := 0
+	for i := range want {
+		w := &want[i]
+		lost += len(w.Metrics) + w.Artifacts.Count
+		w.Metrics, w.Artifacts, w.Warnings = map[string]any{}, wire.Artifacts{}, []any{}
+		if w.State.Terminal() {
+			w.Progress = nil
+		}
+		if w.Client != nil {
+			w.Client.Evidence, w.Client.Bias, w.Client.Certificate = []verdict.Sign{}, []verdict.Bias{}, nil
+		}
+	}
+	if diff := cmp.Diff(want, get("/api/runs?detail=brief")); diff != "" {
+		t.Errorf("brief list (-want +got):\n%s", diff)
+	}
+	if lost == 0 {
+		t.Error("the list in full has nothing that the brief one could lack")
+	}
+	if body := ts.do("GET", "/api/runs?detail=full", "").Body.String(); body != ts.do("GET", "/api/runs", "").Body.String() {
+		t.Errorf("detail=full: %s", body)
 	}
 }
 

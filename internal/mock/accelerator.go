@@ -106,7 +106,7 @@ func (a *accelerator) deliver(at int64) {
 		if !ok {
 			continue // the client has left during the step
 		}
-		to.ticket.emit(to.choice, size, at)
+		a.s.metrics.verified(to.ticket.emit(to.choice, q, size, at)...)
 		if q.Done() {
 			to.ticket.preempted(q.Preemptions)
 			delete(a.slots, q)
@@ -174,8 +174,9 @@ type ticket struct {
 	news      chan struct{} // buffered 1: tokens have come out
 
 	mu        sync.Mutex
-	generated []int // tokens of each choice
-	cached    []int // prompt tokens of each choice that were in the prefix cache
+	generated []int          // tokens of each choice
+	cached    []int          // prompt tokens of each choice that were in the prefix cache
+	verified  [][]batch.Step // of speculative decoding, by choice
 	truth     api.TruthBatch
 	steps     int // that generated a token
 	batches   int // sum of their sizes
@@ -186,7 +187,7 @@ type ticket struct {
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
 		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1), truth: api.TruthBatch{QueuedNs: queuedNs},
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)),
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), verified: make([][]batch.Step, len(sequences)),
 	}
 }
 
@@ -202,10 +203,13 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	t.truth.CachedTokens += cached
 }
 
-// emit records a token of a choice that a batch of size sequences has generated.
-func (t *ticket) emit(choice, size int, at int64) {
+// emit records the tokens of a choice that a batch of size sequences has generated. It returns
+// the draft that the step verified, if there was one.
+func (t *ticket) emit(choice int, q *batch.Sequence, size int, at int64) []batch.Step {
 	t.mu.Lock()
-	t.generated[choice]++
+	t.generated[choice] = q.Generated
+	step := q.Verified[len(t.verified[choice]):]
+	t.verified[choice] = q.Verified
 	t.steps++
 	t.batches += size
 	if t.firstNs == 0 {
@@ -217,6 +221,7 @@ func (t *ticket) emit(choice, size int, at int64) {
 	case t.news <- struct{}{}:
 	default: // an unread notification covers these
 	}
+	return step
 }
 
 func (t *ticket) preempted(times int) {
@@ -282,6 +287,16 @@ func (x *exchange) cachedTokens() int {
 	return sum
 }
 
+// verified returns the steps of speculative decoding of a choice that was generated.
+func (x *exchange) verified(c *api.Choice) []batch.Step {
+	if x.ticket == nil {
+		return c.Drafts
+	}
+	x.ticket.mu.Lock()
+	defer x.ticket.mu.Unlock()
+	return x.ticket.verified[c.Index]
+}
+
 // sequences returns the sequences of the request, one per choice.
 func (x *exchange) sequences() []*batch.Sequence {
 	q := x.Request
@@ -289,7 +304,7 @@ func (x *exchange) sequences() []*batch.Sequence {
 	for i := range x.Choices {
 		p := &q.Prompts[i/q.N]
 		out = append(out, &batch.Sequence{
-			Prompt: p.Identify(), Answer: x.Choices[i].Identify(), Priority: q.Priority,
+			Prompt: p.Identify(), Answer: x.Choices[i].Identify(), Priority: q.Priority, Drafts: x.Choices[i].Drafts,
 			Salt: random.Mix(uint64(random.Checksum(q.Model)), uint64(random.Checksum(q.CacheSalt))),
 		})
 	}

@@ -138,7 +138,7 @@ func (d *document) awaitRest(n int) error {
 	if x.ticket != nil {
 		return x.awaitTokens(longest)
 	}
-	return x.hold(x.ITL.DrawSum(x.Rand, longest-n))
+	return x.hold(x.ITL.DrawSum(x.Rand, stepsTo(x.Choices, longest)-stepsTo(x.Choices, n)))
 }
 
 // done records that the whole document was sent.
@@ -152,6 +152,11 @@ func (d *document) done() {
 	t.OutputTokens, t.ReasoningTokens = api.Tokens(x.Choices)
 	t.FinishReason = x.Choices[0].Finish
 	x.s.sent.Add(int64(t.OutputTokens))
+	if x.ticket == nil {
+		for i := range x.Choices {
+			x.s.metrics.verified(x.Choices[i].Drafts...)
+		}
+	}
 	if x.metrics != nil {
 		x.metrics.span(firstToken, t.AcceptNs, t.FirstWriteNs)
 	}

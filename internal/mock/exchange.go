@@ -83,7 +83,7 @@ func newExchange(s *Server, p *api.Protocol, w http.ResponseWriter, o origin) *e
 			},
 		},
 	}
-	x.Cached, x.fault.x = x.cachedTokens, x
+	x.Cached, x.Verified, x.fault.x = x.cachedTokens, x.verified, x
 	for i := range s.opt.Faults {
 		if s.opt.Faults[i].Matches(s.opt.Seed, i, seq) {
 			x.fault.rule = &s.opt.Faults[i]
@@ -150,6 +150,7 @@ func (x *exchange) parse(body []byte) (refusal *api.Error) {
 	}
 	x.Request, refusal = x.api.Read(x.Model, x.HTTP, body)
 	if x.Request != nil {
+		x.Request.Acceptance = x.s.opt.Spec.AcceptanceOf(body)
 		if x.ownTokens > 0 {
 			x.Request.MaxTokens, x.Request.IgnoreEOS = x.ownTokens, true
 		}
@@ -167,7 +168,7 @@ func (x *exchange) prepare() {
 	if x.Hidden = x.fault.empties(options.EmptyChoices); x.Hidden || x.NoItems {
 		x.Acted = true
 		for i := range x.Choices {
-			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Finish = 0, 0, "stop"
+			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Drafts, x.Choices[i].Finish = 0, 0, nil, "stop"
 		}
 	}
 	if !x.Request.NoModel {
@@ -225,7 +226,26 @@ func (x *exchange) hold(d time.Duration) error {
 
 // tokenDue draws the due time of the n-th token.
 func (x *exchange) tokenDue(n int) int64 {
-	return x.FirstNs + int64(x.ITL.DrawSum(x.Rand, max(n-1, 0)))
+	return x.FirstNs + int64(x.ITL.DrawSum(x.Rand, stepsTo(x.Choices, n)))
+}
+
+// stepsTo returns how many steps after the first token give the choices n tokens.
+func stepsTo(choices []api.Choice, n int) int {
+	if len(choices) == 0 {
+		return max(n-1, 0)
+	}
+	return longestOf(choices).Steps(n)
+}
+
+// longestOf returns the choice with the most tokens.
+func longestOf(choices []api.Choice) *api.Choice {
+	most := &choices[0]
+	for i := range choices {
+		if choices[i].Total > most.Total {
+			most = &choices[i]
+		}
+	}
+	return most
 }
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }

@@ -31,6 +31,7 @@ type metrics struct {
 	histograms [histograms]*prometheus.HistogramVec
 
 	iterationTokens prometheus.Observer // tokens of one step
+	spec            specMetrics
 
 	mu     sync.RWMutex
 	models map[string]*modelMetrics
@@ -231,6 +232,7 @@ func (m *metrics) addEngine(s *Server) {
 		Buckets: []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
 	})
 	m.registry.MustRegister(iteration)
+	m.spec.register(m.registry, s.opt.Spec.Tokens, labels)
 	m.iterationTokens = iteration
 	if p := s.opt.Accelerator; p != nil {
 		info := prometheus.NewGauge(prometheus.GaugeOpts{

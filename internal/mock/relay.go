@@ -52,7 +52,11 @@ func (r *relay) ready() bool {
 	any := false
 	for i := range r.st.x.Choices {
 		c := &r.st.x.Choices[i]
-		if r.size[i] == 0 && r.sent[i] < c.Total {
+		switch {
+		case r.sent[i] >= c.Total:
+		case c.Drafts != nil: // what a step gives is sent together
+			r.size[i] = c.Bound(r.sent[i], max(1, min(r.have[i], c.Total)-r.sent[i]))
+		case r.size[i] == 0:
 			k := min(r.st.x.Options.TokensPerChunk.Draw(r.st.x.Rand), c.Total-r.sent[i])
 			r.size[i] = c.Bound(r.sent[i], k)
 		}
@@ -86,7 +90,7 @@ func (r *relay) round() error {
 		}
 	}
 	if tokens > 0 {
-		r.st.observe(before, tokens)
+		r.st.observe(before, tokens, tokens)
 	}
 	return nil
 }

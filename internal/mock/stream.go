@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/options"
 )
 
@@ -18,7 +19,7 @@ type stream struct {
 	e       *api.Events
 	flusher *http.ResponseController
 	cut     cutter // nil = whole writes
-	unseen  int    // buffered tokens since the last content write
+	unseen  int    // times between tokens since the last content write
 }
 
 // openStream sends the response head. The caller must release the stream, also after an
@@ -159,23 +160,28 @@ func (st *stream) step(from, to int) error {
 		st.e.Tokens(c, from, min(to, c.Total))
 	}
 	if to > from && st.e.Err == nil {
-		st.observe(before, to-from)
+		st.observe(before, to-from, to-from)
 	}
 	return st.e.Err
 }
 
-// observe adds the content writes of a step to the histograms.
-func (st *stream) observe(before int64, tokens int) {
+// observe adds the content writes of a step to the histograms. gaps is the number of times
+// between tokens that it counts for: with speculative decoding one, since the tokens of a step
+// come together.
+func (st *stream) observe(before int64, tokens, gaps int) {
 	st.x.s.sent.Add(int64(tokens))
+	if st.x.Options.Spec.Tokens > 0 {
+		gaps = 1
+	}
 	t, m := &st.x.Truth, st.x.metrics
 	switch {
 	case t.LastWriteNs == before: // still buffered
-		st.unseen += tokens
+		st.unseen += gaps
 		return
 	case before == 0:
 		m.span(firstToken, t.AcceptNs, t.FirstWriteNs)
 	default:
-		m.spread(interToken, before, t.LastWriteNs, st.unseen+tokens)
+		m.spread(interToken, before, t.LastWriteNs, st.unseen+gaps)
 	}
 	st.unseen = 0
 }
@@ -209,10 +215,17 @@ type cadence struct {
 	size    int   // tokens that are due next
 	offset  int64 // of their due time, from the first token's
 	begun   bool  // emit was called
+
+	drafts []batch.Step // of the longest choice, those that are not begun
+	rest   int          // tokens of the current one that are not sent
 }
 
 func newCadence(st *stream) cadence {
-	return cadence{st: st, longest: api.LongestChoice(st.x.Choices)}
+	c := cadence{st: st, longest: api.LongestChoice(st.x.Choices)}
+	if len(st.x.Choices) > 0 {
+		c.drafts = longestOf(st.x.Choices).Drafts
+	}
+	return c
 }
 
 // over reports whether all tokens were sent. An answer without tokens also needs one emit.
@@ -221,10 +234,18 @@ func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
 // next draws the next tokens and returns their due time.
 func (c *cadence) next() int64 {
 	x := c.st.x
+	gaps := 0
+	if begins := c.sent > 0 && c.rest == 0 && len(c.drafts) > 0; begins {
+		c.rest, c.drafts, gaps = c.drafts[0].Accepted+1, c.drafts[1:], 1
+	}
 	c.size = c.chunkSize()
-	gaps := c.size
-	if c.sent == 0 {
+	switch {
+	case c.rest > 0:
+		c.rest -= min(c.rest, c.size)
+	case c.sent == 0:
 		gaps = max(c.size-1, 0)
+	default:
+		gaps = c.size
 	}
 	c.offset += int64(x.ITL.DrawSum(x.Rand, gaps))
 	return x.FirstNs + c.offset
@@ -233,6 +254,7 @@ func (c *cadence) next() int64 {
 // emit sends the tokens that next has drawn.
 func (c *cadence) emit() error {
 	c.begun = true
+	c.count()
 	if c.sent == 0 {
 		c.st.e.Run(c.st.e.Script.First)
 	}
@@ -241,11 +263,27 @@ func (c *cadence) emit() error {
 	return err
 }
 
+// count adds the drafts that the step verifies to the metrics.
+func (c *cadence) count() {
+	choices := c.st.x.Choices
+	for i := range choices {
+		one := &choices[i]
+		from, to := one.Steps(c.sent), one.Steps(c.sent+c.size)
+		if one.Drafts != nil && to > from {
+			c.st.x.s.metrics.verified(one.Drafts[from:to]...)
+		}
+	}
+}
+
 // chunkSize draws the number of tokens of the next events. An event belongs to one part
 // of an answer.
 func (c *cadence) chunkSize() int {
 	x := c.st.x
-	k := min(x.Options.TokensPerChunk.Draw(x.Rand), c.longest-c.sent)
+	k := c.rest
+	if k == 0 {
+		k = x.Options.TokensPerChunk.Draw(x.Rand)
+	}
+	k = min(k, c.longest-c.sent)
 	for i := range x.Choices {
 		if one := &x.Choices[i]; c.sent < one.Reasoning || len(one.Calls) > 0 {
 			k = one.Bound(c.sent, k)

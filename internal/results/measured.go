@@ -98,6 +98,8 @@ type measuredLine struct {
 	Metadata Metadata    `json:"metadata"`
 	Own      ownMembers  `json:"aiperfd"`
 	Earlier  *ownMembers `json:"ours"` // the same, as version 0.1 named it
+
+	Acceptance *lineAcceptance `json:"spec_decode_acceptance"`
 }
 
 // decode reads a line without its metrics.
@@ -117,6 +119,7 @@ func (l *measuredLine) decode(text []byte) error {
 type ownMembers struct {
 	Epoch           int64                    `json:"epoch_ns"`
 	Model           string                   `json:"model"`
+	Category        string                   `json:"category"`
 	Target          int                      `json:"target"`
 	Turns           int                      `json:"turns"`
 	Status          int                      `json:"status"`
@@ -133,7 +136,7 @@ type ownMembers struct {
 	ClientCounts    lineCounts               `json:"client_counts"`
 	Usage           *lineUsage               `json:"usage"`
 	ServerTimes     map[string]time.Duration `json:"server_times_ns"`
-	Speculation     *bench.Speculation       `json:"speculation"`
+	Speculation     *bench.Speculation       `json:"speculation"` // of earlier versions
 	Job             *lineJob                 `json:"job"`
 	Streamed        bool                     `json:"streamed"`
 	Chunks          [][6]int64               `json:"chunks"`
@@ -205,6 +208,43 @@ type lineUsage struct {
 	AudioSeconds *float64 `json:"audio_seconds"`
 }
 
+// lineAcceptance is what speculative decoding did, as AIPerf's records have it.
+type lineAcceptance struct {
+	Engine       string               `json:"engine"`
+	Steps        bench.Tokens         `json:"num_spec_steps"`
+	Accepted     bench.Tokens         `json:"num_accepted_draft_tokens"`
+	Drafted      bench.Tokens         `json:"num_draft_tokens"`
+	Most         bench.Tokens         `json:"num_spec_tokens"`
+	Histogram    map[int]bench.Tokens `json:"acceptance_histogram"`
+	StepAccepted []bench.Tokens       `json:"per_step_accepted"`
+	StepDrafted  []bench.Tokens       `json:"per_step_drafted"`
+}
+
+// mostAccepted bounds the draft tokens that a step can have accepted, so that a line that somebody
+// else wrote needs no more memory than its length explains.
+const mostAccepted = 1024
+
+// speculation returns the report that the server sent; nil = there was none.
+func (a *lineAcceptance) speculation() *bench.Speculation {
+	if a == nil || a.Steps <= 0 {
+		return nil
+	}
+	s := &bench.Speculation{
+		Engine: a.Engine, Steps: a.Steps, Accepted: a.Accepted, Drafted: a.Drafted, Most: a.Most,
+		StepAccepted: a.StepAccepted, StepDrafted: a.StepDrafted,
+	}
+	for accepted, steps := range a.Histogram {
+		if accepted < 0 || accepted > mostAccepted {
+			continue
+		}
+		for len(s.Histogram) <= accepted {
+			s.Histogram = append(s.Histogram, 0)
+		}
+		s.Histogram[accepted] = steps
+	}
+	return s
+}
+
 type lineJob struct {
 	Started    time.Duration `json:"started"`
 	Fetched    time.Duration `json:"fetched"`
@@ -232,7 +272,7 @@ func (l *measuredLine) record() *bench.Record {
 	s, c := &o.Stamps, &o.Connection
 	r := &bench.Record{
 		Phase: m.Phase, SessionNum: m.SessionNum, Turn: m.Turn, Turns: o.Turns, RequestID: m.RequestID,
-		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Model: o.Model, Target: o.Target,
+		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Category: o.Category, Model: o.Model, Target: o.Target,
 		Stamps: bench.Stamps{
 			Due: s.Due, Scheduled: s.Scheduled, Queued: s.Queued, Permit: s.Permit, Start: s.Start,
 			Connected: s.Connected, Wrote: s.Wrote, FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
@@ -251,7 +291,9 @@ func (l *measuredLine) record() *bench.Record {
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
 	a.AudioLength, a.LeftOut = o.AnswerAudio, o.LeftOut.Chunks
 	a.FirstEvent, a.Warnings, a.Headers = s.FirstEvent, o.Warnings, o.Headers
-	a.Speculation = o.Speculation
+	if a.Speculation = l.Acceptance.speculation(); a.Speculation == nil {
+		a.Speculation = o.Speculation
+	}
 	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)
 	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
 	for _, x := range o.Chunks {

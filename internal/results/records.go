@@ -102,7 +102,8 @@ type lineParts struct {
 }
 
 // partsOf finds the members as the writer places them: metadata, metrics, others, our own ones.
-// A text cannot contain the marks, because its quotation marks are escaped.
+// A text cannot contain the marks, because its quotation marks are escaped. What servers say of
+// speculative decoding is the last of the others.
 func partsOf(text []byte) lineParts {
 	p := lineParts{text: text}
 	from := bytes.Index(text, []byte(`},"metrics":{`))
@@ -129,6 +130,9 @@ func (p lineParts) measured() [][]byte {
 	if p.own == 0 {
 		return [][]byte{p.text}
 	}
-	own := append([]byte("{"), p.text[p.own+1:]...)
-	return [][]byte{append(p.text[:p.metrics:p.metrics], '}'), own}
+	own := p.own
+	if i := bytes.LastIndex(p.text[p.metrics:own], []byte(`,"spec_decode_acceptance":{`)); i >= 0 {
+		own = p.metrics + i
+	}
+	return [][]byte{append(p.text[:p.metrics:p.metrics], '}'), append([]byte("{"), p.text[own+1:]...)}
 }

@@ -93,7 +93,8 @@ func genRecord(t *rapid.T) *bench.Record {
 	if rapid.Bool().Draw(t, "job") {
 		r.Conn.Polls = rapid.Int32Range(0, 1e6).Draw(t, "polls")
 		a.ServerTimes = map[string]time.Duration{word.Draw(t, "time"): time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "took"))}
-		a.Speculation = &bench.Speculation{Steps: bench.Tokens(rapid.Int64Range(1, 99).Draw(t, "steps")), Accepted: 3, Drafted: 7}
+		a.Speculation = genSpeculation(t)
+		r.Category = word.Draw(t, "category")
 		a.Job = &bench.Job{
 			Started: next("job started"), Fetched: next("job fetched"),
 			PeakMemory: rapid.SampledFrom([]float64{0, 0.5, 40960, 81920.25}).Draw(t, "memory"),
@@ -112,6 +113,28 @@ func genRecord(t *rapid.T) *bench.Record {
 		}
 	}
 	return r
+}
+
+// genSpeculation draws a report of speculative decoding whose numbers agree.
+func genSpeculation(t *rapid.T) *bench.Speculation {
+	s := &bench.Speculation{Steps: bench.Tokens(rapid.Int64Range(1, 99).Draw(t, "steps")), Drafted: 7}
+	if rapid.Bool().Draw(t, "counts only") {
+		s.Accepted = 3
+		return s
+	}
+	s.Engine, s.Steps, s.Drafted, s.Most = "vllm", 0, 0, bench.Tokens(rapid.Int64Range(0, 3).Draw(t, "most"))
+	for i, n := range rapid.SliceOfN(rapid.Int64Range(1, 9), 1, 5).Draw(t, "histogram") {
+		n = n / 3 * int64(i%2) // some are 0
+		s.Histogram = append(s.Histogram, bench.Tokens(n))
+		s.Steps, s.Accepted = s.Steps+bench.Tokens(n), s.Accepted+bench.Tokens(int64(i)*n)
+	}
+	s.Histogram = append(s.Histogram, 1)
+	s.Steps, s.Accepted = s.Steps+1, s.Accepted+bench.Tokens(len(s.Histogram)-1)
+	s.Drafted = s.Accepted + 2
+	if rapid.Bool().Draw(t, "detailed") {
+		s.StepAccepted, s.StepDrafted = []bench.Tokens{1, 0}, []bench.Tokens{2, 2}
+	}
+	return s
 }
 
 // What is read is what was written, and gives the same metrics.

@@ -260,6 +260,8 @@ type Summary struct {
 	// ByModel has the numbers of each model, LoRA adapters among them, if the document names
 	// several.
 	ByModel []ModelSummary `json:"by_model,omitempty"`
+	// ByCategory has the numbers of each category of the dataset, if it has categories.
+	ByCategory []CategorySummary `json:"by_category,omitempty"`
 	// Unsupported lists the members above that are unreliable percentiles: fewer than
 	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
@@ -288,6 +290,16 @@ type URLSummary struct {
 type ModelSummary struct {
 	Model string `json:"model"` // other = those that the dataset names, and the document does not
 	GroupSummary
+}
+
+// CategorySummary are the numbers of one category of the dataset.
+type CategorySummary struct {
+	Category string `json:"category"`
+	GroupSummary
+	// AcceptanceLength and AcceptanceRate are those of speculative decoding; nil unless servers
+	// report it.
+	AcceptanceLength *float64 `json:"spec_decode_acceptance_length"`
+	AcceptanceRate   *float64 `json:"spec_decode_acceptance_rate_percent"`
 }
 
 // GroupSummary are the numbers of some of the requests of a run; nil = the metric does not

@@ -13,20 +13,24 @@ import (
 // without locks. An active run publishes a new one at least four times per second.
 // The last one of a terminal run is Final and is kept with the files of the run.
 type Snapshot struct {
-	Wall      time.Time           `json:"wall"`
-	Elapsed   time.Duration       `json:"elapsed_ns"` // since the first phase started; 0 before
-	State     bench.State         `json:"state"`
-	Final     bool                `json:"final"`     // results are exact and exported
-	Exported  bool                `json:"exported"`  // files are complete and durable
-	Cancelled bool                `json:"cancelled"` // a cancel was requested
-	Phases    []Phase             `json:"phases"`    // those that started, in order
-	Metrics   metric.Results      `json:"metrics"`   // profiling only; at most one second old
-	MetricsAt time.Time           `json:"metrics_at"`
-	Warmup    metric.Results      `json:"warmup_metrics"` // Final only
-	Errors    []metric.ErrorGroup `json:"errors"`         // profiling only, most frequent first
-	Process   Process             `json:"process"`
-	Client    *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
-	Stream    *verdict.Stream     `json:"stream"` // how answers came; nil without streams
+	Wall      time.Time      `json:"wall"`
+	Elapsed   time.Duration  `json:"elapsed_ns"` // since the first phase started; 0 before
+	State     bench.State    `json:"state"`
+	Final     bool           `json:"final"`     // results are exact and exported
+	Exported  bool           `json:"exported"`  // files are complete and durable
+	Cancelled bool           `json:"cancelled"` // a cancel was requested
+	Phases    []Phase        `json:"phases"`    // those that started, in order
+	Metrics   metric.Results `json:"metrics"`   // profiling only; at most one second old
+	MetricsAt time.Time      `json:"metrics_at"`
+	Warmup    metric.Results `json:"warmup_metrics"` // Final only
+	// AcceptedDrafts has the steps of speculative decoding by the number of draft tokens that they
+	// accepted; Final only, nil unless servers report it.
+	AcceptedDrafts map[int]int64 `json:"pooled_spec_decode_acceptance_histogram,omitempty"`
+
+	Errors  []metric.ErrorGroup `json:"errors"` // profiling only, most frequent first
+	Process Process             `json:"process"`
+	Client  *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
+	Stream  *verdict.Stream     `json:"stream"` // how answers came; nil without streams
 	// Saturation describes whether the servers keep up with the rate; nil without an
 	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`

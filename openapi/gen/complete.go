@@ -187,7 +187,7 @@ func refined(op *openapi3.Operation, seen map[reflect.Type]bool) error {
 
 // refineMember describes one member by its Go type.
 func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bool) *openapi3.SchemaRef {
-	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Type == reflect.TypeFor[wire.Number]() || f.Name == "WarmupRecords" || f.Name == "Timeslices")
+	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Type == reflect.TypeFor[wire.Number]() || f.Name == "WarmupRecords" || f.Name == "Timeslices" || f.Name == "AcceptanceHist")
 	if member.Ref != "" {
 		if !nullable {
 			return member

@@ -25,27 +25,39 @@ export function App(): JSX.Element {
           <img src={icon} alt="" width={22} height={22} />
           aiperfd
         </a>
-        <nav aria-label="Pages">
-          <Tab to="" text="Runs" />
-          <Tab to="new" text="New run" />
-          <Tab to="trends" text="Trends" />
-          {chosen.value.length > 0 && (
-            <Tab
-              to="compare"
-              query={{ ids: chosen.value.join(",") }}
-              text={chosen.value.length > 1 ? `Compare ${chosen.value.length}` : "1 chosen: compare with …"}
-            />
-          )}
-          <a href={address("docs").href}>API</a>
-        </nav>
-        {!needsToken.value && <Connection />}
-        {!needsToken.value && <Caller />}
+        {needsToken.value ? (
+          <span class="grow" />
+        ) : (
+          <>
+            <Pages />
+            <Connection />
+            <Caller />
+          </>
+        )}
         <ThemeButton />
       </header>
       <main id="main" tabIndex={-1}>
         {needsToken.value ? <SignIn /> : <Page />}
       </main>
     </>
+  );
+}
+
+function Pages(): JSX.Element {
+  return (
+    <nav aria-label="Pages">
+      <Tab to="" text="Runs" />
+      <Tab to="new" text="New run" />
+      <Tab to="trends" text="Trends" />
+      {chosen.value.length > 0 && (
+        <Tab
+          to="compare"
+          query={{ ids: chosen.value.join(",") }}
+          text={chosen.value.length > 1 ? `Compare ${chosen.value.length}` : "1 chosen: compare with …"}
+        />
+      )}
+      <a href={address("docs").href}>API</a>
+    </nav>
   );
 }
 
@@ -113,8 +125,8 @@ function SignIn(): JSX.Element {
     <form id="login" class="card form" onSubmit={submit}>
       <h1>Sign in</h1>
       <p class="muted">
-        This daemon asks for a token. <code>aiperfd token new</code> makes one on its machine; the session lasts 12
-        hours.
+        This daemon asks for a token. <code class="whole-code">aiperfd token new</code> makes one on its machine; the
+        session lasts 12 hours.
       </p>
       <label for="token">
         Token

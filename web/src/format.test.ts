@@ -40,6 +40,19 @@ describe("ticks of an axis", () => {
   });
 });
 
+describe("ticks of a time axis", () => {
+  test("are those of the clock while they are whole seconds", () => {
+    expect(format.clocks([0, 30, 60, 3600])).toEqual(["0 s", "30 s", "1:00", "1:00:00"]);
+  });
+  test("differ although they are less than a second apart", () => {
+    expect(format.clocks([62.2, 62.4, 62.6])).toEqual(["1:02.2", "1:02.4", "1:02.6"]);
+    expect(format.clocks([7.25, 7.3, null, 7.35])).toEqual(["7.25 s", "7.3 s", "", "7.35 s"]);
+    expect(format.clocks([59.5, 60, 60.5])).toEqual(["59.5 s", "1:00.0", "1:00.5"]);
+    expect(format.clocks([3725.001, 3725.002])).toEqual(["1:02:05.001", "1:02:05.002"]);
+    expect(format.clocks([-0.5, 0, 0.5])).toEqual(["−0.5 s", "0 s", "0.5 s"]);
+  });
+});
+
 test.each([
   [0.0004, "0.40 µs"],
   [0.85, "850 µs"],

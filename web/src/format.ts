@@ -91,13 +91,26 @@ export function seconds(v: number | null | undefined): string {
 
 /** clock writes a point of the time axis: 45 s, 3:20, 1:05:00. */
 export function clock(v: number): string {
-  const sign = v < 0 ? "−" : "";
-  const t = Math.abs(v);
-  if (t < 60) return sign + plain(Number(t.toFixed(1))) + " s";
-  const whole = Math.round(t);
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${sign}${minutes}:${pad(whole % 60)}`;
-  return `${sign}${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(whole % 60)}`;
+  return v > -60 && v < 60 ? moment(Number(v.toFixed(1)), 1) : moment(v, 0);
+}
+
+/** clocks writes the ticks of a time axis, each with as many decimals as tell neighbors apart: 3:20.05. */
+export function clocks(values: readonly (number | null)[]): string[] {
+  const known = values.filter((v): v is number => v !== null);
+  const apart = known.slice(1).map((v, i) => v - known[i]!);
+  const digits = Math.max(0, ...(known.length > 1 ? [Math.min(...apart)] : known).map(decimals));
+  return values.map((v) => (v === null ? "" : moment(v, Math.min(6, digits))));
+}
+
+/** moment writes seconds with at most so many decimals; from a minute on with exactly as many. */
+function moment(v: number, digits: number): string {
+  const t = Number(Math.abs(v).toFixed(digits));
+  const sign = v < 0 && t > 0 ? "−" : "";
+  if (t < 60) return `${sign}${plain(t)} s`;
+  const rest = (t % 60).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+  const minutes = Math.floor(t / 60);
+  if (minutes < 60) return `${sign}${minutes}:${rest}`;
+  return `${sign}${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${rest}`;
 }
 
 function pad(v: number): string {

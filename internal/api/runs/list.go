@@ -20,6 +20,7 @@ import (
 func ListParameters() []string {
 	return []string{
 		"state", "label", "model", "target", "q", "kind", "parent_id", "include", "created_after", "created_before", "sort", "limit", "cursor",
+		"detail",
 	}
 }
 
@@ -42,6 +43,7 @@ const maxPage = 500
 //	@Param		sort			query		string		false	"created_at, started_at, ended_at, name, duration, or one of these members of the summary: request_throughput_per_sec, output_token_throughput_per_sec, goodput_per_sec, error_rate_percent, time_to_first_token_p50_ms, time_to_first_token_p99_ms, inter_token_latency_p99_ms, request_latency_p50_ms, request_latency_p99_ms. Then only runs that have the number are listed. A leading minus sign reverses the order"
 //	@Param		limit			query		integer		false	"Maximum number of runs per page"	minimum(1)	maximum(500)
 //	@Param		cursor			query		string		false	"next_cursor of the previous page"
+//	@Param		detail			query		string		false	"brief: without what is in the files of the runs (metrics, artifacts, progress of runs that have ended), warnings, and what the verdict on the client is based on"	Enums(full,brief)
 //	@Success	200				{object}	wire.RunList
 //	@Header		200				{string}	Link	"Next page"
 //	@Header		200				{string}	ETag	"Changes with the list"
@@ -62,6 +64,7 @@ func (h *Handler) List(w http.ResponseWriter, r *http.Request) error {
 //	@Tags		runs
 //	@Param		limit	query		integer	false	"Maximum number of runs per page"	minimum(1)	maximum(500)
 //	@Param		cursor	query		string	false	"next_cursor of the previous page"
+//	@Param		detail	query		string	false	"brief: as for the list of runs"	Enums(full,brief)
 //	@Success	200		{object}	wire.RunList
 //	@Header		200		{string}	Link	"Next page"
 //	@Header		200		{string}	ETag	"Changes with the list"
@@ -83,7 +86,15 @@ func (h *Handler) Children(w http.ResponseWriter, r *http.Request) error {
 
 // writeList answers with a page of runs.
 func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, query run.Query) error {
-	out, err := h.ListOf(r.Context(), query)
+	read := h.Resource
+	switch detail := r.URL.Query().Get("detail"); detail {
+	case "", "full":
+	case "brief":
+		read = h.brief
+	default:
+		return respond.Fail(respond.ErrParameter, "detail must be full or brief, not %q", detail)
+	}
+	out, err := h.listOf(r.Context(), query, read)
 	if err != nil {
 		return err
 	}
@@ -102,13 +113,18 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, query run.Qu
 
 // ListOf returns a page of runs.
 func (h *Handler) ListOf(ctx context.Context, query run.Query) (wire.RunList, error) {
+	return h.listOf(ctx, query, h.Resource)
+}
+
+// listOf returns a page of runs as read makes them.
+func (h *Handler) listOf(ctx context.Context, query run.Query, read func(context.Context, *run.Run) (wire.Run, error)) (wire.RunList, error) {
 	page, err := h.Engine.List(ctx, query)
 	if err != nil {
 		return wire.RunList{}, err
 	}
 	out := wire.RunList{Items: make([]wire.Run, 0, len(page.Runs)), Total: page.Total}
 	for i := range page.Runs {
-		item, err := h.Resource(ctx, &page.Runs[i])
+		item, err := read(ctx, &page.Runs[i])
 		if err != nil {
 			return wire.RunList{}, err
 		}

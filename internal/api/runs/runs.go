@@ -132,6 +132,24 @@ func (h *Handler) Resource(ctx context.Context, run *run.Run) (wire.Run, error) 
 	return out, nil
 }
 
+// brief returns the resource of a run without what its files have: of a run that has ended, the store
+// knows what lists of runs show.
+func (h *Handler) brief(ctx context.Context, r *run.Run) (wire.Run, error) {
+	queue := h.Find.Live.Queue()
+	var snap *run.Snapshot
+	if !r.State.Terminal() {
+		var err error
+		if snap, err = h.Find.Snapshot(ctx, r); err != nil {
+			return wire.Run{}, err
+		}
+	}
+	out := wire.NewBriefRun(r, snap, 1+slices.Index(queue.IDs, r.ID))
+	if r.State == bench.StateQueued {
+		out.StateReason = queue.Reason(r, time.Now())
+	}
+	return out, nil
+}
+
 // writeRun answers with a run and its revision as the entity tag.
 func (h *Handler) writeRun(w http.ResponseWriter, r *http.Request, status int, run *run.Run) error {
 	resource, err := h.Resource(r.Context(), run)

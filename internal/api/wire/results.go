@@ -64,7 +64,9 @@ type ProfileResults struct {
 	BranchStats      *struct{}     `json:"branch_stats"`
 	ContextOverflow  int64         `json:"context_overflow_count"`
 	PhaseRecords     []PhaseRecord `json:"phase_records"` // in order; never null
-	AcceptanceHist   *struct{}     `json:"pooled_spec_decode_acceptance_histogram"`
+	// AcceptanceHist has the steps of speculative decoding by the number of draft tokens that they
+	// accepted; null unless servers report it.
+	AcceptanceHist map[int]int64 `json:"pooled_spec_decode_acceptance_histogram"`
 }
 
 // Timeslice is an interval of a phase with the metrics of the requests that started in
@@ -188,6 +190,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
 		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.StateFailed,
 		ErrorSummary: NewErrorSummary(s.Errors), Timeslices: newTimeslices(s), PhaseRecords: newPhaseRecords(s),
+		AcceptanceHist: s.AcceptedDrafts,
 	}
 	if len(s.Warmup) > 0 {
 		out.WarmupRecords = NewRecords(s.Warmup)

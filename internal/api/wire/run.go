@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -265,6 +266,17 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out.Credentials.Headers = list(out.Credentials.Headers)
 	if position > 0 {
 		out.QueuePosition = &position
+	}
+	return out
+}
+
+// NewBriefRun returns the resource of a run without metrics, artifacts, warnings, and what the verdict
+// on the client is based on.
+func NewBriefRun(r *run.Run, s *run.Snapshot, position int) Run {
+	out := NewRun(r, s, position, Artifacts{})
+	out.Metrics, out.Warnings = map[string]MainStats{}, []bench.Warning{}
+	if c := out.Client; c != nil {
+		out.Client = &run.ClientVerdict{Verdict: c.Verdict, Reasons: c.Reasons, Evidence: []verdict.Sign{}, Bias: []verdict.Bias{}}
 	}
 	return out
 }

@@ -165,9 +165,18 @@ type Answer struct {
 
 // Speculation is what speculative decoding did for an answer, as the server reports it.
 type Speculation struct {
-	Steps    Tokens `json:"steps"`    // verification steps, > 0
-	Accepted Tokens `json:"accepted"` // accepted draft tokens
-	Drafted  Tokens `json:"drafted"`  // draft tokens in all
+	Engine   string `json:"engine,omitempty"` // vllm, sglang or tensorrt_llm, by the form of the report; empty = not known
+	Steps    Tokens `json:"steps"`            // verification steps, > 0
+	Accepted Tokens `json:"accepted"`         // accepted draft tokens
+	Drafted  Tokens `json:"drafted"`          // draft tokens in all
+	Most     Tokens `json:"most,omitempty"`   // draft tokens of a step at most; 0 = not reported
+	// Histogram has the steps by the number of draft tokens that they accepted, from 0 to the
+	// largest one; nil = not reported.
+	Histogram []Tokens `json:"histogram,omitempty"`
+	// StepAccepted and StepDrafted have the draft tokens of each step, in order; nil = not
+	// reported.
+	StepAccepted []Tokens `json:"step_accepted,omitempty"`
+	StepDrafted  []Tokens `json:"step_drafted,omitempty"`
 }
 
 // Job is the state of a job of a polled API, besides its output.

@@ -13,8 +13,11 @@ type Conversation struct {
 	System  string // system message; empty = none
 	Context string // a user message before the first turn; empty = none
 	Model   string // model of all turns; empty = the run's
-	Mode    ContextMode
-	Turns   []Turn // at least one, unless there are rounds
+	// Category is what the dataset says of the kind of its prompts, for example coding; empty =
+	// nothing.
+	Category string
+	Mode     ContextMode
+	Turns    []Turn // at least one, unless there are rounds
 	// Before are children that start with the conversation. Nothing waits for them.
 	Before []*Conversation
 	Rounds []Round // of an orchestrator, which has no turns

@@ -78,6 +78,7 @@ type Record struct {
 	RequestID      string // sent as X-Request-ID
 	CorrelationID  string // sent as X-Correlation-ID; the same for all turns of a session
 	ConversationID string
+	Category       string   // of the conversation; empty = the dataset names none
 	Lineage        *Lineage // of a child of another conversation; nil = a root
 	Model          string
 	Target         int // index into the run's targets

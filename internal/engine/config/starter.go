@@ -86,9 +86,6 @@ func FindStarter(name string) (Starter, error) {
 	switch suggest.Fold(name) {
 	case "gputelemetry":
 		return Starter{}, fmt.Errorf("there is no template %q: GPU telemetry is not supported by aiperfd yet", name)
-	case "speedbenchsweep":
-		return Starter{}, fmt.Errorf("there is no template %q: the datasets speed_bench_* are not supported by aiperfd yet",
-			name)
 	}
 	return Starter{}, fmt.Errorf("there is no template %q%s (see --list)", name, suggest.DidYouMean(name, names))
 }

@@ -8,6 +8,7 @@ package dataset
 
 import (
 	"context"
+	"slices"
 
 	"aiperfd/internal/engine/dataset/format"
 	"aiperfd/internal/engine/dataset/source"
@@ -33,6 +34,11 @@ type Kind struct {
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.Error].
 	Open func(context.Context, Options) (source.Source, error)
+}
+
+// Reads reports whether the dataset has a name, or is what a part of it is read as.
+func (k *Kind) Reads(name string) bool {
+	return k.Name == name || k.File && slices.Contains(k.Format.Parts, name)
 }
 
 // Kinds lists the datasets in the order of the documentation.

@@ -87,7 +87,7 @@ func (p *page) wanted(r *Report) {
 		p.traces(r)
 		p.footnotes(r)
 	}
-	if len(r.ByTarget)+len(r.ByModel)+len(r.ByTurn) > 0 {
+	if len(r.ByTarget)+len(r.ByModel)+len(r.ByCategory)+len(r.ByTurn) > 0 {
 		p.line("")
 		targetTable{p}.print(r)
 	}

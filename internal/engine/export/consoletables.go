@@ -18,8 +18,8 @@ var consoleGroups = [...]struct {
 	{catalogue.GroupEffective, ": Effective"},
 	{catalogue.GroupActive, ": Active"},
 	{catalogue.GroupUsage, ": Usage"},
-	{catalogue.GroupSpeculation, ": Speculative Decoding"},
 	{catalogue.GroupDefault, ""},
+	{catalogue.GroupSpeculation, ": Spec Decode"},
 }
 
 // consoleStats are the columns of a table of metrics.
@@ -39,11 +39,27 @@ func (p *page) groups(r *Report) {
 	}
 	for _, g := range consoleGroups {
 		p.metrics(r, title+g.title, grouping(r.Results, g.group))
+		if g.group == catalogue.GroupSpeculation {
+			p.acceptedDrafts(r)
+		}
 	}
 	if p.opts.Detail != AIPerf {
 		targetTable{p}.print(r)
 	}
 	p.footnotes(r)
+}
+
+// acceptedDrafts prints what the steps of speculative decoding have accepted, if servers report
+// it.
+func (p *page) acceptedDrafts(r *Report) {
+	line := view.AcceptedDrafts(r.AcceptedDrafts)
+	if line == "" {
+		return
+	}
+	if line = "  " + line; view.Width(line) > p.width {
+		line = view.Wrap(line, p.width)
+	}
+	p.line(line)
 }
 
 // traces prints the table of HTTP timings; in AIPerf's layout, AIPerf's rows only.

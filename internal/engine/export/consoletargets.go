@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/view"
 )
 
@@ -26,6 +27,18 @@ var targetColumns = [...]column{
 	{view.Column{Title: "Latency p99 ms", Number: true}, "request_latency", metric.P99},
 }
 
+// categoryColumns are the columns of the table of categories if servers report speculative
+// decoding, besides their names.
+var categoryColumns = [...]column{
+	{view.Column{Title: "Requests", Number: true}, "request_count", metric.Avg},
+	{view.Column{Title: "Errors", Number: true}, "error_request_count", metric.Avg},
+	{view.Column{Title: "Accept len", Number: true}, "spec_decode_token_weighted_acceptance_length", metric.Avg},
+	{view.Column{Title: "Accept %", Number: true}, "spec_decode_overall_draft_acceptance_rate", metric.Avg},
+	{view.Column{Title: "tok/s/user", Weight: 1, Number: true}, "output_token_throughput_per_user", metric.Avg},
+	{view.Column{Title: "ITL avg ms", Weight: 2, Number: true}, "inter_token_latency", metric.Avg},
+	{view.Column{Title: "TTFT p50 ms", Weight: 3, Number: true}, "time_to_first_token", metric.P50},
+}
+
 // turnColumns are the columns of the table of turns, besides their numbers.
 var turnColumns = [...]column{
 	{view.Column{Title: "Requests", Number: true}, "request_count", metric.Avg},
@@ -40,21 +53,28 @@ var turnColumns = [...]column{
 // targetTable prints the results by server, by model, and by turn.
 type targetTable struct{ *page }
 
-// print prints the results of each server and of each model, if there are several, and of
-// each turn.
+// print prints the results of each server and of each model, if there are several, of each
+// category of the dataset, and of each turn.
 func (p targetTable) print(r *Report) {
 	p.group(view.Table{Title: "aiperfd | Results by URL", Columns: []view.Column{{Title: "URL"}}}, targetColumns[:], r.ByTarget,
 		func(i int) string { return view.Printable(r.Targets[i]) })
-	names, models := r.models()
-	p.group(view.Table{Title: "aiperfd | Results by Model", Columns: []view.Column{{Title: "Model"}}}, targetColumns[:], models,
+	models, byModel := namedResults(r.ByModel)
+	p.group(view.Table{Title: "aiperfd | Results by Model", Columns: []view.Column{{Title: "Model"}}}, targetColumns[:], byModel,
+		func(i int) string { return view.Printable(models[i]) })
+	names, categories := namedResults(r.ByCategory)
+	columns := targetColumns[:]
+	if len(r.AcceptedDrafts) > 0 {
+		columns = categoryColumns[:]
+	}
+	p.group(view.Table{Title: "aiperfd | Results by Category", Columns: []view.Column{{Title: "Category"}}}, columns, categories,
 		func(i int) string { return view.Printable(names[i]) })
 	p.group(view.Table{Title: "aiperfd | Results by Turn", Columns: []view.Column{{Title: "Turn"}}}, turnColumns[:], r.ByTurn, strconv.Itoa)
 }
 
-// models returns the names of the models that have results of their own, and these results.
-func (r *Report) models() (names []string, results []metric.Results) {
-	for _, m := range r.ByModel {
-		names, results = append(names, m.Name), append(results, m.Results)
+// namedResults returns the names of groups that have results of their own, and these results.
+func namedResults(groups []measure.NamedResults) (names []string, results []metric.Results) {
+	for _, g := range groups {
+		names, results = append(names, g.Name), append(results, g.Results)
 	}
 	return names, results
 }

@@ -33,6 +33,7 @@ func (p *page) headline(r *Report) {
 		p.throughput(r)
 		steady(p, r)
 		p.latencies(r)
+		p.speculation(r)
 		p.goodput(r)
 		p.runSLOs(r)
 		if c := verdict.NewCache(r.Results); c != nil && c.State != verdict.Cold {
@@ -149,6 +150,19 @@ func (p *page) throughput(r *Report) {
 	if len(rates) > 0 {
 		p.entry("", "Throughput", strings.Join(rates, ", "), 0)
 	}
+}
+
+// speculation prints how well speculative decoding did, if servers report it.
+func (p *page) speculation(r *Report) {
+	length, ok := r.Results.Value("spec_decode_token_weighted_acceptance_length", metric.Avg)
+	if !ok {
+		return
+	}
+	text := view.Figure(length) + " tokens per step"
+	if rate, ok := r.Results.Value("spec_decode_overall_draft_acceptance_rate", metric.Avg); ok {
+		text += ", " + view.Figure(rate) + " % of draft tokens accepted"
+	}
+	p.entry("", "Speculation", text, 0)
 }
 
 // headlineName is the short name of a metric.

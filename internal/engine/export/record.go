@@ -103,6 +103,9 @@ func (w *RecordWriter) line(b []byte, r *bench.Record) []byte {
 		b = w.text(b, "message", d.Message)
 		b = append(b, '}')
 	}
+	if s := r.Answer.Speculation; s != nil { // readers expect it here
+		b = acceptance(append(b, `,"spec_decode_acceptance":{`...), s, r.Answer.Usage)
+	}
 	b = append(b, `,"aiperfd":{`...)
 	b = w.leftOutMember(w.ownMembers(b, r))
 	return append(b, "}}\n"...)

@@ -130,6 +130,22 @@ func TestRecordLine(t *testing.T) {
 	}
 }
 
+// AIPerf's object of speculative decoding is the last member before ours.
+func TestRecordSpeculation(t *testing.T) {
+	r := testRecord()
+	r.Category = "coding"
+	r.Answer.Speculation = &bench.Speculation{
+		Engine: "vllm", Steps: 4, Accepted: 6, Drafted: 12, Most: 3, Histogram: []bench.Tokens{1, 0, 3},
+		StepAccepted: []bench.Tokens{2, 0, 2, 2}, StepDrafted: []bench.Tokens{3, 3, 3, 3},
+	}
+	const want = `},"spec_decode_acceptance":{"engine":"vllm","mean_acceptance_length":2.5,"draft_acceptance_rate":0.5,` +
+		`"acceptance_histogram":{"0":1,"2":3},"num_accepted_draft_tokens":6,"num_draft_tokens":12,"num_spec_steps":4,` +
+		`"num_spec_tokens":3,"completion_tokens":4,"per_step_accepted":[2,0,2,2],"per_step_drafted":[3,3,3,3]},"aiperfd":{`
+	if got := string(write(t, testOptions(), r)); !strings.Contains(got, want) || !strings.Contains(got, `"model":"m","category":"coding",`) {
+		t.Errorf("line %s\nlacks %s", got, want)
+	}
+}
+
 func TestRecordLineErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure bench.Failure

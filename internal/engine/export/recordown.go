@@ -15,6 +15,9 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 	a := &r.Answer
 	b = field(b, "epoch_ns", w.opts.Clock.UnixNano(0))
 	b = w.text(b, "model", r.Model)
+	if r.Category != "" {
+		b = w.text(b, "category", r.Category)
+	}
 	b = some(b, "target", int64(r.Target))
 	b = some(b, "turns", int64(r.Turns))
 	b = some(b, "status", int64(r.Status))
@@ -41,11 +44,6 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 		b = usage(b, u)
 	}
 	b = w.serverTimes(b, a.ServerTimes)
-	if s := a.Speculation; s != nil {
-		b = append(key(b, "speculation"), '{')
-		b = field(field(field(b, "steps", int64(s.Steps)), "accepted", int64(s.Accepted)), "drafted", int64(s.Drafted))
-		b = append(b, '}')
-	}
 	if a.Job != nil {
 		b = job(b, a.Job)
 	}

@@ -37,10 +37,14 @@ type Report struct {
 	Duration time.Duration `json:"duration_ns"`       // profiling phase window W that rates divide by
 	Expected int64         `json:"expected_requests"` // requests asked for; 0 = not bounded by requests
 
-	SLOs     SLOs                `json:"slos,omitzero"`
-	Results  metric.Results      `json:"-"` // profiling phases together
-	Warmup   metric.Results      `json:"-"` // nil without a warm-up
-	Phases   []PhaseReport       `json:"-"`
+	SLOs    SLOs           `json:"slos,omitzero"`
+	Results metric.Results `json:"-"` // profiling phases together
+	Warmup  metric.Results `json:"-"` // nil without a warm-up
+	Phases  []PhaseReport  `json:"-"`
+	// AcceptedDrafts has the steps of speculative decoding by the number of draft tokens that they
+	// accepted; nil unless servers report it.
+	AcceptedDrafts map[int]int64 `json:"pooled_spec_decode_acceptance_histogram,omitempty"`
+
 	Errors   []metric.ErrorGroup `json:"errors"` // profiling only, most frequent first
 	Warnings []bench.Warning     `json:"notes"`
 
@@ -63,6 +67,8 @@ type Groups struct {
 	// ByModel has the models that the document names, LoRA adapters among them, and the others
 	// together; nil unless the document names several.
 	ByModel []measure.NamedResults `json:"by_model,omitempty"`
+
+	ByCategory []measure.NamedResults `json:"by_category,omitempty"` // of a dataset with categories, by name
 }
 
 // Identity says which run a report is about.

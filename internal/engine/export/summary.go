@@ -62,9 +62,14 @@ func summaryOf(r *Report) object {
 	s.addMetrics(r.Results, first)
 	s.addStatistics(r.Results)
 	s.addGroups("results_by_url", r.ByTarget, func(i int) property { return property{"url", r.Targets[i]} })
-	names, models := r.models()
-	s.addGroups("results_by_model", models, func(i int) property { return property{"model", names[i]} })
+	models, byModel := namedResults(r.ByModel)
+	s.addGroups("results_by_model", byModel, func(i int) property { return property{"model", models[i]} })
+	names, categories := namedResults(r.ByCategory)
+	s.addGroups("results_by_category", categories, func(i int) property { return property{"category", names[i]} })
 	s.addGroups("results_by_turn", r.ByTurn, func(i int) property { return property{"turn", i} })
+	if len(r.AcceptedDrafts) > 0 {
+		s.add("pooled_spec_decode_acceptance_histogram", r.AcceptedDrafts)
+	}
 	s.add("notes", append([]bench.Warning{}, r.Warnings...)) // never null
 	if r.Layout.Kept != nil {
 		s.add("record_files", r.Layout.Kept)

@@ -137,6 +137,7 @@ func (s *session) buildTurn(n int) {
 	rec := &bench.Record{
 		SessionNum: s.Session, Turn: n, Turns: len(turns),
 		RequestID: s.env.work.ids.next(), CorrelationID: s.correlation, ConversationID: s.Conversation.ID, Model: s.model,
+		Category: s.Conversation.Category,
 	}
 	if own := turns[n].Model; own != "" {
 		rec.Model = own

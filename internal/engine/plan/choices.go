@@ -45,7 +45,7 @@ func Choices() config.Choices {
 	}
 	for _, k := range dataset.Kinds() {
 		if k.File {
-			add(&c.Formats, k.Name)
+			c.Formats = append(c.Formats, config.Choice{Name: k.Name, Parts: k.Format.Parts})
 			addFormat(&c, k.Format)
 		}
 	}

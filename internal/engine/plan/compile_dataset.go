@@ -66,7 +66,10 @@ func compileDataset(c *compiler, p *Plan) {
 		name = d.Format
 	}
 	for _, kind := range dataset.Kinds() {
-		if kind.Name == name {
+		if kind.Reads(name) {
+			if kind.Name != name {
+				o.Part = name
+			}
 			o.BlockSize = compileBlockSize(c, d, kind)
 			o.Trace = compileTrace(c, d, p, kind)
 			// Traces may need generated prompts; their records are not known yet.

@@ -68,6 +68,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	rep.ByTarget = measure.ByTarget(profiling...)
 	rep.ByTurn = measure.ByTurn(profiling...)
 	rep.ByModel = measure.ModelResults(profiling...)
+	rep.ByCategory, rep.AcceptedDrafts = measure.CategoryResults(profiling...), measure.AcceptedDrafts(profiling...)
 	rep.Warmup, _ = pooled(warmup, rep.Phases)
 	rep.SLOs.Run = measure.Judge(m.RunSLOs, rep.Results)
 	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)

@@ -19,6 +19,7 @@ func Summarize(rep *export.Report) *run.Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
 	s.SLOs, s.Windows, s.ByURL, s.ByModel = rep.SLOs.Run, windowSummaries(rep), byURL(rep), byModel(rep)
+	s.ByCategory = byCategory(rep)
 	s.Saturation, s.Unsupported = rep.Saturation, []string{}
 	for _, p := range []struct {
 		name, tag string
@@ -82,6 +83,19 @@ func byModel(rep *export.Report) []run.ModelSummary {
 	var out []run.ModelSummary
 	for _, m := range rep.ByModel {
 		out = append(out, run.ModelSummary{Model: m.Name, GroupSummary: summarizeGroup(m.Results)})
+	}
+	return out
+}
+
+// byCategory returns the numbers of each category; nil unless the dataset has some.
+func byCategory(rep *export.Report) []run.CategorySummary {
+	var out []run.CategorySummary
+	for _, c := range rep.ByCategory {
+		out = append(out, run.CategorySummary{
+			Category: c.Name, GroupSummary: summarizeGroup(c.Results),
+			AcceptanceLength: valueOf(c.Results, "spec_decode_token_weighted_acceptance_length", metric.Avg),
+			AcceptanceRate:   valueOf(c.Results, "spec_decode_overall_draft_acceptance_rate", metric.Avg),
+		})
 	}
 	return out
 }

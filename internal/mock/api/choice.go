@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/token"
@@ -19,7 +20,8 @@ type Choice struct {
 	Total     int    // tokens, reasoning included
 	Finish    string // "length", "stop" or "tool_calls"
 	Calls     []ToolCall
-	Refused   bool // the text is a refusal
+	Refused   bool         // the text is a refusal
+	Drafts    []batch.Step // of speculative decoding, which give the tokens after the first; nil = there are none
 }
 
 // AppendTokens appends the tokens from, from+1 … to−1, escaped for JSON.
@@ -65,6 +67,7 @@ func (m *Model) Plan(q *Request, reasoning bool) []Choice {
 				}
 				m.apply(q, &c, salt, room)
 			}
+			m.speculate(q, &c)
 			choices = append(choices, c)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"aiperfd/internal/mock/batch"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
@@ -99,8 +100,10 @@ type Answer struct {
 	FirstNs int64        // due time of the first token; a hold moves it
 	Truth   Truth
 	Cached  func() int // Prompt tokens of the request that were in the prefix cache
-	id      string     // what RequestID returns; "" = it was not called
-	Reasons bool       // reasoning is separate from the answer
+	// Verified returns the steps of speculative decoding of a choice that was generated.
+	Verified func(c *Choice) []batch.Step
+	id       string // what RequestID returns; "" = it was not called
+	Reasons  bool   // reasoning is separate from the answer
 
 	// The effects of a fault rule.
 	Acted    bool   // the rule was applied

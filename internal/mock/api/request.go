@@ -40,6 +40,8 @@ type Request struct {
 	Payload         any          // further parameters of the protocol
 	Priority        int          // with an accelerator: lower is served first
 	CacheSalt       string       // with an accelerator: prefixes are shared only with the same
+	SpecDetails     bool         // SGLang's report of speculative decoding is wanted
+	Acceptance      float64      // how likely a draft token is accepted; the server sets it
 	Prompts         []Prompt     // at least one; each gets n choices
 }
 

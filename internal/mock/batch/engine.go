@@ -19,17 +19,26 @@ type Sequence struct {
 	Answer   []uint32 // token ids that will be generated, at least one
 	Priority int      // lower is served first; equal ones in order of arrival
 	Salt     uint64   // only sequences with the same salt share cached prefixes
+	Drafts   []Step   // of speculative decoding, one for each step that verifies a draft; nil = there is none
 
 	Generated   int // tokens of Answer so far; the engine's, like the next two
 	Cached      int // prompt tokens that were found in the prefix cache at first admission
 	Preemptions int // how often it lost its blocks and was restarted
+	// Verified are the steps of Drafts so far. One whose draft did not fit into a step of the
+	// engine is shorter than planned.
+	Verified []Step
 
+	drafted  int // draft tokens in the current step
 	computed int // tokens of prompt and answer in the cache
 	admitted bool
 	blocks   []*block
 	last     uint64 // key of the prefix that the full blocks hold
 	full     int    // number of these blocks
 }
+
+// Step is what speculative decoding did for a sequence in one step: it generated one more
+// token than it accepted, unless the answer ended before.
+type Step struct{ Drafted, Accepted int }
 
 // Done reports whether the whole answer was generated.
 func (s *Sequence) Done() bool { return s.Generated >= len(s.Answer) }
@@ -88,7 +97,11 @@ func (e *Engine) Submit(s *Sequence) error {
 	if len(s.Prompt) == 0 || len(s.Answer) == 0 {
 		return errors.New("a sequence needs a prompt and an answer")
 	}
-	if e.blocksFor(len(s.Prompt)+len(s.Answer)) > e.params.Blocks {
+	longest := 0
+	for _, step := range s.Drafts {
+		longest = max(longest, step.Drafted)
+	}
+	if e.blocksFor(len(s.Prompt)+len(s.Answer)+longest) > e.params.Blocks {
 		return errors.New("the sequence is longer than the key-value cache")
 	}
 	at := len(e.waiting)
@@ -126,6 +139,7 @@ type work struct {
 	budget    int
 	prefill   int
 	decoding  int
+	drafted   int // tokens that decoding sequences verify
 	context   int
 	attention float64
 	preempted bool
@@ -152,7 +166,7 @@ func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	for _, s := range e.running {
 		e.publish(s)
 		if s.need() == 0 {
-			s.Generated++
+			s.generate()
 			e.emitted = append(e.emitted, s)
 		}
 		if s.Done() {
@@ -166,6 +180,29 @@ func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	return e.duration(&w), e.emitted, true
 }
 
+// generate adds the tokens that a step gives a sequence: one, and the accepted ones of its
+// draft.
+func (s *Sequence) generate() {
+	s.Generated++
+	if s.drafted == 0 {
+		return
+	}
+	step := Step{s.drafted, min(s.Drafts[len(s.Verified)].Accepted, s.drafted)}
+	s.Verified, s.drafted = append(s.Verified, step), 0
+	kept := min(step.Accepted, len(s.Answer)-s.Generated)
+	s.Generated += kept
+	s.computed += kept
+}
+
+// draft returns the draft tokens that a step verifies with the next token of a sequence,
+// at most limit.
+func (s *Sequence) draft(limit int) int {
+	if s.Generated == 0 || s.need() != 1 || len(s.Verified) >= len(s.Drafts) {
+		return 0
+	}
+	return max(0, min(s.Drafts[len(s.Verified)].Drafted, limit))
+}
+
 // advanceRunning computes tokens of every running sequence, in order of admission, within
 // the token budget and the cache. If the cache is full, the sequence that was admitted
 // last returns to the head of the queue.
@@ -176,7 +213,8 @@ func (e *Engine) advanceRunning(w *work) {
 		if n == 0 {
 			continue
 		}
-		for e.blocksFor(s.computed+n)-len(s.blocks) > e.pool.available() {
+		s.drafted = s.draft(w.budget - n)
+		for e.blocksFor(s.computed+n+s.drafted)-len(s.blocks) > e.pool.available() {
 			w.preempted = true
 			last := e.running[len(e.running)-1]
 			e.preempt(last)
@@ -240,18 +278,19 @@ func (e *Engine) lookUp(s *Sequence) {
 
 // compute adds n tokens of a sequence to the step. Their blocks must be allocated.
 func (e *Engine) compute(s *Sequence, n int, w *work) {
-	for missing := e.blocksFor(s.computed+n) - len(s.blocks); missing > 0; missing-- {
+	for missing := e.blocksFor(s.computed+n+s.drafted) - len(s.blocks); missing > 0; missing-- {
 		s.blocks = append(s.blocks, e.pool.take())
 	}
 	if s.Generated > 0 && n == 1 && s.need() == 1 {
 		w.decoding++
 		w.context += s.computed
+		w.drafted += s.drafted
 	} else {
 		w.prefill += n
 		w.attention += float64(n) * (float64(s.computed) + float64(n)/2)
 	}
 	s.computed += n
-	w.budget -= n
+	w.budget -= n + s.drafted
 }
 
 // publish adds the blocks that have become full to the prefix cache.
@@ -268,7 +307,7 @@ func (e *Engine) drop(s *Sequence) {
 		e.pool.release(b)
 	}
 	clear(s.blocks)
-	s.blocks, s.computed, s.full, s.last = s.blocks[:0], 0, 0, 0
+	s.blocks, s.computed, s.full, s.last, s.drafted = s.blocks[:0], 0, 0, 0, 0
 }
 
 func (e *Engine) blocksFor(tokens int) int {
@@ -278,7 +317,7 @@ func (e *Engine) blocksFor(tokens int) int {
 // duration returns the duration of a step.
 func (e *Engine) duration(w *work) time.Duration {
 	p := &e.params
-	ms := p.Base + p.Prefill*float64(w.prefill) + p.Decode*float64(w.decoding) +
+	ms := p.Base + p.Prefill*float64(w.prefill+w.drafted) + p.Decode*float64(w.decoding) +
 		p.Context*float64(w.context) + p.Attention*w.attention
 	if p.Jitter > 0 {
 		sigma := math.Sqrt(math.Log1p(p.Jitter * p.Jitter))

@@ -20,7 +20,7 @@ import (
 // milliseconds.
 type Params struct {
 	Base      float64 // of every step
-	Prefill   float64 // per prompt token computed
+	Prefill   float64 // per prompt token computed, and per draft token verified
 	Decode    float64 // per sequence that decodes
 	Context   float64 // per token of context that decoding sequences read
 	Attention float64 // per pair of tokens of prefill attention

@@ -97,6 +97,7 @@ func (o *Options) choices() []choice {
 		{"done", &o.Done, []string{DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed}},
 		{"stream-type", &o.StreamType, []string{StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON}},
 		{"runpod-output", &o.Jobs.Output, []string{OutputEvents, OutputTokens}},
+		{"spec-report", &o.Spec.Report, []string{SpecSummary, SpecDetailed, SpecSGLang, SpecTensorRTLLM, SpecNone}},
 	}
 }
 
@@ -131,7 +132,8 @@ type Options struct {
 	// Accelerator computes the times of tokens instead: requests queue, share
 	// steps and memory. It excludes the options above. nil = independent requests.
 	Accelerator *batch.Params
-	Seed        uint64 // of all random numbers
+	Spec        SpecOptions // speculative decoding
+	Seed        uint64      // of all random numbers
 
 	Tokenizer       token.Tokenizer // nil = token.Words
 	OutputMode      string
@@ -206,6 +208,7 @@ func (o Options) WithDefaults() (Options, error) {
 	o.fillNumbers(&p)
 	o.fillChoices(&p)
 	o.check(&p)
+	o.checkSpeculation(&p)
 	return o, errors.Join(p...)
 }
 

@@ -179,7 +179,12 @@ export const wholeNumbers: Partial<uPlot.Axis> = {
 
 /** apart is the distance of ticks with such texts. */
 function apart(x: Texts): uPlot.Axis.Space {
-  return (_u, _axis, low, high) => 16 + 6.2 * Math.max(4, ...x([low, high]).map((t) => t.length));
+  return (_u, _axis, low, high) => {
+    // A tick has about as many digits as the range divided by ten.
+    const unit = 10 ** Math.floor(Math.log10((high - low) / 10 || 1));
+    const ends = [low, high].map((v) => Number((Math.round(v / unit) * unit).toPrecision(12)));
+    return 16 + 6.2 * Math.max(4, ...x(ends).map((t) => t.length));
+  };
 }
 
 /** room is the width of a y axis with such texts. */

@@ -72,7 +72,7 @@ export function Heatmap(given: Props): JSX.Element {
         y: { distr: log ? 3 : 1, range: () => [latest.current.bounds[0]!, latest.current.bounds.at(-1)!] },
       },
       cursor: { points: { show: false } },
-      axes: axes(each(format.clock), each(format.round), false, log),
+      axes: axes(format.clocks, each(format.round), false, log),
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: {
         drawAxes: [

@@ -209,13 +209,18 @@ function options(latest: Latest): Partial<uPlot.Options> {
       x: { distr: p.logX ? 3 : 1 },
       y: p.log ? { distr: 3 } : { range: (u, low, high) => fromZero(low, high, also(latest.current, u)) },
     },
-    axes: axes(each(p.axisText ?? p.xText ?? format.clock), format.ticks, p.logX ?? false, p.log ?? false),
+    axes: axes(timely(p.axisText ?? p.xText), format.ticks, p.logX ?? false, p.log ?? false),
     series: [{}, ...lines],
     hooks: {
       drawClear: [(u) => drawRegions(u, latest.current.regions ?? []), (u) => drawDots(u, latest.current.dots)],
       draw: [(u) => drawIntervals(u, latest.current), (u) => drawMarks(u, latest.current.marks ?? [])],
     },
   };
+}
+
+/** timely are the texts of an axis, that of time unless there is another. */
+function timely(text: Props["axisText"]) {
+  return text ? each(text) : format.clocks;
 }
 
 /** also are values beside those of the lines that must be in view: objectives, the ends of

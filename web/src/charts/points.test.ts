@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Point, rangeOf } from "./points";
+import { free, type Point, rangeOf } from "./points";
 
 const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
   x,
@@ -10,6 +10,12 @@ const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
   ...more,
 });
 const group = (...points: Point[]) => ({ groups: [{ label: "", color: "blue" as const, points }] });
+
+test("a label beside an interval is free, one on it is not", () => {
+  const interval: [number, number, number, number] = [97, 10, 103, 200];
+  expect(free([95, 80, 105, 91], [interval])).toBe(false);
+  expect(free([107, 96, 117, 107], [interval])).toBe(true);
+});
 
 test("one point is in view", () => {
   const [low, high] = rangeOf(group(point(5, 40)), "y");

@@ -199,6 +199,15 @@ function nearest(u: uPlot, p: Props): Point | null {
 
 type Box = [number, number, number, number];
 
+function hasInterval(q: Point): q is Point & { low: number; high: number } {
+  return q.low !== undefined && q.high !== undefined && q.high > q.low;
+}
+
+/** free reports whether a box touches none of those that are taken. */
+export function free(box: Box, taken: readonly Box[]): boolean {
+  return !taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1]);
+}
+
 function draw(u: uPlot, p: Props): void {
   const { ctx } = u;
   const px = devicePixelRatio;
@@ -206,18 +215,25 @@ function draw(u: uPlot, p: Props): void {
   ctx.font = font().replace(/^(\d+)px/, (_, size) => size * px + "px");
   ctx.lineWidth = 1.5 * px;
   const taken: Box[] = [];
-  for (const l of p.limits ?? []) drawLimit(u, l, taken);
+  for (const l of p.limits ?? []) drawLimit(u, l);
   for (const g of p.groups) if (g.joined) drawLine(u, g);
   const marked = p.groups.filter((g) => !g.bare);
   const at = marked.flatMap((g) =>
     g.points.map((q) => ({ q, g, x: u.valToPos(q.x, "x", true), y: u.valToPos(q.y, "y", true) })),
   );
-  for (const { x, y } of at) taken.push([x - 5 * px, y - 5 * px, x + 5 * px, y + 5 * px]);
+  for (const { q, x, y } of at) {
+    taken.push([x - 5 * px, y - 5 * px, x + 5 * px, y + 5 * px]);
+    if (hasInterval(q)) {
+      taken.push([x - 3 * px, u.valToPos(q.high, "y", true), x + 3 * px, u.valToPos(q.low, "y", true)]);
+    }
+  }
+  for (const l of p.limits ?? []) nameLimit(u, l, taken);
+  for (const l of p.limits ?? []) taken.push(lineOf(u, l));
   for (const { q, g, x, y } of at) {
     const paint = color(kinds[q.kind].color ?? g.color);
     ctx.globalAlpha = q.faint ? 0.35 : 1;
     ctx.strokeStyle = ctx.fillStyle = paint;
-    if (q.low !== undefined && q.high !== undefined && q.high > q.low) {
+    if (hasInterval(q)) {
       const from = u.valToPos(q.low, "y", true),
         to = u.valToPos(q.high, "y", true);
       ctx.beginPath();
@@ -273,35 +289,57 @@ function drawLine(u: uPlot, g: Group): void {
   ctx.setLineDash([]);
 }
 
-function drawLimit(u: uPlot, l: Limit, taken: Box[]): void {
+/** lineOf is the line of a limit. */
+function lineOf(u: uPlot, l: Limit): Box {
+  const { left, top, width, height } = u.bbox;
+  const at = u.valToPos(l.value, l.vertical ? "x" : "y", true);
+  return l.vertical ? [at, top, at, top + height] : [left, at, left + width, at];
+}
+
+function drawLimit(u: uPlot, l: Limit): void {
+  const { ctx } = u;
+  const px = devicePixelRatio;
+  const [fromX, fromY, toX, toY] = lineOf(u, l);
+  ctx.strokeStyle = color("pink");
+  ctx.setLineDash([6 * px, 4 * px]);
+  ctx.beginPath();
+  ctx.moveTo(fromX, fromY);
+  ctx.lineTo(toX, toY);
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** nameLimit writes what a line across the chart is: beside it, at the first of its ends where nothing is. */
+function nameLimit(u: uPlot, l: Limit, taken: Box[]): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
   const px = devicePixelRatio;
-  ctx.strokeStyle = ctx.fillStyle = color("pink");
-  ctx.setLineDash([6 * px, 4 * px]);
-  ctx.beginPath();
   const wide = ctx.measureText(l.label).width;
-  let x = left + width - wide,
-    y: number;
-  if (l.vertical) {
-    const at = u.valToPos(l.value, "x", true);
-    ctx.moveTo(at, top);
-    ctx.lineTo(at, top + height);
-    x = Math.min(at + 4 * px, x);
-    y = top + 10 * px;
-  } else {
-    const at = u.valToPos(l.value, "y", true);
-    ctx.moveTo(left, at);
-    ctx.lineTo(left + width, at);
-    y = at - 4 * px;
-    if (y - 10 * px < top) y = at + 13 * px;
-  }
-  ctx.stroke();
-  ctx.setLineDash([]);
+  const right = left + width - wide;
+  const at = u.valToPos(l.value, l.vertical ? "x" : "y", true);
+  const above = at - 4 * px;
+  const y = above - 10 * px < top ? at + 13 * px : above;
+  const beside = at + 4 * px < right ? at + 4 * px : at - 4 * px - wide;
+  const places: [number, number][] = l.vertical
+    ? [
+        [beside, top + 10 * px],
+        [beside, top + height - 6 * px],
+      ]
+    : [
+        [right, y],
+        [left + 4 * px, y],
+        [right, at + 13 * px],
+      ];
+  const boxes = places.map(([x, base]): Box => [x, base - 10 * px, x + wide, base + 2 * px]);
+  const i = Math.max(
+    0,
+    boxes.findIndex((box) => free(box, taken)),
+  );
+  ctx.fillStyle = color("pink");
   ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
-  ctx.fillText(l.label, x, y);
-  taken.push([x, y - 10 * px, x + wide, y + 2 * px]);
+  ctx.fillText(l.label, ...places[i]!);
+  taken.push(boxes[i]!);
 }
 
 /** drawLabel writes a label where it covers nothing: above, right, left or below its point; otherwise nowhere. */
@@ -321,7 +359,7 @@ function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): 
   for (const [at, base] of places) {
     const box: Box = [at, base - high + 2 * px, at + wide, base + 2 * px];
     if (box[0] < left || box[2] > left + width || box[1] < top || box[3] > top + height) continue;
-    if (taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) continue;
+    if (!free(box, taken)) continue;
     ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
     ctx.fillText(text, at, base);

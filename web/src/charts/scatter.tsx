@@ -52,7 +52,7 @@ export function Scatter(props: Props): JSX.Element {
     shape: JSON.stringify([log, props.color, axis.label]),
     range: (low, high) => around(low ?? 0, high ?? 0, 1),
     options: () => {
-      const [bottom, left] = axes(each(axis.tokens ? format.plain : format.clock), each(format.round), false, log);
+      const [bottom, left] = axes(axis.tokens ? each(format.plain) : format.clocks, each(format.round), false, log);
       return {
         scales: {
           y: log

@@ -101,8 +101,8 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
                     <span class="tag">reached first</span>
                   )}
                 </td>
-                <Observed of={b.pass?.readings[i]} />
-                <Observed of={b.fail?.readings[i]} />
+                <Observed of={b.pass?.readings[i]} at={named(b.pass, b.parameter.name, "within")} />
+                <Observed of={b.fail?.readings[i]} at={named(b.fail, b.parameter.name, "beyond")} />
               </tr>
             ))}
           </tbody>
@@ -134,10 +134,15 @@ function Side(props: { edge: Edge | null; name: string; sweep: Sweep; text: stri
   );
 }
 
-function Observed({ of }: { of: Reading | undefined }): JSX.Element {
-  if (!of) return <td>{format.absent}</td>;
+/** named is the side of a boundary in words. */
+function named(edge: Edge | null, name: string, text: string): string {
+  return edge ? `${name} ${format.count(edge.value)}, ${text}` : `none ${text}`;
+}
+
+function Observed({ of, at }: { of: Reading | undefined; at: string }): JSX.Element {
+  if (!of) return <td data-label={at}>{format.absent}</td>;
   return (
-    <td class={of.met ? "good" : "bad"} title={of.doubt}>
+    <td class={of.met ? "good" : "bad"} title={of.doubt} data-label={at}>
       {format.number(of.observed)} {of.unit}
       {of.doubt && <span class="sub">{of.doubt}</span>}
     </td>

@@ -80,7 +80,13 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
         <h1>New run</h1>
         <span class="row">
           <span role="status" class={problems.length ? "bad" : "muted"}>
-            {verdict(check, text)}
+            {problems.length > 0 ? (
+              <button type="button" class="quiet danger" onClick={showProblems}>
+                {verdict(check, text)}
+              </button>
+            ) : (
+              verdict(check, text)
+            )}
           </span>
           <button type="button" class="primary" disabled={busy || !valid(check, text)} onClick={submit}>
             Start the run
@@ -90,7 +96,7 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
       <ErrorText error={error ?? (check?.text === text ? check.failed : null)} />
       <Templates text={text} onChange={setText} onError={setError} />
       <div class="columns new-run">
-        <Form text={text} onChange={setText} />
+        <Form text={text} problems={problems} onChange={setText} />
         <Card title="Document">
           <LazyEditor text={text} problems={problems} warnings={warnings} onChange={setText} />
           <Problems problems={problems} warnings={warnings} />
@@ -98,6 +104,11 @@ export function NewRunPage({ from }: { from: string }): JSX.Element {
       </div>
     </>
   );
+}
+
+/** showProblems brings the list of problems into view, which stands below the document. */
+function showProblems(): void {
+  document.querySelector(".problems")?.scrollIntoView({ block: "center" });
 }
 
 /** simulator starts the simulated server of the daemon. */
@@ -195,7 +206,13 @@ const loads = [
   ["constant", "request rate, even arrivals"],
 ] as const;
 
-function Form({ text, onChange }: { text: string; onChange: (text: string) => void }): JSX.Element {
+interface FormProps {
+  text: string;
+  problems: FieldProblem[];
+  onChange: (text: string) => void;
+}
+
+function Form({ text, problems, onChange }: FormProps): JSX.Element {
   const doc = useMemo(() => parse(text), [text]);
   const types = useEndpointTypes();
   if (!doc)
@@ -209,6 +226,7 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
   const first = (path: Path[]): Path => path.find((p) => doc.hasIn(p)) ?? path[0]!;
   const bind = (path: Path, kind: "text" | "number" = "text") => ({
     value: get(doc, path),
+    problem: problems.find((p) => p.pointer?.replace(/^#/, "") === "/" + path.join("/"))?.detail,
     change: (value: string) => onChange(set(doc, path, kind === "number" && value !== "" ? Number(value) : value)),
   });
   const url = first([
@@ -317,6 +335,8 @@ function Form({ text, onChange }: { text: string; onChange: (text: string) => vo
 
 interface FieldProps {
   value: string;
+  /** what is wrong with it */
+  problem: string | undefined;
   change: (value: string) => void;
   type?: "url" | "number";
   placeholder?: string;
@@ -326,19 +346,23 @@ interface FieldProps {
   step?: "any";
 }
 
-/** Field is an input whose text stays as it is typed while it has the focus. */
-function Field({ value, change, ...rest }: FieldProps): JSX.Element {
+/** Field is an input whose text stays as it is typed while it has the focus, with its problem below it. */
+function Field({ value, problem, change, ...rest }: FieldProps): JSX.Element {
   const [text, setText] = useState<string | null>(null);
   return (
-    <input
-      {...(rest as object)}
-      value={text ?? value}
-      onBlur={() => setText(null)}
-      onInput={(e) => {
-        setText(e.currentTarget.value);
-        change(e.currentTarget.value);
-      }}
-    />
+    <>
+      <input
+        {...(rest as object)}
+        value={text ?? value}
+        aria-invalid={problem ? true : undefined}
+        onBlur={() => setText(null)}
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          change(e.currentTarget.value);
+        }}
+      />
+      {problem && <span class="bad">{problem}</span>}
+    </>
   );
 }
 

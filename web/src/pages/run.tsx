@@ -186,19 +186,22 @@ function ClientAlarm({ client, metrics }: Alarmed & { client: NonNullable<Run["c
           <strong>The load generator may have distorted {doubtful}.</strong>
         </p>
       )}
-      <ul>
-        {byCause(client).map((group) => {
-          const { cause, source, remedy } = group[0]!;
-          return (
-            <li>
-              {cause
-                ? `${format.sentence(cause)}${source ? "; " + source : ""}: ${group.map(off).join("; ")}.`
-                : group[0]!.message}
-              {remedy && ` What helps: ${remedy}.`}
-            </li>
-          );
-        })}
-      </ul>
+      <details open={embedded !== null || innerWidth > 700}>
+        <summary>Why, and what helps</summary>
+        <ul>
+          {byCause(client).map((group) => {
+            const { cause, source, remedy } = group[0]!;
+            return (
+              <li>
+                {cause
+                  ? `${format.sentence(cause)}${source ? "; " + source : ""}: ${group.map(off).join("; ")}.`
+                  : group[0]!.message}
+                {remedy && ` What helps: ${remedy}.`}
+              </li>
+            );
+          })}
+        </ul>
+      </details>
     </div>
   );
 }
@@ -284,6 +287,8 @@ function Scope({ store }: { store: RunStore }): JSX.Element | null {
   );
 }
 
+const perUser = "output_token_throughput_per_user";
+
 function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const m = store.shown();
   const scope = store.scope.value;
@@ -322,7 +327,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         value={format.number(m.output_token_throughput?.avg)}
         unit="tokens/s"
         doubt={doubt("output_token_throughput", "tokens/sec")}
-        note={format.number(m.output_token_throughput_per_user?.p50) + " per user (median)"}
+        note={withheld[perUser] ? "per user: withheld" : `${format.number(m[perUser]?.p50)} per user (median)`}
       />
       {m.time_to_first_token && (
         <Tile

@@ -133,7 +133,7 @@ function ActiveRun({ run, place, top }: { run: Run; place: number; top: number }
         {name}
       </a>
       <span class="muted">
-        {run.models.join(", ")} · {load(run)}
+        {load(run)} · {run.models.join(", ")}
       </span>
       {place === 0 ? <Bar percent={p?.percent} label={"Progress of " + name} /> : <span />}
       <span class="figures">{facts.join(" · ")}</span>
@@ -238,6 +238,7 @@ function Filters(): JSX.Element {
           {["completed", "failed", "cancelled", "running", "queued"].map((s) => (
             <option>{s}</option>
           ))}
+          {set.state?.includes(",") && <option value={set.state}>several</option>}
         </select>
       </label>
       <label>
@@ -470,7 +471,11 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
         <Spark run={run} />
       </td>
       {numbers.map((c) => (
-        <td key={c.key} class="number" data-label={`${c.header}, ${c.unit}`}>
+        <td
+          key={c.key}
+          class={(s?.[c.key] ?? null) === null ? "number none" : "number"}
+          data-label={`${c.header}, ${c.unit}`}
+        >
           {cell(s, c)}
         </td>
       ))}

@@ -37,20 +37,27 @@ type RunList = Schemas["wire.RunList"];
 
 const most = 500;
 
+/** children is the address of the runs of a sweep; reports have the one without parameters of the list. */
+function children(id: string): string {
+  return `api/runs/${id}/children?limit=${most}` + (embedded ? "" : "&detail=brief");
+}
+
 export function SweepPart({ run }: { run: Run }): JSX.Element {
-  const [cells, setCells] = useState<Run[]>([]);
-  const [sweep, setSweep] = useState<Sweep | null>(null);
+  const [cells, setCells] = useState<Run[] | null>(null);
+  /** null = it has none, undefined = not read yet */
+  const [sweep, setSweep] = useState<Sweep | null | undefined>(undefined);
+  const [wanted, setWanted] = useState(embedded !== null);
   useEffect(() => {
     let timer = 0,
       closed = false;
     const read = async () => {
-      const [list, summary] = await Promise.all([
-        getJSON<RunList>(`api/runs/${run.id}/children?limit=${most}`).catch(() => null),
-        getJSON<Sweep>(`api/runs/${run.id}/sweep`).catch(() => null),
-      ]);
+      const summary = await getJSON<Sweep>(`api/runs/${run.id}/sweep`).catch(() => null);
       if (closed) return;
-      if (list) setCells(list.items);
-      if (summary) setSweep(summary);
+      setSweep((known) => summary ?? known ?? null);
+      // The runs themselves are read when somebody wants to see them, because a sweep has many.
+      if (!wanted && summary && summary.rows.length > 0) return;
+      const list = await getJSON<RunList>(children(run.id)).catch(() => null);
+      if (list && !closed) setCells(list.items);
     };
     void read();
     const end = listen((m) => {
@@ -63,19 +70,26 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
       clearTimeout(timer);
       end();
     };
-  }, [run.id, run.state, connections.value]);
+  }, [run.id, run.state, connections.value, wanted]);
   const over = ended(run.state);
   return (
     <>
       <Progress run={run} search={Boolean(sweep?.search)} />
       {sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />}
-      {!sweep && over && cells.length > 0 && (
+      {sweep === null && over && (cells?.length ?? 0) > 0 && (
         <p class="notice" role="status">
           This sweep has no summary, because an earlier version of aiperfd made it: its runs are listed below, and its
           files have their means.
         </p>
       )}
-      <Cells cells={cells} open={!sweep || sweep.rows.length === 0} />
+      {sweep !== undefined && (
+        <Cells
+          cells={cells}
+          count={cells?.length ?? run.progress?.cells_done ?? 0}
+          open={!sweep || sweep.rows.length === 0}
+          want={() => setWanted(true)}
+        />
+      )}
     </>
   );
 }
@@ -118,12 +132,16 @@ function Values({ run, sweep, live }: { run: Run; sweep: Sweep; live: boolean })
   );
 }
 
+/** perUser is shown as a median: it is the inverse of a time, so that its mean is that of the few requests
+ * whose tokens were read at once. */
+const perUser = "output_token_throughput_per_user";
+
 /** metrics are what a reader may have an objective for. */
 const choices = [
   ["time_to_first_token", "ms"],
   ["inter_token_latency", "ms"],
   ["request_latency", "ms"],
-  ["output_token_throughput_per_user", "tokens/s"],
+  [perUser, "tokens/s"],
 ] as const;
 
 interface ChoiceProps {
@@ -325,7 +343,7 @@ function Pictures({
   const whole = format.plain;
   const ms = format.round;
   const per = gpus > 0 ? { by: gpus } : {};
-  const user: Axis = { tag: "output_token_throughput_per_user", stat: "avg" };
+  const user: Axis = { tag: perUser, stat: "p50" };
   const interactive = sweep.rows.some((row) => read(row, user.tag, user.stat));
   const logX = x ? spread(sweep.rows.map((row) => value(row, x.path))) : false;
   const common = { xText: whole };
@@ -370,7 +388,7 @@ function Pictures({
           <Points
             {...common}
             title={`Output tokens/s${gpus > 0 ? "/GPU" : ""}`}
-            xLabel="output tokens/s of each user"
+            xLabel="output tokens/s of each user (median)"
             yText={whole}
             limits={lines(user, true)}
             groups={fronted(groups(fromMetrics(user, { tag: rate, stat: "avg", ...per }), false), false)}
@@ -418,7 +436,7 @@ function spread(values: (number | null)[]): boolean {
 const columns: [string, string, string][] = [
   ["req/s", "request_throughput", "avg"],
   ["tokens/s", "output_token_throughput", "avg"],
-  ["tokens/s/user", "output_token_throughput_per_user", "avg"],
+  ["tokens/s/user", perUser, "p50"],
   ["TTFT p50", "time_to_first_token", "p50"],
   ["TTFT p99", "time_to_first_token", "p99"],
   ["Latency p50", "request_latency", "p50"],
@@ -497,8 +515,8 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
         </table>
       </div>
       <p class="muted">
-        Latencies in ms. Means over the runs of a value, with half the width of their{" "}
-        {format.plain(100 * sweep.confidence_level)} % confidence interval; one run has none.
+        Latencies in ms, tokens/s/user is the median of the requests. Means over the runs of a value, with half the
+        width of their {format.plain(100 * sweep.confidence_level)} % confidence interval; one run has none.
         {sweep.limits.length > 0 && ` Limits: ${sweep.limits.map(condition).join("; ")}.`}
         {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.distorted)) &&
           " Struck out: the load generator distorted it."}
@@ -539,12 +557,26 @@ function Mean({ of: e }: { of: Estimate | null }): JSX.Element {
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
+interface CellsProps {
+  /** null until they were read */
+  cells: Run[] | null;
+  count: number;
+  open: boolean;
+  want: () => void;
+}
+
 /** Cells lists the runs themselves, folded where the values stand above. */
-function Cells({ cells, open }: { cells: Run[]; open: boolean }): JSX.Element {
+function Cells({ cells, count, open, want }: CellsProps): JSX.Element {
   return (
     <Card>
-      <details open={open} key={String(open)}>
-        <summary>{cells.length === 1 ? "The run" : `All ${cells.length} runs`} of this sweep</summary>
+      <details
+        open={open}
+        key={String(open)}
+        onToggle={(e) => {
+          if (e.currentTarget.open) want();
+        }}
+      >
+        <summary>{count === 1 ? "The run" : `All ${count} runs`} of this sweep</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
           <table class="values">
             <thead>
@@ -560,7 +592,7 @@ function Cells({ cells, open }: { cells: Run[]; open: boolean }): JSX.Element {
               </tr>
             </thead>
             <tbody>
-              {cells.map((c) => (
+              {cells?.map((c) => (
                 <tr key={c.id}>
                   <td class="text wrap">
                     <a href={link("runs/" + c.id)}>{c.cell?.variation_label || c.name || c.id.slice(0, 12)}</a>
@@ -591,7 +623,7 @@ function Cells({ cells, open }: { cells: Run[]; open: boolean }): JSX.Element {
                   )}
                 </tr>
               ))}
-              {cells.length === 0 && (
+              {cells?.length === 0 && (
                 <tr>
                   <td class="empty" colSpan={8}>
                     No run has started yet.

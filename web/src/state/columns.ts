@@ -106,7 +106,7 @@ export function cell(s: Summary | null | undefined, c: Column): string {
 
 /** The widths of columns in pixels at the font of tables: those that every row has, and one
  * number. */
-const fixed = 712;
+const fixed = 726;
 const each = 92;
 
 /** fits reports whether so many columns of numbers stand beside the others in a table of this

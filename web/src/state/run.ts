@@ -122,14 +122,16 @@ export class RunStore {
     }
   }
 
+  /** finish reads what a run has when it has ended; a sweep has files only. */
   private async finish(base: string): Promise<void> {
+    const sweep = this.run.value?.kind === "sweep";
     const [results, files] = await Promise.all([
-      getJSON<Results>(base + "/results"),
+      sweep ? null : getJSON<Results>(base + "/results"),
       getJSON<Files>(base + "/results/list"),
     ]);
     this.results.value = results;
     this.files.value = files.files;
-    await this.readSeries();
+    if (!sweep) await this.readSeries();
   }
 
   private async readSeries(): Promise<void> {

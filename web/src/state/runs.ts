@@ -45,13 +45,13 @@ let timer = 0;
 export async function loadRuns(): Promise<void> {
   clearTimeout(timer);
   const turn = ++wanted;
-  const query = new URLSearchParams({ limit: String(pageSize), ...history() });
+  const query = new URLSearchParams({ limit: String(pageSize), detail: "brief", ...history() });
   const cursor = route.value.query.get("cursor");
   if (cursor) query.set("cursor", cursor);
   try {
     const [page, open, waiting] = await Promise.all([
       getJSON<RunList>("api/runs?" + query),
-      getJSON<RunList>("api/runs?limit=100&state=queued,starting,running,stopping,exporting"),
+      getJSON<RunList>("api/runs?limit=100&detail=brief&state=queued,starting,running,stopping,exporting"),
       getJSON<Queue>("api/queue"),
     ]);
     if (turn !== wanted) return;

@@ -17,19 +17,14 @@ export function StatePill({ run }: { run: Pick<Run, "state" | "queue_position" |
   );
 }
 
-const verdictTexts: Record<string, string> = {
-  ok: "measurement ok",
-  suspect: "measurement suspect",
-  invalid: "measurement invalid",
-};
-
 /** ClientPill says how far the load generator can be believed. */
 export function ClientPill({ client }: { client: Run["client"] }): JSX.Element | null {
   if (!client) return null;
   const reasons = client.reasons?.map((r) => r.message).join("; ");
   return (
     <span class={"pill client-" + client.verdict} title={reasons || "no distortion found"}>
-      {verdictTexts[client.verdict] ?? client.verdict}
+      <span class="about">measurement </span>
+      {client.verdict}
     </span>
   );
 }

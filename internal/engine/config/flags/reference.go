@@ -269,7 +269,7 @@ func (f *Field) Has(form schema.Form) bool { return slices.Contains(f.Forms, for
 func limits(f *Field, row schema.Field, known *config.Choices) {
 	for _, c := range known.Of(row) {
 		f.Choices = append(f.Choices, c.Name)
-		f.Aliases = append(f.Aliases, c.Aliases...)
+		f.Aliases = slices.Concat(f.Aliases, c.Aliases, c.Parts)
 	}
 	f.Most, f.MinLength = row.Most, row.MinLength
 	if row.Least != nil {

@@ -15,6 +15,7 @@ import (
 type Choice struct {
 	Name    string
 	Aliases []string // also accepted
+	Parts   []string // also accepted, and kept: each is a part of what the name stands for
 }
 
 // ChoiceNames returns the names of choices, without aliases.
@@ -38,7 +39,13 @@ func (f Target) choice(n *tree.Node, v reflect.Value) {
 				return
 			}
 		}
-		known = append(known, c.Aliases...)
+		for _, part := range c.Parts {
+			if suggest.Fold(part) == suggest.Fold(v.String()) {
+				v.SetString(part)
+				return
+			}
+		}
+		known = slices.Concat(known, c.Aliases, c.Parts)
 	}
 	f.Failed[f.Path] = true
 	names := ChoiceList(ChoiceNames(list))

@@ -104,7 +104,7 @@ func datasetFields() []section {
 		{Path: "turnDelayRatio", Value: 1.0, Least: new(0.0), Flags: "--conversation-turn-delay-ratio"},
 		{Path: "interTurnDelayCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--inter-turn-delay-cap-seconds"},
 		{Path: "path", MinLength: 1, Form: "file", Flags: "--input-file"},
-		{Path: "format", Lacked: "weka_trace tracelab speed_bench_*", List: "formats",
+		{Path: "format", Lacked: "weka_trace tracelab", List: "formats",
 			Default: "what the first record looks like", Flags: "--custom-dataset-type"},
 		{Path: "skipBadLines", Least: new(0.0), Flags: "--skip-bad-lines"},
 		{Path: "records", MinLength: 1, MaxLength: Unlimited, Forms: []Form{FormGroups}},

@@ -17,7 +17,7 @@ func chatMessages() source.Format {
 		Name:  "chat_messages",
 		Needs: "a list of messages without a model",
 		Detect: func(h *source.Head) bool {
-			return h.Chat && !h.Folder && hasMessages(h) && !h.HasAny("model")
+			return h.Chat && !h.Folder && hasMessages(h) && !h.HasAny("model") && !isSpeedBench(h)
 		},
 		New: func(*source.Options) source.Decoder {
 			return func(record file.Record) (source.Row, error) {

@@ -7,6 +7,6 @@ import "aiperfd/internal/engine/dataset/source"
 // Formats lists the formats in the order of the documentation.
 func Formats() []source.Format {
 	return []source.Format{
-		singleTurn(), multiTurn(), randomPool(), rawPayload(), chatMessages(), openAIBatch(), columns(), inputsJSON(), shareGPT(), sageMaker(), dagJSONL(),
+		singleTurn(), multiTurn(), randomPool(), rawPayload(), chatMessages(), openAIBatch(), columns(), inputsJSON(), shareGPT(), speedBench(), sageMaker(), dagJSONL(),
 	}
 }

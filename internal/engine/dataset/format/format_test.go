@@ -200,6 +200,30 @@ func TestShareGPT(t *testing.T) {
 	}
 }
 
+func TestSpeedBench(t *testing.T) {
+	const text = `{"question_id": "q1", "category": "coding", "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "a"}], "source": "x"}
+{"question_id": "q2", "category": "high_entropy", "messages": [{"role": "user", "content": "b"}]}
+{"question_id": "q3", "category": "coding", "messages": [{"role": "user", "content": "c"}]}`
+	system, turn := bench.Turn{Texts: []string{"S"}, Role: "system"}, func(text string) bench.Turn { return bench.Turn{Texts: []string{text}} }
+	all := []*bench.Conversation{
+		{ID: "q1", Category: "coding", Turns: []bench.Turn{system, turn("a")}},
+		{ID: "q2", Category: "high_entropy", Turns: []bench.Turn{turn("b")}},
+		{ID: "q3", Category: "coding", Turns: []bench.Turn{turn("c")}},
+	}
+	for part, want := range map[string][]*bench.Conversation{
+		"": all, "speed_bench_qualitative": all, "speed_bench_throughput_2k": all,
+		"speed_bench_coding": {all[0], all[2]}, "speed_bench_throughput_32k_high_entropy": {all[1]},
+	} {
+		o := of(text)
+		o.Part = part
+		got, _ := mustRead(t, "speed_bench", o)
+		same(t, want, got)
+	}
+	if parts := formatOf(t, "speed_bench").Parts; len(parts) != 1+11+5*4 {
+		t.Errorf("%d parts: %v", len(parts), parts)
+	}
+}
+
 func TestSageMaker(t *testing.T) {
 	const text = `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"late\"}],\"max_tokens\":7,\"model\":\"m\"}","encoding":"JSON"},"endpointOutput":{"data":"{\"usage\":{\"prompt_tokens\":12}}","encoding":"JSON"}},"eventMetadata":{"inferenceTime":"2026-01-31T12:00:01.5Z","eventId":"b"},"eventVersion":"0"}
 {"captureData":{"endpointInput":{"data":"eyJtZXNzYWdlcyI6W3sicm9sZSI6InVzZXIiLCJjb250ZW50IjoiZWFybHkifV19"},"endpointOutput":{"data":"event: x","encoding":"JSON"}},"eventMetadata":{"inferenceTime":"2026-01-31T13:00:01+01:00"}}`
@@ -236,6 +260,7 @@ func examples(t testing.TB) map[string]string {
 
 func TestDetect(t *testing.T) {
 	tests := []struct{ name, text, want string }{
+		{"rows of SPEED-Bench", `{"question_id": "q", "category": "qa", "messages": [{"role": "user", "content": "a"}]}`, "speed_bench"},
 		{"type decides", `{"type": "random_pool", "text": "a"}`, "random_pool"},
 		{"another type", `{"type": "question", "text": "a"}`, "single_turn"},
 		{"turns with texts", `{"turns": [{"text": "a"}]}`, "multi_turn"},
@@ -277,6 +302,9 @@ func TestDetect(t *testing.T) {
 // The problems of a record name file, line and member.
 func TestProblems(t *testing.T) {
 	tests := []struct{ format, text, want string }{
+		{"speed_bench", `{"messages": [{"role": "user", "content": "FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE USING SPECDEC_BENCH"}, {"content": "a"}, {"role": "user"}]}`,
+			"data.jsonl:1: category is missing\ndata.jsonl:1: messages[0].content: the text is not in the published dataset; prepare the file with the scripts of SPEED-Bench\n" +
+				"data.jsonl:1: messages[1].role is missing\ndata.jsonl:1: messages[2].content is missing"},
 		{"single_turn", `{"text": "a", "timestamp": -1}`, "data.jsonl:1: timestamp: must be a number of milliseconds, not negative, not -1"},
 		{"single_turn", `{"text": "a", "timestamp": 1, "delay": 1, "session_id": "s"}`, "data.jsonl:1: delay: timestamp and delay are both given; use one of them"},
 		{"multi_turn", `{"session_id": "a"}`, "data.jsonl:1: turns is missing"},

@@ -82,6 +82,7 @@ type Options struct {
 	// datasets that draw them; nil = those of the records.
 	Batch   map[string]int
 	Columns Columns // of tables whose columns the user names
+	Part    string  // of [Format.Parts]; empty = all records
 }
 
 // Columns names columns of a table; of several names, the first one that a row has is

@@ -34,6 +34,9 @@ const longDelay = time.Minute
 // Format is one row of the table of file formats.
 type Format struct {
 	Name string
+	// Parts are names of parts of a dataset that has this format; [Options.Part] is the one that
+	// is wanted. nil = there are none.
+	Parts []string
 	// Folder, Key and Numbers are those of [file.File].
 	Folder  bool
 	Key     string

@@ -87,6 +87,7 @@ func (d *sglangDialect) object(v *fastjson.Value, position int, data []byte) {
 	answer.KeepFirst(&d.Answer.ResponseID, meta.Get("id"))
 	d.countTokens(c, meta)
 	d.texts.add(d.Builder, c, answer.Str(text))
+	d.SGLangSpeculation(meta, c.Position)
 	d.Times.Value("e2e_latency", meta.Get("e2e_latency"), time.Second)
 	reason := meta.Get("finish_reason")
 	var why *fastjson.Value // an abort has its message in the same place

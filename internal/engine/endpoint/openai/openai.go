@@ -52,6 +52,8 @@ func (d Dialect) Document(doc *answer.Document) bool {
 			d.Speculation(v)
 		case "timings": // llama.cpp
 			d.Times.Millis(v)
+		case "sglext": // SGLang
+			d.SGLangSpeculations(v)
 		case "nvext": // Dynamo
 			d.Times.Millis(v.Get("timing"))
 		}
@@ -78,7 +80,7 @@ func (d Dialect) readChoice(v *fastjson.Value, position int, data []byte) {
 	if object == nil {
 		return
 	}
-	var index, delta, message, text, finish, logprobs, tokenIDs, err *fastjson.Value
+	var index, delta, message, text, finish, logprobs, tokenIDs, err, speculation *fastjson.Value
 	object.Visit(func(key []byte, v *fastjson.Value) {
 		switch string(key) {
 		case "index":
@@ -97,6 +99,8 @@ func (d Dialect) readChoice(v *fastjson.Value, position int, data []byte) {
 			tokenIDs = v
 		case "error":
 			err = v
+		case "speculative_decoding": // TensorRT-LLM
+			speculation = v
 		}
 	})
 	c := d.Choice(index, position)
@@ -118,6 +122,7 @@ func (d Dialect) readChoice(v *fastjson.Value, position int, data []byte) {
 		d.Emit(c, bench.Text, answer.Str(text))
 	}
 	d.Credit.Event()
+	d.ChoiceSpeculation(speculation, c.Position)
 	d.Finish(c, finish, err, data)
 }
 

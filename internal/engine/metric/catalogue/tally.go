@@ -46,6 +46,9 @@ type Tally struct {
 	Late                    int64 // requests that started more than LateAfter after they were due
 	Slots                   slotTime
 	Unfinished              int64 // requests that the end of the grace period cut
+	// AcceptedDrafts has the steps of speculative decoding by the number of draft tokens that they
+	// accepted, of the successes whose servers report it.
+	AcceptedDrafts []int64
 }
 
 // Counters are plain totals of a phase, for scraping.
@@ -129,11 +132,24 @@ func (t *Tally) succeed(v *View) {
 	compared, discrepant := compare(v)
 	t.Compared += b2i(compared)
 	t.Discrepancies += b2i(discrepant)
+	if s := v.Record.Answer.Speculation; s != nil {
+		for accepted, steps := range s.Histogram {
+			t.addDrafts(accepted, int64(steps))
+		}
+	}
 	start := v.Record.Stamps.Start
 	if t.FirstStart == 0 || start < t.FirstStart {
 		t.FirstStart = start
 	}
 	t.LastContent = max(t.LastContent, start+time.Duration(v.Last))
+}
+
+// addDrafts counts steps that accepted a number of draft tokens.
+func (t *Tally) addDrafts(accepted int, steps int64) {
+	for len(t.AcceptedDrafts) <= accepted {
+		t.AcceptedDrafts = append(t.AcceptedDrafts, 0)
+	}
+	t.AcceptedDrafts[accepted] += steps
 }
 
 // AddGood counts a success that meets every objective.
@@ -162,6 +178,9 @@ func (t *Tally) Merge(o *Tally) {
 	for i := range t.SLOs {
 		t.SLOs[i].Met += o.SLOs[i].Met
 		t.SLOs[i].Missed += o.SLOs[i].Missed
+	}
+	for accepted, steps := range o.AcceptedDrafts {
+		t.addDrafts(accepted, steps)
 	}
 	t.Reuse.add(&o.Reuse)
 	t.GoodTokens += o.GoodTokens

@@ -32,6 +32,9 @@ func (s *Set) Merge(o *Set) error {
 	for i := range s.models {
 		s.models[i].merge(o.models[i].fold, s)
 	}
+	for _, c := range o.categories {
+		s.categories[growCategories(s, c.name)].merge(c.fold, s)
+	}
 	growTurns(s, len(o.turns))
 	for i := range o.turns {
 		s.turns[i].merge(o.turns[i], s)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
@@ -56,6 +57,70 @@ type Model struct {
 	Name string
 	fold *fold
 	set  *Set
+}
+
+// categoryOf returns what accumulates the category of a record; nil = its dataset has none. The
+// first 32 categories have results of their own, the others those of [OtherModels] together.
+func categoryOf(s *Set, r *bench.Record) *fold {
+	if r.Category == "" {
+		return nil
+	}
+	return s.categories[growCategories(s, r.Category)].fold
+}
+
+// growCategories makes room for a category and returns its index.
+func growCategories(s *Set, name string) int {
+	if i := indexModel(s.categories, name); i >= 0 {
+		return i
+	}
+	if len(s.categories) >= mostModels && name != OtherModels {
+		return growCategories(s, OtherModels)
+	}
+	s.categories = append(s.categories, modelFold{name, newFold(s)})
+	return len(s.categories) - 1
+}
+
+// CategoryResults returns the metrics of finished phases together for each category of the
+// dataset, by name; nil if it has none. Rates are divided by the windows of the phases together.
+func CategoryResults(parts ...Part) (out []NamedResults) {
+	for _, p := range parts {
+		for _, c := range p.Set.categories {
+			growCategories(parts[0].Set, c.name)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	names := parts[0].Set.categories
+	all := grouped(parts, func(s *Set) (folds []*fold) {
+		for _, c := range names {
+			folds = append(folds, s.categories[growCategories(s, c.name)].fold)
+		}
+		return folds
+	})
+	for i, rs := range all {
+		out = append(out, NamedResults{names[i].name, rs})
+	}
+	slices.SortFunc(out, func(a, b NamedResults) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// AcceptedDrafts returns how many steps of speculative decoding have accepted each number of
+// draft tokens, over finished phases; nil if no answer has reported it.
+func AcceptedDrafts(parts ...Part) map[int]int64 {
+	var out map[int]int64
+	for _, p := range parts {
+		for accepted, steps := range p.Set.tally.AcceptedDrafts {
+			if steps == 0 {
+				continue
+			}
+			if out == nil {
+				out = make(map[int]int64)
+			}
+			out[accepted] += steps
+		}
+	}
+	return out
 }
 
 // ByModel returns the models of a set in the order of [Options.Models], and of

@@ -29,9 +29,11 @@ type Set struct {
 	slicer   *slicer     // nil = no time slices
 	targets  []*fold     // nil = records are not divided by target
 	models   []modelFold // nil = records are not divided by model
-	turns    []*fold     // of the records of conversations of several turns, by turn
-	sessions sessions
-	disk     timeline.Disk
+	// categories are those of the records so far, in order of appearance.
+	categories []modelFold
+	turns      []*fold // of the records of conversations of several turns, by turn
+	sessions   sessions
+	disk       timeline.Disk
 
 	sketched  bool // the values of single requests exceeded the budget
 	unchecked int  // records since the budget was last checked
@@ -132,6 +134,9 @@ func (s *Set) Observe(r *bench.Record) {
 	}
 	if model := modelOf(s, r); model != nil {
 		s.parts = append(s.parts, model)
+	}
+	if category := categoryOf(s, r); category != nil {
+		s.parts = append(s.parts, category)
 	}
 	if turn := turnOf(s, r); turn != nil {
 		s.parts = append(s.parts, turn)

@@ -45,6 +45,7 @@ func (p *text) read(m *api.Model, _ *http.Request, f *api.Fields, q *api.Request
 	q.Model, q.Stream, q.IgnoreEOS = f.Text("model"), f.Flag("stream"), f.Flag("ignore_eos")
 	q.ReadLengths(f)
 	q.ReadStreamOptions(f)
+	q.SpecDetails = f.Flag("return_spec_tokens_details")
 	if m.Options.Accelerator != nil {
 		q.Priority, _ = f.Integer("priority")
 		q.CacheSalt = f.Text("cache_salt")
@@ -73,13 +74,15 @@ func (p *text) document(dst []byte, x *api.Answer) ([]byte, string) {
 		dst = p.appendProbabilities(dst, x.Request.Constraints, c, 0, c.Total)
 		dst = append(dst, `,"finish_reason":`...)
 		dst = AppendFinish(dst, x, c)
-		dst = append(dst, `,"stop_reason":null}`...)
+		dst = append(dst, `,"stop_reason":null`...)
+		dst = append(appendChoiceSpeculation(dst, x, c), '}')
 	}
 	dst = append(dst, ']')
 	if x.Options.Usage != options.UsageNever {
 		output, reasoning := api.Tokens(x.Choices)
 		dst = AppendUsage(append(dst, ','), x, output, reasoning)
 	}
+	dst, _ = appendSGLExt(appendMetrics(dst, x), x)
 	return append(dst, '}'), api.JSON
 }
 
@@ -196,7 +199,8 @@ func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 		e.B = append(e.B, "null}]"...)
 	} else {
 		e.B = api.AppendString(e.B, finish.Finish)
-		e.B = append(e.B, `,"stop_reason":null}]`...)
+		e.B = append(e.B, `,"stop_reason":null`...)
+		e.B = append(appendChoiceSpeculation(e.B, e.Answer, finish), "}]"...)
 	}
 	if e.ChunkUsage {
 		e.B = append(e.B, ',')
@@ -219,12 +223,23 @@ func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice
 
 // CloseStream adds the event with the usage, if it is enabled, and the end of the stream.
 func CloseStream(e *api.Events) {
+	if x := e.Answer; x.Options.Spec.Report == options.SpecSGLang && x.Request.SpecDetails {
+		from := len(e.B)
+		e.B = append(append(e.B, e.Head...), ']')
+		var any bool
+		if e.B, any = appendSGLExt(e.B, x); any {
+			e.B = append(e.B, '}')
+			e.End(false)
+		} else {
+			e.B = e.B[:from]
+		}
+	}
 	if e.FinalUsage {
 		// The event with choices [].
 		e.B = append(e.B, e.Head...)
 		e.B = append(e.B, "],"...)
 		e.B = AppendUsage(e.B, e.Answer, e.Answer.Truth.OutputTokens, e.Answer.Truth.ReasoningTokens)
-		e.B = append(e.B, '}')
+		e.B = append(appendMetrics(e.B, e.Answer), '}')
 		e.End(false)
 	}
 	if opt := e.Answer.Options; !opt.NoDone && opt.Done != options.DoneNo {

@@ -96,13 +96,14 @@ type sglangAnswer struct {
 }
 
 type sglangMeta struct {
-	ID               string        `json:"id"`
-	FinishReason     *sglangReason `json:"finish_reason"`
-	PromptTokens     int           `json:"prompt_tokens"`
-	WeightVersion    string        `json:"weight_version"`
-	CompletionTokens int           `json:"completion_tokens"`
-	CachedTokens     int           `json:"cached_tokens"`
-	Latency          *float64      `json:"e2e_latency,omitempty"` // seconds, at the end
+	ID                 string        `json:"id"`
+	FinishReason       *sglangReason `json:"finish_reason"`
+	PromptTokens       int           `json:"prompt_tokens"`
+	WeightVersion      string        `json:"weight_version"`
+	CompletionTokens   int           `json:"completion_tokens"`
+	CachedTokens       int           `json:"cached_tokens"`
+	Latency            *float64      `json:"e2e_latency,omitempty"` // seconds, at the end
+	*sglangSpeculation               // at the end
 }
 
 type sglangReason struct {
@@ -125,6 +126,7 @@ func newSGLangAnswer(x *api.Answer, c *api.Choice, sent int, streamed bool) *sgl
 	}
 	seconds := math.Round(x.Elapsed().Seconds()*1e6) / 1e6
 	a.Meta.Latency = &seconds
+	a.Meta.sglangSpeculation = newSGLangSpeculation(x, c)
 	switch {
 	case x.Options.FinishChunk == options.FinishMissing:
 	case c.Finish == "stop":
