@@ -77,6 +77,7 @@ type Benchmark struct {
 	Logging       Logging        `json:"logging"`
 	Client        Client         `json:"client"`
 	OTel          OTel           `json:"otel"`
+	MLflow        MLflow         `json:"mlflow"`
 }
 
 // Models are the model names that requests carry.

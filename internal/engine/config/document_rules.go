@@ -37,6 +37,7 @@ func checkDocument(in *input) {
 	checkStudy(in)
 	checkGate(in)
 	checkOTel(in)
+	checkMLflow(in)
 	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {
 		in.Conflict("benchmark.runtime.apiHost", "needs a port")
 	}

@@ -39,6 +39,11 @@ func checkTargets(in *input, e *Endpoint) {
 			Node: in.At(otelPath + ".metricsUrl"), At: in.Where(otelPath + ".metricsUrl"), Section: in.At(otelPath),
 		}, *o.MetricsURL)
 	}
+	if m := &in.doc.Benchmark.MLflow; m.TrackingURI != nil {
+		servers = appendServer(in, servers, reached{
+			Node: in.At(mlflowPath + ".trackingUri"), At: in.Where(mlflowPath + ".trackingUri"), Section: in.At(mlflowPath),
+		}, *m.TrackingURI)
+	}
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }
 

@@ -115,6 +115,7 @@ benchmark:
 			Logging:   Logging{Level: "DEBUG"},
 			Client:    Client{Certify: "none"},
 			OTel:      plainOTel(),
+			MLflow:    MLflow{Experiment: "aiperf"},
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
@@ -148,6 +149,7 @@ func TestLoadDefaults(t *testing.T) {
 		Logging:   Logging{Level: "INFO"},
 		Client:    Client{Certify: "none"},
 		OTel:      plainOTel(),
+		MLflow:    MLflow{Experiment: "aiperf"},
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)

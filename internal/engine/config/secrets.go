@@ -28,6 +28,7 @@ func (d *Document) Secrets() []string {
 	}
 	all = append(all, paramSecrets(e.URLParams)...)
 	all = append(all, d.Benchmark.OTel.secrets()...)
+	all = append(all, d.Benchmark.MLflow.secrets()...)
 	all = append(all, objectSecrets(e.Extra)...)
 	for _, dataset := range d.Benchmark.Datasets {
 		for _, record := range dataset.Records {

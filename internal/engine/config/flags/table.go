@@ -284,6 +284,7 @@ func optionRows() []option {
 			names: "--stream", kind: optWords, path: "otel.stream",
 			why: "it selects what is sent to OpenTelemetry; for streamed responses use --streaming",
 		},
+		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
 		{names: "--no-server-metrics", kind: optBool, path: "serverMetrics.enabled"},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--search-space", kind: optList, path: "search.space"},
@@ -321,21 +322,12 @@ func optionRows() []option {
 				"--accuracy-system-prompt",
 		},
 		{
-			kind: optText, status: refused, extra: true, redact: redact.URLs,
-			names: "--mlflow-tracking-uri",
-		},
-		{
-			kind: optWords, status: refused, extra: true, redact: redact.KeyValue,
-			names: "--mlflow-tag",
-		},
-		{
 			kind: optText, status: refused, extra: true,
-			names: "--mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
-				"--wandb-entity --wandb-run-name",
+			names: "--wandb-project --wandb-entity --wandb-run-name",
 		},
 		{
 			kind: optWords, status: refused, extra: true,
-			names: "--mlflow-artifact-glob --wandb-tag --server-metrics-formats",
+			names: "--wandb-tag --server-metrics-formats",
 		},
 		{
 			kind: optWords, status: refused, extra: true, redact: redact.URLs,

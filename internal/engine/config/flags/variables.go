@@ -35,6 +35,7 @@ func layVariables(b *overlay) {
 	}
 	layAffinityVariables(b)
 	layOTelVariables(b)
+	layMLflowVariables(b)
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
 			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, problem.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
@@ -177,6 +178,14 @@ func layOTelVariables(b *overlay) {
 	if name, value = otelVariable(b, "OTEL_SERVICE_NAME"); value != "" {
 		layOTelPairs(b, "otel.customResourceAttributes", name, "service.name="+url.PathEscape(value))
 	}
+}
+
+// layMLflowVariables lays the variables of MLflow's own clients that hold credentials.
+func layMLflowVariables(b *overlay) {
+	if b.find("mlflow.trackingUri") == nil {
+		return
+	}
+	layVariable(b, "MLFLOW_TRACKING_TOKEN", "mlflow.token")
 }
 
 // otelVariable returns the first of some variables that has a value.

@@ -47,8 +47,6 @@ func benchmarkLacks() []Lack {
 			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
 				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
 		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
-		{Name: "mlflow", Extra: true, What: "MLflow export",
-			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
 		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
 		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
