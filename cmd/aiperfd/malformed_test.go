@@ -255,7 +255,7 @@ func (g *generator) conflicts() {
 		"sweep":                     func(d map[string]any) { d["sweep"] = map[string]any{"type": "grid"} },
 		"several runs":              func(d map[string]any) { d["multiRun"] = map[string]any{"numRuns": 11} },
 		"variables":                 func(d map[string]any) { d["variables"] = map[string]any{"x": "{{ nowhere }}"} },
-		"otel":                      func(d map[string]any) { bench(d)["otel"] = map[string]any{"metricsUrl": "http://h"} },
+		"otel":                      func(d map[string]any) { bench(d)["otel"] = map[string]any{"metricsUrl": "ftp://h"} },
 		"gpu telemetry": func(d map[string]any) {
 			bench(d)["gpuTelemetry"] = map[string]any{"enabled": true, "urls": []any{"http://h"}}
 		},

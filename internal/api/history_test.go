@@ -23,7 +23,9 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/results"
+	"aiperfd/internal/run"
 )
 
 var _ apiresults.Recorded = (*fakeEngine)(nil)
@@ -73,6 +75,16 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 			},
 		}},
 	}, f.logErr
+}
+
+// Servers reads the result of a run.
+func (f *fakeEngine) Servers(_ context.Context, r *run.Run) (*diagnose.Server, error) {
+	return results.Open(filepath.Join(f.dir, r.ID), "").Server()
+}
+
+// ServerSummaries reads the file of a run.
+func (f *fakeEngine) ServerSummaries(_ context.Context, r *run.Run) (map[string]diagnose.Summary, error) {
+	return results.Open(filepath.Join(f.dir, r.ID), "").ServerSummaries()
 }
 
 // Sweep reads the file of a sweep.

@@ -133,6 +133,7 @@ func dataRoutes(data *results.Handler, files *results.Files) []route {
 		get(one+"/timeseries", data.Timeseries, results.SeriesParameters()),
 		get(one+"/distributions", data.Distributions, results.DistributionParameters()),
 		get(one+"/samples", data.Samples, none()),
+		get(one+"/telemetry", data.Telemetry, none()),
 		get(one+"/sweep", data.Sweep, none()),
 		get(one+"/answer", data.Capacity, none()),
 		get(one+"/logs", data.Log, results.LogParameters()),

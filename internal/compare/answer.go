@@ -93,7 +93,8 @@ type MetricAnswer struct {
 	Verdict     Judgement `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_tested"`
 	Reason      string    `json:"reason,omitempty"` // why it is inconclusive, invalid or not tested
 	difference  stat.Difference
-	short       bool // the runs are shorter than their own correlation
+	short       bool    // the runs are shorter than their own correlation
+	instrument  float64 // error of the load generator that could be the difference, in the unit of A and B
 }
 
 // Judgement is the verdict of a comparison.
@@ -207,6 +208,15 @@ func (a *Answer) judgeCell(c *pair, questions []asked, margin float64) {
 			m.Margin *= 100
 		}
 		m.estimate(c.a, c.b, q)
+		// The load generator adds to latencies and never takes from them, so that its error on the side with
+		// the larger value can be the difference.
+		switch {
+		case m.A == nil || m.B == nil || m.Unit != "ms":
+		case *m.B > *m.A:
+			m.instrument = instrumentError(c.b, m.Tag, m.Statistic)
+		default:
+			m.instrument = instrumentError(c.a, m.Tag, m.Statistic)
+		}
 		if m.A != nil || m.B != nil {
 			a.Metrics = append(a.Metrics, m)
 		}
@@ -244,6 +254,11 @@ func (a *Answer) judge() {
 			m.Reason = "no change and changes beyond the margin are both within the interval"
 		case adjusted >= 1-stat.Level:
 			m.Reason = fmt.Sprintf("not significant among %d metrics (Holm)", len(tested))
+		case m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument:
+			m.Reason = "the load generator itself may have added " + metric.ValueText(m.instrument, m.Unit) +
+				" to the larger value, which is all of the difference"
+			a.doubt("instrument", "a difference of "+m.Statistic+" "+m.Tag+" is within the error of the load generator; "+
+				"more runs do not change that, a quieter machine does")
 		case (m.difference.Estimate > 0) == (m.Better == Higher):
 			m.Verdict = IsBetter
 		default:
@@ -269,7 +284,7 @@ func (a *Answer) decide() string {
 	var runs float64
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
-		if m.Verdict != Inconclusive {
+		if m.Verdict != Inconclusive || m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument {
 			continue
 		}
 		if m.Change == nil || m.Method == methodMover || m.Method == methodPaired {

@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -45,6 +46,9 @@ type live struct {
 	series atomic.Pointer[series.Recorder]
 	// samples are single requests of the run while they are recorded; nil before and after that.
 	samples atomic.Pointer[samples.Recorder]
+	// servers reads the servers' metrics while phases are performed; nil before and after that, and if it
+	// is off.
+	servers atomic.Pointer[telemetry.Recorder]
 	process processMeter
 }
 

@@ -128,12 +128,16 @@ func (still) Read() monitor.Totals {
 	return monitor.Totals{At: idle, Cores: 1, CPU: new(time.Duration), Machine: &monitor.Machine{Cores: 1, Idle: idle}}
 }
 
-// parsed loads a YAML document.
+// parsed loads a YAML document. The metrics of servers are read only if it names them: most tests count the
+// requests of their server, and when it gets them.
 func parsed(t testing.TB, document string) *config.Document {
 	t.Helper()
 	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(document, "serverMetrics") {
+		d.Benchmark.ServerMetrics.Enabled = false
 	}
 	return d
 }

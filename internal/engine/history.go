@@ -1,15 +1,20 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/results"
+	"aiperfd/internal/run"
 )
 
 // History is what was recorded of runs over their time. Its methods are safe for concurrent
@@ -77,6 +82,64 @@ func (h *History) Samples(id string) (*samples.Samples, error) {
 	return s, err
 }
 
+// Servers returns what the servers' metrics say of a run, while it is active up to now; nil = they were not
+// read. It waits while too many others are read.
+func (h *History) Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if live := h.recorder(r.ID); live != nil {
+		return live.Report(), nil
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.Server()
+}
+
+// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.
+func (h *History) ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if live := h.recorder(r.ID); live != nil {
+		server := live.Report()
+		if server.Pages == nil {
+			return map[string]diagnose.Summary{}, nil
+		}
+		var file bytes.Buffer
+		if err := export.WriteServerMetrics(&file, &export.Report{Server: server}); err != nil {
+			return nil, err
+		}
+		return results.ReadServerSummaries(&file)
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.ServerSummaries()
+}
+
+// recorder returns what reads the servers' metrics of an active run; nil = nothing does.
+func (h *History) recorder(id string) *telemetry.Recorder {
+	if j := h.engine.job(id); j != nil {
+		return j.live.servers.Load()
+	}
+	return nil
+}
+
+// files returns what a run has left in its folder, with the names of its files.
+func (h *History) files(r *run.Run) (*results.Results, error) {
+	prefix, err := results.Prefix(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	return results.Open(h.engine.opts.Store.Dir(r.ID), prefix), nil
+}
+
 // Sweep returns what the runs of a sweep say together, fs.ErrNotExist if nothing is known yet.
 func (h *History) Sweep(id string) (*results.Sweep, error) { return h.stored(id).Sweep() }
 
@@ -90,11 +153,11 @@ func (h *History) Requests(ctx context.Context, in *compare.Input) (*compare.Req
 		return nil, err
 	}
 	defer h.reading.Release(1)
-	prefix, err := results.Prefix(in.Run.Config)
+	files, err := h.files(in.Run)
 	if err != nil {
 		return nil, err
 	}
-	return compare.ReadRequests(ctx, results.Open(h.engine.opts.Store.Dir(in.Run.ID), prefix), in)
+	return compare.ReadRequests(ctx, files, in)
 }
 
 // Log calls each for the lines of the log of a run, the oldest first. A run that was never

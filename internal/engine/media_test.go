@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
@@ -50,11 +48,7 @@ benchmark:
 // submitTurns performs a run with these turns in place of the document's dataset.
 func (b *bed) submitTurns(document string, list ...bench.Turn) *run.Run {
 	b.t.Helper()
-	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := b.engine.SubmitTurns(b.t.Context(), d, run.Submission{Via: "api"}, list...)
+	r, err := b.engine.SubmitTurns(b.t.Context(), parsed(b.t, document), run.Submission{Via: "api"}, list...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

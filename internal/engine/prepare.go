@@ -19,6 +19,8 @@ import (
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/target"
+	"aiperfd/internal/engine/telemetry"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -54,6 +56,8 @@ type prepared struct {
 	sender  *request.Polling // of the load
 	// observers observe the run besides the judgement of its client and its servers.
 	observers []collect.RunObserver
+	// server is what the servers' metrics say; nil before the observers have ended, and if they were not read.
+	server *diagnose.Server
 }
 
 // prepare does everything that may be slow before the first request: servers, tokenizers,
@@ -169,6 +173,7 @@ func (x *prepared) observe(env *environment) {
 		collect.NewRepeats(x.plan.CacheBust),
 		x.recordSeries(env),
 		x.recordSamples(env),
+		x.readServerMetrics(env),
 		sendMetrics(x.plan, env),
 	} {
 		if o.Phase != nil {
@@ -201,6 +206,26 @@ func (x *prepared) recordSamples(env *environment) collect.RunObserver {
 	return collect.NewSamples(to)
 }
 
+// readServerMetrics begins to read the metrics of the servers, if the plan asks for it.
+func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
+	m := &x.plan.ServerMetrics
+	if len(m.Targets) == 0 {
+		return collect.RunObserver{}
+	}
+	lines, err := x.files.ServerMetricsLines()
+	if err != nil {
+		x.warnings.add("server-metrics-incomplete", err.Error())
+	}
+	to := telemetry.Start(telemetry.Options{
+		Targets: m.Targets, Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
+		Formats: m.Formats, Servers: m.Servers, Secrets: env.secrets, Log: env.notify.log, Lines: lines,
+	})
+	env.live.servers.Store(to)
+	return collect.NewServerMetrics(collect.ServerMetricsOptions{
+		To: to, Forced: env.cancel.forced, Ended: func(s *diagnose.Server) { x.server = s },
+	})
+}
+
 // openFiles writes the files of the user and starts what writes during the run.
 func (x *prepared) openFiles(env *environment) (err error) {
 	b := &x.plan.Document.Benchmark
@@ -210,12 +235,15 @@ func (x *prepared) openFiles(env *environment) (err error) {
 	}); err != nil {
 		return err
 	}
-	x.observe(env)
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: env.dir, Plan: x.plan, Clock: x.clock, Secrets: env.secrets,
 		Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm, Faults: x.faults,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	x.observe(env)
+	return nil
 }
 
 // tokenIDs returns the function that encodes texts as tokens; nil = the API takes
@@ -299,6 +327,7 @@ func (x *prepared) close() error {
 func (x *prepared) endObservers(l *live) {
 	l.series.Store(nil)
 	l.samples.Store(nil)
+	l.servers.Store(nil)
 	for _, o := range x.observers {
 		if o.End != nil {
 			o.End(x.warnings.add)

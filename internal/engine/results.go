@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -44,6 +45,9 @@ func (x *execution) export(r *run.Run, fault *run.Error) report.Outcome {
 	} else if len(failed) > 0 {
 		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
+	unsent := sendToMLflow(with.plan, x.env, r, o.Report)
+	o.Warnings = append(o.Warnings, unsent...)
+	o.Report.Warnings = append(slices.Clip(o.Report.Warnings), unsent...) // of the console; the files are written
 	return o
 }
 
@@ -59,7 +63,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Example: with.records.MalformedEvent(), Impossible: with.records.Impossible.Load(),
 			Crashes: with.faults.Count(),
 		},
-		Sharing: with.client.Shared(),
+		Sharing: with.client.Shared(), Server: with.server,
 	}
 	if err := with.work.Err(); err != nil {
 		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.env.secrets.String(err.Error())}

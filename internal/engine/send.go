@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/engine/telemetry/push"
 )
@@ -90,19 +91,28 @@ func metricsSource(p *plan.Plan, env *environment) otlp.Source {
 	if names := p.Models.Names; len(names) == 1 {
 		s.Model = clean(names[0])
 	}
-	var servers []*url.URL
+	if servers := remote(p); len(servers) == 1 {
+		s.Server = servers[0]
+	}
+	s.Provider = provider(p, env.secrets)
+	return s
+}
+
+// remote returns the URLs of the servers that are not reached through a socket of this machine.
+func remote(p *plan.Plan) (servers []*url.URL) {
 	for i := range p.Targets {
 		if t := &p.Targets[i]; !strings.HasPrefix(t.Address, "/") { // it is the path of a socket
 			servers = append(servers, t.URL)
 		}
 	}
-	if len(servers) == 1 {
-		s.Server = servers[0]
-	}
+	return servers
+}
+
+// provider returns the provider of the models, as the conventions name it.
+func provider(p *plan.Plan, secrets *redact.Set) string {
 	given := ""
-	if o.GenAIProvider != nil {
-		given = clean(*o.GenAIProvider)
+	if name := p.Document.Benchmark.OTel.GenAIProvider; name != nil {
+		given = secrets.String(*name)
 	}
-	s.Provider = otlp.Provider(given, servers, s.Endpoint)
-	return s
+	return otlp.Provider(given, remote(p), p.Kind.Name)
 }

@@ -127,6 +127,28 @@ func TestSendMetrics(t *testing.T) {
 	}
 }
 
+// A server of MLflow that fails costs a warning, not the run, and no secret gets into it.
+func TestSendToMLflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &otlpCollector{status: http.StatusOK}
+		b := newBedWith(t, mock.Options{}, nil, beside(t, c))
+		r := b.run(strings.Replace(sentDocument, "  otel:", `
+  mlflow: {trackingUri: "http://user:CANARY-PASSWORD@mlflow", token: CANARY-TOKEN, tags: {api_key: CANARY-TAG}}
+  otel:`, 1))
+		warning := ""
+		for _, w := range r.Warnings {
+			if w.Code == "mlflow-incomplete" {
+				warning = w.Detail
+			}
+		}
+		const want = "the results are not, or not all, in MLflow at mlflow: find the experiment aiperf: HTTP 404"
+		if r.State != bench.StateCompleted || !strings.HasPrefix(warning, want) {
+			t.Errorf("state %s, warning %q; want %s, and %q", r.State, warning, bench.StateCompleted, want)
+		}
+		b.noCanary(r.ID)
+	})
+}
+
 // comparePayload compares the points of the phase main with the last snapshot.
 func (b *bed) comparePayload(r *run.Run, m *metricspb.ResourceMetrics) {
 	b.t.Helper()

@@ -228,6 +228,14 @@ func (g *schemaWriter) objects(f *flags.Field) openapi3.SchemaRefs {
 	if f.Has(schema.FormSwitch) {
 		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution))
 	}
+	if f.Has(schema.FormURL) {
+		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
+		for i := range f.Fields {
+			if f.Fields[i].Name == "urls" {
+				values = append(values, g.values(&f.Fields[i])...)
+			}
+		}
+	}
 	if f.Has(schema.FormName) {
 		values = append(values, inline(&openapi3.Schema{Type: types("string"), MinLength: 1}))
 	}

@@ -80,6 +80,7 @@ func kind(f *flags.Field) string {
 	}{
 		{f.Has(schema.FormList), ", or its items"},
 		{f.Has(schema.FormPoints), ", or its points or path"},
+		{f.Has(schema.FormURL), ", boolean, URL, or list of URLs"},
 		{f.Has(schema.FormDuration), ", or its duration"},
 		{f.Has(schema.FormGroups), ", or an object of such lists"},
 		{f.Has(schema.FormElement), ", or one " + element(f)},

@@ -127,24 +127,6 @@ func (h *Handler) Workers(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// ServerMetrics serves an empty result: nothing is scraped from the server under
-// test.
-//
-//	@Summary	Get the metrics of the server under test
-//	@Tags		aiperf
-//	@Success	200	{object}	wire.ServerMetrics
-//	@Router		/api/server-metrics [get]
-//	@Router		/api/runs/{id}/server-metrics [get]
-func (h *Handler) ServerMetrics(w http.ResponseWriter, r *http.Request) error {
-	found, err := h.Find.Run(w, r)
-	if err != nil {
-		return err
-	}
-	return h.Out.WriteOf(w, r, found, wire.ServerMetrics{
-		Endpoints: map[string]struct{}{}, Message: "No server metrics available yet",
-	})
-}
-
 // Results serves the outcome of a run.
 //
 //	@Summary		Get the results of a run

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -28,6 +29,10 @@ type Recorded interface {
 	Distributions(ctx context.Context, id string, q series.DistributionQuery) (*series.Distributions, error)
 	// Samples returns the requests of a run that are kept for a closer look.
 	Samples(id string) (*samples.Samples, error)
+	// Servers returns what the servers' metrics say of a run, of an active one up to now; nil = they were not read.
+	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
+	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
+	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
 	Sweep(id string) (*results.Sweep, error)
 	// Answer returns the answer of a search for a capacity.

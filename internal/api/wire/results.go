@@ -5,6 +5,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -264,9 +265,15 @@ type ResultFile struct {
 	Href        string    `json:"href"`
 }
 
-// ServerMetrics is the body of GET /api/server-metrics before anything was
-// scraped.
+// ServerMetrics is the body of GET /api/server-metrics.
 type ServerMetrics struct {
-	Endpoints map[string]struct{} `json:"endpoint_summaries"`
-	Message   string              `json:"message"`
+	Endpoints map[string]diagnose.Summary `json:"endpoint_summaries"` // by host and port
+	Message   string                      `json:"message,omitempty"`  // why there is none
+}
+
+// Telemetry is what was measured beside the requests of a run.
+type Telemetry struct {
+	RunID  string           `json:"run_id"`
+	State  string           `json:"state"`
+	Server *diagnose.Server `json:"server"` // null: the metrics of servers were not read
 }

@@ -235,6 +235,7 @@ type Files struct {
 	texts   outputFiles
 	values  Values
 	disk    *disk
+	plan    *plan.Plan
 
 	keep       export.RecordKeep
 	seen, kept atomic.Int64 // requests, if not all are kept
@@ -254,7 +255,7 @@ type FileOptions struct {
 // OpenFiles starts the writers of the record files of the plan. The files must be
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
-	f := &Files{values: Values{dir: o.Dir}, keep: o.Plan.Files.Keep}
+	f := &Files{values: Values{dir: o.Dir}, plan: o.Plan, keep: o.Plan.Files.Keep}
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()

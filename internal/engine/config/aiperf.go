@@ -124,6 +124,10 @@ func viewMember(v, plain any, path, name string) any {
 		return viewDistribution(value)
 	case Params:
 		return viewTexts(value, secret.SensitiveParam)
+	case *Params:
+		if value != nil {
+			return viewTexts(*value, secret.SensitiveParam)
+		}
 	case Headers:
 		return viewTexts(value, func(name, _ string) bool { return path == otelPath || redact.SensitiveHeader(name) })
 	case Object:

@@ -73,10 +73,12 @@ type Benchmark struct {
 	RunSLOs       []string       `json:"runSlos,omitempty"`
 	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
 	Tokenizer     Tokenizer      `json:"tokenizer"`
+	ServerMetrics ServerMetrics  `json:"serverMetrics"`
 	Runtime       Runtime        `json:"runtime"`
 	Logging       Logging        `json:"logging"`
 	Client        Client         `json:"client"`
 	OTel          OTel           `json:"otel"`
+	MLflow        MLflow         `json:"mlflow"`
 }
 
 // Models are the model names that requests carry.
@@ -418,6 +420,15 @@ type Tokenizer struct {
 	ApplyChatTemplate bool `json:"applyChatTemplate"`
 	// fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
 	AllowDownload bool `json:"allowDownload"`
+}
+
+// ServerMetrics configures what is read of the metrics that servers expose while the run loads them.
+type ServerMetrics struct {
+	Enabled  bool         `json:"enabled"`  // default true: the metrics of each server under test are read
+	URLs     []secret.URL `json:"urls"`     // further pages of metrics
+	Formats  []string     `json:"formats"`  // files: json and csv (default), jsonl, parquet
+	Interval Seconds      `json:"interval"` // between two readings of a page, at least; default 1
+	Map      *string      `json:"map"`      // JSON file with names of metrics of further servers; nil = none
 }
 
 // Runtime holds settings of the process rather than of the measurement.

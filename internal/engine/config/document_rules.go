@@ -34,9 +34,11 @@ func checkDocument(in *input) {
 	checkPhases(in)
 	checkArtifacts(in)
 	checkTokenizer(in)
+	checkServerMetrics(in, &in.doc.Benchmark.ServerMetrics)
 	checkStudy(in)
 	checkGate(in)
 	checkOTel(in)
+	checkMLflow(in)
 	if in.Has("benchmark.runtime.apiHost") && !in.Has("benchmark.runtime.apiPort") {
 		in.Conflict("benchmark.runtime.apiHost", "needs a port")
 	}

@@ -34,10 +34,25 @@ func checkTargets(in *input, e *Endpoint) {
 			Node: in.At(endpointPath + ".proxy"), At: in.Where(endpointPath + ".proxy"), Proxy: true,
 		}, e.Proxy)
 	}
+	if m := &in.doc.Benchmark.ServerMetrics; m.Enabled {
+		list := in.At(serverMetricsPath + ".urls")
+		for i, u := range m.URLs {
+			s := reached{Node: list, At: in.Where(serverMetricsPath + ".urls"), Section: list}
+			if list != nil && i < len(list.Items) {
+				s.Node, s.At, s.Section = list.Items[i], list.Items[i].Place, list.Items[i]
+			}
+			servers = appendServer(in, servers, s, u)
+		}
+	}
 	if o := &in.doc.Benchmark.OTel; o.MetricsURL != nil {
 		servers = appendServer(in, servers, reached{
 			Node: in.At(otelPath + ".metricsUrl"), At: in.Where(otelPath + ".metricsUrl"), Section: in.At(otelPath),
 		}, *o.MetricsURL)
+	}
+	if m := &in.doc.Benchmark.MLflow; m.TrackingURI != nil {
+		servers = appendServer(in, servers, reached{
+			Node: in.At(mlflowPath + ".trackingUri"), At: in.Where(mlflowPath + ".trackingUri"), Section: in.At(mlflowPath),
+		}, *m.TrackingURI)
 	}
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
 }

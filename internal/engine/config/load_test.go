@@ -108,13 +108,15 @@ benchmark:
 				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: new(int64(7)), Duration: new(Seconds(3600)), GracePeriod: new(Seconds(math.Inf(1))),
 					Concurrency: new(9), Rate: new(2.5), Smoothness: new(0.5), FailedRequestThreshold: new(0.25)},
 			},
-			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
-			SLOs:      map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
-			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
-			Runtime:   Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
-			Logging:   Logging{Level: "DEBUG"},
-			Client:    Client{Certify: "none"},
-			OTel:      plainOTel(),
+			Artifacts:     Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
+			SLOs:          map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
+			Tokenizer:     Tokenizer{Name: "builtin", Revision: "v1"},
+			ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
+			Runtime:       Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
+			Logging:       Logging{Level: "DEBUG"},
+			Client:        Client{Certify: "none"},
+			OTel:          plainOTel(),
+			MLflow:        MLflow{Experiment: "aiperf"},
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
@@ -142,12 +144,14 @@ func TestLoadDefaults(t *testing.T) {
 			Turns: Distribution{Mean: new(1.0)}, TurnDelay: Distribution{Mean: new(0.0)}}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
-		Artifacts: Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
-		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
-		Runtime:   Runtime{UI: "dashboard"},
-		Logging:   Logging{Level: "INFO"},
-		Client:    Client{Certify: "none"},
-		OTel:      plainOTel(),
+		Artifacts:     Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
+		Tokenizer:     Tokenizer{Name: "org/m", Revision: "main"},
+		ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
+		Runtime:       Runtime{UI: "dashboard"},
+		Logging:       Logging{Level: "INFO"},
+		Client:        Client{Certify: "none"},
+		OTel:          plainOTel(),
+		MLflow:        MLflow{Experiment: "aiperf"},
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -191,7 +195,10 @@ func TestShorthands(t *testing.T) {
 		{"summary", "benchmark: {model: m, artifacts: {summary: [json]}" + rest, "benchmark: {model: m, artifacts: {summary: true}" + rest},
 		{"level", "benchmark: {model: m, artifacts: {level: summary}" + rest, "benchmark: {model: m, artifacts: {records: false}" + rest},
 		{"rate without a type", "benchmark: {model: m, phases: {requests: 200, rate: 3}}", "benchmark: {model: m, phases: {type: poisson, requests: 200, rate: 3}}"},
-		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, serverMetrics: false" + rest, "benchmark: {model: m" + rest},
+		{"page of metrics", "benchmark: {model: m, serverMetrics: 'h:9/metrics'" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://h:9/metrics']}" + rest},
+		{"pages of metrics", "benchmark: {model: m, serverMetrics: ['http://g', 'http://h']" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://g', 'http://h']}" + rest},
+		{"one format of metrics", "benchmark: {model: m, serverMetrics: {urls: 'http://g', formats: JSONL}" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://g'], formats: [jsonl]}" + rest},
+		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, server_metrics: false" + rest, "benchmark: {model: m, serverMetrics: {enabled: false}" + rest},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -302,12 +309,12 @@ func TestUntrusted(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	_, warnings := mustLoad(t, "model: m\nserver_metrics: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{Choices: someChoices()})
+	_, warnings := mustLoad(t, "model: m\ngpu_telemetry: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{Choices: someChoices()})
 	var got []string
 	for _, w := range warnings {
 		got = append(got, w.Pointer+" "+w.Code)
 	}
-	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
+	want := []string{"# deprecated-field", "#/gpu_telemetry no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

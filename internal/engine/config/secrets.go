@@ -23,11 +23,12 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range e.addresses() {
+	for _, u := range slices.Concat(e.addresses(), d.Benchmark.ServerMetrics.URLs) {
 		all = append(all, u.Secrets()...)
 	}
 	all = append(all, paramSecrets(e.URLParams)...)
 	all = append(all, d.Benchmark.OTel.secrets()...)
+	all = append(all, d.Benchmark.MLflow.secrets()...)
 	all = append(all, objectSecrets(e.Extra)...)
 	for _, dataset := range d.Benchmark.Datasets {
 		for _, record := range dataset.Records {

@@ -2,8 +2,12 @@ package config
 
 import (
 	"net/url"
+	"path"
+	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/secret"
 )
 
@@ -70,6 +74,64 @@ func paramSecrets(p Params) (all []string) {
 		}
 	}
 	return all
+}
+
+// mlflowPath is the canonical path of the section that writes results to MLflow.
+const mlflowPath = "benchmark.mlflow"
+
+// MLflow is a server that gets the results of the run when it has ended.
+type MLflow struct {
+	TrackingURI *secret.URL `json:"trackingUri"` // nil = nothing is sent
+	Experiment  string      `json:"experiment"`
+	RunName     *string     `json:"runName"`
+	Tags        *Params     `json:"tags"`
+	ParentRunID *string     `json:"parentRunId"`
+	Globs       []string    `json:"artifactGlobs"` // nil = those of AIPerf
+
+	Token secret.Text `json:"token"`
+}
+
+// secrets returns the texts that must not leave the section.
+func (m *MLflow) secrets() (all []string) {
+	if m.TrackingURI != nil {
+		all = append(all, m.TrackingURI.Secrets()...)
+	}
+	if m.Tags != nil {
+		all = append(all, paramSecrets(*m.Tags)...)
+	}
+	return append(all, m.Token.Reveal())
+}
+
+// checkMLflow checks that the fields of the section agree with each other.
+func checkMLflow(in *input) {
+	m := &in.doc.Benchmark.MLflow
+	for i, glob := range m.Globs {
+		if err := mlflowGlob(glob); err != "" {
+			in.FailValue(in.At(schema.Join(mlflowPath+".artifactGlobs", strconv.Itoa(i))), problem.CodeOutOfRange, err)
+		}
+	}
+	if in.Has(mlflowPath + ".trackingUri") {
+		return
+	}
+	for name, differs := range map[string]bool{
+		"experiment": m.Experiment != schema.Default[string](mlflowPath+".experiment"), "runName": m.RunName != nil,
+		"tags": m.Tags != nil && len(*m.Tags) > 0, "parentRunId": m.ParentRunID != nil, "artifactGlobs": m.Globs != nil,
+		"token": !m.Token.Empty(),
+	} {
+		if path := mlflowPath + "." + name; in.Has(path) && (differs || in.At(path).Flag != "") {
+			in.Conflict(in.shown(path), "needs the URL of an MLflow server (trackingUri)")
+		}
+	}
+}
+
+// mlflowGlob returns the problem of a pattern of files, or "".
+func mlflowGlob(glob string) string {
+	for part := range strings.SplitSeq(glob, "/") {
+		if _, err := path.Match(part, ""); err != nil || part == ".." || part == "" {
+			return "must be a pattern of names below the folder of the run, such as *.json or plots/**/*.png"
+		}
+	}
+	return ""
 }
 
 // checkOTel checks that the fields of the section agree with each other.

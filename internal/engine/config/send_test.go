@@ -37,7 +37,8 @@ func TestCollector(t *testing.T) {
 // No form of a document shows secrets of a collector, and its headers are secret whatever they are called.
 func TestCollectorSecrets(t *testing.T) {
 	const document = `benchmark: {model: m, phases: [{requests: 200}], otel: {metricsUrl: "http://user:CANARY-PASSWORD@h:4318/?api_key=CANARY-QUERY", ` +
-		`headers: {x-honeycomb-team: CANARY-HEADER}, customResourceAttributes: {api_key: CANARY-ATTRIBUTE, team: a}}}`
+		`headers: {x-honeycomb-team: CANARY-HEADER}, customResourceAttributes: {api_key: CANARY-ATTRIBUTE, team: a}}, ` +
+		`mlflow: {trackingUri: "http://user:CANARY-TRACKING@m", token: CANARY-TOKEN, tags: {password: CANARY-TAG}}}`
 	d, _ := mustLoad(t, document, LoadOptions{Choices: someChoices()})
 	shown, err := plainjson.Marshal(Resolved(d))
 	if err != nil {
@@ -48,14 +49,14 @@ func TestCollectorSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"resolved": string(shown), "input config": fmt.Sprint(InputConfig(d)), "printed": fmt.Sprintf("%+v", d.Benchmark.OTel), "draft": string(draft.Text()),
+		"resolved": string(shown), "input config": fmt.Sprint(InputConfig(d)), "printed": fmt.Sprintf("%+v %+v", d.Benchmark.OTel, d.Benchmark.MLflow), "draft": string(draft.Text()),
 	} {
 		if strings.Contains(text, "CANARY") || name == "resolved" && !strings.Contains(text, `"team":"a"`) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 	secrets := strings.Join(d.Secrets(), " ")
-	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-HEADER", "CANARY-ATTRIBUTE"} {
+	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-HEADER", "CANARY-ATTRIBUTE", "CANARY-TRACKING", "CANARY-TOKEN", "CANARY-TAG"} {
 		if !strings.Contains(secrets, want) {
 			t.Errorf("Secrets() = %q, want %s among them", secrets, want)
 		}

@@ -39,6 +39,9 @@ func (p *page) headline(r *Report) {
 		if c := verdict.NewCache(r.Results); c != nil && c.State != verdict.Cold {
 			p.entry("", "Cache", c.Message, 0)
 		}
+		before := p.lines()
+		p.servers(r)
+		from += p.lines() - before // they take no room from the warnings
 		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 0)

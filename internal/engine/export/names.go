@@ -26,6 +26,8 @@ type Names struct {
 	Console string // the full console report
 	Result  string // of which the files of a report can be made again
 	Log     string
+
+	ServerMetrics string // without the ending of its format
 }
 
 // Summary returns the name of a summary in a format whose files end with ext.
@@ -40,7 +42,7 @@ func nameSuffixes() []string {
 		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
 		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl", ".parquet",
 	}
-	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt", Result: "_result.json"}
+	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt", Result: "_result.json", ServerMetrics: "_server_metrics"}
 	for _, f := range Formats() {
 		all = append(all, f.File(bare))
 	}
@@ -55,6 +57,7 @@ func NamesFor(prefix string) Names {
 		Records: "profile_export.jsonl", Tables: "profile_export.parquet", Raw: "profile_export_raw.jsonl",
 		Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
+		ServerMetrics: "server_metrics_export",
 	}
 	if prefix == "" {
 		return n
@@ -71,7 +74,7 @@ func NamesFor(prefix string) Names {
 		return n
 	}
 	n.JSON, n.CSV, n.Records, n.Tables, n.Raw = base+".json", base+".csv", base+".jsonl", base+".parquet", base+"_raw.jsonl"
-	n.Console, n.Result = base+"_console.txt", base+"_result.json"
+	n.Console, n.Result, n.ServerMetrics = base+"_console.txt", base+"_result.json", base+"_server_metrics"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}

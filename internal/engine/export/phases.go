@@ -51,7 +51,7 @@ func (r *Report) phase(p *PhaseReport) *Report {
 	c := *r
 	c.Results, c.Errors, c.Start, c.End, c.Duration = p.Results, p.Errors, p.Start, p.End, p.End.Sub(p.Start)
 	c.Cancelled, c.Complete = p.Stats.End == bench.PhaseCancelled, p.Stats.End == bench.PhaseCompleted
-	c.Warmup, c.Phases, c.Warnings, c.Client, c.Stream, c.Saturation = nil, nil, nil, nil, nil, nil
+	c.Warmup, c.Phases, c.Warnings, c.Client, c.Stream, c.Saturation, c.Server = nil, nil, nil, nil, nil, nil, nil
 	c.Checks.Checked = nil
 	return &c
 }

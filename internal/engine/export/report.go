@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -53,6 +54,8 @@ type Report struct {
 	Checks verdict.Checks  `json:"consistency"` // whether the numbers agree with each other
 
 	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
+
+	Server *diagnose.Server `json:"server,omitempty"` // what the servers' metrics say; nil = they were not read
 
 	Layout Layout `json:"layout"`
 }

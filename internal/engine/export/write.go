@@ -51,6 +51,19 @@ func Formats() []Format {
 			File: func(n Names) string { return n.Summary("_timeslices.csv") }, Write: writeSlicesCSV, Made: sliced,
 		},
 		{
+			Name: "server metrics json", File: func(n Names) string { return n.ServerMetrics + ".json" }, Write: WriteServerMetrics,
+			About: "The metrics that servers expose, over the exact window of the profiling phases. Absent without a server that has them, as are the three below.",
+			Made:  hasServerMetrics("json"),
+		},
+		{
+			Name: "server metrics csv", About: "The same as tables.",
+			File: func(n Names) string { return n.ServerMetrics + ".csv" }, Write: writeServerCSV, Made: hasServerMetrics("csv"),
+		},
+		{
+			Name: "server metrics parquet", About: "Only with `serverMetrics.formats`. Every series at every reading. `server_metrics_export.jsonl`, which is written while the run goes on, has the values as servers write them.",
+			File: func(n Names) string { return n.ServerMetrics + ".parquet" }, Write: writeServerTable, Made: hasServerMetrics("parquet"),
+		},
+		{
 			Name: resultFormat, File: func(n Names) string { return n.Result }, Write: writeResult,
 			About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that " +
 				"describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",

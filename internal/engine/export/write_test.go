@@ -190,12 +190,13 @@ func TestNamesFor(t *testing.T) {
 	if diff := cmp.Diff(Names{
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl", Tables: "profile_export.parquet",
 		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
-		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
+		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log", ServerMetrics: "server_metrics_export",
 	}, own); diff != "" {
 		t.Errorf("names without prefix (-want +got):\n%s", diff)
 	}
 	mine := own
 	mine.JSON, mine.CSV, mine.Records, mine.Tables, mine.Raw, mine.Console, mine.Result = "mine.json", "mine.csv", "mine.jsonl", "mine.parquet", "mine_raw.jsonl", "mine_console.txt", "mine_result.json"
+	mine.ServerMetrics = "mine_server_metrics"
 	for _, prefix := range []string{
 		"mine", "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_timeslices.csv", "mine_console.txt",
 		"a/b/mine", "/etc/mine.json", "../mine", ".mine", "mine_server_metrics.parquet",

@@ -40,6 +40,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	compileTargets(c, p)
 	compileHeaders(c, p)
 	compileServerCalls(c, p)
+	compileServerMetrics(c, p)
 	compileDataset(c, p)
 	compileSessions(c, p)
 	sizePool(p)

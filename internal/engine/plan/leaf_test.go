@@ -216,6 +216,11 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.cancellation.delay":     cancelled(config.Cancellation{Rate: 20, Delay: 2}),
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
+	"serverMetrics.enabled":         func(d *config.Document) { d.Benchmark.ServerMetrics.Enabled = false },
+	"serverMetrics.urls":            func(d *config.Document) { d.Benchmark.ServerMetrics.URLs = []secret.URL{secret.NewURL("http://h:9")} },
+	"serverMetrics.formats":         func(d *config.Document) { d.Benchmark.ServerMetrics.Formats = []string{"jsonl"} },
+	"serverMetrics.interval":        func(d *config.Document) { d.Benchmark.ServerMetrics.Interval = 3 },
+	"serverMetrics.map":             func(d *config.Document) { d.Benchmark.ServerMetrics.Map = new("testdata/servers.json") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.recordFormat":        func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
@@ -262,26 +267,48 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
-	"schemaVersion":              "checked by the loader, one value only",
-	"variables":                  "evaluated before the document is decoded, and for user files",
-	"endpoint.apiKeyFile":        "read into apiKey when the document is loaded",
-	"phases.rateSeries.path":     "read into points when the document is loaded",
-	"datasets.name":              "names the only data set for error messages",
-	"datasets.audio.format":      "one value only, wav",
-	"artifacts.overwrite":        "where the command line writes",
-	"artifacts.dir":              "where the command line writes; the daemon owns its folders",
-	"runtime.ui":                 "how the command line shows progress",
-	"runtime.apiPort":            "the command line's own listener",
-	"runtime.apiHost":            "the command line's own listener",
-	"runtime.statsInterval":      "the command line's log lines",
-	"artifacts.showTraceTiming":  "what the command line prints",
-	"runtime.report":             "what the command line prints",
-	"logging.level":              "the command line's log",
-	"client.strict":              "the command line's exit code",
-	"noSweepTable":               "what the command line prints",
-	"ignoreUnsupported":          "what the loader accepts",
-	"artifacts.userFiles.path":   "written from the document before the run",
-	"artifacts.userFiles.format": "written from the document before the run",
+	"schemaVersion":                 "checked by the loader, one value only",
+	"variables":                     "evaluated before the document is decoded, and for user files",
+	"endpoint.apiKeyFile":           "read into apiKey when the document is loaded",
+	"phases.rateSeries.path":        "read into points when the document is loaded",
+	"datasets.name":                 "names the only data set for error messages",
+	"datasets.audio.format":         "one value only, wav",
+	"artifacts.overwrite":           "where the command line writes",
+	"artifacts.dir":                 "where the command line writes; the daemon owns its folders",
+	"runtime.ui":                    "how the command line shows progress",
+	"runtime.apiPort":               "the command line's own listener",
+	"runtime.apiHost":               "the command line's own listener",
+	"runtime.statsInterval":         "the command line's log lines",
+	"artifacts.showTraceTiming":     "what the command line prints",
+	"runtime.report":                "what the command line prints",
+	"logging.level":                 "the command line's log",
+	"client.strict":                 "the command line's exit code",
+	"otel.metricsUrl":               "what is sent to a collector; the engine reads it from the document",
+	"otel.streamMetricsEnabled":     "what is sent to a collector; the engine reads it from the document",
+	"otel.streamTimingEnabled":      "what is sent to a collector; the engine reads it from the document",
+	"otel.customResourceAttributes": "what is sent to a collector; the engine reads it from the document",
+	"otel.genAiProvider":            "what is sent to a collector; the engine reads it from the document",
+	"otel.protocol":                 "what is sent to a collector; the engine reads it from the document",
+	"otel.headers":                  "what is sent to a collector; the engine reads it from the document",
+	"otel.timeout":                  "what is sent to a collector; the engine reads it from the document",
+	"otel.compression":              "what is sent to a collector; the engine reads it from the document",
+	"otel.histograms":               "what is sent to a collector; the engine reads it from the document",
+	"mlflow.trackingUri":            "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.experiment":             "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.runName":                "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.tags":                   "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.parentRunId":            "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.artifactGlobs":          "what is sent to MLflow after the run; the engine reads it from the document",
+	"mlflow.token":                  "what is sent to MLflow after the run; the engine reads it from the document",
+	"repeats.metric":                "a short form of multiRun, which is for studies",
+	"repeats.stat":                  "a short form of multiRun, which is for studies",
+	"repeats.min":                   "a short form of multiRun, which is for studies",
+	"repeats.max":                   "a short form of multiRun, which is for studies",
+	"repeats.precision":             "a short form of multiRun, which is for studies",
+	"noSweepTable":                  "what the command line prints",
+	"ignoreUnsupported":             "what the loader accepts",
+	"artifacts.userFiles.path":      "written from the document before the run",
+	"artifacts.userFiles.format":    "written from the document before the run",
 }
 
 // withContent adds content that only some endpoint types accept.
@@ -603,6 +630,11 @@ func digest(t *testing.T, d *config.Document) string {
 	o.DelayCap = nil
 	for _, target := range p.Targets {
 		fmt.Fprintln(&out, target.URL.String(), target.Basic, target.Host)
+	}
+	m := p.ServerMetrics
+	fmt.Fprintln(&out, "metrics", m.Period, m.Formats, m.Slice, m.Servers)
+	for _, target := range m.Targets {
+		fmt.Fprintln(&out, target.Candidates, target.Header)
 	}
 	if c := p.Transport.TLS; c != nil {
 		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)

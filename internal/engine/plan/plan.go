@@ -45,6 +45,8 @@ type Plan struct {
 	CacheBust  CacheBust
 	Tokens     Tokens
 	Certify    string // when the client certifies itself: none, before, after
+
+	ServerMetrics ServerMetrics
 }
 
 // Measure is the part of a plan that determines what is measured and reported. The

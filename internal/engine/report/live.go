@@ -88,7 +88,7 @@ func counters(of interface {
 	for _, slo := range count.SLOs {
 		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
 	}
-	for _, tag := range catalogue.Headlines(catalogue.Exposed) {
+	for _, tag := range catalogue.Headlines(catalogue.Exposed | catalogue.Sent) {
 		if h, ok := of.Histogram(tag); ok {
 			c.Histograms[tag] = h
 		}

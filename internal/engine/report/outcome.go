@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -28,6 +29,7 @@ type Input struct {
 	Tokens      Tokens
 	Responses   Responses
 	Sharing     transport.SharedCount
+	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
 }
 
 // Tokens describes how tokens were counted.
@@ -64,7 +66,7 @@ func Conclude(in *Input) Outcome {
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
-	rep.Client = Client(in.Phases, in.Certificate)
+	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
 	rep.Warnings = in.warnings(rep)
 	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)
 	return o

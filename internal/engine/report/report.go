@@ -39,7 +39,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	complete := true
 	for i := range phases {
 		m := &phases[i]
-		part := measure.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats, Slots: slots(m.Plan)}
+		part := measure.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats, Slots: slots(m.Plan), Ramp: m.Plan.Shape.Ramp()}
 		done := part.Finish()
 		from := max(m.Stats.Start, m.Stats.Records.From)
 		rep.Phases = append(rep.Phases, export.PhaseReport{

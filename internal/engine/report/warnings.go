@@ -37,6 +37,7 @@ var (
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
 		cacheNotCold,
 		repeatedPrompts,
+		silentPages,
 		sameHost,
 	}
 	// phaseChecks are of one phase.
@@ -102,6 +103,20 @@ func warnIf(there bool, code, format string, args ...any) []bench.Warning {
 		return nil
 	}
 	return warn(code, format, args...)
+}
+
+// silentPages names the pages of server metrics that the user gave and that were not read.
+func silentPages(_ *Input, rep *export.Report) []bench.Warning {
+	if rep.Server == nil {
+		return nil
+	}
+	var out []bench.Warning
+	for i := range rep.Server.Targets {
+		if t := &rep.Server.Targets[i]; t.Given && t.Fetches == 0 {
+			out = append(out, warn("server-metrics", "no server metrics of %s (%s): %s", t.URL, t.State, cmp.Or(t.LastError, "no answer"))...)
+		}
+	}
+	return out
 }
 
 func saturated(_ *Input, rep *export.Report) []bench.Warning {

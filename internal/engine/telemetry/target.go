@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/diagnose"
-	"aiperfd/internal/engine/telemetry/servermap"
 	"aiperfd/internal/engine/telemetry/window"
 	"aiperfd/internal/engine/transport"
 )
@@ -21,6 +20,7 @@ import (
 type target struct {
 	recorder *Recorder
 	given    bool
+	client   *transport.Client
 	host     string
 	header   http.Header
 	asked    chan chan<- struct{} // buffered 1; requests for a scrape now, each answered by a message
@@ -41,8 +41,12 @@ type target struct {
 }
 
 func newTarget(r *Recorder, o *Target) *target {
+	client := r.client
+	if o.Apart {
+		client = r.apart
+	}
 	return &target{
-		recorder: r, given: o.Given, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
+		client: client, recorder: r, given: o.Given, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
 		asked: make(chan chan<- struct{}, 1), marked: make(chan struct{}, 1),
 		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
 		history: window.NewHistory(r.o.Secrets.String),
@@ -173,7 +177,7 @@ func (t *target) fetch(ctx context.Context) (window.Scrape, []byte, *trouble) {
 		h = http.Header{}
 	}
 	h.Set("Accept", "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q=0.5")
-	x := t.recorder.client.Do(ctx, &transport.Request{
+	x := t.client.Do(ctx, &transport.Request{
 		Method: http.MethodGet, URL: t.candidates[0], Host: t.host, Header: h, MaxBody: maxBody,
 	})
 	defer x.Release()
@@ -185,6 +189,8 @@ func (t *target) fetch(ctx context.Context) (window.Scrape, []byte, *trouble) {
 		return at, nil, &trouble{diagnose.NotPrometheus, fmt.Sprintf("HTTP %d without metrics", resp.Status)}
 	case resp.Status >= 300:
 		return at, nil, &trouble{diagnose.Unreachable, fmt.Sprintf("HTTP %d %s", resp.Status, http.StatusText(resp.Status))}
+	case resp.Failure != nil && resp.Failure.Class == bench.EventTooLarge:
+		return at, nil, &trouble{diagnose.TooLarge, resp.Failure.Message}
 	case resp.Failure != nil:
 		return at, nil, &trouble{diagnose.Unreachable, resp.Failure.Message}
 	}
@@ -199,7 +205,7 @@ func (t *target) counted() (sum float64) {
 		return 0
 	}
 	everything := window.Window{From: t.history.Scrapes[0].At(), To: t.history.Scrapes[len(t.history.Scrapes)-1].At()}
-	for _, s := range servermap.Detect(t.history) {
+	for _, s := range t.recorder.detect(t.history) {
 		for _, name := range []string{"requests", "generation_tokens", "e2e"} {
 			from, ok := s.Find(t.history, name)
 			if !ok {

@@ -32,7 +32,8 @@ const (
 	spare        = 50
 	firstTimeout = 10 * time.Second
 	leastTimeout = 2 * time.Second
-	syncTimeout  = 2 * time.Second  // for which a phase waits for the scrape before it
+	syncTimeout  = 2 * time.Second // for which a phase waits for the scrape before it
+	firstSync    = 500 * time.Millisecond
 	longestPause = 30 * time.Second // between attempts at a target that fails
 	maxBody      = 16 << 20
 	settleStep   = 250 * time.Millisecond
@@ -47,6 +48,9 @@ type Target struct {
 	Host       string      // for the Host header; empty = that of the URL
 	Header     http.Header // with the credentials of the inference endpoint if it is the same server
 	Given      bool        // the user named it
+	// Apart means that it is none of the servers under test: their proxy, their sockets and their client
+	// certificates are not used for it.
+	Apart bool
 }
 
 // Options configure a [Recorder].
@@ -54,9 +58,10 @@ type Options struct {
 	Targets   []Target          // at least one
 	Transport transport.Options // of the run; connections are not shared with it
 	Clock     bench.Clock
-	Period    time.Duration // > 0
-	Slice     time.Duration // length of the time slices of the results; 0 = none
-	Formats   []string      // of the files, for Pages
+	Period    time.Duration      // > 0
+	Slice     time.Duration      // length of the time slices of the results; 0 = none
+	Formats   []string           // of the files, for Pages
+	Servers   []servermap.Server // that the user has described; they come before those of the table
 	Secrets   *redact.Set
 	Log       zerolog.Logger
 	Lines     io.WriteCloser // gets a line for each scrape; nil = nobody does
@@ -66,6 +71,7 @@ type Options struct {
 type Recorder struct {
 	o       Options
 	client  *transport.Client
+	apart   *transport.Client // for targets that are none of the servers under test
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 	targets []*target
@@ -81,8 +87,8 @@ type Recorder struct {
 // phase is a phase of the run.
 type phase struct {
 	Phase
-	from, to time.Duration // to = 0: it has not ended
-	client   diagnose.Client
+	from, to time.Duration    // to = 0: it has not ended
+	client   *diagnose.Client // nil until it has ended
 }
 
 // Phase identifies a phase.
@@ -100,7 +106,7 @@ func Start(o Options) *Recorder {
 	t.Reuse, t.Streaming, t.Trace, t.MaxIdle = transport.Pooled, false, false, 1
 	t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = 0, 0, 0
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{o: o, client: transport.New(t), cancel: cancel, began: o.Clock.Now()}
+	r := &Recorder{o: o, client: transport.New(t), apart: transport.New(alone(t)), cancel: cancel, began: o.Clock.Now()}
 	if o.Lines != nil {
 		r.lines = &lineWriter{out: o.Lines}
 	}
@@ -112,11 +118,22 @@ func Start(o Options) *Recorder {
 	return r
 }
 
+// alone returns the options of connections to a server that is not under test.
+func alone(o transport.Options) transport.Options {
+	o.Sockets, o.Proxy, o.Version = nil, nil, transport.HTTP1
+	if o.TLS != nil {
+		o.TLS = o.TLS.Clone()
+		o.TLS.Certificates, o.TLS.ServerName = nil, ""
+	}
+	return o
+}
+
 // Close ends the reading.
 func (r *Recorder) Close() error {
 	r.cancel()
 	r.working.Wait()
 	r.client.Close()
+	r.apart.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = r.o.Clock.Now()
@@ -127,9 +144,14 @@ func (r *Recorder) Close() error {
 }
 
 // Sync waits until each target that answers has been read once more, from now on, but not longer than two
-// seconds: one that is slow keeps no other from being read. The sample belongs to a bound of a phase.
+// seconds, and half a second if nobody named a target and none has ever answered: one that is slow keeps no
+// other from being read. The sample belongs to a bound of a phase.
 func (r *Recorder) Sync(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	limit := firstSync
+	if r.fetches() > 0 || slices.ContainsFunc(r.targets, func(t *target) bool { return t.given }) {
+		limit = syncTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan struct{}, len(r.targets)) // one for each target, so that none waits
 	waiting := 0
@@ -234,7 +256,7 @@ func (r *Recorder) EndPhase(index int, from, to time.Duration, c diagnose.Client
 	defer r.mu.Unlock()
 	for i := range r.phases {
 		if p := &r.phases[i]; p.Index == index {
-			p.from, p.to, p.client = from, to, c
+			p.from, p.to, p.client = from, to, &c
 		}
 	}
 }
@@ -253,62 +275,82 @@ func (r *Recorder) current() *phase {
 	return &p
 }
 
-// window returns the window of a phase. Counters settle before the next phase begins, or at the end.
-func (r *Recorder) window(i int) window.Window {
-	p := &r.phases[i]
+// moment is what a recorder knows at one time. It is computed on without the recorder's lock.
+type moment struct {
+	r       *Recorder
+	phases  []phase
+	settled time.Duration
+	now     time.Duration // or the end of the reading
+}
+
+// moment returns what the recorder knows now.
+func (r *Recorder) moment() *moment {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &moment{r: r, phases: slices.Clone(r.phases), settled: r.settled, now: cmp.Or(r.ended, r.o.Clock.Now())}
+}
+
+// window returns the window of a phase, up to now if it has not ended. Counters settle before the next phase
+// begins, or at the end.
+func (m *moment) window(i int) window.Window {
+	p := &m.phases[i]
 	w := window.Window{From: p.from, To: p.to}
 	switch {
 	case p.to == 0:
-		w.To = r.o.Clock.Now()
+		w.To = m.now
 	case p.Seamless:
-	case i+1 < len(r.phases) && !r.phases[i+1].Seamless:
-		w.Settled = r.phases[i+1].from
-	case i+1 == len(r.phases):
-		w.Settled = r.settled
+	case i+1 < len(m.phases) && !m.phases[i+1].Seamless:
+		w.Settled = m.phases[i+1].from
+	case i+1 == len(m.phases):
+		w.Settled = m.settled
 	}
 	return w
 }
 
-// Report returns what the servers did in each phase that has ended.
+// Report returns what the servers did in each phase, in one that goes on up to now.
 func (r *Recorder) Report() *diagnose.Server {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
 	sources := []diagnose.Source{}
 	for _, t := range r.targets {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		out.Targets = append(out.Targets, r.describe(t))
+		out.Targets = append(out.Targets, m.describe(t))
 		if len(t.history.Scrapes) > 0 {
-			sources = append(sources, diagnose.Source{URL: t.shown, History: t.history, Servers: servermap.Detect(t.history)})
+			sources = append(sources, diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)})
 		}
 	}
 	if len(sources) == 0 {
 		return out
 	}
-	for i := range r.phases {
-		p := &r.phases[i]
-		if p.to == 0 {
+	for i := range m.phases {
+		p := &m.phases[i]
+		w := m.window(i)
+		if w.To <= w.From {
 			continue
 		}
-		w := r.window(i)
-		one := diagnose.Examine(sources, w, &p.client)
+		one := diagnose.Examine(sources, w, p.client)
 		one.Name, one.Kind = p.Name, string(p.Kind)
 		one.Start, one.End = r.o.Clock.Wall(w.From), r.o.Clock.Wall(w.To)
 		out.Phases = append(out.Phases, one)
 	}
-	out.Pages = r.pages(sources)
+	out.Pages = m.pages(sources)
 	return out
 }
 
+// detect returns the vocabularies of the servers whose families a page has.
+func (r *Recorder) detect(h *window.History) []servermap.Server {
+	return servermap.Detect(h, r.o.Servers...)
+}
+
 // describe returns how a target answered. The target is locked.
-func (r *Recorder) describe(t *target) diagnose.Target {
+func (m *moment) describe(t *target) diagnose.Target {
 	h := t.history
 	d := diagnose.Target{
 		URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
 		LastError: t.lastError, NonFinite: h.NonFinite, Dropped: h.Dropped, Malformed: h.Malformed,
 	}
-	for _, s := range servermap.Detect(h) {
+	for _, s := range m.r.detect(h) {
 		d.Servers = append(d.Servers, s.Title)
 	}
 	for _, f := range h.Families {
@@ -317,9 +359,9 @@ func (r *Recorder) describe(t *target) diagnose.Target {
 	if h.Dropped > 0 && d.State == diagnose.OK {
 		d.State = diagnose.TooLarge
 	}
-	for i := range r.phases {
-		if r.phases[i].to > 0 {
-			d.Gaps += len(h.Gaps(r.window(i), gapPeriods*t.pause(0)))
+	for i := range m.phases {
+		if m.phases[i].to > 0 {
+			d.Gaps += len(h.Gaps(m.window(i), gapPeriods*t.pause(0)))
 		}
 	}
 	durations := make([]time.Duration, 0, len(h.Scrapes))
@@ -334,22 +376,23 @@ func (r *Recorder) describe(t *target) diagnose.Target {
 	slices.Sort(durations)
 	const ms = float64(time.Millisecond)
 	d.ScrapeP50, d.ScrapeMax = float64(durations[len(durations)/2])/ms, float64(durations[len(durations)-1])/ms
-	if length := cmp.Or(r.ended, r.o.Clock.Now()) - r.began; length > 0 {
+	if length := m.now - m.r.began; length > 0 {
 		d.ScrapeShare = total.Seconds() / length.Seconds()
 	}
 	return d
 }
 
 // pages returns the statistics of all families for AIPerf's files.
-func (r *Recorder) pages(sources []diagnose.Source) *diagnose.Pages {
-	out := &diagnose.Pages{Clock: r.o.Clock, Formats: r.o.Formats}
+func (m *moment) pages(sources []diagnose.Source) *diagnose.Pages {
+	o := &m.r.o
+	out := &diagnose.Pages{Clock: o.Clock, Formats: o.Formats}
 	profiling, warmup := window.Window{}, window.Window{}
-	for i := range r.phases {
-		p := &r.phases[i]
-		if p.Excluded {
+	for i := range m.phases {
+		p := &m.phases[i]
+		if p.Excluded && p.Kind != bench.Warmup {
 			continue
 		}
-		w := r.window(i)
+		w := m.window(i)
 		out.Ranges = append(out.Ranges, diagnose.Range{Name: p.Name, Kind: string(p.Kind), From: w.From, To: w.To})
 		if p.Kind == bench.Warmup {
 			warmup = join(warmup, w)
@@ -358,13 +401,13 @@ func (r *Recorder) pages(sources []diagnose.Source) *diagnose.Pages {
 		}
 	}
 	out.Profiling = profiling
-	for _, t := range r.targets {
+	for _, t := range m.r.targets {
 		out.Configured = append(out.Configured, t.shown)
 	}
 	for _, src := range sources {
-		page := diagnose.Page{URL: src.URL, History: src.History}
+		page := diagnose.Page{URL: src.URL, History: src.History, Info: out.Info(src.History)}
 		if profiling.To > profiling.From {
-			page.Profiling = src.History.Reduce(profiling, r.o.Slice)
+			page.Profiling = src.History.Reduce(profiling, o.Slice)
 		}
 		if warmup.To > warmup.From {
 			page.Warmup = src.History.Reduce(warmup, 0)

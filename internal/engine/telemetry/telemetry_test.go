@@ -147,7 +147,7 @@ func TestTroubles(t *testing.T) {
 		{"enormous", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Write(bytes.Repeat([]byte("vllm:some_rather_long_name_of_a_metric{label=\"with a value\"} 1\n"), 400_000))
-		}, diagnose.Unreachable, ""},
+		}, diagnose.TooLarge, "larger than"},
 		{"silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, diagnose.Unreachable, "no answer within"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

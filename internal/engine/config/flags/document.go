@@ -174,7 +174,8 @@ func layOption(b *overlay, occ *occurrence) {
 		layKey(b, occ)
 	case "otel.stream":
 		layStream(b, occ)
-	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "slos":
+	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "mlflow.tags",
+		"slos":
 		layObject(b, occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		layNumbers(b, occ, path)

@@ -179,10 +179,11 @@ func TestFlagProblems(t *testing.T) {
 			"--stream: tokens: must be metrics, timing or default; it selects what is sent to OpenTelemetry; for streamed responses use --streaming"},
 		{"stream without a collector", []string{"--stream", "timing"}, "--stream: needs the URL of a collector (--otel-url)"},
 		{"provider without a collector", []string{"--gen-ai-provider", "vllm"}, "--gen-ai-provider: needs the URL of a collector (--otel-url)"},
-		{"attributes without names", []string{"--otel-url", "h", "--otel-resource-attributes", "=c"}, "--otel-resource-attributes: an attribute must be name=value or a JSON object"},
+		{"attributes without names", []string{"--otel-url", "h", "--otel-resource-attributes", "=c"}, "--otel-resource-attributes: must be name=value or a JSON object"},
 		{"collector behind a socket", []string{"--otel-url", "http+unix://%2Fx"}, "--otel-url http+unix://%2Fx: must be an http or https URL"},
 		{"path of gRPC", []string{"--otel-url", "h:4317/v1/metrics"}, "--otel-url h:4317/v1/metrics: must have no path with the protocol grpc"},
-		{"of AIPerf, for files", []string{"--server-metrics", "u"}, "--server-metrics: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"of AIPerf, for files", []string{"--gpu-telemetry", "u"}, "--gpu-telemetry: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"server metrics off and on", []string{"--server-metrics", "u", "--no-server-metrics"}, "--server-metrics: conflicts with --no-server-metrics; use only one of them"},
 		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
 		{"swept value among several", []string{"--isl", "10,20", "--osl", "5,-1"}, "isl 10, osl -1: mean -1: must be at least 1"},
@@ -285,9 +286,9 @@ func TestFlagGrammar(t *testing.T) {
 	}
 	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
 		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
-		b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
+		b.ServerMetrics.Enabled, b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
 	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
-		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+		1.0, int64(0), false, false, false, true, "/x", false, 2.5, "raw", "-dash", 0.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
@@ -565,7 +566,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+80 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+82 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
@@ -581,10 +582,9 @@ func TestSystemPromptOfCompletions(t *testing.T) {
 
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
-	lacking := map[string]bool{"--mlflow-tracking-uri": true}
 	for _, row := range aiperfFlags(t) {
 		name := strings.Fields(row[1])[0]
-		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {
+		if row[3] == "P0" && table[name].status == refused {
 			t.Errorf("%s: status %v", name, table[name].status)
 		}
 	}

@@ -27,7 +27,9 @@ func layObject(b *overlay, occ *occurrence, path string) {
 		case path == "endpoint.headers":
 			ok = layHeader(b, occ, value, into)
 		case path == "otel.customResourceAttributes":
-			ok = layAttributes(b, occ, value, into)
+			ok = layAttributes(b, occ, value, into, "=")
+		case path == "mlflow.tags":
+			ok = layAttributes(b, occ, value, into, ":")
 		case path == "endpoint.urlParams":
 			ok = layParam(b, occ, value, into)
 		default:
@@ -125,12 +127,12 @@ func layParam(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
 	return true
 }
 
-// layAttributes reads name=value pieces. A comma divides only before another name=.
-func layAttributes(b *overlay, occ *occurrence, value string, into *tree.Node) bool {
-	for _, piece := range pieces(value, "=") {
-		name, text, ok := strings.Cut(piece, "=")
+// layAttributes reads pieces of a name and a value. A comma divides only before another name with its divider.
+func layAttributes(b *overlay, occ *occurrence, value string, into *tree.Node, divider string) bool {
+	for _, piece := range pieces(value, divider) {
+		name, text, ok := strings.Cut(piece, divider)
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			b.fail(occ, problem.CodeWrongType, "an attribute must be name=value or a JSON object")
+			b.fail(occ, problem.CodeWrongType, "must be name"+divider+"value or a JSON object")
 			return false
 		}
 		put(into, name, tree.TextNode(strings.TrimSpace(text)))

@@ -284,7 +284,8 @@ func optionRows() []option {
 			names: "--stream", kind: optWords, path: "otel.stream",
 			why: "it selects what is sent to OpenTelemetry; for streamed responses use --streaming",
 		},
-		{names: "--no-server-metrics", kind: optBool, path: "serverMetrics.enabled"},
+		{names: "--server-metrics-formats", kind: optWords, path: "serverMetrics.formats"},
+		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--search-space", kind: optList, path: "search.space"},
 		{names: "--search-metric", kind: optText, path: "search.metric"},
@@ -321,25 +322,16 @@ func optionRows() []option {
 				"--accuracy-system-prompt",
 		},
 		{
-			kind: optText, status: refused, extra: true, redact: redact.URLs,
-			names: "--mlflow-tracking-uri",
-		},
-		{
-			kind: optWords, status: refused, extra: true, redact: redact.KeyValue,
-			names: "--mlflow-tag",
-		},
-		{
 			kind: optText, status: refused, extra: true,
-			names: "--mlflow-experiment --mlflow-run-name --mlflow-parent-run-id --wandb-project " +
-				"--wandb-entity --wandb-run-name",
+			names: "--wandb-project --wandb-entity --wandb-run-name",
 		},
 		{
 			kind: optWords, status: refused, extra: true,
-			names: "--mlflow-artifact-glob --wandb-tag --server-metrics-formats",
+			names: "--wandb-tag",
 		},
 		{
 			kind: optWords, status: refused, extra: true, redact: redact.URLs,
-			names: "--server-metrics --gpu-telemetry",
+			names: "--gpu-telemetry",
 		},
 		{
 			kind: optNumber, path: "recipe.option",

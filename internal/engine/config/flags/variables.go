@@ -27,6 +27,7 @@ func layVariables(b *overlay) {
 	layVariable(b, "AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
 	layVariable(b, "AIPERF_DAG_FAIL_FAST", "dataset.dagFailFast")
 	layVariable(b, "AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
+	layVariable(b, "AIPERF_SERVER_METRICS_COLLECTION_INTERVAL", "serverMetrics.interval")
 	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
 		layVariable(b, "AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
 	}
@@ -35,6 +36,7 @@ func layVariables(b *overlay) {
 	}
 	layAffinityVariables(b)
 	layOTelVariables(b)
+	layMLflowVariables(b)
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
 			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, problem.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
@@ -136,7 +138,7 @@ func layVariable(b *overlay, name, path string) {
 	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
 	n := tree.TextNode(value)
 	switch path {
-	case "runtime.apiPort", "runtime.statsInterval", "otel.timeout":
+	case "runtime.apiPort", "runtime.statsInterval", "otel.timeout", "serverMetrics.interval":
 		n = b.number(occ)
 	case "endpoint.tlsVerify", "endpoint.proxyFromEnv", "dataset.dagFailFast":
 		if known := boolText(value); known != "" {
@@ -177,6 +179,14 @@ func layOTelVariables(b *overlay) {
 	if name, value = otelVariable(b, "OTEL_SERVICE_NAME"); value != "" {
 		layOTelPairs(b, "otel.customResourceAttributes", name, "service.name="+url.PathEscape(value))
 	}
+}
+
+// layMLflowVariables lays the variables of MLflow's own clients that hold credentials.
+func layMLflowVariables(b *overlay) {
+	if b.find("mlflow.trackingUri") == nil {
+		return
+	}
+	layVariable(b, "MLFLOW_TRACKING_TOKEN", "mlflow.token")
 }
 
 // otelVariable returns the first of some variables that has a value.

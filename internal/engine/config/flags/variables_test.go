@@ -81,3 +81,26 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
+
+// AIPerf's options for MLflow.
+func TestMLflow(t *testing.T) {
+	d, _, err := flagsDocument(t, map[string]string{"MLFLOW_TRACKING_TOKEN": "secret"}, "--mlflow-tracking-uri", "http://u:p@h:5000",
+		"--mlflow-experiment", "e", "--mlflow-run-name", "n", "--mlflow-tag", "team:a,zone:b", "note:x, y", "--mlflow-parent-run-id", "p",
+		"--mlflow-artifact-glob", "*.json,*.csv", "plots/*.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &d.Benchmark.MLflow
+	tags := map[string]string{}
+	for name, value := range *m.Tags {
+		tags[name] = value.Reveal()
+	}
+	text, _ := json.Marshal(tags)
+	if m.TrackingURI.Reveal() != "http://u:p@h:5000" || m.Experiment != "e" || *m.RunName != "n" || *m.ParentRunID != "p" ||
+		len(m.Globs) != 3 || m.Token.Reveal() != "secret" || string(text) != `{"note":"x, y","team":"a","zone":"b"}` {
+		t.Errorf("%+v, tags %s", m, text)
+	}
+	if _, _, err := flagsDocument(t, nil, "--mlflow-run-name", "n"); err == nil || err.Error() != "--mlflow-run-name: needs the URL of an MLflow server (--mlflow-tracking-uri)" {
+		t.Errorf("without a server: %v", err)
+	}
+}

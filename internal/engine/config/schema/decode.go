@@ -329,6 +329,8 @@ func (f Target) url(n *tree.Node, to *secret.URL) bool {
 		parse = secret.ParseProxy
 	case "path":
 		parse = secret.ParsePath
+	case "mlflow":
+		parse = secret.ParseMLflow
 	case "collector":
 		parse = secret.ParseCollector
 	}

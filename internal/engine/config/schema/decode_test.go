@@ -32,7 +32,7 @@ func TestUnsupportedFields(t *testing.T) {
 			}
 		}
 	}
-	if rows < 60 {
-		t.Errorf("%d rows, want at least 60", rows)
+	if rows < 50 {
+		t.Errorf("%d rows, want at least 50", rows)
 	}
 }

@@ -18,7 +18,7 @@ type Field struct {
 	Required bool   // an object without this member, or with null, is refused
 	Forms    []Form // short forms of the value
 	// Form is version for a text that may be written as a number, infinite for a duration that may
-	// be "inf", proxy for the URL of a proxy, collector for that of a collector, path for a path of a server, and file for that of a file.
+	// be "inf", proxy for the URL of a proxy, collector and mlflow for those of such servers, path for a path of a server, and file for that of a file.
 	Form string
 	// Flags are the options of the command line that give the field, by their main spellings, blanks
 	// between: of a distribution its mean and its spread, of a phase also those of the warm-up.
@@ -68,6 +68,7 @@ const (
 	FormPoints               // the list that is the member points of an object, or its member path
 	FormGroups               // an object of lists, for a list
 	FormJSON                 // [json] is true
+	FormURL                  // a boolean, a URL or a list of them: the members enabled and urls of an object
 )
 
 // section is a part of the table, whose paths are below a prefix; "" is the prefix itself.

@@ -47,6 +47,7 @@ func (e expander) expand(root *tree.Node) *tree.Node {
 	normaliseModels(benchmark)
 	e.normaliseEndpoint(benchmark.Get("endpoint"))
 	normaliseClient(benchmark.Get("client"))
+	normaliseServerMetrics(benchmark)
 	if d := benchmark.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
 		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "default"})
 	}
@@ -169,6 +170,28 @@ func normaliseSwitch(endpoint *tree.Node, name string) {
 		section := tree.ObjectNode()
 		section.Place = n.Place
 		endpoint.Set(name, section)
+	}
+}
+
+// normaliseServerMetrics makes an object of true, false, a URL or a list of URLs, and lists of single
+// values.
+func normaliseServerMetrics(benchmark *tree.Node) {
+	for _, name := range []string{"serverMetrics", "server_metrics"} {
+		section := benchmark.Get(name)
+		switch {
+		case section == nil:
+			continue
+		case section.Shape == tree.Boolean:
+			section = within("enabled", section)
+		case section.IsText(), section.Shape == tree.List:
+			section = within("urls", asList(section))
+		}
+		for _, list := range []string{"urls", "formats"} {
+			if single := section.Get(list); single != nil && single.IsText() {
+				section.Set(list, asList(single))
+			}
+		}
+		benchmark.Set(name, section)
 	}
 }
 

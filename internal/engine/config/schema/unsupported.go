@@ -43,12 +43,7 @@ func benchmarkLacks() []Lack {
 	return []Lack{
 		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
 			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
-		{Name: "serverMetrics", Extra: true, What: "scraping of server metrics",
-			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
-				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
 		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
-		{Name: "mlflow", Extra: true, What: "MLflow export",
-			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
 		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
 		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},

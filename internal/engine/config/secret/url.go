@@ -58,6 +58,16 @@ func ParseCollector(raw string) (u URL, requirement string) {
 	})
 }
 
+// ParseMLflow is [ParseCollector] for an MLflow server. MLflow takes a text without a scheme for a folder, so it
+// is refused.
+func ParseMLflow(raw string) (u URL, requirement string) {
+	scheme, _, _ := strings.Cut(raw, "://")
+	if !schemed(raw) || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return URL{}, "must be the http or https URL of an MLflow server; folders, databases and databricks are not supported"
+	}
+	return ParseCollector(raw)
+}
+
 // ParseProxy is [ParseURL] for the URL of a proxy.
 func ParseProxy(raw string) (u URL, requirement string) { return parsed(raw, checkProxy) }
 

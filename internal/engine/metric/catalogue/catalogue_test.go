@@ -221,7 +221,8 @@ func TestHeadlines(t *testing.T) {
 			"output_token_throughput_per_user session_latency input_sequence_length output_sequence_length",
 		OverTime: "time_to_first_token inter_token_latency inter_chunk_latency request_latency schedule_lag",
 		Exposed: "time_to_first_token inter_token_latency inter_chunk_latency request_latency " +
-			"input_sequence_length output_sequence_length schedule_lag corrected_request_latency",
+			"input_sequence_length output_sequence_length schedule_lag",
+		Sent:   "corrected_request_latency",
 		Pooled: "time_to_first_token time_to_second_token inter_token_latency request_latency output_token_throughput_per_user",
 	} {
 		if got := strings.Join(Headlines(use), " "); got != want {

@@ -154,6 +154,7 @@ const (
 	InTables                 // the table of distributions of a report
 	OverTime                 // distributions over the time of a run: series, charts, histograms of its page
 	Exposed                  // histograms for Prometheus and OpenTelemetry
+	Sent                     // histograms for OpenTelemetry alone
 	Pooled                   // values of all requests that the runs of a sweep have in common
 )
 

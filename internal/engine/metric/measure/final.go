@@ -90,7 +90,8 @@ type Part struct {
 	Set    *Set
 	Window time.Duration
 	Phase  bench.PhaseStats
-	Slots  int // requests that a closed loop keeps in flight; 0 = the phase is an open loop
+	Slots  int           // requests that a closed loop keeps in flight; 0 = the phase is an open loop
+	Ramp   time.Duration // after the start of the phase, in which its load rises
 }
 
 // Finished is all that is computed of a finished phase.

@@ -80,6 +80,10 @@ func (f *finisher) steady(from, w time.Duration) Window {
 		}
 		out.Method = "start of the phase to the last start of a request"
 	}
+	if ramp := f.parts[0].Ramp; ramp > 0 && from+ramp > out.From {
+		out.From = min(from+ramp, out.To)
+		out.Method += ", after the ramp"
+	}
 	waits := f.set.timeline.Waits(out.From, out.To)
 	out.Trend = f.trend(&out, waits)
 	if slots == 0 && len(waits) < leastWaits {

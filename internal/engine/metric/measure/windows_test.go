@@ -236,6 +236,21 @@ func TestSteadyTrend(t *testing.T) {
 	}
 }
 
+// TestSteadyRamp: the rise of the load does not belong to the steady window.
+func TestSteadyRamp(t *testing.T) {
+	set := newSet(t, everything())
+	for i := range 1000 {
+		set.Observe(stream(time.Second+time.Duration(i)*100*ms, 200*ms, ms))
+	}
+	for ramp, want := range map[time.Duration]time.Duration{0: time.Second, 40 * time.Second: 41 * time.Second, 80 * time.Second: 0} {
+		part := Part{Set: set, Window: 101 * time.Second, Phase: bench.PhaseStats{Start: time.Second, SentEnd: 101 * time.Second}, Ramp: ramp}
+		w := window(t, part.Finish().Windows, SteadyWindow)
+		if w.From != want || w.Absent != (want == 0) || ramp > 0 && !strings.Contains(w.Method, "after the ramp") {
+			t.Errorf("ramp of %v: steady from %v (%s, absent %v), want %v", ramp, w.From, w.Method, w.Absent, want)
+		}
+	}
+}
+
 // TestPeak: max_100ms is the largest mean over 100 ms, however large a value is for an
 // instant.
 func TestPeak(t *testing.T) {

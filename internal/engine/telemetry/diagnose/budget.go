@@ -33,7 +33,7 @@ const sameRequests = 0.01
 // budget draws up the time budget of a phase; nil = there is nothing to draw it up from.
 func budget(p *Picture, c *Client) *Budget {
 	n := float64(c.Streams)
-	if n == 0 {
+	if n == 0 || c.Mixed {
 		return nil
 	}
 	const ms = 1e3

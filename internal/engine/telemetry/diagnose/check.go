@@ -22,7 +22,7 @@ const (
 // there were any.
 func others(p *Picture, c *Client) (n float64, ok bool) {
 	r, known := p.totals["requests"]
-	if !known || r.Partial {
+	if !known || r.Partial || c.Mixed {
 		return 0, false
 	}
 	n = r.Best() - float64(c.Heads)
@@ -36,7 +36,7 @@ func checks(p *Picture, c *Client) []Check {
 	add := func(code, unit string, client, server, tolerance float64) {
 		out = append(out, Check{code, client, server, tolerance, unit, math.Abs(client-server) <= tolerance})
 	}
-	if _, ok := others(p, c); ok {
+	if _, ok := others(p, c); ok || c.Mixed {
 		return out
 	}
 	if r, ok := p.totals["requests"]; ok && !r.Partial && !math.IsNaN(r.Settled) {
@@ -57,8 +57,9 @@ func checks(p *Picture, c *Client) []Check {
 	}
 	tokens("server-generation-tokens", "generation_tokens", c.OutputTokens)
 	if ttft, n, ok := p.mean("ttft"); ok && c.Streams > 0 && n == float64(c.Streams) {
+		const rounding = 1e-6
 		client := (c.Connect + c.Send + c.Wait) / n
-		out = append(out, Check{"server-ttft-below-client", client, ttft, 0, "s", ttft <= client})
+		out = append(out, Check{"server-ttft-below-client", client, ttft, rounding, "s", ttft <= client+rounding})
 	}
 	return out
 }

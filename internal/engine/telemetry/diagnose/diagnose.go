@@ -96,6 +96,9 @@ type Client struct {
 	Streams   int64 // successes with a time to the first token
 	Failures  int64 // requests that failed or were cancelled
 	Choices   int   // answers per request
+	// Mixed means that the servers' counters have requests that are not among these: those of ramps, or of
+	// phases that overlap. Then the two are not compared.
+	Mixed bool
 
 	PromptTokens, OutputTokens int64 // of usage blocks; 0 = unknown
 	Counted                    int64 // successes with a usage block

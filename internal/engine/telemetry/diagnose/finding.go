@@ -20,6 +20,12 @@ type Finding struct {
 	Message string   `json:"message"`
 }
 
+// The levels of findings.
+const (
+	InfoLevel = "info"
+	Notice    = "notice" // the numbers of the run depend on it
+)
+
 // rule makes a finding; ok = false if there is none.
 type rule func(p *Picture, c *Client) (Finding, bool)
 
@@ -30,8 +36,12 @@ func rules() []rule {
 	}
 }
 
-// Examine says what the servers did in a phase.
+// Examine says what the servers did in a phase. Without the sums of a client, as long as the phase goes on,
+// it compares nothing with them.
 func Examine(sources []Source, w window.Window, c *Client) Phase {
+	if c == nil {
+		c = &Client{Mixed: true}
+	}
 	p, values := Canonical(sources, w)
 	p.balance(sources)
 	out := Phase{Canonical: values, Findings: []Finding{}, Checks: checks(p, c)}
@@ -46,7 +56,7 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 	if b := out.Budget; b != nil {
 		if left, ok := b.Frontend(); ok && left < 0 {
 			out.Findings = append(out.Findings, Finding{
-				Code: "time-budget-inconsistent", Level: "notice", Metric: "frontend", Value: &left,
+				Code: "time-budget-inconsistent", Level: Notice, Metric: "frontend", Value: &left,
 				Message: fmt.Sprintf("the server says that first tokens took %s ms longer than the client saw: "+
 					"their requests or their clocks differ", view.Figure(-left)),
 			})
@@ -66,7 +76,7 @@ func positive(v float64) bool { return v > 0 }
 func otherClients(p *Picture, c *Client) (Finding, bool) {
 	n, ok := others(p, c)
 	return Finding{
-		Code: "other-traffic", Level: "notice", Metric: "requests", Value: &n,
+		Code: "other-traffic", Level: Notice, Metric: "requests", Value: &n,
 		Message: fmt.Sprintf("the server answered %.0f more requests than this client sent: "+
 			"its metrics are not those of this run alone", n),
 	}, ok
@@ -79,7 +89,7 @@ func queueing(p *Picture, _ *Client) (Finding, bool) {
 	}
 	share, avg := waiting.Share(positive), waiting.Mean()
 	return Finding{
-		Code: "queueing", Level: "notice", Metric: "waiting", Value: &avg, Limit: new(1.0), Share: &share,
+		Code: "queueing", Level: Notice, Metric: "waiting", Value: &avg, Limit: new(1.0), Share: &share,
 		Message: fmt.Sprintf("requests waited in the server's queue for %s of the time, %s on average",
 			view.Percent(share), view.Figure(avg)),
 	}, share > mostly && avg >= 1
@@ -112,7 +122,7 @@ func queueGrowing(p *Picture, _ *Client) (Finding, bool) {
 	deviation := math.Sqrt(rss / (bins - 2) / sxx)
 	first, last := y[0], y[bins-1]
 	return Finding{
-		Code: "queue-growing", Level: "notice", Metric: "waiting", Value: &last,
+		Code: "queue-growing", Level: Notice, Metric: "waiting", Value: &last,
 		Message: fmt.Sprintf("the server's queue grew to the end, from %s to %s requests over the last half: "+
 			"the load is above its capacity, and latencies depend on how long the run lasted",
 			view.Figure(first), view.Figure(last)),
@@ -127,7 +137,7 @@ func kvFull(p *Picture, _ *Client) (Finding, bool) {
 	}
 	share := kv.Share(func(v float64) bool { return v >= cacheTop })
 	return Finding{
-		Code: "kv-full", Level: "notice", Metric: "kv_usage", Limit: new(cacheTop), Share: &share,
+		Code: "kv-full", Level: Notice, Metric: "kv_usage", Limit: new(cacheTop), Share: &share,
 		Message: fmt.Sprintf("the key-value cache was full for %s of the time: memory limits the batch, not compute",
 			view.Percent(share)),
 	}, share > often
@@ -140,7 +150,7 @@ func preempting(p *Picture, c *Client) (Finding, bool) {
 	}
 	rate := 100 * n.Best() / float64(c.Heads)
 	return Finding{
-		Code: "preempting", Level: "notice", Metric: "preemptions", Value: &rate,
+		Code: "preempting", Level: Notice, Metric: "preemptions", Value: &rate,
 		Message: fmt.Sprintf("%s preemptions per 100 requests: work was done twice", view.Figure(rate)),
 	}, n.Best() > 0.5
 }
@@ -156,7 +166,7 @@ func batchLimit(p *Picture, _ *Client) (Finding, bool) {
 	top := running.Max()
 	share := running.Share(func(v float64) bool { return v == top })
 	return Finding{
-		Code: "batch-limit", Level: "notice", Metric: "running", Value: &top, Share: &share,
+		Code: "batch-limit", Level: Notice, Metric: "running", Value: &top, Share: &share,
 		Message: fmt.Sprintf("the number of sequences that the server runs at once (%.0f) is the limit, not memory", top),
 	}, share > mostly && waiting.Share(positive) > mostly && kv.Max() < room
 }
@@ -173,7 +183,7 @@ func notSaturated(p *Picture, _ *Client) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Code: "not-saturated", Level: "info", Metric: "waiting", Share: &idle,
+		Code: "not-saturated", Level: InfoLevel, Metric: "waiting", Share: &idle,
 		Message: "the server had room: this load does not show its limit",
 	}, idle > nearly
 }
@@ -215,7 +225,7 @@ func (p *Picture) balance(sources []Source) {
 func replicaImbalance(p *Picture, c *Client) (Finding, bool) {
 	const limit, enough = 0.2, 100
 	return Finding{
-		Code: "replica-imbalance", Level: "notice", Metric: "requests", Value: &p.imbalance, Limit: new(limit),
+		Code: "replica-imbalance", Level: Notice, Metric: "requests", Value: &p.imbalance, Limit: new(limit),
 		Message: fmt.Sprintf("the busiest server got %s times the mean number of requests", view.Figure(p.imbalance)),
 	}, p.variation > limit && c.Heads >= enough
 }
@@ -226,7 +236,7 @@ func restarted(p *Picture, _ *Client) (Finding, bool) {
 		n = max(n, t.Resets)
 	}
 	return Finding{
-		Code: "server-restarted", Level: "notice", Value: new(float64(n)),
+		Code: "server-restarted", Level: Notice, Value: new(float64(n)),
 		Message: "counters of the server began again during the phase: it was restarted, or several servers answer " +
 			"at one address; its totals are lower bounds",
 	}, n > 0

@@ -4,11 +4,12 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/telemetry/window"
 )
 
-// Info returns how often a page was read.
-func (p *Pages) Info(page *Page) Info {
-	h := page.History
+// Info returns how often a page was read so far.
+func (p *Pages) Info(h *window.History) Info {
 	out := Info{TotalFetches: len(h.Scrapes)}
 	if out.TotalFetches == 0 {
 		return out

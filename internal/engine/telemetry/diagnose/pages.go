@@ -26,7 +26,8 @@ type Range struct {
 // Page is what one target exposes.
 type Page struct {
 	URL       string
-	History   *window.History
+	History   *window.History // may grow while the run goes on; the rest is of one time
+	Info      Info
 	Profiling []window.Metric
 	Warmup    []window.Metric
 }

@@ -4,9 +4,12 @@
 package servermap
 
 import (
+	"bytes"
+	"cmp"
 	_ "embed" // for the table
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,10 +80,40 @@ func Servers() []Server {
 	return out
 }
 
-// Detect returns the vocabularies whose families a page has: engines first, then a frontend.
-func Detect(h *window.History) []Server {
+// Parse reads vocabularies in the form of servers.json.
+func Parse(data []byte) ([]Server, error) {
 	var out []Server
-	for _, s := range Servers() {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		return nil, fmt.Errorf("read the map of servers: %w", err)
+	}
+	for i := range out {
+		s := &out[i]
+		if s.Name == "" || len(s.Prefixes) == 0 || slices.Contains(s.Prefixes, "") {
+			return nil, fmt.Errorf("read the map of servers: server %d needs a name and prefixes of its metrics", i+1)
+		}
+		s.Title = cmp.Or(s.Title, s.Name)
+		for _, row := range slices.Sorted(maps.Keys(s.Rows)) {
+			if !slices.ContainsFunc(Metrics(), func(m Metric) bool { return m.Name == row }) {
+				return nil, fmt.Errorf("read the map of servers: %s has a row %q, which is no canonical metric", s.Name, row)
+			}
+			if len(s.Rows[row]) == 0 || slices.Contains(s.Rows[row], "") {
+				return nil, fmt.Errorf("read the map of servers: row %s of %s names no metric", row, s.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Detect returns the vocabularies whose families a page has: engines first, then a frontend. Those that the
+// user has described come before those of the table, and replace one of the same name.
+func Detect(h *window.History, own ...Server) []Server {
+	var out []Server
+	known := slices.DeleteFunc(Servers(), func(s Server) bool {
+		return slices.ContainsFunc(own, func(o Server) bool { return o.Name == s.Name })
+	})
+	for _, s := range slices.Concat(own, known) {
 		if slices.ContainsFunc(h.Families, func(f *window.Family) bool { return s.owns(f.Name) }) {
 			out = append(out, s)
 		}

@@ -1,0 +1,116 @@
+package collect
+
+import (
+	"context"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/telemetry"
+	"aiperfd/internal/engine/telemetry/diagnose"
+)
+
+// ServerMetricsOptions configure the observer of the servers' metrics.
+type ServerMetricsOptions struct {
+	To     *telemetry.Recorder
+	Forced func() bool // nobody waits for the servers any more
+	// Ended gets what is known of the servers once no phase is performed any more.
+	Ended func(*diagnose.Server)
+}
+
+// NewServerMetrics returns the observer that tells the recorder of the servers' metrics when phases begin
+// and end, and what the client measured of them. Before a phase the servers are read; before the one after
+// it, and at the end, until they have counted all that the phase made them do.
+func NewServerMetrics(o ServerMetricsOptions) RunObserver {
+	first := true
+	ctx := context.Background() // each wait has a limit of its own
+	phase := func(p *spec.Phase, _ *measure.Set) Observer {
+		switch {
+		case p.Seamless:
+			o.To.Mark()
+		case first || o.Forced():
+			o.To.Sync(ctx)
+		default:
+			o.To.Settle(ctx)
+		}
+		first = false
+		sums := &clientSums{phase: p}
+		sums.client.Mixed = p.Seamless
+		return Observer{
+			Begin: func(l Load) {
+				o.To.BeginPhase(telemetry.Phase{
+					Index: p.Index, Name: p.Name, Kind: p.Kind, Seamless: p.Seamless, Excluded: p.Excluded,
+				}, l.Start())
+			},
+			Observe: sums.add,
+			Look: func(l *Look) {
+				if l.Last {
+					from := max(l.Stats.Start, l.Stats.Records.From)
+					window := l.Stats.Measured(l.Stats.LastUpdate)
+					o.To.Mark()
+					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
+				}
+			},
+		}
+	}
+	return RunObserver{Phase: phase, End: func(warn func(code, detail string)) {
+		if !first && !o.Forced() {
+			o.To.Settle(ctx)
+		}
+		o.Ended(o.To.Report())
+		if err := o.To.Close(); err != nil {
+			warn("server-metrics-incomplete", "the lines of the server metrics: "+err.Error())
+		}
+	}}
+}
+
+// clientSums adds up what the client measures of a phase.
+type clientSums struct {
+	phase  *spec.Phase
+	client diagnose.Client
+	busy   float64 // seconds of all requests
+}
+
+// add adds a record.
+func (s *clientSums) add(rec *bench.Record) {
+	c, at := &s.client, &rec.Stamps
+	if s.phase.Leaves(rec) {
+		c.Mixed = true
+		return
+	}
+	if at.End > at.Start {
+		s.busy += (at.End - at.Start).Seconds()
+	}
+	if rec.Status != 0 {
+		c.Heads++
+	}
+	if !rec.OK() {
+		c.Failures++
+		return
+	}
+	c.Successes++
+	c.Choices = max(c.Choices, len(rec.Answer.Choices))
+	if u := rec.Answer.Usage; u != nil && u.Input != nil && u.Output != nil {
+		c.Counted++
+		c.PromptTokens, c.OutputTokens = c.PromptTokens+int64(*u.Input), c.OutputTokens+int64(*u.Output)
+	}
+	if !rec.Answer.Streamed || !rec.Paced() {
+		return
+	}
+	first := rec.Answer.Chunks[0].At
+	connected, wrote := max(at.Start, at.Connected), max(at.Start, at.Connected, at.Wrote)
+	c.Streams++
+	c.Lag += (at.Start - at.Due).Seconds()
+	c.Connect += (connected - at.Start).Seconds()
+	c.Send += (wrote - connected).Seconds()
+	c.Wait += (first - wrote).Seconds()
+	c.Rest += (at.End - first).Seconds()
+}
+
+// over returns the sums of a phase of some length in seconds.
+func (s *clientSums) over(seconds float64) diagnose.Client {
+	if seconds > 0 {
+		s.client.InFlight = s.busy / seconds
+	}
+	return s.client
+}

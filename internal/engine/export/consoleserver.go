@@ -1,0 +1,39 @@
+package export
+
+import (
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/telemetry/diagnose"
+)
+
+// servers prints what the servers' metrics say of the profiling phases: the findings, of which the first names
+// the cause, the load of the servers, and where the time to the first token went.
+func (p *page) servers(r *Report) {
+	if r.Server == nil {
+		return
+	}
+	var phases []*diagnose.Phase
+	for i := range r.Server.Phases {
+		if r.Server.Phases[i].Kind == string(bench.Profiling) {
+			phases = append(phases, &r.Server.Phases[i])
+		}
+	}
+	for _, one := range phases {
+		name := ""
+		if len(phases) > 1 {
+			name = one.Name + ": "
+		}
+		for _, f := range one.Findings {
+			s := style("")
+			if f.Level == diagnose.Notice {
+				s = yellow
+			}
+			p.entry(s, "Finding", name+f.Message, 0)
+		}
+		if line := one.Line(); line != "" {
+			p.entry("", "Server", name+line, 0)
+		}
+		if one.Budget != nil {
+			p.entry("", "Time", name+one.Budget.Line(), 0)
+		}
+	}
+}
