@@ -162,9 +162,9 @@ func serverColumns(kind window.Kind) []string {
 // writeServerCSV writes AIPerf's server_metrics_export.csv: a section per type of metric, and one of those
 // that describe servers.
 func writeServerCSV(w io.Writer, r *Report) error {
-	const head = "# AIPerf Server Metrics Export (CSV)\r\n# AIPerf Version: %s\r\n# Schema Version: %s\r\n# Benchmark ID: %s\r\n" +
+	const head = "# AIPerf Server Metrics Export (CSV)\r\n# aiperf_version: %s\r\n# schema_version: 1.0\r\n# benchmark_id: %s\r\n" +
 		"# Statistics cover the profiling phases, from the first request to the last response.\r\n"
-	if _, err := fmt.Fprintf(w, head, compatVersion, serverMetricsSchema, r.RunID); err != nil {
+	if _, err := fmt.Fprintf(w, head, compatVersion, r.RunID); err != nil {
 		return err
 	}
 	out := csv.NewWriter(w)
@@ -203,7 +203,7 @@ func serverSection(p *diagnose.Pages, kind window.Kind) [][]string {
 				continue
 			}
 			for _, s := range m.Series {
-				row := []string{page.URL, string(kind), m.Name, m.Unit}
+				row := []string{page.Authority(), string(kind), m.Name, m.Unit}
 				for _, name := range stats {
 					row = append(row, serverCell(s.Stats, name))
 				}
@@ -230,7 +230,7 @@ func serverInfoSection(p *diagnose.Pages) [][]string {
 			for _, s := range m.Series {
 				for _, l := range s.Labels {
 					if m.Info {
-						rows = append(rows, []string{p.Pages[i].URL, m.Name, l.Name, l.Value, m.Help})
+						rows = append(rows, []string{p.Pages[i].Authority(), m.Name, l.Name, l.Value, m.Help})
 					}
 				}
 			}

@@ -136,6 +136,10 @@ type Picture struct {
 	variation float64 // of the requests of several targets; NaN = one target
 }
 
+// leastReadings is how often a page must be read within a window: fewer readings do not tell what the levels of
+// the server were between them.
+const leastReadings = 3
+
 // add adds one metric of the engines or of the frontends.
 func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Value, bool) {
 	name := m.Name
@@ -146,7 +150,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 	var levels [][]window.Step
 	var total window.Increase
 	var seen window.Observations
-	found := false
+	found, rare := false, false
 	for _, src := range sources {
 		for i := range src.Servers {
 			s := &src.Servers[i]
@@ -163,6 +167,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 				case servermap.Level, servermap.Share:
 					if steps := src.History.Steps(g); steps != nil {
 						levels, found = append(levels, steps), true
+						rare = rare || src.History.Readings(p.window) < leastReadings
 					}
 				case servermap.Total:
 					if n, ok := src.History.Increase(g, p.window); ok {
@@ -177,7 +182,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 			}
 		}
 	}
-	if !found {
+	if !found || rare {
 		return v, false
 	}
 	switch m.Form {

@@ -160,3 +160,21 @@ func TestLine(t *testing.T) {
 		t.Errorf("line %q, want %q", got, want)
 	}
 }
+
+// TestRareReadings: levels that were read less than three times within a window are not known.
+func TestRareReadings(t *testing.T) {
+	sources := run(func(i int) state { return state{running: 8, requests: float64(i)} })
+	for _, tt := range []struct {
+		seconds float64
+		known   bool
+	}{{0.9, false}, {1.9, false}, {2, true}} {
+		_, values := Canonical(sources, window.Window{From: time.Second, To: time.Second + time.Duration(tt.seconds*float64(time.Second))})
+		p := Phase{Canonical: values}
+		if known := p.Value("running") != nil; known != tt.known || p.Value("requests") == nil {
+			t.Errorf("%v s: running is known: %t, want %t; requests: %v", tt.seconds, known, tt.known, p.Value("requests"))
+		}
+		if says := strings.Contains(p.Line(), "running"); says != tt.known {
+			t.Errorf("%v s: %q", tt.seconds, p.Line())
+		}
+	}
+}

@@ -25,6 +25,17 @@ func (h *History) Steps(g *Group) []Step {
 	return out
 }
 
+// Readings returns how often the page was read in a window.
+func (h *History) Readings(w Window) int {
+	n := 0
+	for i := range h.Scrapes {
+		if at := h.Scrapes[i].At(); at >= w.From && at <= w.To {
+			n++
+		}
+	}
+	return n
+}
+
 // Combine returns what a function makes of the values that several gauges have at the same time. Gauges
 // without a value are left out.
 func Combine(of func(values []float64) float64, gauges ...[]Step) []Step {

@@ -11,7 +11,7 @@ type unitSuffix struct{ suffix, unit string }
 // unitSuffixes are AIPerf's, the longest first.
 func unitSuffixes() []unitSuffix {
 	return []unitSuffix{
-		{"_milliseconds", "milliseconds"}, {"_microseconds", "microseconds"}, {"_nanoseconds", "nanoseconds"},
+		{"request_success", "requests"}, {"_milliseconds", "milliseconds"}, {"_microseconds", "microseconds"}, {"_nanoseconds", "nanoseconds"},
 		{"_kilobytes", "kilobytes"}, {"_megabytes", "megabytes"}, {"_gigabytes", "gigabytes"},
 		{"_requests", "requests"}, {"_percent", "percent"}, {"_celsius", "celsius"}, {"_seconds", "seconds"},
 		{"_joules", "joules"}, {"_tokens", "tokens"}, {"_errors", "errors"}, {"_blocks", "blocks"}, {"_bytes", "bytes"},
@@ -21,7 +21,7 @@ func unitSuffixes() []unitSuffix {
 }
 
 var (
-	ratioHelp   = regexp.MustCompile(`(?i)\(0(\.0)?\s*(-|to|–)\s*1(\.0)?\)|0\.0 to 1\.0|1 means 100 percent`)
+	ratioHelp   = regexp.MustCompile(`(?i)\(0(\.0)?\s*(-|to|–)\s*1(\.0)?\)|\b0(\.0)? to 1(\.0)?\b|1 means 100 percent`)
 	percentHelp = regexp.MustCompile(`(?i)\(0\s*(-|to|–)\s*100\)`)
 	inHelp      = regexp.MustCompile(`(?i)(?:\bin |\()` +
 		`(seconds|milliseconds|microseconds|nanoseconds|bytes|tokens|joules|watts|celsius)\b`)

@@ -259,6 +259,8 @@ func TestLimits(t *testing.T) {
 func TestUnit(t *testing.T) {
 	for _, tt := range []struct{ name, help, want string }{
 		{"vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", "ratio"},
+		{"vllm:kv_cache_usage_perc", "Share of the key-value cache in use, 0 to 1.", "ratio"},
+		{"vllm:request_success", "Requests that succeeded.", "requests"},
 		{"vllm:num_requests_running", "Number of requests running.", "requests"},
 		{"vllm:generation_tokens", "Generation tokens.", "tokens"},
 		{"x_total", "Time in milliseconds", "milliseconds"},
