@@ -114,6 +114,9 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 		window: w, levels: map[string][]window.Step{}, totals: map[string]window.Increase{},
 		times: map[string]window.Observations{},
 	}
+	for _, src := range sources {
+		p.rare = p.rare || len(src.Servers) > 0 && src.History.Readings(w) < leastReadings
+	}
 	out := []Value{}
 	for _, m := range servermap.Metrics() {
 		for _, frontend := range []bool{false, true} {
@@ -128,6 +131,7 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 // Picture is the canonical metrics of a phase by name.
 type Picture struct {
 	window window.Window
+	rare   bool // too few readings to know levels
 	levels map[string][]window.Step
 	totals map[string]window.Increase
 	times  map[string]window.Observations
@@ -150,7 +154,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 	var levels [][]window.Step
 	var total window.Increase
 	var seen window.Observations
-	found, rare := false, false
+	found := false
 	for _, src := range sources {
 		for i := range src.Servers {
 			s := &src.Servers[i]
@@ -165,9 +169,8 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 			for _, g := range from.Groups {
 				switch m.Form {
 				case servermap.Level, servermap.Share:
-					if steps := src.History.Steps(g); steps != nil {
+					if steps := src.History.Steps(g); steps != nil && !p.rare {
 						levels, found = append(levels, steps), true
-						rare = rare || src.History.Readings(p.window) < leastReadings
 					}
 				case servermap.Total:
 					if n, ok := src.History.Increase(g, p.window); ok {
@@ -182,7 +185,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 			}
 		}
 	}
-	if !found || rare {
+	if !found {
 		return v, false
 	}
 	switch m.Form {

@@ -21,7 +21,9 @@ func unitSuffixes() []unitSuffix {
 }
 
 var (
-	ratioHelp   = regexp.MustCompile(`(?i)\(0(\.0)?\s*(-|to|–)\s*1(\.0)?\)|\b0(\.0)? to 1(\.0)?\b|1 means 100 percent`)
+	ratioHelp = regexp.MustCompile(
+		`(?i)\(0(\.0)?\s*(-|to|–)\s*1(\.0)?\)|\b0(\.0)? to 1(\.0)?\b|1 means 100 percent`,
+	)
 	percentHelp = regexp.MustCompile(`(?i)\(0\s*(-|to|–)\s*100\)`)
 	inHelp      = regexp.MustCompile(`(?i)(?:\bin |\()` +
 		`(seconds|milliseconds|microseconds|nanoseconds|bytes|tokens|joules|watts|celsius)\b`)
