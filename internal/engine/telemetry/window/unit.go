@@ -11,7 +11,8 @@ type unitSuffix struct{ suffix, unit string }
 // unitSuffixes are AIPerf's, the longest first.
 func unitSuffixes() []unitSuffix {
 	return []unitSuffix{
-		{"request_success", "requests"}, {"_milliseconds", "milliseconds"}, {"_microseconds", "microseconds"}, {"_nanoseconds", "nanoseconds"},
+		{"request_success", "requests"},
+		{"_milliseconds", "milliseconds"}, {"_microseconds", "microseconds"}, {"_nanoseconds", "nanoseconds"},
 		{"_kilobytes", "kilobytes"}, {"_megabytes", "megabytes"}, {"_gigabytes", "gigabytes"},
 		{"_requests", "requests"}, {"_percent", "percent"}, {"_celsius", "celsius"}, {"_seconds", "seconds"},
 		{"_joules", "joules"}, {"_tokens", "tokens"}, {"_errors", "errors"}, {"_blocks", "blocks"}, {"_bytes", "bytes"},
