@@ -124,7 +124,7 @@ func (j *job) Execute(ctx context.Context) {
 	x.certify(ctx, "after")
 	ended()
 	j.enter(ctx, bench.StateExporting)
-	j.conclude(ctx, x, x.export(j.item.View(), fault))
+	j.conclude(ctx, x, x.export(j.item.View(), fault)) //nolint:contextcheck // results are written even if ctx has ended
 }
 
 // environment returns what the run needs besides its plan.

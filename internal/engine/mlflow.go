@@ -82,10 +82,10 @@ func mlflowRun(p *plan.Plan, env *environment, r *run.Run, rep *export.Report, f
 	if out.Start.IsZero() { // nothing was measured
 		out.Start, out.End = r.CreatedAt, env.shot().Wall
 	}
-	switch rep.State {
-	case bench.StateFailed:
+	if rep.State == bench.StateFailed {
 		out.Status = "FAILED"
-	case bench.StateCancelled:
+	}
+	if rep.State == bench.StateCancelled {
 		out.Status = "KILLED"
 	}
 	if m.RunName != nil {

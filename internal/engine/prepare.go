@@ -108,7 +108,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 	x.clock = bench.NewClock()
 	x.client = transport.New(env.connections(x.plan, x.clock))
 	x.warnings = append(x.warnings, pollWarnings(x.plan)...)
-	if err := x.openFiles(env); err != nil {
+	if err := x.openFiles(env); err != nil { //nolint:contextcheck // what it starts goes on when ctx has ended
 		return nil, &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	x.records = &collect.Run{

@@ -118,8 +118,7 @@ func (s *session) run(ctx context.Context, codes []int, args ...string) (stdout 
 	cmd := exec.CommandContext(ctx, s.bin, args...)
 	cmd.Dir = s.dir
 	stdout, err = cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		for _, code := range codes {
 			if exit.ExitCode() == code {
 				return stdout, nil

@@ -312,7 +312,7 @@ func writeServerTable(w io.Writer, r *Report) error {
 	for _, one := range metadata {
 		options = append(options, parquet.KeyValueMetadata("aiperf."+one[0], one[1]))
 	}
-	out := parquet.NewWriter(w, options...)
+	out := parquet.NewGenericWriter[any](w, options...)
 	t := serverTable{out: out, columns: map[string]int{}}
 	for i, path := range schema.Columns() {
 		t.columns[path[0]] = i
@@ -329,7 +329,7 @@ func writeServerTable(w io.Writer, r *Report) error {
 
 // serverTable makes rows of the table.
 type serverTable struct {
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any]
 	columns map[string]int
 	rows    []parquet.Row
 	failed  error

@@ -66,7 +66,7 @@ func TestSpeculationOfChoices(t *testing.T) {
 	)
 	bySGLang := &bench.Speculation{Engine: "sglang", Steps: 2, Accepted: 3, Drafted: 6, Histogram: []bench.Tokens{0, 1, 1}}
 	byTensorRTLLM := &bench.Speculation{Engine: "tensorrt_llm", Steps: 20, Accepted: 30, Drafted: 60, Histogram: []bench.Tokens{8, 0, 6, 6}}
-	parse := func(text string) *fastjson.Value { return fastjson.MustParse(text) }
+	parse := fastjson.MustParse
 	for name, row := range map[string]struct {
 		read func(b *Builder)
 		want *bench.Speculation

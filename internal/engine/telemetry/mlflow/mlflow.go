@@ -153,13 +153,13 @@ type apiError struct {
 }
 
 func (e *apiError) Error() string {
-	text := fmt.Sprintf("HTTP %d", e.status)
+	parts := []string{fmt.Sprintf("HTTP %d", e.status)}
 	for _, more := range []string{e.Code, e.Message} {
 		if more != "" {
-			text += ": " + more[:min(len(more), 300)]
+			parts = append(parts, more[:min(len(more), 300)])
 		}
 	}
-	return text
+	return strings.Join(parts, ": ")
 }
 
 // missing reports whether the server does not know what it was asked for.

@@ -66,14 +66,13 @@ func TestExponential(t *testing.T) {
 	for _, v := range values {
 		s.Add(v)
 		sum += v
-		switch {
-		case v == 0:
+		if v == 0 {
 			want["zero"]++
-		default:
-			// Bucket i holds (2^(i/128), 2^((i+1)/128)].
-			i := int(math.Ceil(math.Log2(math.Abs(v))*128)) - 1
-			want[fmt.Sprintf("%t %d", v > 0, i)]++
+			continue
 		}
+		// Bucket i holds (2^(i/128), 2^((i+1)/128)].
+		i := int(math.Ceil(math.Log2(math.Abs(v))*128)) - 1
+		want[fmt.Sprintf("%t %d", v > 0, i)]++
 	}
 	data, err := proto.Marshal(Exponential(s))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -170,9 +171,7 @@ func (c *client) body(payload []byte) ([]byte, error) {
 // head sets the headers of a request.
 func (c *client) head(req *http.Request) {
 	h := req.Header
-	for name, values := range c.Header {
-		h[name] = values
-	}
+	maps.Copy(h, c.Header)
 	if u := c.URL.User; u != nil && h.Get("Authorization") == "" {
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
@@ -278,10 +277,10 @@ func partialSuccess(answer []byte) (p partial) {
 			return
 		}
 		eachField(inner, func(n protowire.Number, v uint64, text []byte) {
-			switch n {
-			case 1:
+			if n == 1 {
 				p.points = int64(v)
-			case 2:
+			}
+			if n == 2 {
 				p.message = shown(text)
 			}
 		})

@@ -100,7 +100,7 @@ func (e *Exporter) take(ctx context.Context) {
 func (e *Exporter) enqueue(snap *run.Snapshot, last bool) {
 	data, err := e.o.Source.Encode(snap)
 	if err != nil {
-		e.drop(1, fmt.Errorf("encode metrics: %w", err))
+		e.drop(fmt.Errorf("encode metrics: %w", err))
 		return
 	}
 	for {
@@ -111,7 +111,7 @@ func (e *Exporter) enqueue(snap *run.Snapshot, last bool) {
 		}
 		select {
 		case <-e.queue:
-			e.drop(1, errFull)
+			e.drop(errFull)
 		default:
 		}
 	}
@@ -127,7 +127,7 @@ func (e *Exporter) send(ctx context.Context) {
 	for p := range e.queue {
 		rejected, err := e.deliver(ctx, p)
 		if err != nil {
-			e.drop(1, err)
+			e.drop(err)
 			continue
 		}
 		e.mu.Lock()
@@ -172,12 +172,12 @@ func (e *Exporter) deliver(ctx context.Context, p payload) (rejected partial, er
 	}
 }
 
-// drop counts payloads that were not sent. The first one of a run is logged.
-func (e *Exporter) drop(n int, why error) {
+// drop counts a payload that was not sent. The first one of a run is logged.
+func (e *Exporter) drop(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	first := e.sent.Dropped == 0
-	e.sent.Dropped += n
+	e.sent.Dropped++
 	e.sent.LastError = e.o.Secrets.String(why.Error())
 	if first {
 		e.o.Log.Warn().Str("reason", e.sent.LastError).Msg("metrics are not sent to the collector")
@@ -199,7 +199,7 @@ func (e *Exporter) Close(ctx context.Context) Sent {
 	for waiting := true; waiting; {
 		select {
 		case <-e.queue:
-			e.drop(1, errFull)
+			e.drop(errFull)
 		default:
 			waiting = false
 		}
