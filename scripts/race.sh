@@ -12,7 +12,7 @@
 # signal in ThreadSanitizer. On one processor no two threads run at a time. The detector
 # compares the order of accesses, so it finds races there, too; the scripts of
 # cmd/aiperfd start processes that have all processors.
-# make lint has vet.
+# make lint has vet. Beside other work, a package may take longer than the usual ten minutes.
 #
 # What cannot show a race that another test does not show is left out by the tests
 # themselves: rounds that differ in their data alone, searches of finished output, scripts
@@ -31,6 +31,6 @@ done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}
 echo "race: $((${#virtual[@]} + ${#others[@]})) packages, ${#virtual[@]} of them on one processor"
 
 status=0
-((${#virtual[@]} == 0)) || go test -vet=off -race -cpu 1 "${virtual[@]}" || status=$?
-((${#others[@]} == 0)) || go test -vet=off -race "${others[@]}" || status=$?
+((${#virtual[@]} == 0)) || go test -vet=off -race -timeout 30m -cpu 1 "${virtual[@]}" || status=$?
+((${#others[@]} == 0)) || go test -vet=off -race -timeout 30m "${others[@]}" || status=$?
 exit "$status"
