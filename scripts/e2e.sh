@@ -101,6 +101,8 @@ is() { [[ $(state "$1") == "$2" ]]; }
 sent() { get /api/progress | grep -o '"requests_sent":[0-9]*' | awk -F: '{n += $2} END {print n + 0}'; }
 counted() { get '/metrics?names=native' | awk '/^aiperf_requests_total.*success.*profiling/ {print $NF; found = 1} END {exit !found}'; }
 more_than() { (($($1) > $2)); } 2>/dev/null
+# live: the API has statistics of the run; they follow the counters within a second.
+live() { get /api/metrics | contains '"time_to_first_token":{'; }
 
 # start gives every stage its daemon and its simulated server.
 start() {
@@ -124,7 +126,7 @@ stage_curl() {
   before=$(sent) && eventually 5 more_than sent "$before"
   eventually 20 counted
   metrics=$(counted) && eventually 5 more_than counted "${metrics%.*}"
-  get /api/metrics | contains '"time_to_first_token":{' || die "no live metrics"
+  eventually 5 live
   eventually 60 is "$id" completed
   get "/api/runs/$id/results" | contains '"status":"complete"' || die "no results"
   for file in profile_export_aiperf.json profile_export_aiperf.csv profile_export.jsonl profile_export_console.txt; do
