@@ -93,6 +93,10 @@ func TestServerTruth(t *testing.T) {
 		if v := p.Value("queue_time"); v == nil || math.Abs(*v.Avg*1000-queue/200) > 1 {
 			t.Errorf("queue %+v, want %v ms", v, queue/200)
 		}
+		// Eight sequences run from the first step to the last ones.
+		if v := p.Value("running"); v == nil || *v.Avg < 7.6 || *v.Max != 8 {
+			t.Errorf("running %+v in %v", v, p.End.Sub(p.Start))
+		}
 		for _, c := range p.Checks {
 			if !c.Holds {
 				t.Errorf("check %+v", c)

@@ -169,7 +169,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 			for _, g := range from.Groups {
 				switch m.Form {
 				case servermap.Level, servermap.Share:
-					if steps := src.History.Steps(g); steps != nil && !p.rare {
+					if steps := src.History.Within(g, p.window); steps != nil && !p.rare {
 						levels, found = append(levels, steps), true
 					}
 				case servermap.Total:

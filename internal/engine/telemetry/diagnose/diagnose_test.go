@@ -167,7 +167,7 @@ func TestRareReadings(t *testing.T) {
 	for _, tt := range []struct {
 		seconds float64
 		known   bool
-	}{{0.9, false}, {1.9, false}, {2, true}} {
+	}{{0.9, false}, {2.9, false}, {3, true}} {
 		_, values := Canonical(sources, window.Window{From: time.Second, To: time.Second + time.Duration(tt.seconds*float64(time.Second))})
 		p := Phase{Canonical: values}
 		if known := p.Value("running") != nil; known != tt.known || p.Value("requests") == nil {

@@ -25,11 +25,31 @@ func (h *History) Steps(g *Group) []Step {
 	return out
 }
 
-// Readings returns how often the page was read in a window.
+// Within returns the values that a gauge had in a window. The first reading after its start counts from the start
+// on: a phase begins when its load begins, and what was read before that load says nothing of it. Without a
+// reading in the window the value before it holds.
+func (h *History) Within(g *Group, w Window) []Step {
+	steps := h.Steps(g)
+	first := slices.IndexFunc(h.Scrapes, func(s Scrape) bool { return s.At() > w.From })
+	if first < 0 || h.Scrapes[first].At() > w.To {
+		return steps
+	}
+	at := h.Scrapes[first].At()
+	next, found := slices.BinarySearchFunc(steps, at, func(s Step, at time.Duration) int { return cmp.Compare(s.At, at) })
+	if found {
+		next++
+	}
+	if next == 0 { // the series came later
+		return steps
+	}
+	return append([]Step{{At: w.From, Value: steps[next-1].Value}}, steps[next:]...)
+}
+
+// Readings returns how often the page was read in a window, after its start.
 func (h *History) Readings(w Window) int {
 	n := 0
 	for i := range h.Scrapes {
-		if at := h.Scrapes[i].At(); at >= w.From && at <= w.To {
+		if at := h.Scrapes[i].At(); at > w.From && at <= w.To {
 			n++
 		}
 	}

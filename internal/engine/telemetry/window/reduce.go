@@ -169,7 +169,7 @@ func (h *History) reduce(kind Kind, g *Group, w Window, slice time.Duration) (Se
 		return h.reduceHistogram(g, w, slice)
 	case Gauge, Unknown:
 	}
-	steps := h.Steps(g)
+	steps := h.Within(g, w)
 	over := Over(steps, w)
 	if over.Empty() {
 		return Series{}, false

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,14 +139,38 @@ func TestGauge(t *testing.T) {
 		return fmt.Sprintf("# TYPE a gauge\na %v\n", values[int(when/second)])
 	},
 		0, second, 2*second, 4*second)
-	_ = values
 	w := Window{From: second / 2, To: 5 * second}
 	s := h.Reduce(w, 0)[0].Series[0].Stats
-	// 4 for 0.5 s, 0 for 1 s, 8 for 2 s, 2 for 1 s
-	want := map[string]float64{"avg": (2 + 0 + 16 + 2) / 4.5, "min": 0, "max": 8, "p1": 0, "p25": 2, "p50": 4, "p75": 8, "p99": 8}
+	// 0 from the start for 1.5 s, 8 for 2 s, 2 for 1 s; the 4 was read before the start.
+	want := map[string]float64{"avg": (0 + 16 + 2) / 4.5, "min": 0, "max": 8, "p1": 0, "p25": 0, "p50": 2, "p75": 8, "p99": 8}
 	for name, v := range want {
 		got, _ := s.Get(name)
 		near(t, name, got, v, 1e-12)
+	}
+}
+
+// TestWithin: a window begins with the first value that was read in it, be it the same as before or another.
+func TestWithin(t *testing.T) {
+	values := []float64{0, 0, 16, 16, 5}
+	h := history(t, func(when time.Duration) string {
+		return fmt.Sprintf("# TYPE a gauge\na %v\n", values[int(when/second)])
+	}, 0, second, 2*second, 3*second, 4*second)
+	g := h.Family("a").Groups[0]
+	for _, tt := range []struct {
+		name     string
+		from, to time.Duration
+		want     []Step
+	}{
+		{"another value", second, 4 * second, []Step{{second, 16}, {4 * second, 5}}},
+		{"the same value", second / 2, 4 * second, []Step{{second / 2, 0}, {2 * second, 16}, {4 * second, 5}}},
+		{"the same value again", 2 * second, 4 * second, []Step{{2 * second, 16}, {4 * second, 5}}},
+		{"no reading", 2*second + 1, 3*second - 1, []Step{{0, 0}, {2 * second, 16}, {4 * second, 5}}},
+		{"after the last reading", 5 * second, 6 * second, []Step{{0, 0}, {2 * second, 16}, {4 * second, 5}}},
+		{"before the first reading", -second, second, []Step{{-second, 0}, {2 * second, 16}, {4 * second, 5}}},
+	} {
+		if got := h.Within(g, Window{From: tt.from, To: tt.to}); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
