@@ -279,7 +279,7 @@ stage_sdk() {
 # The commands of the documentation, as a reader would paste them.
 stage_docs() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
-  "$here/e2e_docs.sh" README.md docs/{first-benchmark,tls-and-keys,pick-a-concurrency,how-much-load,replay,ci,daemon,coming-from}.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
+  "$here/e2e_docs.sh" README.md docs/{first-benchmark,tls-and-keys,pick-a-concurrency,how-much-load,why-is-it-slow,replay,ci,daemon,coming-from}.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
   grep -- '^---' "$work/pages.log"
 }
 
