@@ -165,12 +165,11 @@ func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (
 		if err != nil {
 			return nil, &OutcomeError{BadInput, fmt.Sprintf("--baseline %q: %v", spec, err)}
 		}
-		chosen = b.Revision(revision)
+		if chosen = b.Revision(revision); chosen == nil {
+			return nil, fmt.Errorf("%w: baseline %s has no revision %d", run.ErrNoBaseline, name, revision)
+		}
 	}
-	switch {
-	case chosen == nil && fixed:
-		return nil, fmt.Errorf("%w: %s", run.ErrNoBaseline, spec)
-	case chosen == nil:
+	if chosen == nil {
 		return nil, fmt.Errorf("%w: baseline %s has no revision of this workload and target", run.ErrNoBaseline, name)
 	}
 	out := &compare.Reference{Name: name, Revision: chosen.Number, Host: chosen.Key.Host}
