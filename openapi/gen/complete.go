@@ -205,6 +205,9 @@ func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bo
 	if f.Type == reflect.TypeFor[wire.Column]() {
 		member.Value.Items.Value.Nullable = true
 	}
+	if f.Type == reflect.TypeFor[map[string][]*float64]() {
+		member.Value.AdditionalProperties.Schema.Value.Items.Value.Nullable = true
+	}
 	if size := arrayOf(f.Type); size > 0 {
 		member.Value.MinItems, member.Value.MaxItems = uint64(size), new(uint64(size))
 	}

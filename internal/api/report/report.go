@@ -240,6 +240,13 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 	if err := m.series(ctx, c, found, 0); err != nil {
 		return err
 	}
+	telemetry, err := m.Results.TelemetryOf(ctx, found, struct{}{})
+	if err != nil {
+		return err
+	}
+	if err := c.keep(path+"/telemetry", telemetry); err != nil {
+		return err
+	}
 	sampled, err := m.Results.SamplesOf(ctx, found, struct{}{})
 	if err != nil {
 		return err
@@ -258,9 +265,10 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 // maxPhases is the number of phases whose distributions are kept.
 const maxPhases = 6
 
-// phases keeps what the page asks for to show the phases of a run one by one.
+// phases keeps what the page asks for to show the phases of a run one by one, and what speculative decoding has
+// accepted.
 func (m *Maker) phases(ctx context.Context, c *content, found *run.Run, snap *run.Snapshot) error {
-	if snap == nil || len(snap.Phases) < 2 {
+	if snap == nil || len(snap.Phases) < 2 && snap.AcceptedDrafts == nil {
 		return nil
 	}
 	if err := c.keep(runPath(found.ID)+"/results", wire.NewResults(found, snap)); err != nil {

@@ -334,8 +334,19 @@ func (r *Recorder) Report() *diagnose.Server {
 		one.Start, one.End = r.o.Clock.Wall(w.From), r.o.Clock.Wall(w.To)
 		out.Phases = append(out.Phases, one)
 	}
+	if all := m.span(); all.To > all.From {
+		out.Curves = diagnose.NewCurves(sources, all, r.o.Clock.Wall(all.From))
+	}
 	out.Pages = m.pages(sources)
 	return out
+}
+
+// span returns the time of all phases.
+func (m *moment) span() (all window.Window) {
+	for i := range m.phases {
+		all = join(all, m.window(i))
+	}
+	return all
 }
 
 // detect returns the vocabularies of the servers whose families a page has.

@@ -13,8 +13,9 @@ import (
 // Server is what is known of the servers under test; result.json and the API have it.
 type Server struct {
 	Targets []Target `json:"targets"`
-	Phases  []Phase  `json:"phases"` // those that ended, in order
-	Pages   *Pages   `json:"-"`      // nil = no target answered, or the report was read from a file
+	Phases  []Phase  `json:"phases"`           // those that ended, in order
+	Curves  *Curves  `json:"curves,omitempty"` // over the time of all phases; nil = there are too few readings
+	Pages   *Pages   `json:"-"`                // nil = no target answered, or the report was read from a file
 }
 
 // State is how a target answered.

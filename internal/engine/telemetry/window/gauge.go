@@ -45,6 +45,23 @@ func (h *History) Within(g *Group, w Window) []Step {
 	return append([]Step{{At: w.From, Value: steps[next-1].Value}}, steps[next:]...)
 }
 
+// Samples returns the values of a gauge or a counter at every reading of the page. NaN = it had none.
+func (h *History) Samples(g *Group) []Step {
+	if g.value == nil || len(g.value.changes) == 0 {
+		return nil
+	}
+	out := make([]Step, 0, len(h.Scrapes))
+	next, value := 0, math.NaN()
+	for i := range h.Scrapes {
+		for next < len(g.value.changes) && g.value.changes[next].scrape <= i {
+			value = g.value.changes[next].value
+			next++
+		}
+		out = append(out, Step{h.Scrapes[i].At(), value})
+	}
+	return out
+}
+
 // Readings returns how often the page was read in a window, after its start.
 func (h *History) Readings(w Window) int {
 	n := 0
