@@ -78,7 +78,7 @@ func TestFindingsOfServers(t *testing.T) {
 			server: func(p *batch.Params) { p.MaxSequences = 64 },
 		},
 		{
-			name: "healthy", dataset: synthetic, label: "Server", says: "running 4.00 on average",
+			name: "healthy", dataset: synthetic, label: "Server", says: "waiting 0",
 			phases: `[{name: profiling, concurrency: 4, duration: 15s}]`,
 			server: func(p *batch.Params) { p.MaxSequences = 64 },
 		},
