@@ -20,7 +20,7 @@ const (
 	UpperBound  Verdict = "upper_bound"  // the capacity is below the least load that was probed
 	NotFound    Verdict = "not_found"    // the least load already misses the objectives
 	NonMonotone Verdict = "non_monotone" // more load met the objectives better than less
-	Invalid     Verdict = "invalid"      // there is no measurement, or the load generator decided it
+	Invalid     Verdict = "invalid"      // nothing was measured, or too little, or the load generator decided it
 )
 
 // Answer is what a search says after some probes. It is meaningful at every stop: a shorter
@@ -28,7 +28,7 @@ const (
 type Answer struct {
 	Verdict Verdict
 	Reason  Reason // empty = the search goes on, or was interrupted
-	// Capacity is the fit; nil for not_found, non_monotone and without a measurement.
+	// Capacity is the fit; nil for not_found, non_monotone and if the measurements bound it on no side.
 	Capacity *stat.Capacity
 	// Good and Bad are the largest probed level that is confirmed as good and the smallest that
 	// is confirmed as bad; nil = there is none.
@@ -66,7 +66,7 @@ func (s *Search) Answer() Answer {
 		a.Evidence = append(a.Evidence, e)
 	}
 	a.Verdict = s.verdict()
-	if a.Verdict == Estimated || a.Verdict == LowerBound || a.Verdict == UpperBound || a.Verdict == Invalid {
+	if a.Verdict == Estimated || a.Verdict == LowerBound || a.Verdict == UpperBound || a.Verdict == Invalid && !s.unbounded() {
 		a.Capacity = s.fit
 	}
 	s.confirmed(&a)
@@ -101,12 +101,19 @@ func (s *Search) verdict() Verdict {
 		return NonMonotone
 	case s.distorted() != "":
 		return Invalid
+	case s.unbounded():
+		return Invalid
 	case s.ended == InRange, s.fit.OpenAbove, s.fit.High >= s.options.High:
 		return LowerBound
 	case s.fit.OpenBelow, s.fit.Low <= s.options.Low:
 		return UpperBound
 	}
 	return Estimated
+}
+
+// unbounded reports whether the probes say neither what the server bears nor what it does not.
+func (s *Search) unbounded() bool {
+	return s.ended != InRange && (s.fit == nil || s.fit.OpenAbove && s.fit.OpenBelow)
 }
 
 // distorted returns the objective that the load generator may have decided at a level that
