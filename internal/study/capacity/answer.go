@@ -35,6 +35,7 @@ type Answer struct {
 	Good, Bad *Evidence
 	Evidence  []Evidence // every probe, in order
 	Binding   string     // the objective that is missed first; empty = none was missed
+	Distorted string     // the objective that the load generator may have decided; empty = none
 	Doubts    []Doubt
 	Load      time.Duration // for which the server was under load
 	// Halving is how much more load half the width of the interval would take; 0 = unknown.
@@ -65,7 +66,7 @@ func (s *Search) Answer() Answer {
 		}
 		a.Evidence = append(a.Evidence, e)
 	}
-	a.Verdict = s.verdict()
+	a.Verdict, a.Distorted = s.verdict(), s.distorted()
 	if a.Verdict == Estimated || a.Verdict == LowerBound || a.Verdict == UpperBound || a.Verdict == Invalid && !s.unbounded() {
 		a.Capacity = s.fit
 	}
@@ -93,14 +94,12 @@ func (s *Search) local() time.Duration {
 
 func (s *Search) verdict() Verdict {
 	switch {
-	case s.fit == nil:
+	case s.fit == nil, s.distorted() != "":
 		return Invalid
 	case s.ended == NotMet:
 		return NotFound
 	case s.ended == NotMonotone:
 		return NonMonotone
-	case s.distorted() != "":
-		return Invalid
 	case s.unbounded():
 		return Invalid
 	case s.ended == InRange, s.fit.OpenAbove, s.fit.High >= s.options.High:
@@ -119,9 +118,13 @@ func (s *Search) unbounded() bool {
 // distorted returns the objective that the load generator may have decided at a level that
 // decides; empty = none.
 func (s *Search) distorted() string {
+	if s.fit == nil {
+		return ""
+	}
 	for i := range s.probes {
 		p := &s.probes[i]
-		if p.Failure == "" && p.Distorted != "" && p.Level <= 1/nearEstimate*s.fit.Value && p.Share.X < 1 {
+		decides := s.roles[i] == Baseline || p.Level <= 1/nearEstimate*s.fit.Value
+		if p.Failure == "" && p.Distorted != "" && decides && p.Share.X < 1 {
 			return p.Distorted
 		}
 	}
@@ -211,8 +214,8 @@ func (s *Search) doubts(a *Answer) {
 	if s.fit == nil {
 		return
 	}
-	if name := s.distorted(); name != "" {
-		add("client", "the load generator was late, and may have decided "+name+
+	if a.Distorted != "" {
+		add("client", "the load generator was late, and may have decided "+a.Distorted+
 			": its error is more than a tenth of the limit")
 	} else if slices.ContainsFunc(s.probes, func(p Probe) bool { return p.Suspect }) {
 		add("client-suspect", "the load generator may have distorted an objective")

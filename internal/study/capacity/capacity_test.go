@@ -96,6 +96,21 @@ func TestVerdicts_bounds(t *testing.T) {
 	}
 }
 
+// TestVerdict_distorted: what the load generator may have caused is no verdict on the server, nor at
+// the least load.
+func TestVerdict_distorted(t *testing.T) {
+	for _, share := range []float64{0.02, 0.3} {
+		s := New(options())
+		p, _ := s.Next()
+		probe := answers(p, share)
+		probe.Distorted = "time_to_first_token"
+		s.Observe(probe)
+		if a := s.Answer(); a.Verdict != Invalid || a.Reason != NotMet || a.Distorted != probe.Distorted {
+			t.Errorf("%v good in a distorted baseline: %s (%s), distorted %q; want invalid (not_found)", share, a.Verdict, a.Reason, a.Distorted)
+		}
+	}
+}
+
 // TestGrowing: a good level at which the queue grows is probed again, with twice the window.
 func TestGrowing(t *testing.T) {
 	s := New(options())

@@ -214,12 +214,14 @@ func (l Load) headline(a *capacity.Answer) string {
 		switch {
 		case !slices.ContainsFunc(a.Evidence, func(e capacity.Evidence) bool { return e.Failure == "" }):
 			return "No capacity: no probe has a result."
-		case a.Capacity == nil:
+		case a.Distorted == "":
 			return "No capacity: the probes are too few to say what the server bears, or what it does not."
 		}
-		return fmt.Sprintf("Capacity not shown: the load generator may have caused what was missed. "+
-			"The probes say %s (%s to %s).",
-			l.level(a.Capacity.Value), short(a.Capacity.Low), short(a.Capacity.High))
+		out := "Capacity not shown: the load generator may have caused what was missed."
+		if c := a.Capacity; c != nil && !c.OpenBelow && !c.OpenAbove {
+			out += fmt.Sprintf(" The probes say %s (%s to %s).", l.level(c.Value), short(c.Low), short(c.High))
+		}
+		return out
 	}
 	return ""
 }
