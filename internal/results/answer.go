@@ -87,7 +87,7 @@ type AnswerDoubt struct {
 
 // AnswerStop says why an experiment ended, and what it has cost.
 type AnswerStop struct {
-	Reason string  `json:"reason"` // empty = it goes on, or was interrupted
+	Reason string  `json:"reason"` // empty = it goes on
 	Text   string  `json:"text"`
 	Probes int     `json:"probes"`
 	Load   float64 `json:"load_sec"` // for which the server was under load

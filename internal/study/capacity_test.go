@@ -189,6 +189,9 @@ func TestCapacity_cancelled(t *testing.T) {
 		cancel(3 * time.Second)
 		time.Sleep(24 * time.Second) // the third probe has begun
 		before := answerOf(t, first, id)
+		if before.Final || before.Stop.Reason != "" {
+			t.Errorf("answer of a search that goes on: final %v, %+v", before.Final, before.Stop)
+		}
 		if len(before.Evidence) != 2 || before.Evidence[0].Failure != "cancelled" || before.Evidence[1].X != before.Evidence[0].X {
 			t.Fatalf("evidence after a cancelled probe: %+v, want a failure and the same level again", before.Evidence)
 		}
@@ -212,6 +215,32 @@ func TestCapacity_cancelled(t *testing.T) {
 			t.Errorf("a run that failed with %s was cut short by %q, want %q", code, got, want)
 		}
 	}
+}
+
+// TestCapacity_ended: the answer of a search that its study ends is final, and says so.
+func TestCapacity_ended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, want := range []capacity.Reason{capacity.Cancelled, capacity.Failed} {
+			r := newRunner(t)
+			if want == capacity.Failed {
+				r.fails = func(*run.Run) string { return "no success" }
+			}
+			s, stop := beginLoaded(t, r)
+			id := submitCapacity(t, s).ID
+			if want == capacity.Cancelled {
+				time.Sleep(3 * time.Second)
+				if _, _, err := s.Cancel(t.Context(), id, run.CancelRequest{Force: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait(t, s, id)
+			stop()
+			if a := answerOf(t, r, id); !a.Final || a.Stop.Reason != string(want) || a.Stop.Text == "" {
+				t.Errorf("answer is final %v, %+v; want true and %s", a.Final, a.Stop, want)
+			}
+			time.Sleep(10 * length)
+		}
+	})
 }
 
 // TestWindow: which requests are good, by the clock of due times and by that of starts.

@@ -27,7 +27,7 @@ const (
 // search has a wider interval.
 type Answer struct {
 	Verdict Verdict
-	Reason  Reason // empty = the search goes on, or was interrupted
+	Reason  Reason // empty = the search goes on, or its study ended it
 	// Capacity is the fit; nil for not_found, non_monotone and if the measurements bound it on no side.
 	Capacity *stat.Capacity
 	// Good and Bad are the largest probed level that is confirmed as good and the smallest that
