@@ -43,14 +43,7 @@ export function Server({ run, scope }: { run: Run; scope: string | null }): JSX.
 /** Findings say what the metrics mean, in the order of the console: the first names the cause. */
 function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
   const disagreed = of.checks.filter((c) => !c.holds);
-  if (of.findings.length === 0 && disagreed.length === 0)
-    return (
-      <p class="muted">
-        {live
-          ? "So far, the metrics of the server show no reason to be slow."
-          : "The metrics of the server show no reason to be slow."}
-      </p>
-    );
+  if (of.findings.length === 0 && disagreed.length === 0) return <p class="muted">{nothingFound(of, live)}</p>;
   return (
     <ul class="findings">
       {of.findings.map((f) => (
@@ -66,6 +59,18 @@ function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
       ))}
     </ul>
   );
+}
+
+/** nothingFound says why there is no finding: levels that were read too rarely, or not at all, can give none. */
+function nothingFound(of: Phase, live: boolean): string {
+  if (canonical(of, "waiting")?.avg === undefined) {
+    return live
+      ? "How busy the server is is not known yet: that takes three readings of its metrics."
+      : "How busy the server was is not known: it does not say, or its metrics were read less than three times.";
+  }
+  return live
+    ? "So far, the metrics of the server show no reason to be slow."
+    : "The metrics of the server show no reason to be slow.";
 }
 
 /** TimeBudget is the mean time to the first token, from the due time, in its parts. */
