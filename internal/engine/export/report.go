@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -56,6 +57,8 @@ type Report struct {
 	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
 
 	Server *diagnose.Server `json:"server,omitempty"` // what the servers' metrics say; nil = they were not read
+
+	GPU *gpu.Report `json:"gpu,omitempty"` // what the accelerators did; nil = they were not read
 
 	Layout Layout `json:"layout"`
 }
