@@ -31,7 +31,7 @@ demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1
 	$(BIN) demo $(if $(ONCE),--once)
 
 test: ## run all tests
-	go test -vet=off ./... # make lint has vet, which would cost another 40 s of CPU time
+	go test -vet=off -timeout 20m ./... # make lint has vet, which would cost another 40 s of CPU time
 
 simulate: ## repeat the simulations behind the error rates of gates in full (minutes; make test has a short form)
 	go test -count=1 -timeout 60m -run 'TestGate(Errors|ManyRules)' ./internal/compare -full -v

@@ -4,7 +4,8 @@
 # block that calls make runs in the source folder. Every command must succeed.
 # Blocks with another language (bash, yaml, text …) need something that only the
 # reader has, or are not commands; they are not run.
-# bin/aiperfd must exist. A port of the pages that is in use is replaced by a free one.
+# bin/aiperfd must exist. A port of the pages that is in use is replaced by a free one; with
+# PORTS=free every port is, so that two lists of pages can be run at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -17,7 +18,7 @@ busy() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # port prints the port of a page, or a free one if it is in use.
 port() {
   local p
-  for p in "$1" $(shuf -i 20000-30000 -n 50); do
+  for p in $([[ ${PORTS:-} == free ]] || echo "$1") $(shuf -i 20000-30000 -n 50); do
     busy "$p" || { echo "$p"; return; }
   done
   echo "no free port" >&2

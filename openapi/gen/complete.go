@@ -31,7 +31,7 @@ func bodies() []any {
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{},
-		results.Answer{},
+		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{},
 	}
 }
 
@@ -204,6 +204,9 @@ func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bo
 	}
 	if f.Type == reflect.TypeFor[wire.Column]() {
 		member.Value.Items.Value.Nullable = true
+	}
+	if f.Type == reflect.TypeFor[map[string][]*float64]() {
+		member.Value.AdditionalProperties.Schema.Value.Items.Value.Nullable = true
 	}
 	if size := arrayOf(f.Type); size > 0 {
 		member.Value.MinItems, member.Value.MaxItems = uint64(size), new(uint64(size))

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -94,6 +95,7 @@ type content struct {
 	sweep      *finished.Sweep             // likewise; nil = it has no summary
 	sweeps     []*finished.Sweep           // of several sweeps that are compared; nil = they are no sweeps
 	errors     wire.Errors                 // of a single run
+	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
 
@@ -158,7 +160,12 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 		return c, c.keep(runPath(ids[0])+"/children?limit=500", &c.cells)
 	}
 	c.errors = wire.NewErrors(c.inputs[0].Run, c.inputs[0].Snapshot)
-	return c, c.keep(runPath(ids[0])+"/errors", &c.errors)
+	telemetry, err := m.Results.TelemetryOf(ctx, c.inputs[0].Run, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	c.server = telemetry.Server
+	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry))
 }
 
 // sweep keeps what the runs of a sweep say together, and returns it; nil = there is nothing yet.
@@ -258,9 +265,10 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 // maxPhases is the number of phases whose distributions are kept.
 const maxPhases = 6
 
-// phases keeps what the page asks for to show the phases of a run one by one.
+// phases keeps what the page asks for to show the phases of a run one by one, and what speculative decoding has
+// accepted.
 func (m *Maker) phases(ctx context.Context, c *content, found *run.Run, snap *run.Snapshot) error {
-	if snap == nil || len(snap.Phases) < 2 {
+	if snap == nil || len(snap.Phases) < 2 && snap.AcceptedDrafts == nil {
 		return nil
 	}
 	if err := c.keep(runPath(found.ID)+"/results", wire.NewResults(found, snap)); err != nil {

@@ -329,9 +329,18 @@ func (m *moment) window(i int) window.Window {
 	return w
 }
 
-// Report returns what the servers did in each phase, in one that goes on up to now; nil = no server is read.
-func (r *Recorder) Report() *diagnose.Server {
-	if !slices.ContainsFunc(r.targets, func(t *target) bool { return !t.devices }) {
+// Report returns what the servers did in each phase, in one that goes on up to now, and the statistics of all
+// families; nil = no server is read.
+func (r *Recorder) Report() *diagnose.Server { return r.report(r.moment().pages) }
+
+// Look returns what Report does without the statistics of all families, which take the most time.
+func (r *Recorder) Look() *diagnose.Server {
+	return r.report(func([]diagnose.Source) *diagnose.Pages { return nil })
+}
+
+// report returns what the servers did, with the pages that a function makes of the targets, which are locked.
+func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagnose.Server {
+	if !r.anyServer() {
 		return nil
 	}
 	m := r.moment()
@@ -362,8 +371,19 @@ func (r *Recorder) Report() *diagnose.Server {
 		one.Start, one.End = r.o.Clock.Wall(w.From), r.o.Clock.Wall(w.To)
 		out.Phases = append(out.Phases, one)
 	}
-	out.Pages = m.pages(sources)
+	if all := m.span(); all.To > all.From {
+		out.Curves = diagnose.NewCurves(sources, all, r.o.Clock.Wall(all.From))
+	}
+	out.Pages = pages(sources)
 	return out
+}
+
+// span returns the time of all phases.
+func (m *moment) span() (all window.Window) {
+	for i := range m.phases {
+		all = join(all, m.window(i))
+	}
+	return all
 }
 
 // detect returns the vocabularies of the servers whose families a page has.
@@ -375,7 +395,7 @@ func (r *Recorder) detect(h *window.History) []servermap.Server {
 func (m *moment) describe(t *target) diagnose.Target {
 	h := t.history
 	d := diagnose.Target{
-		URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
+		Up: t.up, URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
 		LastError: t.lastError, NonFinite: h.NonFinite, Dropped: h.Dropped, Malformed: h.Malformed,
 	}
 	if t.devices {
@@ -404,6 +424,11 @@ func (m *moment) describe(t *target) diagnose.Target {
 	}
 	if len(durations) == 0 {
 		return d
+	}
+	d.ScrapeLast = float64(t.last) / float64(time.Millisecond)
+	if all := m.span(); all.To > all.From {
+		all.To = m.now
+		d.Latest = diagnose.NewLatest(diagnose.Source{URL: t.shown, History: h, Servers: m.r.detect(h)}, all)
 	}
 	slices.Sort(durations)
 	const ms = float64(time.Millisecond)

@@ -12,8 +12,10 @@ import { leastPerBin } from "../charts/scales";
 import { events, full, only, regions, type Single, singles } from "../state/overtime";
 import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
+import { onAxis } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
 import { latencies } from "./distributions";
+import type { Telemetry } from "./server";
 
 const steps: [number, string][] = [
   [0, "auto"],
@@ -88,9 +90,15 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
   const { series: s, store, run, cursor, events } = props;
   const { value } = useReading<Samples>(props.sparse ? `api/runs/${run.id}/samples` : null, !ended(run.state));
   const sample = value?.sample;
+  const telemetry = useReading<Telemetry>(`api/runs/${run.id}/telemetry`, !ended(run.state)).value;
+  const curves = telemetry?.server?.curves;
   const all = useMemo(
-    () => charts(s, store, sample).map((c) => ({ ...c, marks: [...events, ...(c.marks ?? [])] })),
-    [s, sample, store.run.value, store.slos.value, events],
+    () =>
+      charts(s, store, sample, curves ? ofServer(s, onAxis(curves, s)) : []).map((c) => ({
+        ...c,
+        marks: [...events, ...(c.marks ?? [])],
+      })),
+    [s, sample, store.run.value, store.slos.value, events, curves],
   );
   return (
     <div class="charts">
@@ -166,11 +174,14 @@ interface Chart {
   dots?: Dots;
 }
 
-function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | undefined): Chart[] {
+/** line is a line if it has a value. */
+function line(label: string, color: Color, values: Column | undefined, more: Partial<Line> = {}): Line[] {
+  return values?.some((v) => v !== null && v !== undefined) ? [{ label, color, values, ...more }] : [];
+}
+
+function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | undefined, server: Chart[]): Chart[] {
   const counts = full(s);
   const of = (name: string, stat: string): Column | undefined => s.series[name]?.values[stat];
-  const line = (label: string, color: Color, values: Column | undefined, more: Partial<Line> = {}): Line[] =>
-    values?.some((v) => v !== null && v !== undefined) ? [{ label, color, values, ...more }] : [];
   const percentile = (label: string, color: Color, name: string) =>
     line(label, color, only(of(name, label) ?? [], counts));
   const percentiles = (name: Single): Pick<Chart, "lines" | "dots" | "marks"> => {
@@ -212,6 +223,7 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
         ...line("waiting", "orange", of("backlog", "max")),
       ],
     },
+    ...server,
     { title: "Errors", unit: `per ${s.step_sec === 1 ? "second" : s.step_sec + " s"}`, lines: errors(s) },
     {
       title: "Schedule lag of the load generator",
@@ -225,6 +237,38 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
     },
   ];
   return all.filter((c) => c.lines.length > 0 || c.dots);
+}
+
+/** ofServer are the curves of what the servers said. They were read less often than the load was measured, so lines
+ * go over points without a reading. */
+function ofServer(s: Timeseries, of: Record<string, Column>): Chart[] {
+  const percent = (values: Column | undefined) => values?.map((v) => (v === null || v === undefined ? null : 100 * v));
+  const joined = { joined: true };
+  const inServer = [
+    ...line("running", "blue", of.running, { ...joined, fill: true }),
+    ...line("waiting", "orange", of.waiting, joined),
+  ];
+  const inFlight = line("in flight at the client", "grey", s.series.in_flight?.values.avg, { dash: true });
+  const all: Chart[] = [
+    { title: "Requests in the server", unit: "requests", lines: inServer.length > 0 ? [...inServer, ...inFlight] : [] },
+    {
+      title: "Key-value cache of the server",
+      unit: "% in use",
+      lines: line("in use", "blue", percent(of.kv_usage), { ...joined, fill: true }),
+      marks: [{ label: "full", value: 95, color: "pink" }],
+    },
+    {
+      title: "Prefix cache of the server",
+      unit: "% of prompt tokens",
+      lines: of.hit_rate?.some((v) => v) ? line("cached", "green", percent(of.hit_rate), joined) : [],
+    },
+    {
+      title: "Preemptions in the server",
+      unit: "per second",
+      lines: of.preemptions?.some((v) => v) ? line("preempted", "orange", of.preemptions, joined) : [],
+    },
+  ];
+  return all.filter((c) => c.lines.length > 0);
 }
 
 function errors(s: Timeseries): Line[] {

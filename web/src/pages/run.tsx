@@ -28,7 +28,9 @@ import { Distributions } from "./distributions";
 import { Edit } from "./edit";
 import { Percentiles } from "./metrics";
 import { Attainment, OpenLoop } from "./openloop";
+import { Server } from "./server";
 import { Slowest } from "./slowest";
+import { Speculation } from "./speculation";
 import { SweepPart } from "./sweep";
 
 export function RunPage({ id }: { id: string }): JSX.Element {
@@ -54,6 +56,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Scope store={store} />
           <Tiles store={store} run={run} />
           <OpenLoop run={run} metrics={store.metrics.value} />
+          <Server run={run} scope={store.scope.value} />
           <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />
@@ -62,6 +65,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
               <Errors store={store} run={run} />
             </div>
           </div>
+          <Speculation store={store} run={run} />
           <Distributions store={store} run={run} />
           <Slowest run={run} />
         </>

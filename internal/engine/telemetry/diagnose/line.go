@@ -3,6 +3,7 @@ package diagnose
 import (
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/view"
 )
 
@@ -14,6 +15,26 @@ func (p *Phase) Value(name string) *Value {
 		}
 	}
 	return nil
+}
+
+// Profiling returns the profiling phases of servers that are known.
+func (s *Server) Profiling() []*Phase {
+	var out []*Phase
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Kind == string(bench.Profiling) && len(p.Canonical) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Kinds returns what the servers are, such as vLLM; empty = it is not known.
+func (s *Server) Kinds() []string {
+	out := []string{}
+	for i := range s.Targets {
+		out = appendNew(out, s.Targets[i].Servers...)
+	}
+	return out
 }
 
 // HitRate returns the share of the prompt tokens that the prefix cache had; ok = false if the servers do not

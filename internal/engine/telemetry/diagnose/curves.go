@@ -1,0 +1,167 @@
+package diagnose
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/telemetry/servermap"
+	"aiperfd/internal/engine/telemetry/window"
+)
+
+// Curves are canonical metrics of all servers together over the time of a run: one value per reading. Of a run
+// with many readings, a point is several of them.
+type Curves struct {
+	Start time.Time `json:"start_time"` // from which seconds count
+	Time  []float64 `json:"time_sec"`   // of each reading, or of the last one of the point
+	// Levels are what the servers said at that time, by canonical name; null = nothing.
+	Levels map[string][]*float64 `json:"levels"`
+	// Increases are by how much counters grew since the point before, by canonical name.
+	Increases map[string][]*float64 `json:"increases"`
+}
+
+// The bounds of curves.
+const (
+	mostPoints  = 400
+	leastPoints = 3
+)
+
+// drawn returns the canonical metrics that have curves.
+func drawn() []string {
+	return []string{
+		"waiting", "running", "kv_usage", "preemptions", "prefix_hits", "prefix_queries", "prompt_tokens",
+		"generation_tokens",
+	}
+}
+
+// NewCurves returns the curves of the sources in a window; nil = there are too few readings. start is the wall
+// time of the beginning of the window.
+func NewCurves(sources []Source, w window.Window, start time.Time) *Curves {
+	var histories []*window.History
+	for _, src := range sources {
+		if len(src.Servers) > 0 {
+			histories = append(histories, src.History)
+		}
+	}
+	times := window.Times(w, histories...)
+	if len(times) < leastPoints {
+		return nil
+	}
+	points := group(len(times))
+	c := &Curves{Start: start, Levels: map[string][]*float64{}, Increases: map[string][]*float64{}}
+	for _, p := range points {
+		c.Time = append(c.Time, rounded((times[p.end-1] - w.From).Seconds()))
+	}
+	engines := anyEngine(sources)
+	for _, m := range servermap.Metrics() {
+		switch {
+		case !slices.Contains(drawn(), m.Name):
+		case m.Form == servermap.Level, m.Form == servermap.Share:
+			if values := levels(sources, m, !engines, times); values != nil {
+				c.Levels[m.Name] = reduce(points, values, window.Mean)
+			}
+		case m.Form == servermap.Total:
+			if values := increases(sources, m.Name, !engines, w.From, times); values != nil {
+				c.Increases[m.Name] = reduce(points, values, window.Sum)
+			}
+		}
+	}
+	return c
+}
+
+// span is a point: readings from one to before another.
+type span struct{ from, end int }
+
+// group divides readings into points.
+func group(readings int) []span {
+	each := (readings + mostPoints - 1) / mostPoints
+	var out []span
+	for from := 0; from < readings; from += each {
+		out = append(out, span{from, min(from+each, readings)})
+	}
+	return out
+}
+
+// reduce returns a value of each point; nil = it has none.
+func reduce(points []span, values []float64, of func([]float64) float64) []*float64 {
+	out := make([]*float64, 0, len(points))
+	for _, p := range points {
+		var known []float64
+		for _, v := range values[p.from:p.end] {
+			if !math.IsNaN(v) {
+				known = append(known, v)
+			}
+		}
+		if len(known) == 0 {
+			out = append(out, nil)
+			continue
+		}
+		out = append(out, new(rounded(of(known))))
+	}
+	return out
+}
+
+// rounded returns a number with four decimals: curves are drawn.
+func rounded(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+
+// levels returns a level at each time; nil = no server has it.
+func levels(sources []Source, m servermap.Metric, frontend bool, times []time.Duration) []float64 {
+	var all [][]window.Step
+	for src, g := range groups(sources, m.Name, frontend) {
+		if steps := src.History.Steps(g); steps != nil {
+			all = append(all, steps)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	of := window.Sum
+	if m.Form == servermap.Share {
+		of = window.Mean
+	}
+	return window.At(window.Combine(of, all...), times)
+}
+
+// increases returns by how much a counter grew before each time since the one before; nil = no server has it.
+func increases(sources []Source, name string, frontend bool, from time.Duration, times []time.Duration) []float64 {
+	var sums []float64
+	bounds := append([]time.Duration{from}, times...)
+	for src, g := range groups(sources, name, frontend) {
+		grown := src.History.Grown(g, bounds)
+		if grown == nil {
+			continue
+		}
+		if sums == nil {
+			sums = make([]float64, len(times))
+		}
+		for i := range sums {
+			sums[i] += grown[i+1] - grown[i]
+		}
+	}
+	return sums
+}
+
+// groups yields the series of a canonical metric, of the frontends or of the engines.
+func groups(sources []Source, name string, frontend bool) iter.Seq2[*Source, *window.Group] {
+	return func(yield func(*Source, *window.Group) bool) {
+		for i := range sources {
+			src := &sources[i]
+			for k := range src.Servers {
+				s := &src.Servers[k]
+				if s.Frontend != frontend {
+					continue
+				}
+				from, ok := s.Find(src.History, name)
+				if !ok {
+					continue
+				}
+				for _, g := range from.Groups {
+					if !yield(src, g) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+// What the servers under test say of themselves: first in words, then where the time to the first token went, and
+// the numbers behind both. Their curves are among the charts over time.
+import type { JSX } from "preact";
+import { ended, type Run, type Schemas } from "../api/client";
+import * as format from "../format";
+import { canonical, hitRate, parts, shownPhases } from "../state/server";
+import { useReading } from "../ui/lazy";
+import { Card } from "../ui/parts";
+import "./server.css";
+
+export type Telemetry = Schemas["wire.Telemetry"];
+type Phase = Schemas["diagnose.Phase"];
+type Budget = Schemas["diagnose.Budget"];
+type Target = Schemas["diagnose.Target"];
+type Value = Schemas["diagnose.Value"];
+
+/** Server shows what the servers' metrics say of the phases of a scope. It is absent if none answered that is
+ * known, unless the user named a page of metrics. */
+export function Server({ run, scope }: { run: Run; scope: string | null }): JSX.Element | null {
+  const live = !ended(run.state);
+  const { value } = useReading<Telemetry>(`api/runs/${run.id}/telemetry`, live);
+  const targets = value?.server?.targets ?? [];
+  const shown = shownPhases(value?.server?.phases ?? [], scope);
+  const silent = targets.filter((t) => t.given && t.fetches === 0);
+  if (shown.length === 0 && silent.length === 0) return null;
+  const kinds = [...new Set(targets.flatMap((t) => t.servers))];
+  return (
+    <Card title={kinds.length > 0 ? "Server: " + kinds.join(", ") : "Server"} class="server">
+      {shown.map((p) => (
+        <div key={p.name}>
+          {shown.length > 1 && <h3>{p.name}</h3>}
+          <Findings of={p} live={live} />
+          {p.time_budget && <TimeBudget of={p.time_budget} />}
+          <Levels of={p} />
+          <Numbers of={p} />
+        </div>
+      ))}
+      <Sources of={targets} silent={silent} />
+    </Card>
+  );
+}
+
+/** Findings say what the metrics mean, in the order of the console: the first names the cause. */
+function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
+  const disagreed = of.checks.filter((c) => !c.holds);
+  if (of.findings.length === 0 && disagreed.length === 0)
+    return (
+      <p class="muted">
+        {live
+          ? "So far, the metrics of the server show no reason to be slow."
+          : "The metrics of the server show no reason to be slow."}
+      </p>
+    );
+  return (
+    <ul class="findings">
+      {of.findings.map((f) => (
+        <li key={f.code} class={"finding-" + f.level} title={f.code}>
+          {format.sentence(f.message)}.
+        </li>
+      ))}
+      {disagreed.map((c) => (
+        <li key={c.code} title={c.code}>
+          Server and client differ: the server counted {format.number(c.server)} {c.unit}, the client{" "}
+          {format.number(c.client)} ({c.code.replace(/^server-/, "").replaceAll("-", " ")}).
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** TimeBudget is the mean time to the first token, from the due time, in its parts. */
+function TimeBudget({ of }: { of: Budget }): JSX.Element {
+  const all = parts(of);
+  const grow = (ms: number) => (e: HTMLElement | null) => {
+    if (e) e.style.flexGrow = String(Math.max(0, ms));
+  };
+  const share = (ms: number) => (of.corrected_ttft_ms > 0 ? format.percent(ms / of.corrected_ttft_ms) : format.absent);
+  const text = all.map((p) => `${p.name} ${format.duration(p.ms)}`).join(", ");
+  return (
+    <div class="budget">
+      <p>
+        Mean time to the first token <b>{format.duration(of.corrected_ttft_ms)}</b>
+        <span class="muted">, from when requests were due, over {format.count(of.requests)} requests</span>
+      </p>
+      <div class="shares" role="img" aria-label={"Time to the first token: " + text}>
+        {all.map((p) => (
+          <i key={p.name} class={"c-" + p.color} title={`${p.name} ${format.duration(p.ms)}`} ref={grow(p.ms)} />
+        ))}
+      </div>
+      <ul>
+        {all.map((p) => (
+          <li key={p.name} title={p.about}>
+            <span class={"swatch c-" + p.color} />
+            {p.name} <b>{format.duration(p.ms)}</b> <span class="muted">{share(p.ms)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const levels: [name: string, text: string][] = [
+  ["running", "Running requests"],
+  ["waiting", "Waiting requests"],
+  ["kv_usage", "KV cache in use"],
+];
+
+/** Levels are the metrics that say how busy the servers were. */
+function Levels({ of }: { of: Phase }): JSX.Element | null {
+  const rows = levels.flatMap(([name, text]) => {
+    const v = canonical(of, name);
+    return v?.avg === undefined ? [] : [{ text, v, write: name === "kv_usage" ? format.percent : format.number }];
+  });
+  const hits = hitRate(of);
+  if (rows.length === 0 && hits === undefined) return null;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Load of the server, ${of.name}`}>
+      <table>
+        <thead>
+          <tr>
+            <th class="text">Server</th>
+            <th>avg</th>
+            <th>p99</th>
+            <th>max</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ text, v, write }) => (
+            <tr key={text}>
+              <td class="text" title={v.families.join(", ")}>
+                {text}
+              </td>
+              {[v.avg, v.p99, v.max].map((n, i) => (
+                <td key={i}>{write(n)}</td>
+              ))}
+            </tr>
+          ))}
+          {hits !== undefined && (
+            <tr>
+              <td class="text">Prompt tokens cached</td>
+              <td>{format.percent(hits)}</td>
+              <td colSpan={2} />
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Numbers are all canonical metrics within the exact window of a phase. */
+function Numbers({ of }: { of: Phase }): JSX.Element {
+  const cell = (v: number | undefined) => <td>{v === undefined ? "" : format.number(v)}</td>;
+  return (
+    <details>
+      <summary>All {of.canonical.length} metrics of the server in this phase</summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Metrics of the server, ${of.name}`}>
+        <table>
+          <thead>
+            <tr>
+              <th class="text">Metric</th>
+              <th>avg</th>
+              <th>max</th>
+              <th>total</th>
+              <th>per second</th>
+              <th class="text">Names on the server</th>
+            </tr>
+          </thead>
+          <tbody>
+            {of.canonical.map((v: Value) => (
+              <tr key={v.name}>
+                <td class="text">
+                  {v.name.replaceAll("_", " ")}, {v.unit}
+                </td>
+                {cell(v.avg)}
+                {cell(v.max)}
+                {cell(v.total_settled ?? v.total)}
+                {cell(v.rate)}
+                <td class="text">{v.families.join(", ")}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+/** Sources are the pages that were read, and those that the user named and that never answered. */
+function Sources({ of, silent }: { of: readonly Target[]; silent: readonly Target[] }): JSX.Element {
+  const read = of.filter((t) => t.fetches > 0);
+  return (
+    <>
+      {read.map((t) => (
+        <p key={t.url} class="muted">
+          Read {format.count(t.fetches)} times from {t.url}, {format.duration(t.scrape_p50_ms)} each
+          {t.failures > 0 && `; ${format.count(t.failures)} times without an answer (${t.last_error})`}
+          {t.gaps > 0 && `; ${format.count(t.gaps)} gaps`}.
+        </p>
+      ))}
+      {silent.map((t) => (
+        <p key={t.url} class="bad">
+          No metrics from {t.url}: {t.last_error || t.state}.
+        </p>
+      ))}
+    </>
+  );
+}
