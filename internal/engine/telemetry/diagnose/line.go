@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -45,6 +46,35 @@ func (p *Phase) HitRate() (share float64, ok bool) {
 		return 0, false
 	}
 	return min(1, *hits.Total / *queries.Total), true
+}
+
+// PrefixHits returns the share of the prompt tokens of the profiling phases that the prefix cache had; nil if a
+// server does not count them or could not be read, or if other clients used the servers meanwhile.
+func (s *Server) PrefixHits() *float64 {
+	if s == nil {
+		return nil
+	}
+	unread := func(t Target) bool { return !t.Given && (t.State != OK && t.State != Partial || len(t.Servers) == 0) }
+	if slices.ContainsFunc(s.Targets, unread) {
+		return nil
+	}
+	var hits, queries float64
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Kind != "profiling" {
+			continue
+		}
+		h, q := p.Value("prefix_hits"), p.Value("prefix_queries")
+		foreign := slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Code == "other-traffic" })
+		if h == nil || q == nil || h.Total == nil || q.Total == nil || h.Partial || q.Partial || foreign {
+			return nil
+		}
+		hits, queries = hits+*h.Total, queries+*q.Total
+	}
+	if !(queries > 0) {
+		return nil
+	}
+	return new(min(1, hits/queries))
 }
 
 // Line is the load of the servers in one line, such as "running 14.0 on average, 16.0 at most; waiting 3.20 on
