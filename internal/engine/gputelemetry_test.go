@@ -178,12 +178,16 @@ func checkDeviceFiles(t *testing.T, dir string, seconds float64) {
 // nobody asked for is silent.
 func TestGPUTroubles(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
-		"missing":  http.NotFound,
-		"failing":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
-		"foreign":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "some_metric 1\n") },
-		"garbled":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "\x00{{{ DCGM_FI_DEV_POWER_USAGE{gpu=") },
-		"enormous": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("DCGM_FI_DEV_POWER_USAGE 1\n", 20<<20/26)) },
-		"silent":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"missing": http.NotFound,
+		"failing": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
+		"foreign": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "some_metric 1\n") },
+		"garbled": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "\x00{{{ DCGM_FI_DEV_POWER_USAGE{gpu=")
+		},
+		"enormous": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, strings.Repeat("DCGM_FI_DEV_POWER_USAGE 1\n", 20<<20/26))
+		},
+		"silent": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	} {
 		for _, given := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, given: %t", name, given), func(t *testing.T) {

@@ -43,7 +43,7 @@ type cards struct {
 	mu      sync.Mutex
 	states  []cardState // the collection that is shown, and those that will be
 	next    int64       // when the exporter collects again
-	at      int64 // the server's clock up to which the cards are computed
+	at      int64       // the server's clock up to which the cards are computed
 	window  [gpuWindow]float64
 	oldest  int     // index of the oldest tick of the window
 	work    float64 // of the current tick
