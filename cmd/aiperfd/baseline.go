@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/compare"
+	"aiperfd/internal/ctl"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/view"
@@ -138,17 +137,8 @@ func newBaselineListCommand() *cobra.Command {
 		if err != nil || *asJSON {
 			return errors.Join(err, printJSON(plainOut(cmd), list))
 		}
-		t := view.Table{Columns: []view.Column{
-			{Title: "NAME"}, {Title: "REVISIONS", Number: true}, {Title: "NEWEST", Number: true},
-			{Title: "RUNS", Number: true}, {Title: "CREATED"}, {Title: "NOTE"},
-		}}
-		for i := range list {
-			r := list[i].Newest()
-			t.Rows = append(t.Rows, []string{
-				list[i].Name, strconv.Itoa(len(list[i].Revisions)), strconv.Itoa(r.Number), strconv.Itoa(len(r.Runs)),
-				r.Created.UTC().Format(time.DateTime + "Z"), r.Note,
-			})
-		}
+		columns, rows := ctl.BaselineTable(list)
+		t := view.Table{Columns: columns, Rows: rows}
 		_, err = fmt.Fprint(plainOut(cmd), t.Text(0))
 		return err
 	})
@@ -217,13 +207,9 @@ func newBaselineRemoveCommand() *cobra.Command {
 	cmd.RunE = onBaselines(&dir, false, func(
 		ctx context.Context, cmd *cobra.Command, all *app.Baselines, args []string,
 	) error {
-		name, number, one := strings.Cut(args[0], "@")
-		revision := 0
-		if one {
-			var err error
-			if revision, err = strconv.Atoi(number); err != nil || revision < 1 {
-				return exitWith(exitUsage, fmt.Errorf("%q is not the number of a revision", number))
-			}
+		name, revision, err := run.SplitBaseline(args[0])
+		if err != nil {
+			return exitWith(exitUsage, err)
 		}
 		return all.Remove(ctx, name, revision)
 	})

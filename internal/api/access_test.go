@@ -87,7 +87,7 @@ func (g *guarded) login(t *testing.T, name string) string {
 func TestAccessOfEveryRoute(t *testing.T) {
 	const foreign = "Origin: https://evil.example"
 	for _, rt := range newTestServer(t, nil).routes() {
-		target := strings.NewReplacer("{id}", idDone, "/*", "/a.json", "{file}", "app.js").Replace(rt.pattern)
+		target := strings.NewReplacer("{id}", idDone, "{name}", "main", "{revision}", "1", "/*", "/a.json", "{file}", "app.js").Replace(rt.pattern)
 		t.Run(rt.method+" "+rt.pattern, func(t *testing.T) {
 			g := newGuarded(t, nil)
 			cookie, revoked := g.login(t, "root"), g.login(t, "gone")

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/baselines"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/report"
@@ -64,6 +65,7 @@ type Options struct {
 	// Simulator returns the simulated server, and starts it if necessary; nil = there is
 	// none. The error is *[allow.Denied] if runs must not reach it.
 	Simulator func() (wire.Simulator, error)
+	Baselines baselines.Kept // nil = this process keeps none
 	Version   string
 
 	Log           zerolog.Logger         // the zero Logger writes nothing

@@ -118,6 +118,12 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"POST", "/api/shutdown", "", nil}, {"POST", "/api/shutdown?force=true", "", nil},
 		{"PATCH", "/api/runs/" + idQueued, `{"name": "n", "labels": {"gpu": null, "a": "b"}, "priority": 5, "pinned": true, "ttl": "7d"}`, []string{"Content-Type: application/merge-patch+json"}},
 		{"PATCH", "/api/runs/" + idDone, `{"priority": 5}`, []string{"Content-Type: application/merge-patch+json"}}, {"PATCH", "/api/runs/" + idDone, `{}`, nil},
+		{"GET", "/api/baselines", "", nil}, {"PUT", "/api/baselines/main", `{"runs":["` + idDone + `"],"note":"n"}`, []string{"Content-Type: application/json"}},
+		{"PUT", "/api/baselines/main", `{"runs":["` + idDone + `"],"note":"n"}`, []string{"Content-Type: application/json"}},
+		{"PUT", "/api/baselines/main", `{"runs":["` + idRunning + `"]}`, []string{"Content-Type: application/json"}}, {"PUT", "/api/baselines/main", "{", nil},
+		{"GET", "/api/baselines", "", nil}, {"GET", "/api/baselines/main", "", nil}, {"GET", "/api/baselines/x", "", nil},
+		{"GET", "/api/baselines/main/1", "", nil}, {"GET", "/api/baselines/main/2", "", nil}, {"GET", "/api/baselines/main/x", "", nil},
+		{"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main", "", nil},
 		{"POST", "/api/simulator", "", nil}, {"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},
 		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
 	}

@@ -127,7 +127,9 @@ func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 			continue
 		}
 		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
-			page.Runs = append(page.Runs, *r)
+			listed := *r
+			listed.Config = nil // as in lists of a store
+			page.Runs = append(page.Runs, listed)
 		}
 	}
 	if q.Sort == run.SortEnded {
@@ -400,6 +402,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	o := Options{
 		Runs: ts.fake, Live: ts.fake, History: ts.fake, Hub: feed.NewHub(2), Load: fakeLoad, Version: "0.1.0",
 		Compat:    func(d *config.Document) any { return d },
+		Baselines: &fakeBaselines{},
 		Simulator: func() (wire.Simulator, error) { return wire.Simulator{URL: "http://127.0.0.1:4000", Model: "m"}, nil },
 		Shutdown:  func() { ts.shutdowns++ }, Features: []string{"feed"},
 	}

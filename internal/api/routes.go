@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/api/access"
+	"aiperfd/internal/api/baselines"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/prom"
 	"aiperfd/internal/api/report"
@@ -21,6 +22,7 @@ import (
 	"aiperfd/internal/api/results"
 	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/run"
 )
 
 // handler responds to a request, or returns an error that becomes a problem.
@@ -80,7 +82,26 @@ func (s *Server) runRoutes() []route {
 	})
 	s.reports = &report.Maker{Find: s.find, Runs: all, Results: data}
 	reports := &report.Handler{Out: s.out, Maker: s.reports, Room: semaphore.NewWeighted(report.MaxAtOnce)}
-	return slices.Concat(handlerRoutes(all), dataRoutes(data, files), reportRoutes(reports))
+	named := &baselines.Handler{Out: s.out, Find: s.find, Kept: s.Baselines, Update: s.update}
+	return slices.Concat(handlerRoutes(all), dataRoutes(data, files), reportRoutes(reports), baselineRoutes(named))
+}
+
+// update changes a run.
+func (s *Server) update(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error) {
+	return s.Runs.Update(ctx, id, change)
+}
+
+// baselineRoutes returns the routes of the names of runs that others are compared with.
+func baselineRoutes(named *baselines.Handler) []route {
+	const all, oneBaseline, revision = "/api/baselines", "/api/baselines/{name}", "/api/baselines/{name}/{revision}"
+	return []route{
+		get(all, named.List, none()),
+		get(oneBaseline, named.Get, none()),
+		get(revision, named.GetRevision, none()),
+		change("set-baseline", http.MethodPut, oneBaseline, access.Submit, named.Set),
+		change("remove-baseline", http.MethodDelete, oneBaseline, access.Submit, named.Remove),
+		change("remove-baseline", http.MethodDelete, revision, access.Submit, named.RemoveRevision),
+	}
 }
 
 // handlerRoutes returns the routes of the collection of runs.
@@ -157,7 +178,7 @@ func (s *Server) metricRoutes() []route {
 		Version: s.Version, Most: s.Limits.Streams, Access: s.Access,
 	}
 	metrics := &prom.Handler{
-		Out: s.out, Find: s.find, Self: s.registry, Names: s.MetricNames, Linger: s.MetricsLinger, Version: s.Version,
+		Out: s.out, Find: s.find, Servers: s.History, Self: s.registry, Names: s.MetricNames, Linger: s.MetricsLinger, Version: s.Version,
 	}
 	scrape := get("/metrics", metrics.Scrape, nil)
 	scrape.scope = s.Access.MetricsScope()
@@ -273,7 +294,7 @@ func Scopes() map[string]access.Scope {
 // allowed returns the methods of a path, in the order of the Allow header.
 func (s *Server) allowed(path string) []string {
 	var out []string
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if s.router.Match(chi.NewRouteContext(), m, path) {
 			out = append(out, m)
 		}
@@ -288,7 +309,7 @@ func (s *Server) allowed(path string) []string {
 // slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect { // it has no path
-		w.Header().Set("Allow", "GET, HEAD, POST, PATCH, DELETE, OPTIONS")
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 		s.out.WriteProblem(w, r, respond.ErrMethod)
 		return
 	}

@@ -7,14 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"strconv"
 	"strings"
 	"time"
 
 	"aiperfd/internal/backup"
 	"aiperfd/internal/compare"
-	"aiperfd/internal/engine/export"
-	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
@@ -61,28 +58,23 @@ func (b *Baselines) Set(
 	if err != nil {
 		return nil, err
 	}
-	revision := run.Revision{Created: time.Now().UTC(), By: userName(), Note: note, Promoted: promoted}
-	revision.Key, err = keyOf(in.runs[0].Run, in.dirs[0])
-	if err != nil {
-		return nil, err
-	}
-	var outside []string
+	runs, keys := make([]*run.Run, len(in.runs)), make([]run.BaselineKey, len(in.runs))
 	for i := range in.runs {
-		r := in.runs[i].Run
-		key, err := keyOf(r, in.dirs[i])
-		switch {
-		case err != nil:
+		runs[i] = in.runs[i].Run
+		if keys[i], err = keyOf(runs[i], in.dirs[i]); err != nil {
 			return nil, err
-		case !r.State.Terminal():
-			return nil, &OutcomeError{BadInput, fmt.Sprintf("run %s has not ended", r.ID)}
-		case key.Workload != revision.Key.Workload || key.Target != revision.Key.Target:
-			return nil, &OutcomeError{BadInput, fmt.Sprintf("runs %s and %s put different loads on their servers, or have "+
-				"different labels %q; aiperfd compare says in what they differ", in.runs[0].Run.ID, r.ID, run.TargetLabel)}
 		}
-		revision.Runs = append(revision.Runs, r.ID)
+	}
+	revision, err := run.NewRevision(runs, keys)
+	if err != nil {
+		return nil, &OutcomeError{BadInput, err.Error()}
+	}
+	revision.Created, revision.By, revision.Note, revision.Promoted = time.Now().UTC(), userName(), note, promoted
+	var outside []string
+	for i, id := range revision.Runs {
 		if in.outside[i] {
 			outside = append(outside, in.dirs[i])
-		} else if err := backup.Pin(ctx, b.store, r.ID); err != nil {
+		} else if err := backup.Pin(ctx, b.store, id); err != nil {
 			return nil, err
 		}
 	}
@@ -141,29 +133,6 @@ func openEither(ctx context.Context, dataDir string, names []string) (*opened, e
 	return &out, nil
 }
 
-// keyOf returns what a run was measured with; dir is its folder, empty = it has not been measured.
-func keyOf(r *run.Run, dir string) (run.BaselineKey, error) {
-	workload, err := compare.Workload(r.Config)
-	if err != nil {
-		return run.BaselineKey{}, fmt.Errorf("run %s: %w", r.ID, err)
-	}
-	key := run.BaselineKey{Workload: workload, Target: r.Labels[run.TargetLabel]}
-	if dir == "" {
-		key.Host = hostClass(export.CurrentEnvironment())
-		return key, nil
-	}
-	prefix, _ := results.Prefix(r.Config) // without one the names are the usual ones
-	if _, machine, err := results.Open(dir, prefix).Report(); err == nil {
-		key.Host = hostClass(machine)
-	}
-	return key, nil
-}
-
-// hostClass returns what machines have in common whose measurements compare.
-func hostClass(m export.Environment) string {
-	return fmt.Sprintf("%s/%s, %d processors", m.OS, m.Arch, m.CPUs)
-}
-
 // userName returns the name of the user of the system; empty if it has none.
 func userName() string {
 	if u, err := user.Current(); err == nil {
@@ -175,7 +144,7 @@ func userName() string {
 // reference returns what a gate compares with: the newest revision of a baseline with the key of the candidate,
 // or the one that is named, or folders, or ids of runs in the data folder. A name that is both is a baseline.
 func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (*compare.Reference, error) {
-	name, number, fixed := strings.Cut(spec, "@")
+	name, _, fixed := strings.Cut(spec, "@")
 	names := strings.Split(spec, ",")
 	b, err := findBaseline(ctx, name, dataDir)
 	_, absent := os.Stat(names[0])
@@ -192,16 +161,15 @@ func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (
 	}
 	oldest, chosen := b.Matching(key)
 	if fixed {
-		revision, err := strconv.Atoi(number)
-		if err != nil || revision < 1 {
-			return nil, &OutcomeError{BadInput, fmt.Sprintf("--baseline %q: %q is not the number of a revision", spec, number)}
+		_, revision, err := run.SplitBaseline(spec)
+		if err != nil {
+			return nil, &OutcomeError{BadInput, fmt.Sprintf("--baseline %q: %v", spec, err)}
 		}
-		chosen = b.Revision(revision)
+		if chosen = b.Revision(revision); chosen == nil {
+			return nil, fmt.Errorf("%w: baseline %s has no revision %d", run.ErrNoBaseline, name, revision)
+		}
 	}
-	switch {
-	case chosen == nil && fixed:
-		return nil, fmt.Errorf("%w: baseline %s has no revision %s", run.ErrNoBaseline, name, number)
-	case chosen == nil:
+	if chosen == nil {
 		return nil, fmt.Errorf("%w: baseline %s has no revision of this workload and target", run.ErrNoBaseline, name)
 	}
 	out := &compare.Reference{Name: name, Revision: chosen.Number, Host: chosen.Key.Host}

@@ -171,6 +171,45 @@ func (c *Client) Answer(ctx context.Context, question json.RawMessage) (json.Raw
 	return out.body, nil
 }
 
+// baselinePath is the path of a baseline, or of one of its revisions; without a name, that of all.
+func baselinePath(name string, revision int) string {
+	path := "/api/baselines"
+	if name != "" {
+		path += "/" + url.PathEscape(name)
+	}
+	if revision > 0 {
+		path += "/" + strconv.Itoa(revision)
+	}
+	return path
+}
+
+// Baseline returns a baseline or, with a number above 0, one of its revisions; without a name, all baselines.
+func (c *Client) Baseline(ctx context.Context, name string, revision int) (json.RawMessage, error) {
+	return c.get(ctx, baselinePath(name, revision), nil)
+}
+
+// SetBaseline makes runs the newest revision of a baseline, and returns it.
+func (c *Client) SetBaseline(ctx context.Context, name string, runs wire.BaselineRuns) (json.RawMessage, error) {
+	body, err := json.Marshal(runs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.call(ctx, request{
+		method: http.MethodPut, path: baselinePath(name, 0), body: body, repeat: true,
+		header: map[string]string{"Content-Type": "application/json"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.body, nil
+}
+
+// RemoveBaseline removes a baseline or, with a number above 0, one of its revisions.
+func (c *Client) RemoveBaseline(ctx context.Context, name string, revision int) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: baselinePath(name, revision)})
+	return err
+}
+
 // Compare returns the values of runs beside those of the first of them, as JSON.
 func (c *Client) Compare(ctx context.Context, ids []string) (json.RawMessage, error) {
 	return c.get(ctx, "/api/compare", url.Values{"ids": {strings.Join(ids, ",")}, "baseline": ids[:1]})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -55,6 +57,34 @@ func CheckBaselineName(name string) error {
 		return fmt.Errorf("%q: %w", name, ErrBaselineName)
 	}
 	return nil
+}
+
+// SplitBaseline splits name@revision; without a revision its number is 0.
+func SplitBaseline(text string) (name string, revision int, err error) {
+	name, number, one := strings.Cut(text, "@")
+	if one {
+		if revision, err = strconv.Atoi(number); err != nil || revision < 1 {
+			return "", 0, fmt.Errorf("%q is not the number of a revision", number)
+		}
+	}
+	return name, revision, nil
+}
+
+// NewRevision returns a revision of runs, at least one, that were measured with these keys, both in the order of
+// the measurement. The error says which runs cannot stand for the same baseline.
+func NewRevision(runs []*Run, keys []BaselineKey) (Revision, error) {
+	out := Revision{Key: keys[0]}
+	for i, r := range runs {
+		switch {
+		case !r.State.Terminal():
+			return out, fmt.Errorf("run %s has not ended", r.ID)
+		case keys[i].Workload != out.Key.Workload || keys[i].Target != out.Key.Target:
+			return out, fmt.Errorf("runs %s and %s put different loads on their servers, or have different labels %q; "+
+				"aiperfd compare says in what they differ", runs[0].ID, r.ID, TargetLabel)
+		}
+		out.Runs = append(out.Runs, r.ID)
+	}
+	return out, nil
 }
 
 // Newest returns the newest revision.

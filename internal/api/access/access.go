@@ -98,9 +98,9 @@ func (id Identity) Admit(s Scope) error {
 	}
 }
 
-// AdmitOwner returns nil if the identity may cancel or delete a run that a token has
-// submitted: with the scope admin any run, with the scope submit those of the same
-// token.
+// AdmitOwner returns nil if the identity may cancel or delete a run, or remove a revision of a
+// baseline, that a token has submitted: with the scope admin any, with the scope submit those of the
+// same token.
 func (id Identity) AdmitOwner(submittedBy string) error {
 	if id.scope == Submit && id.Name != "" && id.Name == submittedBy {
 		return nil
@@ -108,7 +108,7 @@ func (id Identity) AdmitOwner(submittedBy string) error {
 	err := id.Admit(Admin)
 	var refusal *Refusal
 	if errors.As(err, &refusal) && errors.Is(err, ErrScope) {
-		refusal.Detail += "; the scope submit is enough for runs that the same token has submitted"
+		refusal.Detail += "; the scope submit is enough for what the same token has submitted"
 	}
 	return err
 }

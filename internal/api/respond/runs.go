@@ -131,3 +131,24 @@ func (f *Finder) Snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error
 	}
 	return snap, err
 }
+
+// maxTrials is the number of runs of a study that are read at most, the largest page of a store.
+const maxTrials = 500
+
+// Trials returns the runs of a study that have begun, with their documents, or a run itself.
+func (f *Finder) Trials(ctx context.Context, found *run.Run) ([]*run.Run, error) {
+	if found.Kind() != run.KindSweep {
+		return []*run.Run{found}, nil
+	}
+	page, err := f.Runs.List(ctx, run.Query{Parent: found.ID, Sort: run.SortCreated, Limit: maxTrials})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*run.Run, len(page.Runs))
+	for i := range page.Runs {
+		if out[i], err = f.Runs.Get(ctx, page.Runs[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -2,27 +2,16 @@ package results
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"os"
 	"strings"
-	"time"
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
-)
-
-// Bounds of the body of a question.
-const (
-	maxQuestion     = 64 << 10 // bytes
-	questionTimeout = 10 * time.Second
 )
 
 // Judge answers whether runs are better or worse than others.
@@ -36,30 +25,9 @@ const (
 //	@Failure		400,404,413,415	{object}	wire.Problem
 //	@Router			/api/compare [post]
 func (h *Handler) Judge(w http.ResponseWriter, r *http.Request) error {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return respond.Fail(respond.ErrMediaType,
-			"Content-Type %q is not supported; send application/json", r.Header.Get("Content-Type"))
-	}
-	controller := http.NewResponseController(w)
-	_ = controller.SetReadDeadline(time.Now().Add(questionTimeout)) // a ResponseWriter of a test has none
 	var q compare.Question
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxQuestion))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&q)
-	if err == nil {
-		if _, end := dec.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("unexpected text after the JSON object")
-		}
-	}
-	_ = controller.SetReadDeadline(time.Time{})
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return respond.Fail(respond.ErrTooLarge, "The body is larger than %d bytes", maxQuestion)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return respond.Fail(respond.ErrMalformed, "The body was not complete after %v", questionTimeout)
-	}
-	if err != nil {
-		return respond.Fail(respond.ErrMalformed, "The body is not a question: %v", err)
+	if err := respond.ReadJSON(w, r, "a question", &q); err != nil {
+		return err
 	}
 	answer, err := h.Answer(r.Context(), &q)
 	if err != nil {
@@ -128,9 +96,6 @@ func (h *Handler) side(ctx context.Context, names []string) ([]compare.Input, er
 	return out, nil
 }
 
-// maxTrials is the number of runs of a sweep that are compared at most, the largest page of a store.
-const maxTrials = 500
-
 // trials returns a run, or the runs of a sweep that have begun with the names of their
 // configurations. Those of repeats have none.
 func (h *Handler) trials(ctx context.Context, found *run.Run) ([]compare.Input, error) {
@@ -138,16 +103,12 @@ func (h *Handler) trials(ctx context.Context, found *run.Run) ([]compare.Input, 
 		snap, err := h.Find.Snapshot(ctx, found)
 		return []compare.Input{{Run: found, Snapshot: snap}}, err
 	}
-	page, err := h.Find.Runs.List(ctx, run.Query{Parent: found.ID, Sort: run.SortCreated, Limit: maxTrials})
+	trials, err := h.Find.Trials(ctx, found)
 	if err != nil {
 		return nil, err
 	}
 	var out []compare.Input
-	for i := range page.Runs {
-		trial, err := h.Find.Runs.Get(ctx, page.Runs[i].ID) // with its document
-		if err != nil {
-			return nil, err
-		}
+	for _, trial := range trials {
 		snap, err := h.Find.Snapshot(ctx, trial)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,15 @@
+package wire
+
+import "aiperfd/internal/run"
+
+// Baselines is the body of GET /api/baselines.
+type Baselines struct {
+	Items []run.Baseline `json:"items"` // by name
+}
+
+// BaselineRuns is the body of PUT /api/baselines/{name}.
+type BaselineRuns struct {
+	// Runs are ids of runs that have ended, in the order of their measurement; repeats stand for all their runs.
+	Runs []string `json:"runs" minItems:"1" maxItems:"100" example:"0199f1c2b7c80000000000000000000a"`
+	Note string   `json:"note,omitempty" maxLength:"1024" example:"release 1.4"`
+}
