@@ -79,7 +79,11 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 
 // Servers reads the result of a run.
 func (f *fakeEngine) Servers(_ context.Context, r *run.Run) (*diagnose.Server, error) {
-	return results.Open(filepath.Join(f.dir, r.ID), "").Server()
+	prefix, err := results.Prefix(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	return results.Open(filepath.Join(f.dir, r.ID), prefix).Server()
 }
 
 // ServerSummaries reads the file of a run.

@@ -178,7 +178,7 @@ func (s *Server) metricRoutes() []route {
 		Version: s.Version, Most: s.Limits.Streams, Access: s.Access,
 	}
 	metrics := &prom.Handler{
-		Out: s.out, Find: s.find, Self: s.registry, Names: s.MetricNames, Linger: s.MetricsLinger, Version: s.Version,
+		Out: s.out, Find: s.find, Servers: s.History, Self: s.registry, Names: s.MetricNames, Linger: s.MetricsLinger, Version: s.Version,
 	}
 	scrape := get("/metrics", metrics.Scrape, nil)
 	scrape.scope = s.Access.MetricsScope()

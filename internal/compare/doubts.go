@@ -131,8 +131,8 @@ func cachedShares(runs []Input) []float64 {
 		if runs[i].Snapshot == nil {
 			continue
 		}
-		if c := verdict.NewCache(runs[i].Snapshot.Metrics); c != nil && c.Cached != nil {
-			out = append(out, *c.Cached)
+		if c := runs[i].Snapshot.PrefixCache(); c != nil && c.Reported() != nil {
+			out = append(out, *c.Reported())
 		}
 	}
 	return out

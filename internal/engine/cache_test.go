@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -121,6 +122,44 @@ func TestRepeatedPrompts(t *testing.T) {
 	if got := codes(r.run.Warnings); !slices.Contains(got, "repeated-prompts") || slices.Contains(got, "cache-not-cold") {
 		t.Errorf("warnings %v, want repeated-prompts", got)
 	}
+}
+
+// TestSameSeedTwice: the second run of a seed finds the prompts of the first in the cache of the server; what
+// both repeat of their own is nothing, so the cache is not what they are meant to find.
+func TestSameSeedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		preset, err := options.Preset("h100-8b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBed(t, mock.Options{Accelerator: preset}, nil)
+		for i, want := range []struct {
+			verdict verdict.Agreement
+			state   verdict.CacheState
+			warned  bool
+		}{{verdict.Consistent, verdict.Cold, false}, {verdict.Contradicted, verdict.Warm, true}} {
+			r := b.run(`
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: http://mock.test, type: chat, streaming: true, useServerTokenCount: true}
+  dataset: {prompts: {isl: 320, osl: 2}}
+  phases: [{name: profiling, kind: profiling, requests: 20, concurrency: 2}]
+`)
+			rep, _, err := results.Open(b.store.Dir(r.ID), "").Report()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := rep.PrefixCache()
+			if c.Declared != verdict.Cold || c.Verdict != want.verdict || c.State != want.state || c.RepeatedPrompts != 0 {
+				t.Errorf("run %d: cache = %+v, want %s and %s", i, c, want.verdict, want.state)
+			}
+			if got := slices.Contains(codes(r.Warnings), "cache-not-cold"); got != want.warned {
+				t.Errorf("run %d: warnings %v", i, codes(r.Warnings))
+			}
+		}
+		b.stop()
+	})
 }
 
 // TestCacheBustAgainstCache: what the server finds in its cache, by target, in a warm-up

@@ -90,7 +90,7 @@ func (h *History) Servers(ctx context.Context, r *run.Run) (*diagnose.Server, er
 	}
 	defer h.reading.Release(1)
 	if live := h.recorder(r.ID); live != nil {
-		return live.Report(), nil
+		return live.Look(), nil
 	}
 	files, err := h.files(r)
 	if err != nil {

@@ -222,7 +222,8 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 	})
 	env.live.servers.Store(to)
 	return collect.NewServerMetrics(collect.ServerMetricsOptions{
-		To: to, Forced: env.cancel.forced, Ended: func(s *diagnose.Server) { x.server = s },
+		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
+		Ended: func(s *diagnose.Server) { x.server = s },
 	})
 }
 

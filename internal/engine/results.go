@@ -97,7 +97,7 @@ func (env *environment) keepSnapshot(snap *run.Snapshot, state bench.State) erro
 func complete(snap *run.Snapshot, rep *export.Report) {
 	snap.Final, snap.Exported = true, true
 	snap.Metrics, snap.Warmup, snap.Errors = rep.Results, rep.Warmup, rep.Errors
-	snap.AcceptedDrafts = rep.AcceptedDrafts
+	snap.AcceptedDrafts, snap.Cache = rep.AcceptedDrafts, rep.Cache
 	snap.MetricsAt, snap.Start, snap.End = snap.Wall, rep.Start, rep.End
 	for i := range snap.Phases {
 		p := &snap.Phases[i]

@@ -307,7 +307,7 @@ func (o *observed) checkWarning(t *testing.T, text string) {
 			return int(v[1]) == len(o.lines) && int(v[0]) <= len(o.lines) && v[3]*v[4] <= v[5]*v[6]
 		}},
 		{`^no local tokenizer for "m": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download$`, nil},
-		{`^([\d.]+) % of prompts had been sent before in the run: .*$`, func(v []float64) bool { return math.Abs(v[0]-100*o.repeated()) < 0.06 }},
+		{`^([\d.]+) % of prompts had been sent before in the run, and the server had cached .*$`, func(v []float64) bool { return math.Abs(v[0]-100*o.repeated()) < 0.06 }},
 		{`^asked ([\d.,]+)/s, the random arrivals came at ([\d.,]+)/s: the rate of a short run differs from the mean$`, func(v []float64) bool {
 			return math.Abs(v[1]-o.offered()) <= 0.01*v[1]+0.5
 		}},

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -34,9 +35,14 @@ type Snapshot struct {
 	// Saturation describes whether the servers keep up with the rate; nil without an
 	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
-	Start      time.Time           `json:"start"` // profiling window; zero before it opens
-	End        time.Time           `json:"end"`
+	// Cache is what is known of prefix caches; Final only, see [Snapshot.PrefixCache].
+	Cache *verdict.Cache `json:"cache,omitempty"`
+	Start time.Time      `json:"start"` // profiling window; zero before it opens
+	End   time.Time      `json:"end"`
 }
+
+// PrefixCache describes the prefix caches of the servers; nil = nothing was sent, or no text.
+func (s *Snapshot) PrefixCache() *verdict.Cache { return cmp.Or(s.Cache, verdict.NewCache(s.Metrics)) }
 
 // SetElapsed sets Elapsed; now is the offset at which the snapshot was taken.
 func (s *Snapshot) SetElapsed(now time.Duration) {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aiperfd/internal/api/respond"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/run"
 )
 
@@ -22,10 +23,17 @@ const (
 	NamesAll    = "all"
 )
 
+// Servers has what the metrics of servers say of runs. It is safe for concurrent use and never waits for a run.
+type Servers interface {
+	// Servers returns it, of an active run up to now; nil = they were not read.
+	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
+}
+
 // Handler handles the routes of Prometheus metrics. All fields are required.
 type Handler struct {
 	Out     *respond.Responder
 	Find    *respond.Finder
+	Servers Servers
 	Self    prometheus.Gatherer // the metrics of this process
 	Names   string              // unless a request selects others
 	Linger  time.Duration       // how long a finished run is included
@@ -180,7 +188,14 @@ func (h *Handler) scraped(ctx context.Context, now time.Time, only *run.Run) ([]
 			return nil, err
 		}
 		if last != nil && h.lingers(last, now) {
-			runs = append(runs, last)
+			whole, err := h.Find.Runs.Get(ctx, last.ID) // a list has no configurations
+			switch {
+			case errors.Is(err, run.ErrNotFound): // deleted in between
+			case err != nil:
+				return nil, err
+			default:
+				runs = append(runs, whole)
+			}
 		}
 	}
 	return h.withSnapshots(ctx, runs...)
@@ -194,7 +209,11 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Run{Run: r, Snapshot: snap})
+		server, err := h.Servers.Servers(ctx, r)
+		if err != nil { // the other metrics of the run are worth more than an error
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what servers say of the run is left out of a scrape")
+		}
+		out = append(out, Run{Run: r, Snapshot: snap, Server: server})
 	}
 	return out, nil
 }

@@ -14,14 +14,16 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
-// Run is a run with its newest snapshot; Snapshot may be nil.
+// Run is a run with its newest snapshot, which may be nil.
 type Run struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
+	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 }
 
 // Collector collects the native families of runs. It is immutable and safe
@@ -57,6 +59,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		e.run(r.Run, c.version)
 		if r.Snapshot != nil {
 			e.snapshot(r.Run, r.Snapshot)
+		}
+		if r.Server != nil {
+			e.servers(r.Run, r.Server)
 		}
 	}
 }

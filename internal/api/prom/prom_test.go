@@ -169,7 +169,7 @@ func TestModels(t *testing.T) {
 		return &run.Snapshot{Phases: []run.Phase{{Stats: bench.PhaseStats{Name: "p", Kind: bench.Profiling}, Counters: c}}}
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector("v", Run{&run.Run{ID: "1"}, snapshot(several)}, Run{&run.Run{ID: "2"}, snapshot(one)}))
+	registry.MustRegister(NewCollector("v", Run{Run: &run.Run{ID: "1"}, Snapshot: snapshot(several)}, Run{Run: &run.Run{ID: "2"}, Snapshot: snapshot(one)}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestGoodAndProgress(t *testing.T) {
 	}
 	with := &run.Snapshot{Metrics: metric.Results{good}, Phases: []run.Phase{phase("counted", 20), phase("endless", 0)}}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector("v", Run{&run.Run{ID: "1"}, with}, Run{&run.Run{ID: "2"}, &run.Snapshot{}}))
+	registry.MustRegister(NewCollector("v", Run{Run: &run.Run{ID: "1"}, Snapshot: with}, Run{Run: &run.Run{ID: "2"}, Snapshot: &run.Snapshot{}}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/series"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -94,6 +95,7 @@ type content struct {
 	sweep      *finished.Sweep             // likewise; nil = it has no summary
 	sweeps     []*finished.Sweep           // of several sweeps that are compared; nil = they are no sweeps
 	errors     wire.Errors                 // of a single run
+	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
 
@@ -158,7 +160,12 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 		return c, c.keep(runPath(ids[0])+"/children?limit=500", &c.cells)
 	}
 	c.errors = wire.NewErrors(c.inputs[0].Run, c.inputs[0].Snapshot)
-	return c, c.keep(runPath(ids[0])+"/errors", &c.errors)
+	telemetry, err := m.Results.TelemetryOf(ctx, c.inputs[0].Run, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	c.server = telemetry.Server
+	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry))
 }
 
 // sweep keeps what the runs of a sweep say together, and returns it; nil = there is nothing yet.
@@ -238,13 +245,6 @@ func (m *Maker) answer(ctx context.Context, c *content) error {
 		return nil
 	}
 	if err := m.series(ctx, c, found, 0); err != nil {
-		return err
-	}
-	telemetry, err := m.Results.TelemetryOf(ctx, found, struct{}{})
-	if err != nil {
-		return err
-	}
-	if err := c.keep(path+"/telemetry", telemetry); err != nil {
 		return err
 	}
 	sampled, err := m.Results.SamplesOf(ctx, found, struct{}{})

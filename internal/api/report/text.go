@@ -82,6 +82,7 @@ func (c *content) text() *text {
 	} else {
 		snap := c.inputs[0].Snapshot
 		t.add(byPhase(snap), openLoop(snap), c.latencies(), corrected(c.comparison), rates(c.comparison))
+		t.add(servers(c.server)...)
 		t.add(speculation(c.comparison, snap), byCategory(r))
 		t.add(objectives(r), attainment(c.comparison), failures(&c.errors))
 	}

@@ -40,7 +40,7 @@ func (h *Handler) ServerMetricsOf(ctx context.Context, found *run.Run, _ struct{
 // Telemetry serves what the servers' metrics mean.
 //
 //	@Summary		Get what the servers say of a run
-//	@Description	The pages of metrics and how they answered, and for each phase the canonical metrics of the servers within the exact window of the phase, what they mean in words, whether server and client agree, and where the time to the first token went. While the run goes on, its phase is examined up to now, without what needs the client's sums.
+//	@Description	The pages of metrics and how they answered, and for each phase the canonical metrics of the servers within the exact window of the phase, what they mean in words, whether server and client agree, and where the time to the first token went; and what each reading said, over the time of the run, at most 400 points. While the run goes on, its phase is examined up to now, without what needs the client's sums.
 //	@Tags			runs
 //	@Success		200	{object}	wire.Telemetry
 //	@Router			/api/runs/{id}/telemetry [get]

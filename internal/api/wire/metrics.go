@@ -137,7 +137,7 @@ func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 		return m
 	}
 	m.SnapshotNS, m.Final, m.ElapsedSec = nanos(s.MetricsAt), s.Final, s.Elapsed.Seconds()
-	m.Saturation, m.Cache = s.Saturation, verdict.NewCache(s.Metrics)
+	m.Saturation, m.Cache = s.Saturation, s.PrefixCache()
 	m.Metrics = newStatsByTag(s.Metrics)
 	return m
 }

@@ -160,7 +160,7 @@ type ErrorDetails struct {
 func NewResults(r *run.Run, s *run.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error, Metrics: map[string]Stats{}}
 	if s != nil {
-		out.Client, out.Stream, out.Saturation, out.Cache = reportOf(s.Client), s.Stream, s.Saturation, verdict.NewCache(s.Metrics)
+		out.Client, out.Stream, out.Saturation, out.Cache = reportOf(s.Client), s.Stream, s.Saturation, s.PrefixCache()
 	}
 	switch r.State {
 	case bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting:

@@ -5,6 +5,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
@@ -14,6 +15,8 @@ import (
 type ServerMetricsOptions struct {
 	To     *telemetry.Recorder
 	Forced func() bool // nobody waits for the servers any more
+	// Apart means that two prompts of the dataset are equal or have nothing in common, as far as it is known.
+	Apart bool
 	// Ended gets what is known of the servers once no phase is performed any more.
 	Ended func(*diagnose.Server)
 }
@@ -24,7 +27,7 @@ type ServerMetricsOptions struct {
 func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 	first := true
 	ctx := context.Background() // each wait has a limit of its own
-	phase := func(p *spec.Phase, _ *measure.Set) Observer {
+	phase := func(p *spec.Phase, set *measure.Set) Observer {
 		switch {
 		case p.Seamless:
 			o.To.Mark()
@@ -34,7 +37,7 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 			o.To.Settle(ctx)
 		}
 		first = false
-		sums := &clientSums{phase: p}
+		sums := &clientSums{phase: p, apart: o.Apart}
 		sums.client.Mixed = p.Seamless
 		return Observer{
 			Begin: func(l Load) {
@@ -48,6 +51,7 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 					from := max(l.Stats.Start, l.Stats.Records.From)
 					window := l.Stats.Measured(l.Stats.LastUpdate)
 					o.To.Mark()
+					sums.shared(set.Reuse())
 					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
 				}
 			},
@@ -67,8 +71,10 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 // clientSums adds up what the client measures of a phase.
 type clientSums struct {
 	phase  *spec.Phase
+	apart  bool
 	client diagnose.Client
 	busy   float64 // seconds of all requests
+	turns  bool    // some requests repeat what was said before
 }
 
 // add adds a record.
@@ -81,6 +87,7 @@ func (s *clientSums) add(rec *bench.Record) {
 	if at.End > at.Start {
 		s.busy += (at.End - at.Start).Seconds()
 	}
+	s.turns = s.turns || rec.Turn > 0
 	if rec.Status != 0 {
 		c.Heads++
 	}
@@ -105,6 +112,18 @@ func (s *clientSums) add(rec *bench.Record) {
 	c.Send += (wrote - connected).Seconds()
 	c.Wait += (first - wrote).Seconds()
 	c.Rest += (at.End - first).Seconds()
+}
+
+// shared sets how much of the prompts is common to several requests of the run, if that is known: of a trace by its
+// blocks, otherwise by the prompts that were sent several times. What turns repeat of those before is not known.
+func (s *clientSums) shared(r catalogue.Reuse) {
+	switch {
+	case s.turns || r.Input <= 0:
+	case r.Blocks > 0:
+		s.client.Shared = new(r.Hits / r.Blocks)
+	case s.apart:
+		s.client.Shared = new(1 - r.UniqueInput/r.Input)
+	}
 }
 
 // over returns the sums of a phase of some length in seconds.

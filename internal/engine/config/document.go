@@ -326,6 +326,13 @@ type PrefixPrompts struct {
 	UserContextLength  *int `json:"userContextLength"`  // one context per conversation, tokens
 }
 
+// Apart reports whether two prompts of first turns are equal or have nothing in common. Of files it is not known.
+func (d *Dataset) Apart() bool {
+	p := &d.PrefixPrompts
+	return d.Type == "synthetic" && d.SystemPrompt == nil && d.SystemPromptFile == nil && p.PoolSize == 0 &&
+		p.SharedSystemLength == nil && d.Images == nil && d.Audio == nil && d.Video == nil
+}
+
 // The types of phases whose sessions do not start by arrivals at a rate.
 const (
 	Concurrency   = "concurrency"    // a number of sessions is kept in progress

@@ -1,9 +1,6 @@
 package export
 
-import (
-	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/telemetry/diagnose"
-)
+import "aiperfd/internal/engine/telemetry/diagnose"
 
 // servers prints what the servers' metrics say of the profiling phases: the findings, of which the first names
 // the cause, the load of the servers, and where the time to the first token went.
@@ -11,12 +8,7 @@ func (p *page) servers(r *Report) {
 	if r.Server == nil {
 		return
 	}
-	var phases []*diagnose.Phase
-	for i := range r.Server.Phases {
-		if r.Server.Phases[i].Kind == string(bench.Profiling) {
-			phases = append(phases, &r.Server.Phases[i])
-		}
-	}
+	phases := r.Server.Profiling()
 	for _, one := range phases {
 		name := ""
 		if len(phases) > 1 {

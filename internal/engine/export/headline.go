@@ -36,7 +36,7 @@ func (p *page) headline(r *Report) {
 		p.speculation(r)
 		p.goodput(r)
 		p.runSLOs(r)
-		if c := verdict.NewCache(r.Results); c != nil && c.State != verdict.Cold {
+		if c := r.PrefixCache(); c != nil && c.State != verdict.Cold {
 			p.entry("", "Cache", c.Message, 0)
 		}
 		before := p.lines()

@@ -4,6 +4,7 @@
 package export
 
 import (
+	"cmp"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -54,6 +55,10 @@ type Report struct {
 	Checks verdict.Checks  `json:"consistency"` // whether the numbers agree with each other
 
 	Saturation *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; nil without an open loop
+
+	// Cache is what is known of prefix caches; nil = nothing was sent, no text, or the file has it not. See
+	// [Report.PrefixCache].
+	Cache *verdict.Cache `json:"cache,omitempty"`
 
 	Server *diagnose.Server `json:"server,omitempty"` // what the servers' metrics say; nil = they were not read
 
@@ -115,6 +120,9 @@ type PhaseReport struct {
 	Windows  []Window                  `json:"windows,omitempty"` // nil for a warm-up
 	Slices   []Slice                   `json:"-"`                 // nil = none were asked for, or the phase does not enter the results
 }
+
+// PrefixCache describes the prefix caches of the servers; nil = nothing was sent, or no text.
+func (r *Report) PrefixCache() *verdict.Cache { return cmp.Or(r.Cache, verdict.NewCache(r.Results)) }
 
 // Slices returns the time slices of the phases that enter the results, in order.
 func (r *Report) Slices() []Slice {

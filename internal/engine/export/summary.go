@@ -5,7 +5,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/verdict"
 )
 
 // The versions that the summary claims.
@@ -113,7 +112,7 @@ func (o *object) addVerdicts(r *Report) {
 	if r.Stream != nil {
 		o.add("stream", r.Stream)
 	}
-	if c := verdict.NewCache(r.Results); c != nil {
+	if c := r.PrefixCache(); c != nil {
 		o.add("cache", c)
 	}
 	if len(r.Checks.Checked) > 0 {

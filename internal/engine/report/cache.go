@@ -14,36 +14,52 @@ import (
 // they are too few to move a percentile from p1 to p99 past its neighbours.
 const repeatedFrom = 0.01
 
-// cacheNotCold warns if prompts were cached although the user has asked for the
-// opposite. Later turns find their own history in the cache, so that only first turns
-// count, unless every request has a marker of its own.
+// prefixCache describes the prefix caches of the servers of a run that has ended.
+func prefixCache(p *plan.Plan, rep *export.Report) *verdict.Cache {
+	cold := meantCold(p) != ""
+	e := verdict.CacheEvidence{
+		Counted: rep.Server.PrefixHits(), Cold: cold, FirstOnly: cold && firstOnly(p, rep),
+		Alike: rep.ByTurn != nil || p.Dataset.Kind.File || p.Dataset.Options.System != "" || deliberate(p) ||
+			rep.Results.Find("theoretical_prefix_cache_hit") != nil || !p.Kind.Caps.ProducesTokens,
+	}
+	if first, ok := rep.Results.Value(firstTurns, metric.Avg); ok {
+		e.First = new(first / 100)
+	}
+	return verdict.JudgeCache(rep.Results, e)
+}
+
+// firstTurns is the share of the prompt tokens of first turns that were cached, in percent.
+const firstTurns = "first_turn_cache_read_pct"
+
+// firstOnly reports whether only the first turns of a run can be cold: later ones find their own history in the
+// cache, unless every request has a marker of its own.
+func firstOnly(p *plan.Plan, rep *export.Report) bool {
+	return rep.ByTurn != nil && !p.CacheBust.EachRequest
+}
+
+// cacheNotCold warns if prompts were cached although the user has asked for the opposite.
 func cacheNotCold(in *Input, rep *export.Report) []bench.Warning {
-	why, c := meantCold(in.Plan), verdict.NewCache(rep.Results)
+	why, c := meantCold(in.Plan), rep.PrefixCache()
 	if why == "" || c == nil {
 		return nil
 	}
-	tag, what := "first_turn_cache_read_pct", "of the prompt tokens of first turns"
-	if in.Plan.CacheBust.EachRequest {
-		tag, what = "overall_usage_prompt_cache_read_pct", "of the prompt tokens"
-	}
-	repeated := c.RepeatedPrompts
-	if c.Cached == nil {
-		if c.RepeatedInput < verdict.ColdBelow {
-			return nil
+	cached, what := c.Reported(), "of the prompt tokens"
+	if firstOnly(in.Plan, rep) {
+		cached, what = nil, "of the prompt tokens of first turns"
+		if pct, ok := rep.Results.Value(firstTurns, metric.Avg); ok {
+			cached = new(pct / 100)
 		}
-		return warn("cache-not-cold", "%s requests a cold prefix cache, but %.1f %% of prompts had been sent before in the run%s", why, 100*repeated, uncold)
 	}
-	cached := rep.Results.Find(tag)
-	if cached == nil {
+	switch {
+	case c.Reported() == nil && c.RepeatedInput >= verdict.ColdBelow:
+		return warn("cache-not-cold", "%s requests a cold prefix cache, but %.1f %% of prompts had been sent before in the run%s",
+			why, 100*c.RepeatedPrompts, uncold)
+	case cached == nil || *cached < verdict.ColdBelow:
 		return nil
 	}
-	pct, _ := cached.Get(metric.Avg)
-	if pct < 100*verdict.ColdBelow {
-		return nil
-	}
-	text := fmt.Sprintf("%s requests a cold prefix cache, but the server had cached %.1f %% %s", why, pct, what)
-	if repeated >= repeatedFrom {
-		return warn("cache-not-cold", "%s: %.1f %% of prompts had been sent before in the run%s", text, 100*repeated, uncold)
+	text := fmt.Sprintf("%s requests a cold prefix cache, but the server had cached %.1f %% %s", why, 100**cached, what)
+	if c.RepeatedPrompts >= repeatedFrom {
+		return warn("cache-not-cold", "%s: %.1f %% of prompts had been sent before in the run%s", text, 100*c.RepeatedPrompts, uncold)
 	}
 	return warn("cache-not-cold", "%s, and the run did not repeat prompts: they begin alike, or an earlier run has sent them", text)
 }
@@ -67,23 +83,31 @@ func meantCold(p *plan.Plan) string {
 	return ""
 }
 
-// repeatedPrompts warns of prompts that were sent more than once, unless the server says
-// that it had not cached them, or an option shows that the user has thought of prefix
-// caches.
-func repeatedPrompts(in *Input, rep *export.Report) []bench.Warning {
-	c := verdict.NewCache(rep.Results)
-	if c == nil || c.RepeatedPrompts < repeatedFrom || c.Theoretical != nil || !in.Plan.Kind.Caps.ProducesTokens || deliberate(in.Plan) {
+// cachedPrompts warns if the server had cached prompts although no option shows that the user has thought of
+// prefix caches: those that the run repeated, or more than it repeated.
+func cachedPrompts(in *Input, rep *export.Report) []bench.Warning {
+	c := rep.PrefixCache()
+	if c == nil || meantCold(in.Plan) != "" || c.Theoretical != nil || !in.Plan.Kind.Caps.ProducesTokens || deliberate(in.Plan) {
 		return nil
 	}
-	if c.Cached != nil && *c.Cached < verdict.ColdBelow {
-		return nil // the server computed them all
+	cached := c.Reported()
+	if cached == nil || *cached < verdict.ColdBelow {
+		return nil // the server computed them all, or does not say
+	}
+	if c.Declared != verdict.Unstated && *cached > c.RepeatedInput && c.Verdict == verdict.Contradicted {
+		return warn("cache-not-cold", "the server had cached %.1f %% of the prompt tokens, but the run repeated only %.1f %% of its "+
+			"input: prompts begin alike, or an earlier run has sent them; use another --random-seed, or --cache-bust",
+			100**cached, 100*c.RepeatedInput)
+	}
+	if c.RepeatedPrompts < repeatedFrom {
+		return nil
 	}
 	remedy := "send more distinct ones (--num-dataset-entries)"
 	if in.Plan.Dataset.Kind.File {
 		remedy = "give a dataset with more of them"
 	}
-	return warn("repeated-prompts", "%.1f %% of prompts had been sent before in the run: a server with a prefix cache computes them faster; "+
-		"%s, or use --cache-bust", 100*c.RepeatedPrompts, remedy)
+	return warn("repeated-prompts", "%.1f %% of prompts had been sent before in the run, and the server had cached %.1f %% of the "+
+		"prompt tokens; %s, or use --cache-bust", 100*c.RepeatedPrompts, 100**cached, remedy)
 }
 
 // deliberate reports whether an option of the run is about prefix caches.

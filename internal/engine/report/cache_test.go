@@ -42,16 +42,19 @@ func TestCacheWarnings(t *testing.T) {
 		{"nothing was sent", prefix, values{}, ""},
 		{"no repetition", plain, values{unique: 1, repeated: 0}, ""},
 		{"few repetitions", plain, values{unique: 0.995, repeated: 0.5}, ""},
-		{"repetitions", plain, values{unique: 0.1, repeated: 88},
-			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; send more distinct ones (--num-dataset-entries), or use --cache-bust"},
-		{"repetitions of a file", func(p *plan.Plan) { p.Dataset.Kind.File = true }, values{unique: 0.1, repeated: 88},
-			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; give a dataset with more of them, or use --cache-bust"},
+		{"repetitions of which the server says nothing", plain, values{unique: 0.1, repeated: 88}, ""},
+		{"repetitions of a file", func(p *plan.Plan) { p.Dataset.Kind.File = true }, values{unique: 0.1, repeated: 88, cached: 80},
+			"repeated-prompts: 90.0 % of prompts had been sent before in the run, and the server had cached 80.0 % of the prompt tokens; give a dataset with more of them, or use --cache-bust"},
 		{"repetitions that were not cached", plain, values{unique: 0.1, repeated: 88, cached: 4.9}, ""},
 		{"repetitions that were cached", plain, values{unique: 0.1, repeated: 88, cached: 5},
-			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; send more distinct ones (--num-dataset-entries), or use --cache-bust"},
-		{"repetitions that the user wants", func(p *plan.Plan) { p.Dataset.Options.Synthetic.PrefixPool = 2 }, values{unique: 0.1, repeated: 88}, ""},
-		{"repetitions of a trace", plain, values{unique: 0.1, repeated: 88, theory: 90}, ""},
-		{"repetitions of vectors", func(p *plan.Plan) { p.Kind.Caps.ProducesTokens = false }, values{unique: 0.1, repeated: 88}, ""},
+			"repeated-prompts: 90.0 % of prompts had been sent before in the run, and the server had cached 5.0 % of the prompt tokens; send more distinct ones (--num-dataset-entries), or use --cache-bust"},
+		{"cached without repetitions", plain, values{unique: 1, repeated: 0, cached: 30},
+			"cache-not-cold: the server had cached 30.0 % of the prompt tokens, but the run repeated only 0.0 % of its input: prompts begin alike, or an earlier run has sent them; use another --random-seed, or --cache-bust"},
+		{"a few tokens of a template cached", plain, values{unique: 1, repeated: 0, cached: 4.9}, ""},
+		{"texts of a file that begin alike", func(p *plan.Plan) { p.Dataset.Kind.File = true }, values{unique: 1, repeated: 0, cached: 30}, ""},
+		{"repetitions that the user wants", func(p *plan.Plan) { p.Dataset.Options.Synthetic.PrefixPool = 2 }, values{unique: 0.1, repeated: 88, cached: 80}, ""},
+		{"repetitions of a trace", plain, values{unique: 0.1, repeated: 88, theory: 90, cached: 80}, ""},
+		{"repetitions of vectors", func(p *plan.Plan) { p.Kind.Caps.ProducesTokens = false }, values{unique: 0.1, repeated: 88, cached: 80}, ""},
 		{"marked and cold", prefix, values{unique: 1, repeated: 0, cached: 40, first: 1}, ""}, // later turns have a history
 		{"marked and warm", prefix, values{unique: 1, repeated: 0, cached: 40, first: 40},
 			"cache-not-cold: --cache-bust first_turn_prefix requests a cold prefix cache, but the server had cached 40.0 % of the prompt tokens of first turns, and the run did not repeat prompts: they begin alike, or an earlier run has sent them"},
@@ -83,8 +86,12 @@ func TestCacheWarnings(t *testing.T) {
 				r.Set(metric.Avg, v)
 				rep.Results = append(rep.Results, r)
 			}
+			if tt.values[first] > 0 { // conversations of several turns
+				rep.ByTurn = make([]metric.Results, 2)
+			}
+			rep.Cache = prefixCache(in.Plan, rep)
 			got := ""
-			for _, w := range append(cacheNotCold(in, rep), repeatedPrompts(in, rep)...) {
+			for _, w := range append(cacheNotCold(in, rep), cachedPrompts(in, rep)...) {
 				got += w.Code + ": " + w.Detail
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -36,7 +36,7 @@ var (
 		usageDiscrepancy,
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
 		cacheNotCold,
-		repeatedPrompts,
+		cachedPrompts,
 		silentPages,
 		sameHost,
 	}

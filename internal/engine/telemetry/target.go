@@ -38,6 +38,7 @@ type target struct {
 	failures  int
 	lastError string
 	last      time.Duration // how long the last scrape took
+	up        bool          // the last scrape had values
 }
 
 func newTarget(r *Recorder, o *Target) *target {
@@ -128,6 +129,7 @@ func (t *target) fail(p *trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failures++
+	t.up = false
 	t.lastError = t.recorder.o.Secrets.String(p.text)
 	if len(t.history.Scrapes) > 0 {
 		t.state = diagnose.Partial
@@ -147,7 +149,7 @@ func (t *target) keep(at window.Scrape, page []byte) bool {
 	if t.history.Add(at, page) == 0 {
 		return false
 	}
-	t.last = at.End - at.Sent
+	t.last, t.up = at.End-at.Sent, true
 	if t.failures == 0 {
 		t.state = diagnose.OK
 	} else {

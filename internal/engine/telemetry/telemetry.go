@@ -307,8 +307,17 @@ func (m *moment) window(i int) window.Window {
 	return w
 }
 
-// Report returns what the servers did in each phase, in one that goes on up to now.
-func (r *Recorder) Report() *diagnose.Server {
+// Report returns what the servers did in each phase, in one that goes on up to now, and the statistics of all
+// families.
+func (r *Recorder) Report() *diagnose.Server { return r.report(r.moment().pages) }
+
+// Look returns what Report does without the statistics of all families, which take the most time.
+func (r *Recorder) Look() *diagnose.Server {
+	return r.report(func([]diagnose.Source) *diagnose.Pages { return nil })
+}
+
+// report returns what the servers did, with the pages that a function makes of the targets, which are locked.
+func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagnose.Server {
 	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
 	sources := []diagnose.Source{}
@@ -337,7 +346,7 @@ func (r *Recorder) Report() *diagnose.Server {
 	if all := m.span(); all.To > all.From {
 		out.Curves = diagnose.NewCurves(sources, all, r.o.Clock.Wall(all.From))
 	}
-	out.Pages = m.pages(sources)
+	out.Pages = pages(sources)
 	return out
 }
 
@@ -358,7 +367,7 @@ func (r *Recorder) detect(h *window.History) []servermap.Server {
 func (m *moment) describe(t *target) diagnose.Target {
 	h := t.history
 	d := diagnose.Target{
-		URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
+		Up: t.up, URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
 		LastError: t.lastError, NonFinite: h.NonFinite, Dropped: h.Dropped, Malformed: h.Malformed,
 	}
 	for _, s := range m.r.detect(h) {
@@ -383,6 +392,11 @@ func (m *moment) describe(t *target) diagnose.Target {
 	}
 	if len(durations) == 0 {
 		return d
+	}
+	d.ScrapeLast = float64(t.last) / float64(time.Millisecond)
+	if all := m.span(); all.To > all.From {
+		all.To = m.now
+		d.Latest = diagnose.NewLatest(diagnose.Source{URL: t.shown, History: h, Servers: m.r.detect(h)}, all)
 	}
 	slices.Sort(durations)
 	const ms = float64(time.Millisecond)

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"strings"
 
 	"aiperfd/internal/engine/metric"
@@ -27,26 +28,71 @@ const (
 	WarmFrom = 0.75
 )
 
+// Agreement says whether the cache was what the load is meant to find.
+type Agreement string
+
+// The agreements.
+const (
+	Consistent   Agreement = "consistent"
+	Contradicted Agreement = "contradicted"
+	Undecided    Agreement = "unknown" // nothing is declared, or no server reports cached tokens
+)
+
+// The limits between consistent and contradicted, as shares of the prompt tokens.
+const (
+	// leastCached is the share from which a cache was not cold.
+	leastCached = 0.01
+	// intendedSlack is how much more than what the run repeats may be cached.
+	intendedSlack = 0.02
+)
+
 // Cache describes how much of the prompts had been sent before, and how much of them
 // servers had in their prefix caches. A null is unknown.
 type Cache struct {
 	State CacheState `json:"state" enums:"cold,mixed,warm"`
-	// Basis is what the state is derived from: server (the cached tokens that it
-	// reports) or workload (what a server with a prefix cache would find in it, if
-	// servers report nothing).
-	Basis           string   `json:"basis" enums:"server,workload"`
+	// Basis is what the state is derived from: server (the cached tokens that responses
+	// report), counters (those that the metrics of the servers count), or workload (what a
+	// server with a prefix cache would find in it, if servers report nothing).
+	Basis           string   `json:"basis" enums:"server,counters,workload"`
 	RepeatedPrompts float64  `json:"repeated_prompt_share"` // requests whose prompt an earlier request of the run had
 	RepeatedInput   float64  `json:"repeated_input_share"`  // their share of all input
-	Cached          *float64 `json:"cached_share"`          // of the prompt tokens, as servers report it
+	Cached          *float64 `json:"cached_share"`          // of the prompt tokens, as responses report it
+	// Counted is the share of the prompt tokens that the servers' own counters say were cached; known
+	// when the run has ended, unless other clients used the servers meanwhile.
+	Counted *float64 `json:"counted_share,omitempty"`
 	// Theoretical is the share of blocks of a trace that an unlimited prefix cache
 	// finds; null without block ids.
 	Theoretical *float64 `json:"theoretical_share"`
-	Message     string   `json:"message"` // one line
+	// Declared is the cache that the load is meant to find; unknown before the end of the run, and
+	// if prompts begin alike on purpose.
+	Declared CacheState `json:"declared" enums:"cold,mixed,warm,unknown"`
+	// Verdict says whether what servers report agrees with it.
+	Verdict Agreement `json:"verdict" enums:"consistent,contradicted,unknown"`
+	Message string    `json:"message"` // one line
 }
 
-// NewCache describes the cache in the results of a run; nil = nothing was sent, or no
+// Unstated is the state of a cache about which nothing is declared.
+const Unstated CacheState = "unknown"
+
+// CacheEvidence is what is known of a prefix cache beside the results of a run.
+type CacheEvidence struct {
+	Counted *float64 // see [Cache]
+	Cold    bool     // an option asks for a cold cache
+	Alike   bool     // prompts begin alike on purpose, or it is not known whether they do
+	// First is the share of the prompt tokens of first turns that responses report as cached, if only first
+	// turns are meant to be cold; nil otherwise, and if it is not known.
+	First     *float64
+	FirstOnly bool // only first turns are meant to be cold
+}
+
+// NewCache describes the cache in the results of a run that goes on; nil = nothing was sent, or no
 // text.
 func NewCache(results metric.Results) *Cache {
+	return JudgeCache(results, CacheEvidence{Alike: true})
+}
+
+// JudgeCache describes the cache in the results of a run; nil = nothing was sent, or no text.
+func JudgeCache(results metric.Results, e CacheEvidence) *Cache {
 	share := func(tag string, whole float64) *float64 {
 		if v, ok := results.Value(tag, metric.Avg); ok {
 			return new(round(v / whole))
@@ -62,36 +108,79 @@ func NewCache(results metric.Results) *Cache {
 		Cached:      share("overall_usage_prompt_cache_read_pct", 100),
 		Theoretical: share("theoretical_prefix_cache_hit", 100),
 	}
+	if e.Counted != nil {
+		c.Counted = new(round(*e.Counted))
+	}
 	c.judge()
+	c.declare(e)
+	c.Message = c.line()
 	return c
 }
 
-// judge sets state, basis and message.
+// Reported returns the share of the prompt tokens that servers say were cached: in responses or, if these
+// do not, by their counters; nil = they do not say.
+func (c *Cache) Reported() *float64 { return cmp.Or(c.Cached, c.Counted) }
+
+// judge sets state and basis.
 func (c *Cache) judge() {
 	cached := c.RepeatedInput
 	c.Basis = "workload"
 	switch {
 	case c.Cached != nil:
 		c.Basis, cached = "server", *c.Cached
+	case c.Counted != nil:
+		c.Basis, cached = "counters", *c.Counted
 	case c.Theoretical != nil:
 		cached = max(cached, *c.Theoretical)
 	}
+	c.State = stateOf(cached, ColdBelow)
+}
+
+// stateOf returns the state of a cache that had a share of the prompt tokens.
+func stateOf(cached, coldBelow float64) CacheState {
 	switch {
-	case cached < ColdBelow:
-		c.State = Cold
+	case cached < coldBelow:
+		return Cold
 	case cached < WarmFrom:
-		c.State = Mixed
-	default:
-		c.State = Warm
+		return Mixed
 	}
-	c.Message = c.line()
+	return Warm
+}
+
+// declare sets what the load is meant to find, and whether servers agree.
+func (c *Cache) declare(e CacheEvidence) {
+	c.Declared, c.Verdict = Unstated, Undecided
+	switch {
+	case e.Cold:
+		c.Declared = Cold
+	case !e.Alike:
+		c.Declared = stateOf(c.RepeatedInput, leastCached)
+	}
+	reported := c.Reported()
+	if e.FirstOnly {
+		reported = e.First
+	}
+	if c.Declared == Unstated || reported == nil {
+		return
+	}
+	c.Verdict = Consistent
+	most := leastCached
+	if c.Declared != Cold {
+		most = c.RepeatedInput + intendedSlack
+	}
+	if *reported >= most || c.Declared != Cold && *reported < leastCached {
+		c.Verdict = Contradicted
+	}
 }
 
 // line describes the cache in one line.
 func (c *Cache) line() string {
 	var facts []string
-	if c.Cached != nil {
+	switch {
+	case c.Cached != nil:
 		facts = append(facts, view.Percent(*c.Cached)+" of prompt tokens cached")
+	case c.Counted != nil:
+		facts = append(facts, view.Percent(*c.Counted)+" of prompt tokens cached by the servers' counters")
 	}
 	if c.Theoretical != nil {
 		facts = append(facts, view.Percent(*c.Theoretical)+" in theory")
@@ -105,7 +194,7 @@ func (c *Cache) line() string {
 		facts = append(facts, input+" of the input")
 	}
 	state := string(c.State)
-	if c.Cached == nil {
+	if c.Basis == "workload" {
 		state = "expected " + state
 		facts = append(facts, "server reports no cached tokens")
 	}

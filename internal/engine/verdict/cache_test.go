@@ -49,3 +49,48 @@ func TestCache(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheVerdict compares what the load is meant to find with what servers report.
+func TestCacheVerdict(t *testing.T) {
+	const unique, repeated, cached = "unique_prompt_ratio", "repeated_input_pct", "overall_usage_prompt_cache_read_pct"
+	fresh, often := map[string]float64{unique: 1, repeated: 0}, map[string]float64{unique: 0.1, repeated: 88}
+	of := func(values map[string]float64, pct float64) map[string]float64 {
+		return map[string]float64{unique: values[unique], repeated: values[repeated], cached: pct}
+	}
+	for _, tt := range []struct {
+		name     string
+		values   map[string]float64
+		evidence CacheEvidence
+		want     string // declared, verdict, basis, message
+	}{
+		{"nothing declared", of(fresh, 40), CacheEvidence{Alike: true},
+			"unknown unknown server: mixed (40 % of prompt tokens cached, no repeated prompts)"},
+		{"cold by construction", of(fresh, 0.9), CacheEvidence{},
+			"cold consistent server: cold (0.9 % of prompt tokens cached, no repeated prompts)"},
+		{"not as cold as constructed", of(fresh, 1), CacheEvidence{},
+			"cold contradicted server: cold (1 % of prompt tokens cached, no repeated prompts)"},
+		{"nobody reports", fresh, CacheEvidence{},
+			"cold unknown workload: expected cold (no repeated prompts, server reports no cached tokens)"},
+		{"counters", fresh, CacheEvidence{Counted: new(0.304)},
+			"cold contradicted counters: mixed (30.4 % of prompt tokens cached by the servers' counters, no repeated prompts)"},
+		{"responses before counters", of(fresh, 0), CacheEvidence{Counted: new(0.304)},
+			"cold consistent server: cold (0 % of prompt tokens cached, no repeated prompts)"},
+		{"repeats that are cached", often, CacheEvidence{Counted: new(0.86)},
+			"warm consistent counters: warm (86 % of prompt tokens cached by the servers' counters, 90 % of prompts repeated)"},
+		{"more than the repeats", often, CacheEvidence{Counted: new(0.91)},
+			"warm contradicted counters: warm (91 % of prompt tokens cached by the servers' counters, 90 % of prompts repeated)"},
+		{"repeats that are not cached", often, CacheEvidence{Counted: new(0.0)},
+			"warm contradicted counters: cold (0 % of prompt tokens cached by the servers' counters, 90 % of prompts repeated)"},
+		{"an option asks for cold", of(often, 60), CacheEvidence{Cold: true, Alike: true},
+			"cold contradicted server: mixed (60 % of prompt tokens cached, 90 % of prompts repeated)"},
+		{"later turns find their history", of(fresh, 60), CacheEvidence{Cold: true, FirstOnly: true, First: new(0.002)},
+			"cold consistent server: mixed (60 % of prompt tokens cached, no repeated prompts)"},
+		{"counters do not tell turns apart", fresh, CacheEvidence{Cold: true, FirstOnly: true, Counted: new(0.6)},
+			"cold unknown counters: mixed (60 % of prompt tokens cached by the servers' counters, no repeated prompts)"},
+	} {
+		c := JudgeCache(cacheResults(t, tt.values), tt.evidence)
+		if got := string(c.Declared) + " " + string(c.Verdict) + " " + c.Basis + ": " + c.Message; got != tt.want {
+			t.Errorf("%s: %s\nwant: %s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -172,6 +172,9 @@ func (s *Set) Connected(cost bench.Setup) {
 // Reused sets how much of what the phase has sent so far is a repetition.
 func (s *Set) Reused(r catalogue.Reuse) { s.tally.Reuse = r }
 
+// Reuse returns what Reused has set.
+func (s *Set) Reuse() catalogue.Reuse { return s.tally.Reuse }
+
 // SliceFrom makes the set divide its records into slices of [Options.Slice], which
 // begin with the phase. Call it before the first record; without slices it does
 // nothing.

@@ -79,21 +79,34 @@ func (b *Budget) Frontend() (ms float64, ok bool) {
 	return 0, false
 }
 
-// Line is the budget in one line, such as "TTFT 812 ms: client 2, network and frontend 35, queue 590, prefill 185".
-// The client's lag, the connection and the writing of requests are one.
-func (b *Budget) Line() string {
-	own := 0.0
-	parts := []string{""}
+// Part is a part of the time to the first token as people read it.
+type Part struct {
+	Name string
+	MS   float64
+}
+
+// Parts returns the segments as they are shown: the client's lag, the connection and the writing of requests are
+// one. They add up to the time to the first token.
+func (b *Budget) Parts() []Part {
+	parts := []Part{{Name: "client"}}
 	for _, s := range b.Segments {
 		switch s.Name {
 		case "client", "connect", "send":
-			own += s.MS
+			parts[0].MS += s.MS
 		case "frontend":
-			parts = append(parts, "network and frontend "+view.Figure(s.MS))
+			parts = append(parts, Part{"network and frontend", s.MS})
 		default:
-			parts = append(parts, s.Name+" "+view.Figure(s.MS))
+			parts = append(parts, Part{s.Name, s.MS})
 		}
 	}
-	parts[0] = "client " + view.Figure(own)
+	return parts
+}
+
+// Line is the budget in one line, such as "TTFT 812 ms: client 2, network and frontend 35, queue 590, prefill 185".
+func (b *Budget) Line() string {
+	var parts []string
+	for _, p := range b.Parts() {
+		parts = append(parts, p.Name+" "+view.Figure(p.MS))
+	}
 	return fmt.Sprintf("TTFT %s ms on average: %s", view.Figure(b.TTFT), strings.Join(parts, ", "))
 }

@@ -40,13 +40,16 @@ type Target struct {
 	Failures    int      `json:"failures"`
 	LastError   string   `json:"last_error,omitempty"` // redacted
 	Series      int      `json:"series"`
+	Up          bool     `json:"up"`   // the last scrape had values
 	Gaps        int      `json:"gaps"` // times longer than three periods without a scrape, in the phases
 	ScrapeP50   float64  `json:"scrape_p50_ms"`
 	ScrapeMax   float64  `json:"scrape_max_ms"`
+	ScrapeLast  float64  `json:"scrape_last_ms"`
 	ScrapeShare float64  `json:"scrape_share"`         // of the time of the run during which the server answered scrapes
 	NonFinite   int      `json:"non_finite,omitempty"` // samples that were dropped
 	Dropped     int      `json:"dropped,omitempty"`    // series that were dropped
 	Malformed   int      `json:"malformed,omitempty"`  // lines that could not be read
+	Latest      *Latest  `json:"latest,omitempty"`     // what it said last; nil = it is not known what it says
 }
 
 // Phase is a phase seen by the servers.
@@ -103,6 +106,10 @@ type Client struct {
 
 	PromptTokens, OutputTokens int64 // of usage blocks; 0 = unknown
 	Counted                    int64 // successes with a usage block
+
+	// Shared is the share of the prompts of the phase that its requests have in common with others of the run, 0 to
+	// 1; nil = unknown.
+	Shared *float64
 
 	Lag, Connect, Send, Wait, Rest float64 // due → start → connected → written → first content → end
 	InFlight                       float64 // mean number of requests at work

@@ -77,6 +77,16 @@ func TestFindings(t *testing.T) {
 			s.waiting, s.running, s.kv = float64(i*i), float64(8+i%2), 0.92
 			return s
 		}, []string{"queue-growing", "queueing"}},
+		{"steady growth", func(i int) state {
+			s := busy(i)
+			s.waiting, s.running, s.kv = float64(5*i), float64(8+i%2), 0.92
+			return s
+		}, []string{"queue-growing", "queueing"}},
+		{"a queue that stays", func(i int) state {
+			s := busy(i)
+			s.waiting, s.running, s.kv = float64(20+i%3), float64(8+i%2), 0.92
+			return s
+		}, []string{"queueing"}},
 		{"preemption", func(i int) state { s := busy(i); s.kv, s.preemptions = 0.85, float64(i/5); return s }, []string{"preempting"}},
 		{"a restart", func(i int) state {
 			s := busy(i)
@@ -101,6 +111,29 @@ func TestFindings(t *testing.T) {
 				t.Errorf("findings %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestPrefixWarm: what was cached counts beyond what the run repeats, and beyond what a chat template explains.
+func TestPrefixWarm(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		shared *float64
+		hits   float64 // of 100 prompt tokens
+		length float64 // of a prompt
+		want   bool
+	}{
+		{"cold", new(0.0), 0, 500, false}, {"warm", new(0.0), 38, 500, true}, {"as much as the run repeats", new(0.38), 40, 500, false},
+		{"not known", nil, 38, 500, false}, {"a chat template of 20 tokens", new(0.0), 20, 100, false},
+	} {
+		sources := run(func(i int) state {
+			n := 10 * float64(min(max(i-1, 0), 19))
+			return state{kv: 0.85, requests: n, queries: n * tt.length, hits: n * tt.length * tt.hits / 100}
+		})
+		p := Examine(sources, whole(), &Client{Heads: 190, Successes: 190, Choices: 1, Shared: tt.shared})
+		if got := len(p.Findings) == 1 && p.Findings[0].Code == "prefix-warm"; got != tt.want || len(p.Findings) > 1 {
+			t.Errorf("%s: %+v", tt.name, p.Findings)
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ type rule func(p *Picture, c *Client) (Finding, bool)
 // rules are all findings, the most telling first.
 func rules() []rule {
 	return []rule{
-		otherClients, queueGrowing, kvFull, batchLimit, queueing, preempting, replicaImbalance, notSaturated, restarted,
+		otherClients, prefixWarm, queueGrowing, kvFull, batchLimit, queueing, preempting, replicaImbalance, notSaturated,
+		restarted,
 	}
 }
 
@@ -82,6 +83,23 @@ func otherClients(p *Picture, c *Client) (Finding, bool) {
 	}, ok
 }
 
+// prefixWarm compares the hit rate with what the prompts of the run have in common. A chat template, which stands
+// before every prompt, is not enough for it.
+func prefixWarm(p *Picture, c *Client) (Finding, bool) {
+	const beyond, template = 0.05, 64 // of the prompt tokens; tokens per request
+	rate, ok := p.HitRate()
+	if !ok || c.Shared == nil || c.Heads == 0 {
+		return Finding{}, false
+	}
+	more := rate - *c.Shared
+	cached := more * p.totals["prefix_queries"].Best() / float64(c.Heads)
+	return Finding{
+		Code: "prefix-warm", Level: Notice, Metric: "prefix_hits", Value: &rate, Limit: new(*c.Shared + beyond),
+		Message: fmt.Sprintf("%s of the prompt tokens came from the prefix cache, and the run repeats %s: what was "+
+			"sent before it was cached, and it cannot be compared with a cold run", view.Percent(rate), view.Percent(*c.Shared)),
+	}, more >= beyond && cached >= template
+}
+
 func queueing(p *Picture, _ *Client) (Finding, bool) {
 	waiting, ok := p.over("waiting")
 	if !ok {
@@ -95,13 +113,14 @@ func queueing(p *Picture, _ *Client) (Finding, bool) {
 	}, share > mostly && avg >= 1
 }
 
-// queueGrowing tests the slope of the queue over the second half of the phase.
+// queueGrowing tests the slope of the queue over the second half of the phase, and whether the queue is longer at
+// the end than at the beginning of the phase.
 func queueGrowing(p *Picture, _ *Client) (Finding, bool) {
 	const bins, critical = 10, 1.86 // of Student's t with 8 degrees of freedom, one-sided 95 %
 	half := window.Window{From: p.window.From + (p.window.To-p.window.From)/2, To: p.window.To}
+	length := (half.To - half.From) / bins
 	var y []float64
 	for i := range bins {
-		length := (half.To - half.From) / bins
 		from := half.From + time.Duration(i)*length
 		part := window.Over(p.levels["waiting"], window.Window{From: from, To: from + length})
 		if part.Empty() {
@@ -121,12 +140,16 @@ func queueGrowing(p *Picture, _ *Client) (Finding, bool) {
 	}
 	deviation := math.Sqrt(rss / (bins - 2) / sxx)
 	first, last := y[0], y[bins-1]
+	begin := window.Over(p.levels["waiting"], window.Window{From: p.window.From, To: p.window.From + length})
+	if begin.Empty() {
+		return Finding{}, false
+	}
 	return Finding{
 		Code: "queue-growing", Level: Notice, Metric: "waiting", Value: &last,
 		Message: fmt.Sprintf("the server's queue grew to the end, from %s to %s requests over the last half: "+
 			"the load is above its capacity, and latencies depend on how long the run lasted",
 			view.Figure(first), view.Figure(last)),
-	}, slope > 0 && slope > critical*deviation && last > 2*first && last >= 2
+	}, slope > 0 && slope > critical*deviation && last > 2*begin.Mean() && last >= 2
 }
 
 func kvFull(p *Picture, _ *Client) (Finding, bool) {

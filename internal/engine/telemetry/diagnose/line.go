@@ -1,8 +1,10 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/view"
 )
 
@@ -16,6 +18,26 @@ func (p *Phase) Value(name string) *Value {
 	return nil
 }
 
+// Profiling returns the profiling phases of servers that are known.
+func (s *Server) Profiling() []*Phase {
+	var out []*Phase
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Kind == string(bench.Profiling) && len(p.Canonical) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Kinds returns what the servers are, such as vLLM; empty = it is not known.
+func (s *Server) Kinds() []string {
+	out := []string{}
+	for i := range s.Targets {
+		out = appendNew(out, s.Targets[i].Servers...)
+	}
+	return out
+}
+
 // HitRate returns the share of the prompt tokens that the prefix cache had; ok = false if the servers do not
 // count them.
 func (p *Phase) HitRate() (share float64, ok bool) {
@@ -24,6 +46,35 @@ func (p *Phase) HitRate() (share float64, ok bool) {
 		return 0, false
 	}
 	return min(1, *hits.Total / *queries.Total), true
+}
+
+// PrefixHits returns the share of the prompt tokens of the profiling phases that the prefix cache had; nil if a
+// server does not count them or could not be read, or if other clients used the servers meanwhile.
+func (s *Server) PrefixHits() *float64 {
+	if s == nil {
+		return nil
+	}
+	unread := func(t Target) bool { return !t.Given && (t.State != OK && t.State != Partial || len(t.Servers) == 0) }
+	if slices.ContainsFunc(s.Targets, unread) {
+		return nil
+	}
+	var hits, queries float64
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Kind != "profiling" {
+			continue
+		}
+		h, q := p.Value("prefix_hits"), p.Value("prefix_queries")
+		foreign := slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Code == "other-traffic" })
+		if h == nil || q == nil || h.Total == nil || q.Total == nil || h.Partial || q.Partial || foreign {
+			return nil
+		}
+		hits, queries = hits+*h.Total, queries+*q.Total
+	}
+	if !(queries > 0) {
+		return nil
+	}
+	return new(min(1, hits/queries))
 }
 
 // Line is the load of the servers in one line, such as "running 14.0 on average, 16.0 at most; waiting 3.20 on
