@@ -237,12 +237,12 @@ function Best({ sweep }: { sweep: Sweep }): JSX.Element | null {
                 </span>
               </p>
               {doubt.texts.length > 0 && (
-                <p>
+                <p class="row">
                   {doubt.texts.map((why) => (
                     <span key={why} class="pill client-suspect">
                       {why}
                     </span>
-                  ))}{" "}
+                  ))}
                   <span class="muted">{format.sentence(doubt.remedy)}</span>
                 </p>
               )}
