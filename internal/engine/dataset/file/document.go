@@ -11,8 +11,8 @@ import (
 
 // newText begins to read a text file that is not CSV: a JSON document whose records are
 // in an array, one object that is written on several lines, or JSONL.
-func newText(b *bufio.Reader, key string) (container, error) {
-	d := &document{r: b, line: 1}
+func newText(b *bufio.Reader, key string, most int) (container, error) {
+	d := &document{r: b, line: 1, most: most}
 	first, err := d.peek()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -32,7 +32,7 @@ func newText(b *bufio.Reader, key string) (container, error) {
 	if begins(b, "{\n") || begins(b, "{\r\n") {
 		return d, nil
 	}
-	return &lines{r: b, number: d.line - 1}, nil
+	return &lines{r: b, number: d.line - 1, most: most}, nil
 }
 
 // findArray looks for a member of the object that begins here and is an array, within
@@ -84,6 +84,7 @@ type document struct {
 	count  int  // records so far
 	line   int  // of the next byte
 	value  []byte
+	most   int // bytes of a value
 }
 
 func (d *document) about() (string, Unit) { return "json", Members }
@@ -190,8 +191,8 @@ func (d *document) scan(depth int) error {
 		}
 		d.skip(n)
 		switch {
-		case len(d.value) > MaxRecordBytes:
-			return fmt.Errorf("the record is longer than %d MiB", MaxRecordBytes>>20)
+		case len(d.value) > d.most:
+			return fmt.Errorf("the record is longer than %d MiB", d.most>>20)
 		case done:
 			return nil
 		}

@@ -36,6 +36,8 @@ type File struct {
 	// MaxBytes bounds the unpacked content of a file; 0 = no bound. The records of
 	// Parquet and Arrow files count as JSON.
 	MaxBytes int64
+	// MaxRecord bounds a record of a JSON file in bytes; 0 = MaxRecordBytes.
+	MaxRecord int
 	// Folder allows Path to be a folder: its regular files are read one after the
 	// other in the order of their paths, folders below it included. Files and folders
 	// whose name begins with a dot are left out.

@@ -15,6 +15,7 @@ type lines struct {
 	r      *bufio.Reader
 	number int    // of the last line
 	long   []byte // a line that is longer than the buffer of r
+	most   int    // bytes of a line
 }
 
 func (l *lines) about() (string, Unit) { return "jsonl", Lines }
@@ -99,16 +100,16 @@ func (l *lines) line() ([]byte, error) {
 	}
 	l.long = l.long[:0]
 	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(l.long) <= MaxRecordBytes {
+		if len(l.long) <= l.most {
 			l.long = append(l.long, line...)
 		}
 		line, err = l.r.ReadSlice('\n')
 	}
-	if len(l.long)+len(line) > MaxRecordBytes {
+	if len(l.long)+len(line) > l.most {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		return nil, &RecordError{Err: fmt.Errorf("the line is longer than %d MiB", MaxRecordBytes>>20)}
+		return nil, &RecordError{Err: fmt.Errorf("the line is longer than %d MiB", l.most>>20)}
 	}
 	l.long = append(l.long, line...)
 	return l.long, err

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -146,10 +147,10 @@ func (r *Reader) detect(f fs.File) (container, error) {
 		return newTable("tsv", '\t', b, r.file.Numbers)
 	case ".txt":
 		if !isJSON(b) {
-			return &texts{lines{r: b}}, nil
+			return &texts{lines{r: b, most: MaxRecordBytes}}, nil
 		}
 	}
-	return newText(b, r.file.Key)
+	return newText(b, r.file.Key, cmp.Or(r.file.MaxRecord, MaxRecordBytes))
 }
 
 // bufferSize is the size of read buffers.

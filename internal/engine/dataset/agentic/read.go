@@ -1,0 +1,176 @@
+package agentic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"aiperfd/internal/engine/dataset/file"
+)
+
+// maxRecord bounds a trace: the largest of the public captures have some ten million bytes.
+const maxRecord = 256 << 20
+
+// Options say how traces are read.
+type Options struct {
+	Rules   Rules
+	Strict  bool // members that the format does not have are problems
+	SkipBad bool // traces with problems are left out and counted
+}
+
+// Repairs count what was wrong with traces and could be repaired, or was left out.
+type Repairs struct {
+	SkippedTraces   int `json:"skipped_traces"`
+	UnknownMembers  int `json:"unknown_members"`  // ignored
+	DuplicateAgents int `json:"duplicate_agents"` // "#2" was added to the id
+	EmptyAnswers    int `json:"empty_answers"`    // out 0 became 1
+	TrimmedBlocks   int `json:"trimmed_blocks"`   // requests with more ids than their prompt has blocks
+	UncoveredTails  int `json:"uncovered_tails"`  // requests with fewer ids than their prompt has full blocks
+	ClampedPrefixes int `json:"clamped_prefixes"` // more declared tokens than the first prompt has
+	EarlySubAgents  int `json:"early_sub_agents"` // before any request of the main stream; left out
+	EmptySubAgents  int `json:"empty_sub_agents"` // without a request; left out
+}
+
+// Read reads traces of the format weka_trace, or graphs that Convert has written, and calls each with one graph at
+// a time. All problems of the file, twenty at most, are in one *[file.Error].
+func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error) (repairs Repairs, err error) {
+	in.Folder, in.Numbers, in.MaxRecord = true, nil, maxRecord
+	r, err := file.Open(ctx, in)
+	if err != nil {
+		return repairs, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var faults file.Error
+	ids := map[string]string{} // the place of each trace
+	read := 0
+	for {
+		record, err := r.Next()
+		wrong, damaged := errors.AsType[*file.RecordError](err)
+		switch {
+		case errors.Is(err, io.EOF) && !damaged:
+			if len(faults.Problems) == 0 && len(ids) == 0 {
+				return repairs, fmt.Errorf("no trace is left: %d read, %d left out because of problems", read, repairs.SkippedTraces)
+			}
+			return repairs, faults.OrNil()
+		case err != nil && !damaged:
+			return repairs, errors.Join(faults.OrNil(), err)
+		}
+		read++
+		var g *Graph
+		var problems []string
+		where := record.Place.String()
+		if damaged {
+			where, problems = wrong.Place.String(), []string{wrong.Err.Error()}
+		} else {
+			g, problems = o.parse(record.Data, &repairs)
+		}
+		if g != nil && len(problems) == 0 {
+			if before, taken := ids[g.ID]; taken {
+				problems = []string{fmt.Sprintf("trace %s: its id is that of the trace in %s", g.ID, before)}
+			} else {
+				ids[g.ID] = where
+			}
+		}
+		switch {
+		case len(problems) > 0 && o.SkipBad:
+			repairs.SkippedTraces++
+		case len(problems) > 0:
+			if !faults.Add(where, problems...) {
+				return repairs, &faults
+			}
+		case len(faults.Problems) == 0:
+			if err := each(g); err != nil {
+				return repairs, err
+			}
+		}
+	}
+}
+
+// parse reads a record of either format.
+func (o *Options) parse(data []byte, repairs *Repairs) (*Graph, []string) {
+	if !json.Valid(data) || !bytes.HasPrefix(data, []byte("{")) { // CheckObject costs twice as much, and says why
+		if err := file.CheckObject(data); err != nil {
+			return nil, []string{err.Error()}
+		}
+	}
+	if bytes.Contains(data[:min(len(data), len(header)+64)], []byte(`"`+FormatGraph+`"`)) {
+		return parseGraph(data)
+	}
+	if !looksLikeWeka(data) {
+		return nil, []string{`not a trace: it needs the members "block_size", "hash_id_scope" and "requests" of ` + FormatWeka +
+			`, or "format": "` + FormatGraph + `"`}
+	}
+	kept := *repairs
+	t, problems := parseWeka(data, o.Strict, repairs)
+	if len(problems) > 0 {
+		*repairs = kept
+		return nil, problems
+	}
+	return t.graph(o.Rules, digest(data)), nil
+}
+
+// FormatGraph names the form of graphs in files: one per line.
+const FormatGraph = "aiperfd-agent/1"
+
+// header begins each line.
+const header = `{"format":"` + FormatGraph + `",`
+
+// Write writes a graph as one line.
+func Write(w io.Writer, g *Graph) error {
+	data, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(append([]byte(header), data[1:]...), '\n'))
+	return err
+}
+
+// parseGraph reads a line that Write has written, perhaps edited by hand.
+func parseGraph(data []byte) (*Graph, []string) {
+	g := &Graph{}
+	if err := json.Unmarshal(data, g); err != nil {
+		return nil, []string{err.Error()}
+	}
+	if problem := g.check(); problem != "" {
+		return nil, []string{"trace " + g.ID + ": " + problem}
+	}
+	return g, nil
+}
+
+// check returns what is wrong with a graph; "" = nothing.
+func (g *Graph) check() string {
+	if g.ID == "" || g.Block < 1 || len(g.Streams) == 0 {
+		return "id, block of at least 1, and streams are needed"
+	}
+	known := map[string]bool{}
+	for i, s := range g.Streams {
+		if s == nil || s.ID == "" || len(s.Requests) == 0 {
+			return fmt.Sprintf("streams[%d] needs an id and requests", i)
+		}
+		if (s.Spawn == nil) != (i == 0) {
+			return fmt.Sprintf("streams[%d]: the first stream, and no other, has no spawn", i)
+		}
+		for k := range s.Requests {
+			if r := &s.Requests[k]; r.In < 1 || r.Out < 1 || r.Shared < 0 || r.T < 0 {
+				return fmt.Sprintf("stream %s: requests[%d]: in and out must be at least 1, t and shared not negative", s.ID, k)
+			}
+			known[name(s.ID, k)] = true
+		}
+	}
+	for _, s := range g.Streams {
+		if s.Spawn != nil && !known[s.Spawn.After] {
+			return fmt.Sprintf("stream %s: spawn.after %q is no request of the trace", s.ID, file.Clip(s.Spawn.After))
+		}
+	}
+	for at, needs := range g.Needs {
+		for _, one := range append(needs, at) {
+			if !known[one] {
+				return fmt.Sprintf("needs: %q is no request of the trace", file.Clip(one))
+			}
+		}
+	}
+	return ""
+}
