@@ -88,3 +88,12 @@ test("changes have a sign", () => {
   expect(format.signed(-77)).toBe("−77.0 %");
   expect(format.signed(0.01)).toBe("±0 %");
 });
+
+test("a model is called by the end of its name", () => {
+  expect(["meta-llama/Llama-3.1-8B", "gpt", "/models/llama/", "/"].map(format.model)).toEqual([
+    "Llama-3.1-8B",
+    "gpt",
+    "llama",
+    "/",
+  ]);
+});

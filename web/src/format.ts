@@ -147,6 +147,11 @@ export function signed(v: number | null | undefined): string {
   return (v > 0 ? "+" : "−") + size + " %";
 }
 
+/** model is the name of a model without its organisation or folder, where there is little room. */
+export function model(name: string): string {
+  return name.replace(/\/+$/, "").split("/").at(-1) || name;
+}
+
 /** sentence returns a text that begins with a capital letter. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -62,6 +62,10 @@ func answer(s *results.Sweep) []string {
 			return
 		}
 		row := &s.Rows[*at]
+		beyond := slices.ContainsFunc(s.Rows, func(r results.SweepRow) bool { return r.Outcome == "fail" })
+		if beyond && row.Outcome == "pass" {
+			what += " within the limits"
+		}
 		text := fmt.Sprintf("%s: %s (%s %s)", what, row.Name, withSpread(row, tag, stat), unit)
 		if row.Outcome == "fail" {
 			text += ", beyond a limit"

@@ -92,6 +92,9 @@ func Saturate(d *Demand) *Saturation {
 		out.LimitedBy = "client"
 	}
 	out.Message = out.sentence()
+	if !out.Saturated && s.RequestsEnd != 0 {
+		out.Message += ": " + d.outcome(out)
+	}
 	return out
 }
 
@@ -135,7 +138,28 @@ func (d *Demand) fallingBehind(span, first time.Duration) bool {
 	return queue >= slower*steady && excess >= max(queueShare*n, noise)
 }
 
-// sentence returns the message.
+// outcome says what became of the requests of a phase that has ended and is not saturated. That the
+// server kept up is not known: a short load has no queue to see.
+func (d *Demand) outcome(s *Saturation) string {
+	text := "no sign that the server fell behind"
+	switch {
+	case d.Tally.succeeded == 0:
+		text = "no request succeeded"
+	case s.CutShare >= cutShare:
+		text = fmt.Sprintf("%s %% of the requests were cut off, so the server may have fallen behind", view.Bound(100*s.CutShare))
+	case s.LimitedBy == "client":
+		text = "the load generator was late, so the server had less to do"
+	}
+	if failed := d.Stats.Errors; failed > 0 {
+		text += fmt.Sprintf("; %s failed", view.Plural(failed, "request"))
+	}
+	if s.Dropped > 0 {
+		text += fmt.Sprintf("; %s dropped", view.Plural(s.Dropped, "request"))
+	}
+	return text
+}
+
+// sentence returns the message; of a load that is not saturated, how it begins.
 func (s *Saturation) sentence() string {
 	text := "asked " + PerSecond(s.AskedRate)
 	if s.SentRate != nil && !s.Saturated {

@@ -146,8 +146,34 @@ func TestSaturate(t *testing.T) {
 func TestSaturateClient(t *testing.T) {
 	d := demand(300, 20, func(int) time.Duration { return time.Second })
 	d.Load.Offered, d.Load.Delivered, d.Load.Late = 20, 15, 5*time.Second
-	if s := Saturate(d); s.Saturated || s.LimitedBy != "client" || s.Message != "asked 20/s, sent 15/s" {
+	if s := Saturate(d); s.Saturated || s.LimitedBy != "client" || s.Message != "asked 20/s, sent 15/s: the load generator was late, so the server had less to do" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What is said of a load that did not saturate the server is true of a short one, of one that was cut off
+// and of one whose requests failed.
+func TestSaturateInWords(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Demand)
+		want   string
+	}{
+		"all succeeded":  {func(*Demand) {}, "no sign that the server fell behind"},
+		"some failed":    {func(d *Demand) { d.Stats.Errors = 26 }, "no sign that the server fell behind; 26 requests failed"},
+		"one dropped":    {func(d *Demand) { d.Stats.Arrivals.Dropped = 1 }, "no sign that the server fell behind; 1 request dropped"},
+		"all failed":     {func(d *Demand) { d.Tally.succeeded, d.Stats.Errors = 0, 300 }, "no request succeeded; 300 requests failed"},
+		"many cut off":   {func(d *Demand) { d.Stats.Cancelled = 30 }, "10 % of the requests were cut off, so the server may have fallen behind"},
+		"while it lasts": {func(d *Demand) { d.Stats.RequestsEnd, d.Stats.LastUpdate = 0, 20*time.Second }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := demand(300, 5, func(int) time.Duration { return 100 * time.Millisecond })
+			tt.change(d)
+			s := Saturate(d)
+			_, got, _ := strings.Cut(s.Message, ": ")
+			if s.Saturated || got != tt.want {
+				t.Errorf("%s; want %q", s.Message, tt.want)
+			}
+		})
 	}
 }
 

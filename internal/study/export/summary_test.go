@@ -119,7 +119,7 @@ concurrency 9: 2 runs, pass, 9 (9 to 9 of 2), pareto true
 		b.Parameter.Name, b.Pass.Value, b.Pass.Row, *b.Pass.Readings[0].Observed, b.Pass.Readings[0].Unit,
 		b.Fail.Value, b.Fail.Row, *b.Fail.Readings[0].Observed, b.Fail.Readings[0].Unit,
 		b.Binding.Metric, b.Binding.Statistic, b.Binding.Operator, b.Binding.Threshold, b.Binding.Unit, s.Search.ReasonText)
-	const answer = "concurrency 9 of row 7, 90 ms; 10 of row 6, 100 ms; request_latency p99 < 95 ms; the boundary is known as precisely as the search asks"
+	const answer = "concurrency 9 of row 7, 90 ms; 10 of row 6, 100 ms; request_latency p99 < 95 ms; the values on both sides of the boundary are as close as the search asks"
 	if got != answer || !b.Pass.Valid || !b.Fail.Valid {
 		t.Errorf("answer %s\nwant   %s (valid %t, %t)", got, answer, b.Pass.Valid, b.Fail.Valid)
 	}

@@ -59,7 +59,7 @@ func ReasonText(reason string) string {
 	}{
 		{noPass, "no value of the search is within the limits"},
 		{noFailure, "the largest value of the search is within the limits"},
-		{precise, "the boundary is known as precisely as the search asks"},
+		{precise, "the values on both sides of the boundary are as close as the search asks"},
 		{exhausted, "the largest number of values was measured"},
 		{impatient, "the last values did not improve the objective"},
 		{plateau, "the objective no longer changed"},
@@ -110,7 +110,8 @@ func (e *Edge) violation() string {
 	return fmt.Sprintf("at %v: %s %s %s, limit %s", e.Value, r.MetricTag, r.Stat, r.observed(), r.condition())
 }
 
-// doubt names a limit that the load generator leaves open; empty = none.
+// doubt names a limit that the load generator leaves open, or one for whose percentile there were too few
+// requests; empty = none.
 func (b *Boundary) doubt() string {
 	for _, e := range []*Edge{b.Fail, b.Pass} {
 		if e != nil && e.Unsure != "" {
@@ -118,7 +119,34 @@ func (b *Boundary) doubt() string {
 				"the boundary may be that of the load generator, not of the server.", e.Unsure, e.Value)
 		}
 	}
+	for _, e := range []*Edge{b.Fail, b.Pass} {
+		if r := e.short(); r != nil {
+			return fmt.Sprintf(" Not decided: at %v there were too few requests for %s %s.", e.Value, r.MetricTag, r.Stat)
+		}
+	}
 	return ""
+}
+
+// short returns a reading of too few requests that decides on which side of the boundary a value is; nil if
+// there is none. A value is beyond the limits if it breaks one of them.
+func (e *Edge) short() *Reading {
+	if e == nil {
+		return nil
+	}
+	var few *Reading
+	broken := false
+	for i := range e.Readings {
+		r := &e.Readings[i]
+		met := r.Observed != nil && r.Holds(*r.Observed)
+		switch {
+		case !met && !r.Unsupported:
+			return nil
+		case r.Unsupported && (few == nil || !met && !broken):
+			few = r
+		}
+		broken = broken || !met
+	}
+	return few
 }
 
 // sentence describes a condition and what was measured.

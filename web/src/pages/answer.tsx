@@ -3,8 +3,19 @@ import type { JSX } from "preact";
 import type { Schemas } from "../api/client";
 import * as format from "../format";
 import { link } from "../router";
-import { type Condition, metricName, outcomes, type Row, read, type Sweep } from "../state/sweep";
-import { Card } from "../ui/parts";
+import {
+  among,
+  type Condition,
+  doubts,
+  metricName,
+  outcomes,
+  type Row,
+  read,
+  type Sweep,
+  undecided,
+  unsure,
+} from "../state/sweep";
+import { Card, Mean } from "../ui/parts";
 
 type Boundary = Schemas["results.Boundary"];
 type Edge = Schemas["results.SweepEdge"];
@@ -51,22 +62,40 @@ export function Answer({ sweep, live }: { sweep: Sweep; live: boolean }): JSX.El
 function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
   const limits = (b.pass ?? b.fail)?.readings ?? [];
   const invalid = [b.pass, b.fail].some((e) => e && !e.valid);
-  const few = [b.pass, b.fail].some((e) => e?.readings.some((r) => r.doubt?.startsWith("too few")));
+  const sides = [b.pass, b.fail].flatMap((e) => (e ? [{ edge: e, why: undecided(sweep, e) }] : []));
+  const open = sides.filter(({ why }) => why.length > 0);
+  const few = open.some(({ why }) => why.some((text) => text.startsWith("too few")));
   return (
     <div class="found">
       {b.tier && <h3>{b.tier}</h3>}
       <p class="headline">
-        {b.pass ? (
+        {open.length > 0 ? (
+          <>
+            <b>Not decided</b> <span class="muted">{observedSides(b)}</span>
+          </>
+        ) : b.pass ? (
           <>
             <span class="muted">Highest {b.parameter.name} within the limits</span> <b>{format.count(b.pass.value)}</b>
           </>
         ) : (
           <b>No measured {b.parameter.name} is within the limits</b>
         )}
-        <span class={"pill " + (invalid ? "client-invalid" : few ? "client-suspect" : "client-ok")}>
-          {invalid ? "a deciding probe is distorted" : few ? "a deciding probe is short" : "deciding probes are valid"}
+        <span class={"pill " + (invalid ? "client-invalid" : open.length ? "client-suspect" : "client-ok")}>
+          {invalid
+            ? "a deciding probe is distorted"
+            : few
+              ? "a deciding probe is short"
+              : open.length
+                ? "an interval contains the limit"
+                : "deciding probes are valid"}
         </span>
       </p>
+      {open.length > 0 && (
+        <p>
+          {open.map(({ edge, why }) => `At ${format.count(edge.value)}: ${why.join("; ")}. `)}
+          {few ? "Longer runs" : "More runs per value"} would tell more.
+        </p>
+      )}
       {b.pass && !b.fail && <p>It is the largest value that was measured: no value beyond the limits is known.</p>}
       {invalid && (
         <p class="bad">
@@ -101,8 +130,8 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
                     <span class="tag">reached first</span>
                   )}
                 </td>
-                <Observed of={b.pass?.readings[i]} at={named(b.pass, b.parameter.name, "within")} />
-                <Observed of={b.fail?.readings[i]} at={named(b.fail, b.parameter.name, "beyond")} />
+                <Observed sweep={sweep} edge={b.pass} i={i} at={named(b.pass, b.parameter.name, "within")} />
+                <Observed sweep={sweep} edge={b.fail} i={i} at={named(b.fail, b.parameter.name, "beyond")} />
               </tr>
             ))}
           </tbody>
@@ -139,11 +168,32 @@ function named(edge: Edge | null, name: string, text: string): string {
   return edge ? `${name} ${format.count(edge.value)}, ${text}` : `none ${text}`;
 }
 
-function Observed({ of, at }: { of: Reading | undefined; at: string }): JSX.Element {
-  if (!of) return <td data-label={at}>{format.absent}</td>;
+/** observedSides says where a boundary was seen that is not decided. */
+function observedSides(b: Boundary): string {
+  const parts = [
+    b.pass && `${format.count(b.pass.value)} was measured within the limits`,
+    b.fail && `${format.count(b.fail.value)} was measured beyond them`,
+  ];
+  return `${b.parameter.name}: ${parts.filter(Boolean).join(", ")}`;
+}
+
+interface ObservedProps {
+  sweep: Sweep;
+  edge: Edge | null;
+  /** index of the limit */
+  i: number;
+  at: string;
+}
+
+function Observed({ sweep, edge, i, at }: ObservedProps): JSX.Element {
+  const of: Reading | undefined = edge?.readings[i];
+  if (!edge || !of) return <td data-label={at}>{format.absent}</td>;
+  const row = sweep.rows[edge.row];
+  const e = row ? read(row, of.metric, of.statistic) : null;
   return (
-    <td class={of.met ? "good" : "bad"} title={of.doubt} data-label={at}>
-      {format.number(of.observed)} {of.unit}
+    <td class={unsure(sweep, edge, of) ? undefined : of.met ? "good" : "bad"} title={of.doubt} data-label={at}>
+      {format.number(of.observed)}
+      {e && e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>} {of.unit}
       {of.doubt && <span class="sub">{of.doubt}</span>}
     </td>
   );
@@ -171,15 +221,34 @@ function Best({ sweep }: { sweep: Sweep }): JSX.Element | null {
   return (
     <Card title="Answer" class="answer">
       <div class="bests">
-        {found.map(([text, row, tag, stat, unit]) => (
-          <p class="headline" key={text}>
-            <span class="muted">{text}</span> <b>{row!.name}</b>
-            <span>
-              {format.number(read(row!, tag, stat)?.mean)} {unit}
-              {row!.outcome === "fail" && <span class="bad">, {outcomes.fail}</span>}
-            </span>
-          </p>
-        ))}
+        {found.map(([text, row, tag, stat, unit]) => {
+          const doubt = doubts(sweep, row!, tag, stat);
+          return (
+            <div key={text}>
+              <p class="headline">
+                <span class="muted">
+                  {text}
+                  {among(sweep, row!)}
+                </span>{" "}
+                <b>{row!.name}</b>
+                <span>
+                  <Mean of={read(row!, tag, stat)} /> {unit}
+                  {row!.outcome === "fail" && <span class="bad">, {outcomes.fail}</span>}
+                </span>
+              </p>
+              {doubt.texts.length > 0 && (
+                <p class="row">
+                  {doubt.texts.map((why) => (
+                    <span key={why} class="pill client-suspect">
+                      {why}
+                    </span>
+                  ))}
+                  <span class="muted">{format.sentence(doubt.remedy)}</span>
+                </p>
+              )}
+            </div>
+          );
+        })}
       </div>
       {sweep.findings.map((text) => (
         <p key={text}>{text}</p>

@@ -281,7 +281,7 @@ function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
   if (charts.every((c) => c.lines.length === 0)) return null;
   return (
     <section aria-label="Over time">
-      <h2>Over time: 0 s is the start of profiling</h2>
+      <h2>Over time</h2>
       <div class="charts">
         {charts
           .filter((c) => c.lines.length)
@@ -298,8 +298,8 @@ function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
           ))}
       </div>
       <p class="muted">
-        Points with fewer than {leastPerBin} requests have no percentiles, and those with fewer than {leastForP99} no
-        p99. What is before 0 s is not in the numbers above the charts.
+        0 s is the start of profiling; what is before it is not in the numbers above the charts. Points with fewer than{" "}
+        {leastPerBin} requests have no percentiles, and those with fewer than {leastForP99} no p99.
       </p>
     </section>
   );

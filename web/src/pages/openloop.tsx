@@ -59,7 +59,7 @@ export function OpenLoop({ run, store }: { run: Run; store: RunStore }): JSX.Ele
           <table class="values">
             <thead>
               <tr>
-                <th class="text">Latency in phase {s.phase}, ms</th>
+                <th class="text">Latency in phase {s.phase}</th>
                 {shown.map((c) => (
                   <th key={c}>{c}</th>
                 ))}
@@ -102,7 +102,7 @@ function Latency({ text, of, run, metrics }: Row): JSX.Element {
   return (
     <tr>
       <td class="text wrap">
-        {text} <Doubt of={doubtOf(run.client, of)} />
+        {text}, {stats.unit} <Doubt of={doubtOf(run.client, of)} />
       </td>
       {shown.map((c) => (
         <td key={c} data-label={c} title={stats.unsupported_percentiles?.includes(c) ? few : undefined}>

@@ -5,7 +5,7 @@ import { getJSON, type Run, type Schemas } from "../api/client";
 import * as format from "../format";
 import { link } from "../router";
 import { mostCompared } from "../state/runs";
-import { Card, load, StatePill } from "../ui/parts";
+import { Card, ClientPill, load, StatePill } from "../ui/parts";
 import "./compare.css";
 
 const listed = 8;
@@ -86,6 +86,7 @@ export function Pick({ ids, add }: { ids: string[]; add: (id: string) => void })
                   {format.date(run.started_at ?? run.created_at)}
                 </span>
                 <StatePill run={run} />
+                {run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}
               </li>
             ))}
             {found && others.length === 0 && (

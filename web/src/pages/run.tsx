@@ -87,7 +87,7 @@ function Head({ store, run }: { store: RunStore; run: Run }): JSX.Element {
     run.models.join(", "),
     run.targets.join(", "),
     run.endpoint_type + (run.streaming ? ", streaming" : ""),
-    run.kind !== "sweep" && loads(run),
+    run.kind !== "sweep" && load(run),
     run.started_at && "started " + format.date(run.started_at),
     run.started_at && (ended(run.state) ? "took " : "for ") + format.seconds(lasted(run)),
   ];
@@ -499,13 +499,6 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       </p>
     </Card>
   );
-}
-
-/** loads describes the loads of all profiling phases, or that of the first where only it is known. */
-function loads(run: Run): string {
-  const all = run.loads ?? [];
-  if (all.length < 2) return all[0]?.load ?? load(run);
-  return all.map((l) => `${l.phase}: ${l.load}`).join("; ");
 }
 
 function reportName(run: Run): string {

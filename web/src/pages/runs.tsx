@@ -20,6 +20,7 @@ import {
   problem,
   queue,
 } from "../state/runs";
+import { counted } from "../state/scope";
 import "./runs.css";
 import { Action, Bar, Card, ClientPill, Copy, lasted, load, StatePill, VerdictPill } from "../ui/parts";
 
@@ -124,9 +125,10 @@ function ActiveRun({ run, place, top }: { run: Run; place: number; top: number }
   const facts = [];
   if (p?.cells_total) facts.push(`${format.count(p.cells_done)} of ${format.count(p.cells_total)} runs`);
   else if (p && place === 0) {
-    facts.push(`${format.count(p.requests_completed)} requests`, `${format.count(p.in_flight)} in flight`);
+    facts.push(`${format.count(p.requests_completed - p.request_errors)} succeeded`);
+    if (p.request_errors) facts.push(`${format.count(p.request_errors)} failed`);
+    facts.push(`${format.count(p.in_flight)} in flight`);
   }
-  if (p?.request_errors) facts.push(`${format.count(p.request_errors)} errors`);
   if (p?.eta_sec) facts.push(format.seconds(p.eta_sec) + " left");
   if (run.state_reason) facts.push(run.state_reason);
   const name = run.name || run.id.slice(0, 12);
@@ -137,7 +139,7 @@ function ActiveRun({ run, place, top }: { run: Run; place: number; top: number }
         {name}
       </a>
       <span class="muted">
-        {load(run)} · {run.models.join(", ")}
+        {load(run)} · {run.models.map(format.model).join(", ")}
       </span>
       {place === 0 ? <Bar percent={p?.percent} label={"Progress of " + name} /> : <span />}
       <span class="figures">{facts.join(" · ")}</span>
@@ -374,7 +376,7 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
               <th class="text state">State</th>
               <th class="text load">Load, model</th>
               <th class="started">Started, took</th>
-              <th class="count">Requests</th>
+              <th class="count">Succeeded</th>
               <th class="line">
                 <span class="hidden-text">Requests per second over time</span>
               </th>
@@ -419,7 +421,7 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
   const s = run.summary;
   const name = run.name || run.id.slice(0, 12);
   const on = chosen.value.includes(run.id);
-  const errors = s?.errors ?? run.progress?.request_errors ?? 0;
+  const counts = counted(run);
   const full = !on && chosen.value.length >= mostCompared;
   const models = run.models.join(", ");
   return (
@@ -458,18 +460,18 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
       <td class="text load">
         <span class="cut">{load(run)}</span>
         <span class="sub cut" title={models}>
-          {models}
+          {run.models.map(format.model).join(", ")}
         </span>
       </td>
       <td class="started" title={run.started_at ?? ""}>
         {format.date(run.started_at ?? run.created_at)}
         <span class="sub">{format.seconds(lasted(run))}</span>
       </td>
-      <td class="count" data-label="Requests">
-        {run.kind === "sweep"
-          ? `${format.count(run.progress?.cells_total)} runs`
-          : format.count(s?.requests ?? run.progress?.requests_completed)}
-        <span class={errors ? "sub bad" : "sub"}>{errors ? format.count(errors) + " failed" : ""}</span>
+      <td class="count" data-label={run.kind === "sweep" ? "Runs" : "Succeeded"}>
+        {run.kind === "sweep" ? `${format.count(run.progress?.cells_total)} runs` : format.count(counts.succeeded)}
+        <span class={counts.failed ? "sub bad" : "sub"}>
+          {counts.failed ? format.count(counts.failed) + " failed" : ""}
+        </span>
       </td>
       <td class="line">
         <Spark run={run} />

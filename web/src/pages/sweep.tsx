@@ -26,9 +26,10 @@ import {
   read,
   type Sweep,
   throughput,
+  undecided,
   value,
 } from "../state/sweep";
-import { Card, ClientPill, load, StatePill, VerdictPill } from "../ui/parts";
+import { Card, ClientPill, load, Mean, StatePill, VerdictPill } from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
 import { Answer, condition } from "./answer";
 import "./sweep.css";
@@ -158,7 +159,8 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
   const first = sweep.limits.find((l) => measured.some(([tag]) => tag === l.metric));
   const [metric, setMetric] = useState<string>(first?.metric ?? measured[0]?.[0] ?? "");
   const [statistic, setStatistic] = useState(first?.statistic ?? "p99");
-  const [text, setText] = useState("");
+  const limit = (tag: string) => String(sweep.limits.find((l) => l.metric === tag)?.threshold ?? "");
+  const [text, setText] = useState(limit(metric));
   useEffect(() => {
     const threshold = Number(text);
     set(text.trim() === "" || !(threshold > 0) ? null : { metric, statistic, threshold });
@@ -172,7 +174,14 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
     <Card class="choice">
       <div class="row">
         <strong>My objective is</strong>
-        <select aria-label="Metric" value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
+        <select
+          aria-label="Metric"
+          value={metric}
+          onChange={(e) => {
+            setMetric(e.currentTarget.value);
+            setText(limit(e.currentTarget.value));
+          }}
+        >
           {measured.map(([tag]) => (
             <option key={tag} value={tag}>
               {metricName(tag)}
@@ -191,7 +200,6 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
             min="0"
             step="any"
             aria-label={`Threshold in ${unit}`}
-            placeholder={format.number(first?.metric === metric ? first.threshold : null)}
             value={text}
             onInput={(e) => setText(e.currentTarget.value)}
           />
@@ -224,6 +232,7 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
             <strong>{sweep.rows[at]!.name}</strong> keeps it with the highest throughput,{" "}
             {format.number(read(sweep.rows[at]!, throughput(sweep), "avg")?.mean)}{" "}
             {metricName(throughput(sweep)).toLowerCase()}. {kept} of {sweep.rows.length} values keep it.
+            {read(sweep.rows[at]!, metric, statistic)?.unsupported && " It had too few requests for this percentile."}
           </>
         )}
       </p>
@@ -415,16 +424,23 @@ function Pictures({
 /** drawn are the limits that charts show: those of the sweep, and that of the reader. */
 function drawn(sweep: Sweep, objective: Objective | null) {
   const all = sweep.limits.map((l) => ({ ...l, label: "limit " + format.number(l.threshold) + " " + l.unit }));
-  return objective ? [{ ...objective, label: "my objective" }, ...all] : all;
+  const known = (l: Objective) =>
+    l.metric === objective?.metric && l.statistic === objective.statistic && l.threshold === objective.threshold;
+  return objective && !all.some(known) ? [{ ...objective, label: "my objective" }, ...all] : all;
 }
 
 /** boundary is the answer of a search as a line across the load. */
 function boundary(sweep: Sweep, path: string): Limit[] {
   return (sweep.search?.boundaries ?? []).flatMap((b) =>
     b.pass && b.parameter.path === path
-      ? [{ label: `answer ${format.count(b.pass.value)}`, value: b.pass.value, vertical: true }]
+      ? [{ label: boundaryLabel(sweep, b), value: b.pass.value, vertical: true }]
       : [],
   );
+}
+
+function boundaryLabel(sweep: Sweep, b: Schemas["results.Boundary"]): string {
+  const open = [b.pass, b.fail].some((e) => undecided(sweep, e).length > 0);
+  return (open ? "not decided: " : "answer ") + format.count(b.pass?.value);
 }
 
 /** spread reports whether values are better shown on a logarithmic axis. */
@@ -542,19 +558,6 @@ function Outcome({ row }: { row: Row }): JSX.Element {
       {text}
     </span>
   );
-}
-
-/** Mean is a mean with half the width of its interval. */
-function Mean({ of: e }: { of: Estimate | null }): JSX.Element {
-  if (!e) return <>{format.absent}</>;
-  const text = (
-    <>
-      {format.number(e.mean)}
-      {e.unsupported && "*"}
-      {e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>}
-    </>
-  );
-  return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
 interface CellsProps {

@@ -8,7 +8,7 @@ import * as format from "../format";
 import { link } from "../router";
 import { aligned } from "../state/compare";
 import { metricName, numeric, type Row, read, type Sweep, throughput, value } from "../state/sweep";
-import { Card } from "../ui/parts";
+import { Card, Mean } from "../ui/parts";
 import "./sweep.css";
 
 const statistics: [string, string][] = [
@@ -170,8 +170,7 @@ function Change({
   if (!e) return <>{format.absent}</>;
   return (
     <>
-      {format.number(e.mean)}
-      {e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>}
+      <Mean of={e} />
       {b && b.mean !== 0 && (
         <span class="delta untested">{format.signed((100 * (e.mean - b.mean)) / Math.abs(b.mean))}</span>
       )}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Phase, Progress } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
-import { barOf, measured, phaseQuery, statsOf, totals, within } from "./scope";
+import { barOf, counted, measured, phaseQuery, statsOf, totals, within } from "./scope";
 
 function phase(more: Record<string, unknown>): Phase {
   return {
@@ -40,6 +40,16 @@ test("the numbers of a run are those of its profiling phases, and are named so",
   expect(measured([warmup, one])).toBe("steady");
   expect(measured([warmup, one, two])).toBe("all but warm-up");
   expect(measured([one, two])).toBe("all phases");
+});
+
+test("a list counts the successes of a run, while it goes on and afterwards", () => {
+  const progress = { requests_completed: 431, request_errors: 21 };
+  expect(counted({ progress, summary: null } as never)).toEqual({ succeeded: 410, failed: 21 });
+  expect(counted({ progress, summary: { requests: 410, errors: 21 } } as never)).toEqual({
+    succeeded: 410,
+    failed: 21,
+  });
+  expect(counted({ progress: null, summary: null } as never)).toEqual({ succeeded: null, failed: 0 });
 });
 
 test("the scope of one phase", () => {

@@ -38,6 +38,13 @@ export function totals(progress: Progress | null, scope: string | null, summary:
   return { succeeded, failed, inFlight: sum((p) => p.in_flight_requests), errorShare: ended ? failed / ended : null };
 }
 
+/** counted are the requests of a run in a list: its progress counts failed ones as completed, its summary does not. */
+export function counted(run: Pick<Run, "summary" | "progress">): { succeeded: number | null; failed: number } {
+  const { summary: s, progress: p } = run;
+  if (s) return { succeeded: s.requests, failed: s.errors };
+  return { succeeded: p ? p.requests_completed - p.request_errors : null, failed: p?.request_errors ?? 0 };
+}
+
 export interface BarState {
   /** 0 to 100; null = nothing bounds the phase, and it goes on or was cut off */
   percent: number | null;

@@ -1,5 +1,18 @@
 import { expect, test } from "vitest";
-import { best, front, grouped, keeps, marks, numeric, type Row, type Sweep, same, throughput } from "./sweep";
+import {
+  best,
+  doubts,
+  front,
+  grouped,
+  keeps,
+  marks,
+  numeric,
+  type Row,
+  type Sweep,
+  same,
+  throughput,
+  undecided,
+} from "./sweep";
 
 const path = "phases.profiling.concurrency";
 const estimate = (mean: number, more = {}) => ({ mean, low: mean - 1, high: mean + 1, runs: 3, ...more });
@@ -90,8 +103,53 @@ test("the Pareto front keeps what nothing is better than in both", () => {
 });
 
 test("marks of a row", () => {
-  const s = { ...sweep([row({ [path]: 1 }, 1, 1, { pareto: true })]), best_throughput: 0 };
+  const s = { ...sweep([row({ [path]: 1 }, 1, 1, { pareto: true }), row({ [path]: 2 }, 1, 1)]), best_throughput: 0 };
   expect(marks(s, 0)).toEqual(["best throughput", "Pareto"]);
+  expect(marks(s, 1)).toEqual([]);
+});
+
+test("marks of a row within the limits say that they are about such rows", () => {
+  const pass = { outcome: "pass", pareto: true } as Partial<Row>;
+  const rows = [
+    row({ [path]: 1 }, 1, 1, pass),
+    row({ [path]: 2 }, 2, 2, pass),
+    row({ [path]: 4 }, 9, 9, { outcome: "fail" }),
+  ];
+  const s = { ...sweep(rows), best_throughput: 1, best_latency: 0 };
+  expect(marks(s, 1)).toEqual(["best throughput within the limits"]); // all of them are on the front
+  expect(marks({ ...s, rows: [rows[0]!, rows[2]!], best_throughput: 0 }, 0)).toEqual([]); // the only one
+});
+
+test("a best value with too few requests, or with an interval over that of another one, is doubtful", () => {
+  const rows = [row({ [path]: 1 }, 100, 90), row({ [path]: 2 }, 101.5, 95), row({ [path]: 4 }, 300, 95)];
+  rows[0]!.metrics.time_to_first_token!.statistics.p99!.unsupported = true;
+  const s = sweep(rows);
+  expect(doubts(s, rows[0]!, "time_to_first_token", "p99")).toEqual({
+    texts: ["too few requests"],
+    remedy: "longer runs would tell more.",
+  });
+  expect(doubts(s, rows[1]!, "output_token_throughput", "avg")).toEqual({
+    texts: ["its interval overlaps that of 1"],
+    remedy: "more runs per value would tell more.",
+  });
+  expect(doubts(s, rows[2]!, "output_token_throughput", "avg")).toEqual({ texts: [], remedy: "" });
+});
+
+test("a boundary is not decided by a short probe, nor by one whose interval contains the limit", () => {
+  const limit = { metric: "time_to_first_token", statistic: "p99", operator: "<", threshold: 100, unit: "ms" };
+  const edge = (at: number, observed: number, more = {}) =>
+    ({ value: at, row: at, valid: true, readings: [{ ...limit, observed, met: observed < 100, ...more }] }) as never;
+  const s = sweep([row({ [path]: 1 }, 1, 50), row({ [path]: 2 }, 1, 100.5), row({ [path]: 4 }, 1, 200)]);
+  expect(undecided(s, edge(0, 50))).toEqual([]);
+  expect(undecided(s, edge(0, 50, { doubt: "too few requests for this percentile" }))).toEqual([
+    "too few requests for this percentile",
+  ]);
+  expect(undecided(s, edge(1, 100.5))).toEqual(["its interval contains the limit"]);
+  expect(undecided(s, edge(2, 200))).toEqual([]);
+  expect(undecided(s, null)).toEqual([]);
+  const other = { ...limit, metric: "request_latency", observed: 5000, met: false };
+  const both = edge(1, 100.5) as { readings: object[] };
+  expect(undecided(s, { ...both, readings: [...both.readings, other] } as never)).toEqual([]); // surely beyond one limit
 });
 
 test("rows of two sweeps are the same by their values, not by their order", () => {

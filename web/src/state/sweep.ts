@@ -113,14 +113,73 @@ export function good(row: Row): number {
   return row.runs.filter((r) => !r.failure).length;
 }
 
-/** marks says what a row is best at. */
+/** rivals are the rows that a row is compared with: those with its outcome. */
+function rivals(sweep: Sweep, row: Row): Row[] {
+  return sweep.rows.filter((r) => r.outcome === row.outcome);
+}
+
+/** among says of which rows one is the best, if not of all: " within the limits". */
+export function among(sweep: Sweep, row: Row): string {
+  return row.outcome === "pass" && sweep.rows.some((r) => r.outcome === "fail") ? " within the limits" : "";
+}
+
+/** marks says what a row is best at; it is best at nothing if it has no rival. */
 export function marks(sweep: Sweep, i: number): string[] {
+  const row = sweep.rows[i]!;
+  const pool = rivals(sweep, row);
   const out: string[] = [];
   if (sweep.search?.optima.includes(i)) out.push("optimum");
-  if (sweep.best_throughput === i) out.push("best throughput");
-  if (sweep.best_latency === i) out.push("lowest latency");
-  if (sweep.rows[i]?.pareto) out.push("Pareto");
+  if (pool.length < 2) return out;
+  if (sweep.best_throughput === i) out.push("best throughput" + among(sweep, row));
+  if (sweep.best_latency === i) out.push("lowest latency" + among(sweep, row));
+  if (row.pareto && pool.some((r) => !r.pareto)) out.push("Pareto");
   return out;
+}
+
+export interface Doubts {
+  /** short texts, for pills; empty = nothing speaks against it */
+  texts: string[];
+  /** what would make it certain, in a sentence; empty without a doubt */
+  remedy: string;
+}
+
+/** doubts says why a row that is best by its mean may not be the best. */
+export function doubts(sweep: Sweep, row: Row, tag: string, stat: string): Doubts {
+  const e = sound(row, tag, stat);
+  if (!e) return { texts: [], remedy: "" };
+  const over = rivals(sweep, row).filter((other) => {
+    const o = other === row ? null : sound(other, tag, stat);
+    return o && o.runs > 1 && e.runs > 1 && o.low <= e.high && e.low <= o.high;
+  });
+  const texts: string[] = [];
+  if (e.unsupported) texts.push("too few requests");
+  if (over.length === 1) texts.push(`its interval overlaps that of ${over[0]!.name}`);
+  if (over.length > 1) texts.push(`its interval overlaps those of ${over.length} other values`);
+  const remedies = [e.unsupported && "longer runs", over.length > 0 && "more runs per value"].filter(Boolean);
+  return { texts, remedy: remedies.length ? `${remedies.join(" and ")} would tell more.` : "" };
+}
+
+type Edge = Schemas["results.SweepEdge"];
+type Reading = Schemas["results.Reading"];
+
+/** unsure says why what was measured at a value of a search does not decide a limit; empty = it does. What the load
+ * generator distorted is said elsewhere. */
+export function unsure(sweep: Sweep, edge: Edge, r: Reading): string {
+  if (r.doubt?.startsWith("too few")) return r.doubt;
+  const row = sweep.rows[edge.row];
+  const e = row ? read(row, r.metric, r.statistic) : null;
+  return e && e.runs > 1 && e.low <= r.threshold && r.threshold <= e.high ? "its interval contains the limit" : "";
+}
+
+/** undecided says why a value may lie on the other side of a boundary; empty = it does not, as far as is known. A
+ * value is within the limits if it keeps each of them, and beyond them if it breaks one. */
+export function undecided(sweep: Sweep, edge: Edge | null): string[] {
+  if (!edge) return [];
+  const broken = edge.readings.filter((r) => !r.met);
+  const deciding = broken.length > 0 ? broken : edge.readings;
+  const reasons = deciding.map((r) => unsure(sweep, edge, r));
+  if (broken.length > 0 && reasons.includes("")) return [];
+  return [...new Set(reasons.filter(Boolean))];
 }
 
 export const outcomes: Record<string, string> = {

@@ -69,6 +69,19 @@ export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JS
   );
 }
 
+/** Mean is a mean with half the width of its interval. */
+export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX.Element {
+  if (!e) return <>{format.absent}</>;
+  const text = (
+    <>
+      {format.number(e.mean)}
+      {e.unsupported && "*"}
+      {e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>}
+    </>
+  );
+  return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
+}
+
 interface CardProps {
   title?: string;
   /** the title has names that readers gave, which stay as they are */
@@ -200,13 +213,17 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
   );
 }
 
-/** load describes the load of a run: "64 concurrent", "10 req/s". That of a sweep has as many
- * values as it has runs. */
-export function load(run: Pick<Run, "concurrency" | "request_rate"> & Partial<Pick<Run, "kind" | "progress">>): string {
+/** load describes the load of a run: "64 concurrent", "10 req/s"; those of several phases unless the run is one of a
+ * list, which has that of the first. That of a sweep has as many values as it has runs. */
+export function load(
+  run: Pick<Run, "concurrency" | "request_rate"> & Partial<Pick<Run, "kind" | "progress" | "loads">>,
+): string {
   if (run.kind === "sweep") {
     const runs = run.progress?.cells_total;
     return runs ? `sweep of ${format.count(runs)} ${runs === 1 ? "run" : "runs"}` : "sweep";
   }
+  const all = run.loads ?? [];
+  if (all.length > 0) return all.map((l) => (all.length > 1 ? `${l.phase}: ${l.load}` : l.load)).join("; ");
   const parts = [];
   if (run.request_rate) parts.push(format.plain(run.request_rate) + " req/s");
   if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
