@@ -28,9 +28,9 @@ semianalysis_cc_traces_weka corpora): one JSON object per file, or one per line
 all files are read.
 
 Requests that a capture has mixed into one stream are divided into the agents
-that sent them, by their blocks, times and models, with the rules of AIPerf 0.13;
---no-split keeps them as they are. How many streams were found this way is
-reported, because a part of it is heuristic.
+that sent them, by their blocks, times and models, with the rules of AIPerf
+0.13; --no-split keeps them as they are. How many streams were found this way
+is reported, because a part of it is heuristic.
 
 A trace with a problem is an error that names the file, the trace, the request
 and the member, up to 20 at once. What can be repaired is counted.`
@@ -77,15 +77,15 @@ func newTraceDescribeCommand() *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "describe IN",
-		Short: "Print what is in traces: requests, streams, lengths, gaps, and what a cache could reuse",
+		Short: "Print requests, agents, lengths, gaps and reuse of traces",
 		Long: `Print what is in the traces of a file or folder: requests, streams by kind,
 lengths of prompts and answers, gaps, duration of sessions, and what a prefix
 cache without limits could reuse.
 
 The hit rate is that of the recording: leading blocks of a prompt that an
 earlier request of the same trace has sent, divided by all blocks. An edit is a
-turn whose blocks do not begin with all blocks of the turn before it, for example
-because the context was compacted.`,
+turn whose blocks do not begin with all blocks of the turn before it, for
+example because the context was compacted.`,
 		Example: "  aiperfd trace describe traces/\n  aiperfd trace describe traces.jsonl.gz -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,10 +120,10 @@ func newTraceConvertCommand() *cobra.Command {
 		Short: "Write the session graphs of traces, one per line",
 		Long: `Write the session graphs of the traces of a file or folder to OUT, one JSON
 object of the form ` + agentic.FormatGraph + ` per line; - is standard output. A graph has
-the streams of a trace, which request spawned each, and which requests waited for
-which. The blocks of a request are written as the number that it shares with the
-request before it in its stream, and the ids that follow. OUT is replaced only if
-all traces could be read.`,
+the streams of a trace, which request spawned each, and which requests waited
+for which. The blocks of a request are written as the number that it shares
+with the request before it in its stream, and the ids that follow. OUT is
+replaced only if all traces could be read.`,
 		Example: "  aiperfd trace convert traces/ graphs.jsonl",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

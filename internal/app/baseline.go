@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/backup"
 	"aiperfd/internal/compare"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
@@ -130,7 +131,23 @@ func openEither(ctx context.Context, dataDir string, names []string) (*opened, e
 			out.dirs = append(out.dirs, in[i].Dir)
 		}
 	}
-	return &out, nil
+	return &out, out.check()
+}
+
+// check returns an error unless the runs can be judged as repetitions: each once, and completed.
+func (o *opened) check() error {
+	seen := map[string]bool{}
+	for i := range o.runs {
+		r := o.runs[i].Run
+		switch {
+		case seen[r.ID]:
+			return &OutcomeError{BadInput, fmt.Sprintf("run %s is named twice; it counts as one run", r.ID)}
+		case r.State != bench.StateCompleted:
+			return &OutcomeError{BadInput, fmt.Sprintf("run %s is %s; only runs that have completed can be judged", r.ID, r.State)}
+		}
+		seen[r.ID] = true
+	}
+	return nil
 }
 
 // userName returns the name of the user of the system; empty if it has none.

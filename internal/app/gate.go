@@ -72,6 +72,10 @@ func Gate(ctx context.Context, o *GateOptions) (*compare.GateAnswer, error) {
 		}
 		o.Baseline.Moved = o.Baseline.Host != "" && key.Host != "" && o.Baseline.Host != key.Host
 	}
+	if _, err := os.Stat(trialFolder(o.Dir, 0)); err == nil && o.Trials != nil {
+		return nil, &OutcomeError{BadInput, fmt.Sprintf(
+			"the folder %s has the runs of an earlier gate, which would count as runs of this candidate; name another one", o.Dir)}
+	}
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("make folder of the gate: %w", err)
 	}

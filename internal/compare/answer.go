@@ -254,7 +254,7 @@ func (a *Answer) judge() {
 			m.Reason = "no change and changes beyond the margin are both within the interval"
 		case adjusted >= 1-stat.Level:
 			m.Reason = fmt.Sprintf("not significant among %d metrics (Holm)", len(tested))
-		case m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument:
+		case m.byInstrument():
 			m.Reason = "the load generator itself may have added " + metric.ValueText(m.instrument, m.Unit) +
 				" to the larger value, which is all of the difference"
 			a.doubt("instrument", "a difference of "+m.Statistic+" "+m.Tag+" is within the error of the load generator; "+
@@ -267,6 +267,11 @@ func (a *Answer) judge() {
 	}
 	a.Verdict = overall(a.Metrics)
 	a.Decide = a.decide()
+}
+
+// byInstrument reports whether the load generator itself may have made all of the difference.
+func (m *MetricAnswer) byInstrument() bool {
+	return m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument
 }
 
 // overall returns the worst verdict of metrics that were tested.
@@ -284,15 +289,19 @@ func (a *Answer) decide() string {
 	var runs float64
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
-		if m.Verdict != Inconclusive || m.A != nil && m.B != nil && math.Abs(*m.B-*m.A) <= m.instrument {
+		if m.Verdict != Inconclusive || m.byInstrument() {
 			continue
+		}
+		few := min(m.RunsA, m.RunsB)
+		if m.Change == nil && few >= minRuns {
+			continue // more runs do not help
 		}
 		if m.Change == nil || m.Method == methodMover || m.Method == methodPaired {
 			runs = max(runs, minRuns)
 			continue
 		}
 		ratio := m.difference.Detectable() / m.limit()
-		runs = max(runs, float64(min(m.RunsA, m.RunsB))*ratio*ratio)
+		runs = max(runs, float64(few+1), float64(few)*ratio*ratio)
 	}
 	if runs == 0 {
 		return ""

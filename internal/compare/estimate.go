@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/stat"
@@ -29,8 +30,14 @@ func (m *MetricAnswer) estimate(a, b []Input, q asked) {
 	case slices.ContainsFunc(slices.Concat(a, b), func(in Input) bool { return distorted(&in, q.tag) }):
 		m.Verdict, m.Reason = Invalid, "distorted by the load generator"
 		return
-	case q.tag == "output_token_throughput" && (keepsSchedule(a) || keepsSchedule(b)):
+	case followsSchedule(q.tag) && (keepsSchedule(a) || keepsSchedule(b)):
 		m.Verdict, m.Reason = NotTested, "an open loop below saturation repeats its schedule"
+		return
+	case !q.points && collapsed(left, right):
+		m.Verdict, m.Reason = IsWorse, "0 in every run of one side, and in none of the other"
+		if (slices.Max(left) == 0) == (m.Better == Higher) {
+			m.Verdict = IsBetter
+		}
 		return
 	case !q.points && (slices.Min(left) <= 0 || slices.Min(right) <= 0):
 		m.Verdict, m.Reason = NotTested, "a value of 0 has no relative change"
@@ -66,6 +73,19 @@ func (m *MetricAnswer) estimate(a, b []Input, q asked) {
 	m.Change, m.Low, m.High = m.change(m.difference.Estimate), m.change(low), m.change(high)
 	m.Detectable = m.change(m.difference.Detectable())
 }
+
+// collapsed reports whether all runs of one side have the value 0 and none of the other, so that the direction is
+// sure although there is no relative change.
+func collapsed(left, right []float64) bool {
+	if min(len(left), len(right)) < minRuns {
+		return false
+	}
+	return slices.Max(left) == 0 && slices.Min(left) == 0 && slices.Min(right) > 0 ||
+		slices.Max(right) == 0 && slices.Min(right) == 0 && slices.Min(left) > 0
+}
+
+// followsSchedule reports whether a metric is a rate, which an open loop below saturation repeats from its schedule.
+func followsSchedule(tag string) bool { return strings.HasSuffix(tag, "_throughput") }
 
 // single compares two runs by their requests, or by the intervals that are stored with them; ok is
 // false if that is not possible.

@@ -138,7 +138,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		out.addDoubts(g.Baseline, candidate)
 	}
 	out.conclude()
-	out.Final = out.Verdict != GateInconclusive || len(g.Looks) == 0 || g.Stop != "" ||
+	out.Final = out.Decided() || out.Verdict != GateInconclusive || len(g.Looks) == 0 || g.Stop != "" ||
 		len(candidate) >= slices.Max(g.Looks)
 	if out.Final {
 		out.Decide = out.decide(base)
@@ -198,7 +198,7 @@ func (a *GateAnswer) look(base, candidate []Input, alpha float64) {
 		switch {
 		case passed[i]:
 			r.conclude(GatePass, passLevels[i])
-		case failed[i] && r.worse.Estimate >= r.tolerance:
+		case failed[i] && r.worse.Estimate >= r.tolerance && !r.byInstrument():
 			r.conclude(GateFail, failLevels[i])
 		default:
 			r.conclude(GateInconclusive, passLevels[i])
@@ -236,7 +236,7 @@ func (a *GateAnswer) conclude() {
 	for i := range a.Rules {
 		r := &a.Rules[i]
 		r.Counts = r.Verdict
-		if r.Verdict == GateInconclusive {
+		if r.Verdict == GateInconclusive && r.Look > 0 { // without a run nothing is known
 			r.Counts = map[OnInconclusive]GateVerdict{
 				CountsAsPass: GatePass, CountsAsFail: GateFail, CountsAsError: GateInconclusive,
 			}[r.OnInconclusive]
@@ -273,7 +273,7 @@ func (a *GateAnswer) Decided() bool {
 
 // decide says what would decide the open rules.
 func (a *GateAnswer) decide(base []Input) string {
-	runs, few := 0.0, false
+	runs, few, relative := 0.0, false, false
 	for i := range a.Rules {
 		r := &a.Rules[i]
 		switch {
@@ -283,12 +283,16 @@ func (a *GateAnswer) decide(base []Input) string {
 			few = few || r.relative() && len(base) < minRuns
 			continue
 		}
+		if r.byInstrument() {
+			continue // more runs do not change that
+		}
+		relative = relative || r.relative()
 		distance := math.Abs(r.worse.Estimate - r.tolerance)
 		if distance == 0 {
 			distance = max(r.tolerance, math.SmallestNonzeroFloat64)
 		}
 		ratio := r.worse.Detectable() / distance
-		runs = max(runs, float64(r.Look)*ratio*ratio)
+		runs = max(runs, float64(r.Look+1), float64(r.Look)*ratio*ratio)
 	}
 	const most = 1000
 	switch {
@@ -299,8 +303,11 @@ func (a *GateAnswer) decide(base []Input) string {
 	case runs > most:
 		return "the candidate is so near the limit that no sensible number of runs decides it"
 	}
-	return fmt.Sprintf("about %.0f runs of the candidate and as many of the baseline decide the open rules",
-		max(minRuns, math.Ceil(runs)))
+	of := "of the candidate"
+	if relative {
+		of += " and as many of the baseline"
+	}
+	return fmt.Sprintf("about %.0f runs %s decide the open rules", max(minRuns, math.Ceil(runs)), of)
 }
 
 // addDoubts adds the reasons to trust the answer less.

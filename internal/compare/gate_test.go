@@ -366,3 +366,107 @@ func TestGateManyRules(t *testing.T) {
 		t.Errorf("any of %d rules fails on unchanged runs in %.1f %%, want at most 2.5 and noise", len(tags), failed)
 	}
 }
+
+// TestGateInstrument: what the load generator itself may have added fails no candidate.
+func TestGateInstrument(t *testing.T) {
+	const tag = "time_to_first_token"
+	from := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		rule   string
+		p99    float64 // error bound of the client
+		want   GateVerdict
+		reason string
+	}{
+		{tag + ":p99<+3%", 1, GateFail, ""},
+		{tag + ":p99<+3%", 50, GateInconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
+		{tag + ":p99<101", 1, GateFail, ""},
+		{tag + ":p99<101", 50, GateInconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
+	} {
+		base := measured(tag, metric.P99, from, 100, 100.1, 99.9, 100)
+		candidate := measured(tag, metric.P99, from.Add(time.Hour), 110, 110.1, 109.9, 110)
+		for i := range candidate {
+			candidate[i].Run.Client = &run.ClientVerdict{Bias: []verdict.Bias{{Metric: tag, P99: tt.p99}}}
+		}
+		g := Gate{Rules: []Rule{mustRule(t, tt.rule)}, Baseline: &Reference{Runs: base}}
+		a, err := g.Judge(candidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := &a.Rules[0]; r.Verdict != tt.want || r.Reason != tt.reason || a.Decide != "" {
+			t.Errorf("%s, %v ms: %s %q, %q", tt.rule, tt.p99, r.Verdict, r.Reason, a.Decide)
+		}
+	}
+}
+
+// TestGateCollapse: 0 in every run is worse than any change, and no change that cannot be judged.
+func TestGateCollapse(t *testing.T) {
+	from := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		base, candidate []float64
+		want            GateVerdict
+	}{
+		{[]float64{10, 11, 10}, []float64{0, 0, 0}, GateFail},
+		{[]float64{0, 0, 0}, []float64{10, 11, 10}, GatePass},
+		{[]float64{0, 0, 0}, []float64{10, 0, 10}, GateInconclusive},
+		{[]float64{10, 11, 10}, []float64{0, 0}, GateInconclusive},
+		{[]float64{0, 0, 0}, []float64{0, 0, 0}, GateInconclusive},
+	} {
+		g := Gate{
+			Rules:    []Rule{mustRule(t, "goodput>-3%")},
+			Baseline: &Reference{Runs: measured("goodput", metric.Avg, from, tt.base...)},
+		}
+		candidate := measured("goodput", metric.Avg, from.Add(time.Hour), tt.candidate...)
+		a, err := g.Judge(candidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Rules[0].Verdict; got != tt.want {
+			t.Errorf("%v to %v: %s, %q", tt.base, tt.candidate, got, a.Rules[0].Reason)
+		}
+	}
+}
+
+// TestGateWithoutRuns: nothing passes because nothing was measured.
+func TestGateWithoutRuns(t *testing.T) {
+	g := Gate{Rules: []Rule{mustRule(t, "ttft<400")}, Looks: []int{3}, OnInconclusive: CountsAsPass, Stop: "cancelled"}
+	a, err := g.Judge(nil)
+	if err != nil || a.Verdict != GateInconclusive {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestGateOpen: why a rule is open agrees with its interval, and what would decide it with the runs that there are.
+func TestGateOpen(t *testing.T) {
+	from := time.Unix(1e9, 0)
+	const tag = "time_to_first_token"
+	base := &Reference{Runs: measured(tag, metric.Avg, from, 100, 100.4, 99.6, 100.2, 99.8)}
+	for _, tt := range []struct {
+		rule           string
+		base           *Reference
+		values         []float64
+		reason, decide string
+	}{
+		{"ttft<+3%", base, []float64{103, 102.4, 103.2, 102.6}, "the interval contains the largest change that is allowed", "and as many of the baseline"},
+		{"ttft<+3%", base, []float64{96, 108, 99, 104}, "no change and the largest change that is allowed cannot be told apart", "and as many of the baseline"},
+		{"ttft<400", nil, []float64{404, 398, 402}, "the interval contains the limit", "runs of the candidate decide"},
+	} {
+		g := Gate{Rules: []Rule{mustRule(t, tt.rule)}, Baseline: tt.base}
+		a, err := g.Judge(measured(tag, metric.Avg, from.Add(time.Hour), tt.values...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &a.Rules[0]
+		if r.Verdict != GateInconclusive || r.Reason != tt.reason || !strings.Contains(a.Decide, tt.decide) || !a.Final {
+			t.Errorf("%s %v: %s %q, %q", tt.rule, tt.values, r.Verdict, r.Reason, a.Decide)
+		}
+	}
+	// A rule that no further run decides ends the measurement, with what would help.
+	g := Gate{
+		Rules: []Rule{mustRule(t, "ttft<+3%")}, Looks: []int{3, 5},
+		Baseline: &Reference{Runs: measured(tag, metric.Avg, from, 100, 101)},
+	}
+	a, err := g.Judge(measured(tag, metric.Avg, from.Add(time.Hour), 100, 101, 102))
+	if err != nil || !a.Decided() || !a.Final || a.Decide != "a baseline of 3 runs or more decides rules on changes" {
+		t.Errorf("%t %t %q, %v", a.Decided(), a.Final, a.Decide, err)
+	}
+}

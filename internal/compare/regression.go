@@ -23,6 +23,8 @@ func (a *Answer) Regressed(share float64) (Regression, []*MetricAnswer) {
 	var tested, failed, open []*MetricAnswer
 	for i := range a.Metrics {
 		switch m := &a.Metrics[i]; {
+		case m.Verdict == IsWorse && m.P == nil:
+			failed = append(failed, m) // it fell to 0, or rose from it
 		case m.Verdict == NotTested:
 		case m.P == nil:
 			open = append(open, m)
@@ -40,6 +42,8 @@ func (a *Answer) Regressed(share float64) (Regression, []*MetricAnswer) {
 			limit = 100 * share
 		}
 		switch level := (1 - stat.Level) / float64(len(tested)); {
+		case worse >= limit && m.byInstrument():
+			open = append(open, m)
 		case worse >= limit && *m.P < 1-stat.Level:
 			failed = append(failed, m)
 		case worse+stat.Student(1-level/2, m.difference.Freedom)*beyond >= limit:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/stat"
 )
@@ -40,6 +40,8 @@ type RuleAnswer struct {
 	tolerance float64         // on the scale of comparison, at least 0
 	worse     stat.Difference // positive = worse, or beyond the limit
 	linear    bool            // a limit that is compared without logarithms
+	// instrument is what the load generator may have added to the side that is slower, in ms.
+	instrument float64
 }
 
 // estimated reports whether there is an estimate of how much worse the candidate is.
@@ -70,6 +72,18 @@ func (r *RuleAnswer) within() float64 {
 	return left.P()
 }
 
+// byInstrument reports whether the load generator itself may have made all of what is beyond the reference or the
+// limit.
+func (r *RuleAnswer) byInstrument() bool {
+	switch {
+	case r.Candidate == nil || r.instrument == 0:
+		return false
+	case !r.relative():
+		return math.Abs(*r.Candidate-r.limit()) <= r.instrument
+	}
+	return r.Reference != nil && math.Abs(*r.Candidate-*r.Reference) <= r.instrument
+}
+
 // conclude sets the verdict and the interval that it was judged by.
 func (r *RuleAnswer) conclude(v GateVerdict, alpha float64) {
 	r.Verdict, r.Reason, r.Level = v, "", 1-alpha
@@ -79,11 +93,25 @@ func (r *RuleAnswer) conclude(v GateVerdict, alpha float64) {
 		r.Low, r.High = r.High, r.Low
 	}
 	if v == GateInconclusive {
-		r.Reason = "the interval contains the limit"
-		if r.relative() {
-			r.Reason = "no change and the largest change that is allowed cannot be told apart"
-		}
+		r.Reason = r.open(low, high)
 	}
+}
+
+// open returns why a rule with an interval, on the scale of comparison, is not decided.
+func (r *RuleAnswer) open(low, high float64) string {
+	within := func(v float64) bool { return low <= v && v <= high }
+	switch {
+	case r.worse.Estimate >= r.tolerance && r.byInstrument():
+		return "the load generator itself may have added " + metric.ValueText(r.instrument, r.Unit) +
+			", which is all of the difference"
+	case r.relative() && within(0) && within(r.tolerance):
+		return "no change and the largest change that is allowed cannot be told apart"
+	case r.relative() && within(r.tolerance):
+		return "the interval contains the largest change that is allowed"
+	case !r.relative() && within(0):
+		return "the interval contains the limit"
+	}
+	return "it is not sure enough for a gate with these rules and looks"
 }
 
 // descends reports whether a higher value is better for the rule.
@@ -135,6 +163,10 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 		r.Reason = "not every run of the candidate has a value"
 		return
 	}
+	r.instrument = 0
+	if r.Unit == "ms" {
+		r.instrument = instrumentError(candidate, r.Metric, r.Statistic)
+	}
 	if !r.relative() {
 		r.linear = r.rule.points || r.limit() <= 0 || slices.Min(values) <= 0
 		r.estimateLimit(candidate, values)
@@ -152,10 +184,15 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 		r.Verdict, r.Reason = GateInvalid, "the load generator distorted it in a run of the baseline"
 	case len(reference) < len(base):
 		r.Reason = "not every run of the baseline has a value"
-	case strings.HasSuffix(r.Metric, "_throughput") && (keepsSchedule(base) || keepsSchedule(candidate)):
+	case followsSchedule(r.Metric) && (keepsSchedule(base) || keepsSchedule(candidate)):
 		r.Reason = "an open loop below saturation repeats its schedule; give a limit (min), or a rule on latencies"
 	case r.Metric == "request_latency" && lengthsDiffer(base, candidate, "output_sequence_length"):
 		r.Reason = "answers of the baseline and of the candidate are not equally long"
+	case !linear && collapsed(reference, values):
+		r.Verdict, r.Reason = GateFail, "0 in every run of one side, and in none of the other"
+		if (slices.Max(reference) == 0) == (r.rule.better == Higher) {
+			r.Verdict = GatePass
+		}
 	case !linear && (slices.Min(values) <= 0 || slices.Min(reference) <= 0):
 		r.Reason = "a value of 0 has no relative change"
 	default:

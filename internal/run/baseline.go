@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // Baseline is a name for runs that others are compared with. Its revisions do not change; a newer one
@@ -73,11 +76,18 @@ func SplitBaseline(text string) (name string, revision int, err error) {
 // NewRevision returns a revision of runs, at least one, that were measured with these keys, both in the order of
 // the measurement. The error says which runs cannot stand for the same baseline.
 func NewRevision(runs []*Run, keys []BaselineKey) (Revision, error) {
+	if len(runs) == 0 {
+		return Revision{}, errors.New("a baseline needs at least one run")
+	}
 	out := Revision{Key: keys[0]}
 	for i, r := range runs {
 		switch {
+		case slices.Contains(out.Runs, r.ID):
+			return out, fmt.Errorf("run %s is named twice", r.ID)
 		case !r.State.Terminal():
 			return out, fmt.Errorf("run %s has not ended", r.ID)
+		case r.State != bench.StateCompleted:
+			return out, fmt.Errorf("run %s is %s; a baseline takes runs that have completed", r.ID, r.State)
 		case keys[i].Workload != out.Key.Workload || keys[i].Target != out.Key.Target:
 			return out, fmt.Errorf("runs %s and %s put different loads on their servers, or have different labels %q; "+
 				"aiperfd compare says in what they differ", runs[0].ID, r.ID, TargetLabel)

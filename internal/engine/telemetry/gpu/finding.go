@@ -271,7 +271,7 @@ func energyCoarse(x *examined) (diagnose.Finding, bool) {
 	length := time.Duration(x.window.Seconds() * float64(time.Second)).Round(100 * time.Millisecond)
 	why := fmt.Sprintf("the values of %s did not change often enough within %v", w.who(), length)
 	if r := w.device.Energy.Refresh; r != nil {
-		why = fmt.Sprintf("the values of %s change every %s s and the phase lasted %v", w.who(), view.Figure(*r), length)
+		why = fmt.Sprintf("the values of %s were seen to change every %s s and the phase lasted %v", w.who(), view.Figure(*r), length)
 	}
 	const slow = 1.5 // seconds
 	advice := ""
