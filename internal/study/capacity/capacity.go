@@ -48,12 +48,14 @@ type Probe struct {
 	FromStart float64       // the same share on the clock of starts
 	Growing   bool          // the number of requests in flight grew over the window
 	Ended     string        // why the probe was ended before its time: Overload or Hopeless; empty = it was not
-	Worst     string        // the objective that the most requests missed; empty = none did
 	Median    time.Duration // of the request latency; 0 = no request succeeded
 	P95       time.Duration // of the request latency; 0 = no request succeeded
 	InFlight  float64       // mean in the window
 	Distorted string        // the objective that the load generator may have decided; empty = none
 	Suspect   bool          // the load generator may have distorted an objective
+	// Missed counts the requests of the window that missed an objective, by objective; a request may
+	// miss several.
+	Missed map[string]int
 }
 
 // Why a probe was ended before its time.

@@ -144,6 +144,20 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// TestBinding: the objective that is missed most often, over all probes.
+func TestBinding(t *testing.T) {
+	s := New(options())
+	for _, missed := range []map[string]int{{"ttft": 51, "itl": 49}, {"itl": 60}} {
+		p, _ := s.Next()
+		probe := answers(p, 0.98)
+		probe.Missed = missed
+		s.Observe(probe)
+	}
+	if a := s.Answer(); a.Binding != "itl" {
+		t.Errorf("binding is %q after 51 misses of ttft and 109 of itl", a.Binding)
+	}
+}
+
 // TestGrowing: a good level at which the queue grows is probed again, with twice the window.
 func TestGrowing(t *testing.T) {
 	s := New(options())
