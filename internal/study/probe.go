@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,18 +78,17 @@ func cutShort(r *run.Run) string {
 const watchEvery = 500 * time.Millisecond
 
 // watchProbe ends a probe of a search for a capacity once the server is overloaded by it, or so
-// many requests of its window are bad that it has failed. It returns when ctx ends.
+// many requests of its window are bad that it has failed. It returns when ctx ends, at once for a
+// closed loop: the load of such a server is bounded, and how many requests it will have is not known.
 func (p *performance) watchProbe(ctx context.Context, id string) {
 	l, plan, ok := p.planned()
-	if !ok || plan.MaxInFlight == 0 && !plan.Curtail {
+	if !ok || l.Rules.Closed || plan.MaxInFlight == 0 && !plan.Curtail {
 		return
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	w := probeWatch{plan: plan, tolerated: math.Inf(1)}
-	if !l.Rules.Closed {
-		w.tolerated = (1 - l.Rules.Target) * plan.Level * plan.Window.Seconds() * 1.05 // arrivals are random
-	}
+	arrivals := plan.Level * plan.Window.Seconds() * 1.05 // they are random
+	w := probeWatch{plan: plan, tolerated: (1 - l.Rules.Target) * arrivals}
 	for {
 		select {
 		case <-ctx.Done():
