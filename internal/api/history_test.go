@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -75,6 +76,11 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 			},
 		}},
 	}, f.logErr
+}
+
+// Devices returns nothing: no run of a test has accelerators.
+func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
+	return nil, nil
 }
 
 // Servers reads the result of a run.
