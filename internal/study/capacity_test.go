@@ -271,9 +271,13 @@ func TestWindow(t *testing.T) {
 	request(3.5, 0, 100, true)
 	request(16.5, 0, 100, false) // behind the window
 	p := w.probe()
-	if p.Share.N != 4 || p.Share.Good != 1 || p.FromStart != 0.5 || p.Worst != "request_latency" {
-		t.Errorf("window: %v of %v good, %v from the start, worst %s; want 1 of 4, 0.5, request_latency",
-			p.Share.Good, p.Share.N, p.FromStart, p.Worst)
+	if p.Share.N != 4 || p.Share.Good != 1 || p.FromStart != 0.5 || p.Missed["request_latency"] != 3 || p.Missed["errors"] != 1 {
+		t.Errorf("window: %v of %v good, %v from the start, missed %v; want 1 of 4, 0.5, 3 latencies and 1 error",
+			p.Share.Good, p.Share.N, p.FromStart, p.Missed)
+	}
+	w.drop(10, 20*time.Second) // 8 of them in the window: one in each pair of blocks
+	if p := w.probe(); math.Abs(p.Share.N-12) > 1e-9 || math.Abs(w.all[0]-1.5) > 1e-9 || math.Abs(w.all[15]-0.5) > 1e-9 {
+		t.Errorf("with 10 dropped arrivals: %v requests, by block %v; want 12, the dropped ones evenly", p.Share.N, w.all)
 	}
 }
 

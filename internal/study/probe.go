@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,18 +78,17 @@ func cutShort(r *run.Run) string {
 const watchEvery = 500 * time.Millisecond
 
 // watchProbe ends a probe of a search for a capacity once the server is overloaded by it, or so
-// many requests of its window are bad that it has failed. It returns when ctx ends.
+// many requests of its window are bad that it has failed. It returns when ctx ends, at once for a
+// closed loop: the load of such a server is bounded, and how many requests it will have is not known.
 func (p *performance) watchProbe(ctx context.Context, id string) {
 	l, plan, ok := p.planned()
-	if !ok || plan.MaxInFlight == 0 && !plan.Curtail {
+	if !ok || l.Rules.Closed || plan.MaxInFlight == 0 && !plan.Curtail {
 		return
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	w := probeWatch{plan: plan, tolerated: math.Inf(1)}
-	if !l.Rules.Closed {
-		w.tolerated = (1 - l.Rules.Target) * plan.Level * plan.Window.Seconds() * 1.05 // arrivals are random
-	}
+	arrivals := plan.Level * plan.Window.Seconds() * 1.05 // they are random
+	w := probeWatch{plan: plan, tolerated: (1 - l.Rules.Target) * arrivals}
 	for {
 		select {
 		case <-ctx.Done():
@@ -175,9 +173,8 @@ func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
 			w.add(record)
 		}
 	}
-	if dropped, ok := dropped(snap.Metrics); ok { // arrivals that were never sent
-		w.all[stat.Blocks-1] += dropped
-		w.start0[stat.Blocks-1] += dropped
+	if dropped, ok := dropped(snap.Metrics); ok {
+		w.drop(dropped, end)
 	}
 	out := w.probe()
 	if out == nil {
@@ -188,6 +185,14 @@ func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
 		out.Distorted, out.Suspect = w.doubtful(r.Client.Reasons)
 	}
 	return out
+}
+
+// drop counts arrivals of a phase of a length that were never sent. When each was due is not known: the
+// window has its part of them, evenly.
+func (w *window) drop(arrivals float64, phase time.Duration) {
+	for k := range w.all {
+		w.all[k] += arrivals * float64(w.length) / float64(max(phase, w.length)) / stat.Blocks
+	}
 }
 
 // dropped returns how many arrivals of a run were due and never sent.
@@ -207,11 +212,11 @@ type window struct {
 	limits map[string]float64 // by metric
 	open   bool               // latencies count from when a request was due
 
-	good, all     [stat.Blocks]float64 // by due time
-	good0, start0 [stat.Blocks]float64 // on the clock of starts
-	levels        [stat.Blocks]float64 // time in flight, in blocks
-	missed        map[string]int       // by metric
-	latencies     []float64            // ms
+	good, all [stat.Blocks]float64 // by due time
+	good0     [stat.Blocks]float64 // of them, on the clock of starts
+	levels    [stat.Blocks]float64 // time in flight, in blocks
+	missed    map[string]int       // by metric
+	latencies []float64            // ms
 }
 
 // add counts a request.
@@ -230,7 +235,6 @@ func (w *window) add(r *results.Record) {
 	}
 	k := int(from)
 	w.all[k]++
-	w.start0[k]++
 	latency := "request_latency"
 	if w.open {
 		latency = "corrected_request_latency"
@@ -277,12 +281,8 @@ func (w *window) probe() *capacity.Probe {
 	}
 	trend := stat.BlockLine(w.levels)
 	out := &capacity.Probe{
-		Share: share, FromStart: stat.BlockShare(w.good0, w.start0).X, Growing: w.open && trend.Growing(), InFlight: trend.Mean,
-	}
-	for _, tag := range slices.Sorted(maps.Keys(w.missed)) {
-		if out.Worst == "" || w.missed[tag] > w.missed[out.Worst] {
-			out.Worst = tag
-		}
+		Share: share, FromStart: stat.BlockShare(w.good0, w.all).X, Growing: w.open && trend.Growing(), InFlight: trend.Mean,
+		Missed: w.missed,
 	}
 	slices.Sort(w.latencies)
 	if len(w.latencies) > 0 {

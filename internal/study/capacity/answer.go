@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -135,14 +136,16 @@ func (s *Search) distorted() string {
 // the objective that decides.
 func (s *Search) confirmed(a *Answer) {
 	target := s.options.Target
-	missed := make(map[string]float64)
+	missed := make(map[string]int)
 	for i := range a.Evidence {
 		e := &a.Evidence[i]
 		if e.Failure != "" {
 			continue
 		}
-		if e.Worst != "" && e.Ended == "" && (s.fit.At(e.Level) > 0.5 || e.Role == Baseline) {
-			missed[e.Worst] += e.Share.N - e.Share.Good
+		if e.Ended == "" && (s.fit.At(e.Level) > 0.5 || e.Role == Baseline) {
+			for name, n := range e.Missed {
+				missed[name] += n
+			}
 		}
 		if e.pass(target) && !e.Growing && (a.Good == nil || better(a.Good, e, 1)) {
 			a.Good = e
@@ -154,12 +157,7 @@ func (s *Search) confirmed(a *Answer) {
 	if a.Good != nil && a.Bad != nil && a.Good.Level >= a.Bad.Level { // near the capacity, chance decides
 		a.Good, a.Bad = s.below(a.Evidence), s.above(a.Evidence)
 	}
-	names := make([]string, 0, len(missed))
-	for name := range missed {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(missed)) {
 		if a.Binding == "" || missed[name] > missed[a.Binding] {
 			a.Binding = name
 		}

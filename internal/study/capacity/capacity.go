@@ -4,6 +4,7 @@
 package capacity
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -47,12 +48,14 @@ type Probe struct {
 	FromStart float64       // the same share on the clock of starts
 	Growing   bool          // the number of requests in flight grew over the window
 	Ended     string        // why the probe was ended before its time: Overload or Hopeless; empty = it was not
-	Worst     string        // the objective that the most requests missed; empty = none did
 	Median    time.Duration // of the request latency; 0 = no request succeeded
 	P95       time.Duration // of the request latency; 0 = no request succeeded
 	InFlight  float64       // mean in the window
 	Distorted string        // the objective that the load generator may have decided; empty = none
 	Suspect   bool          // the load generator may have distorted an objective
+	// Missed counts the requests of the window that missed an objective, by objective; a request may
+	// miss several.
+	Missed map[string]int
 }
 
 // Why a probe was ended before its time.
@@ -94,6 +97,7 @@ type Reason string
 // The reasons.
 const (
 	Precise     Reason = "precision"     // the interval is as narrow as asked, and both ends are confirmed
+	Settled     Reason = "settled"       // levels are whole numbers, and two neighbours are confirmed as good and bad
 	NotMet      Reason = "not_found"     // the least load misses the objectives
 	InRange     Reason = "range"         // the largest load of the range meets them
 	NotMonotone Reason = "non_monotone"  // more load met the objectives better than less
@@ -112,6 +116,7 @@ const (
 func Reasons() map[Reason]string {
 	return map[Reason]string{
 		Precise:     "the interval is as narrow as asked, and probes at both ends confirm it",
+		Settled:     "a load is confirmed as good, and the next whole number as bad",
 		NotMet:      "the least load of the range misses the objectives",
 		InRange:     "the largest load of the range meets the objectives",
 		NotMonotone: "more load met the objectives better than less load",
@@ -131,6 +136,7 @@ const (
 	mostFailures  = 3   // probes without a measurement, one after another
 	mostDoublings = 4   // longest window, as a multiple
 	farApart      = 4   // deviations by which more load may be better than less
+	settling      = 2   // deviations from the target by which a level is good or bad for certain
 	surprising    = 3   // deviations by which the lower end may be worse than expected
 	nearEstimate  = 0.8 // of the estimate: from here on, latencies say how long a window must be
 )
@@ -238,9 +244,11 @@ func (s *Search) level() float64 {
 		}
 		return s.round(math.Sqrt(s.good * s.bad))
 	case ConfirmHigh:
-		return s.round(s.fit.High)
+		_, high := s.ends()
+		return high
 	case ConfirmLow:
-		return s.round(s.fit.Low)
+		low, _ := s.ends()
+		return low
 	case Refine:
 	}
 	steepest := 40.0
@@ -250,6 +258,41 @@ func (s *Search) level() float64 {
 	slope := min(max(s.fit.Slope, 5), steepest)
 	places := spread()
 	return s.round(s.fit.Value * (1 + places[s.refined%len(places)]/slope))
+}
+
+// ends returns the levels at which the interval is confirmed: its ends or, if they are no levels, the
+// next ones outside. The nearest ones may lie beyond the capacity, and would be refused for ever.
+func (s *Search) ends() (low, high float64) {
+	if good, bad, ok := s.neighbours(); ok {
+		return good, bad
+	}
+	if s.options.Integer {
+		return s.round(math.Floor(s.fit.Low)), s.round(math.Ceil(s.fit.High))
+	}
+	return s.round(s.fit.Low), s.round(s.fit.High)
+}
+
+// neighbours returns two levels with no level between them such that the probes at the first were good
+// together and those at the second bad, by more than chance; ok = false if there are none.
+func (s *Search) neighbours() (good, bad float64, ok bool) {
+	if !s.options.Integer || s.fit == nil {
+		return 0, 0, false
+	}
+	levels := make(map[float64]stat.Attained)
+	for _, m := range s.attained() {
+		sum := levels[m.Level]
+		levels[m.Level] = stat.Attained{Level: m.Level, N: sum.N + m.N, Good: sum.Good + m.Good}
+	}
+	// The blocks of one window say too little of how windows differ.
+	beyond := func(m stat.Attained) float64 {
+		return (m.Good/m.N - s.options.Target) / math.Sqrt(stat.LeastDispersion(s.fit.Within)*variance(&m))
+	}
+	for _, x := range slices.Sorted(maps.Keys(levels)) {
+		if next, probed := levels[x+1]; probed && beyond(levels[x]) > settling && beyond(next) < -settling {
+			return x, x + 1, true
+		}
+	}
+	return 0, 0, false
 }
 
 // round returns a level that can be probed.
@@ -312,7 +355,7 @@ func (s *Search) Observe(p Probe) {
 		if s.refined%3 == 0 && s.fit.Local >= 6 && s.fit.Between > 2*s.fit.Within {
 			s.longer = min(2*s.longer, mostDoublings)
 		}
-		if s.enough() {
+		if _, _, settled := s.neighbours(); settled || s.enough() {
 			s.role = ConfirmHigh
 		}
 	case ConfirmHigh:
@@ -322,8 +365,13 @@ func (s *Search) Observe(p Probe) {
 		}
 	case ConfirmLow:
 		s.surprise = p.Share.X < expected
-		if s.role = Refine; p.Share.X+p.Share.Margin() >= s.options.Target && s.enough() {
+		s.role = Refine
+		_, _, settled := s.neighbours()
+		switch held := p.Share.X+p.Share.Margin() >= s.options.Target; {
+		case held && s.enough():
 			s.ended = Precise
+		case held && settled:
+			s.ended = Settled
 		}
 	}
 }

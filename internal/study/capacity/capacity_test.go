@@ -111,6 +111,53 @@ func TestVerdict_distorted(t *testing.T) {
 	}
 }
 
+// TestWhole: a search for a small number of requests at a time ends at levels that can be confirmed.
+func TestWhole(t *testing.T) {
+	curve := func(capacity, slope float64) func(x float64) float64 {
+		return func(x float64) float64 { return math.Exp(-math.Exp(math.Log(-math.Log(0.95)) + slope*(x/capacity-1))) }
+	}
+	for _, c := range []struct {
+		name  string
+		share func(level float64) float64
+		want  float64
+	}{
+		{"1 good, 2 bad", func(x float64) float64 { return map[bool]float64{true: 0.995, false: 0.6}[x < 2] }, 1},
+		{"1.6, steep", curve(1.6, 20), 1}, {"3.7", curve(3.7, 8), 3}, {"6.6", curve(6.6, 8), 6}, {"6.6, steep", curve(6.6, 20), 6},
+	} {
+		o := options()
+		o.Integer, o.Closed, o.High = true, true, 64
+		s := New(o)
+		for {
+			p, more := s.Next()
+			if !more {
+				break
+			}
+			probe := answers(p, c.share(p.Level))
+			probe.Share.Error = 0.002
+			s.Observe(probe)
+		}
+		a := s.Answer()
+		confirmed := a.Reason == Precise || a.Reason == Settled
+		if !confirmed || a.Verdict != Estimated || math.Floor(a.Capacity.Value) != c.want || len(a.Evidence) > 16 {
+			t.Errorf("%s: %s (%s) %+v after %d probes, want %v", c.name, a.Verdict, a.Reason, a.Capacity, len(a.Evidence), c.want)
+		}
+	}
+}
+
+// TestBinding: the objective that is missed most often, over all probes.
+func TestBinding(t *testing.T) {
+	s := New(options())
+	for _, missed := range []map[string]int{{"ttft": 51, "itl": 49}, {"itl": 60}} {
+		p, _ := s.Next()
+		probe := answers(p, 0.98)
+		probe.Missed = missed
+		s.Observe(probe)
+	}
+	if a := s.Answer(); a.Binding != "itl" {
+		t.Errorf("binding is %q after 51 misses of ttft and 109 of itl", a.Binding)
+	}
+}
+
 // TestGrowing: a good level at which the queue grows is probed again, with twice the window.
 func TestGrowing(t *testing.T) {
 	s := New(options())

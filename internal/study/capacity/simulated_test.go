@@ -126,7 +126,7 @@ func (s server) probe(p Plan, r *rand.Rand) Probe {
 	trend := stat.BlockLine(levels)
 	out := Probe{
 		Level: p.Level, Window: p.Window, Load: p.Warmup + p.Window, Share: stat.BlockShare(good, due),
-		Growing: trend.Growing(), InFlight: trend.Mean, Worst: "latency",
+		Growing: trend.Growing(), InFlight: trend.Mean,
 		Median: time.Duration(stat.Quantile(latencies, 0.5) * float64(time.Second)),
 		P95:    time.Duration(stat.Quantile(latencies, 0.95) * float64(time.Second)),
 	}

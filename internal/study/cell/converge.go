@@ -31,8 +31,8 @@ func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 		return len(now) > 0 && len(before) > 0 && distance(now, before) < c.Limit()
 	}
 	if c.Mode == sweep.Precise {
-		r, ok := repeatsOf(good, c.Metric, c.Stat, LevelUsed(level, c))
-		return ok && r.Precision() <= c.Limit()
+		r, why := repeatsOf(good, c.Metric, c.Stat, LevelUsed(level, c))
+		return why == "" && r.Precision() <= c.Limit()
 	}
 	var all []float64
 	for i := range good {

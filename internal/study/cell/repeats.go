@@ -11,7 +11,8 @@ import (
 )
 
 // Repeats is what the runs of a variation say together about one statistic, if each is taken as one
-// draw from all runs of this configuration: the mean of the logarithms, as a value again.
+// draw from all runs of this configuration: the mean of the logarithms, as a value again, or of the
+// values themselves if they are shares.
 type Repeats struct {
 	Tag, Stat, Unit string
 	N               int     // runs, at least 2
@@ -49,8 +50,9 @@ func LevelUsed(level float64, c *sweep.Convergence) float64 {
 	return max(level, stat.WatchedLevel(max(c.MinRuns, sweep.DefaultMinRuns)))
 }
 
-// Repeats returns the statistics of which every run that counts has a positive value and an interval
-// of its own, in the order of c.Statistics, and the one whose precision ends the repeats; nil = none does.
+// Repeats returns the statistics of which every run that counts has a value, above 0 unless it is a
+// share, and an interval of its own, in the order of c.Statistics, and the one whose precision ends the
+// repeats; nil = none does.
 func (c *Result) Repeats(level float64, ends *sweep.Convergence) []Repeats {
 	var out []Repeats
 	for i := range c.Statistics {
@@ -58,10 +60,9 @@ func (c *Result) Repeats(level float64, ends *sweep.Convergence) []Repeats {
 		if s.Invalid {
 			continue
 		}
-		r, ok := repeatsOf(c.Counting(s.Tag), s.Tag, s.Stat, level)
+		r, why := repeatsOf(c.Counting(s.Tag), s.Tag, s.Stat, level)
 		watched := ends != nil && ends.Mode == sweep.Precise && ends.Metric == s.Tag && ends.Stat == s.Stat
-		if ok && (r.Within > 0 || watched) {
-			r.Unit = s.Unit
+		if why == "" && (r.Within > 0 || watched) {
 			out = append(out, r)
 		}
 	}
@@ -89,39 +90,67 @@ func (c *Result) PrecisionLine(level float64, ends *sweep.Convergence) string {
 			metric.ValueText(r.Mean, r.Unit), view.Figure(r.Low), view.Figure(r.High), 100*level, view.Percent(r.Precision()), r.N,
 			view.Percent(ends.Limit()), outcome)
 	}
-	return fmt.Sprintf("%s %s: too few of its runs count to say how precisely it is known.", ends.Metric, ends.Stat)
+	_, why := repeatsOf(c.Counting(ends.Metric), ends.Metric, ends.Stat, level)
+	if c.Invalid(ends.Metric) {
+		why = "the load generator distorted it in all runs"
+	}
+	return fmt.Sprintf("%s %s: how precisely it is known cannot be said: %s.", ends.Metric, ends.Stat, why)
 }
 
-// repeatsOf returns what at least two runs say of a statistic; ok is false if one has no positive
-// value of it, or if only some have an interval. If none has one, as of throughput, the runs count alike.
-func repeatsOf(trials []Trial, tag, name string, level float64) (r Repeats, ok bool) {
+// linear reports whether values of a unit are averaged as they are: shares, which may be 0.
+func linear(unit string) bool { return unit == "%" || unit == "ratio" }
+
+// repeatsOf returns what at least two runs say of a statistic, or why they say nothing: one has no
+// value of it, or none that has a logarithm, or only some have an interval. If none has one, as of
+// throughput, the runs count alike.
+func repeatsOf(trials []Trial, tag, name string, level float64) (r Repeats, why string) {
 	const normal975 = 1.959963984540054
-	var values, errors []float64 // logarithms, and their standard errors within the runs
+	var values, errors []float64 // on the scale of the mean: logarithms, or the values of shares
 	for i := range trials {
 		m := trials[i].Metric(tag)
-		if m == nil || m.Stats[name] <= 0 {
-			return r, false
+		if m == nil {
+			return r, trials[i].Label + " has no value of it"
 		}
-		v := m.Stats[name]
-		values = append(values, math.Log(v))
-		if margin := m.Margins[name]; margin > 0 {
-			errors = append(errors, margin/normal975/v)
+		v, ok := m.Stats[name]
+		switch {
+		case !ok:
+			return r, trials[i].Label + " has no value of it"
+		case v <= 0 && !linear(m.Unit):
+			return r, fmt.Sprintf("%s has the value %v, which has no logarithm", trials[i].Label, v)
+		}
+		r.Unit = m.Unit
+		margin := m.Margins[name] / normal975
+		if !linear(m.Unit) {
+			v, margin = math.Log(v), margin/v
+		}
+		values = append(values, v)
+		if margin > 0 {
+			errors = append(errors, margin)
 		}
 	}
-	if len(values) < 2 || len(errors) != 0 && len(errors) != len(values) {
-		return r, false
+	switch {
+	case len(values) < 2:
+		return r, fmt.Sprintf("%d of its runs count, and it takes 2", len(values))
+	case len(errors) != 0 && len(errors) != len(values):
+		return r, fmt.Sprintf("only %d of %d runs have an interval of their own", len(errors), len(values))
 	}
-	r = Repeats{Tag: tag, Stat: name, N: len(values)}
-	var low, high float64
+	r.Tag, r.Stat, r.N = tag, name, len(values)
 	if errors == nil {
 		e := NewEstimate(values, level, "")
-		r.Mean, low, high, r.Between = math.Exp(e.Mean), e.Low, e.High, e.Std
+		r.Mean, r.Low, r.High, r.Between = e.Mean, e.Low, e.High, e.Std
 	} else {
 		e := stat.Combine(values, errors)
-		low, high = e.Interval(level)
-		r.Mean, r.Between, r.Within = math.Exp(e.Mean), e.Between, e.Within
+		r.Low, r.High = e.Interval(level)
+		r.Mean, r.Between, r.Within = e.Mean, e.Between, e.Within
 	}
-	r.Low, r.High = math.Exp(low), math.Exp(high)
+	switch {
+	case linear(r.Unit) && r.Mean <= 0:
+		return r, "its mean is not above 0, so that no width is a share of it"
+	case linear(r.Unit):
+		r.Between, r.Within = r.Between/r.Mean, r.Within/r.Mean
+	default:
+		r.Mean, r.Low, r.High = math.Exp(r.Mean), math.Exp(r.Low), math.Exp(r.High)
+	}
 	r.Trend, r.TrendP, r.HasTrend = stat.Trend(values)
-	return r, true
+	return r, ""
 }

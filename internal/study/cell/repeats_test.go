@@ -105,3 +105,41 @@ func TestPrecise(t *testing.T) {
 		t.Error("converged although only one run has an interval")
 	}
 }
+
+// TestPrecisionLine_refused: why repeats say nothing of how precisely a number is known. Shares may be 0.
+func TestPrecisionLine_refused(t *testing.T) {
+	rule := &sweep.Convergence{Metric: "request_latency", Stat: "avg", Mode: sweep.Precise, Threshold: new(0.05), MinRuns: 3}
+	const begin = "request_latency avg: how precisely it is known cannot be said: "
+	zero, one := repeated(100, 0, 101), repeated(100, 100, 100)
+	one.Trials[1].Metrics[0].Margins = nil
+	for _, c := range []struct {
+		name string
+		o    Outcome
+		want string
+	}{
+		{"a value of 0", zero, begin + "run_1 has the value 0, which has no logarithm."},
+		{"a run without an interval", one, begin + "only 2 of 3 runs have an interval of their own."},
+		{"one run", repeated(100), begin + "1 of its runs count, and it takes 2."},
+	} {
+		r := NewResult(c.o, nil, 0.95)
+		if got := r.PrecisionLine(0.95, rule); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+
+	shares := repeated(0, 20, 10, 10, 10, 10)
+	for i := range shares.Trials {
+		shares.Trials[i].Metrics[0].Unit, shares.Trials[i].Metrics[0].Margins = "%", nil
+	}
+	r := NewResult(shares, nil, 0.95)
+	got := r.Repeats(0.95, rule)
+	if len(got) != 1 || got[0].Mean != 10 || math.Abs(got[0].Low-3.362) > 0.01 || math.Abs(got[0].Between-0.6325) > 1e-3 {
+		t.Errorf("shares: %+v, want a mean of 10 from 3.36 on, with a deviation of 63 %%", got)
+	}
+	for i := range shares.Trials {
+		shares.Trials[i].Metrics[0].Stats["avg"] = 0
+	}
+	if r = NewResult(shares, nil, 0.95); r.Repeats(0.95, rule) != nil || Converged(rule, 0.95, shares.Trials) {
+		t.Errorf("shares of 0: %+v, want none", r.Repeats(0.95, rule))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -144,7 +145,15 @@ func decision(a *capacity.Answer) string {
 	case capacity.NonMonotone:
 		return "look at the probes for what changed: caches, autoscaling, other users of the server"
 	case capacity.Invalid:
-		return "give the load generator a machine or cores of its own"
+		switch {
+		case a.Distorted != "":
+			return "give the load generator a machine or cores of its own"
+		case slices.ContainsFunc(a.Evidence, func(e capacity.Evidence) bool { return e.Failure == "" }):
+			return "probe more loads: raise the budget, or let the search end"
+		case len(a.Evidence) == 0:
+			return "let the first probe end"
+		}
+		return "look at why the probes failed: " + a.Evidence[len(a.Evidence)-1].Failure
 	}
 	return ""
 }

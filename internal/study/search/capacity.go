@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func (s *states) after(rules capacity.Options, probes []capacity.Probe) *capacit
 		s.all = append(s.all, capacity.New(rules))
 	}
 	for i, p := range probes {
-		if i+1 < len(s.all) && s.all[i+1].Probes()[i] == p {
+		if i+1 < len(s.all) && reflect.DeepEqual(s.all[i+1].Probes()[i], p) {
 			continue
 		}
 		s.all = append(s.all[:i+1], s.all[i].With(p))
