@@ -89,7 +89,7 @@ func (s *Summary) Add(g *Graph) {
 	}
 	s.Requests += len(all)
 	s.turns = append(s.turns, float64(len(all)))
-	slices.SortStableFunc(all, func(a, b *Request) int { return compareTimes(a, b) })
+	slices.SortStableFunc(all, compareTimes)
 	s.prompts(all)
 	s.times(all)
 }
