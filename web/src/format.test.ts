@@ -97,3 +97,10 @@ test("a model is called by the end of its name", () => {
     "/",
   ]);
 });
+
+test("model leaves out the organisation, and nothing of a text that is no path", () => {
+  expect(format.model("meta-llama/Llama-3.1-8B-Instruct")).toBe("Llama-3.1-8B-Instruct");
+  expect(format.model("/models/big/")).toBe("big");
+  expect(format.model("big")).toBe("big");
+  expect(format.model("a</script><img src=x>")).toBe("a</script><img src=x>");
+});

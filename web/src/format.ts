@@ -149,6 +149,7 @@ export function signed(v: number | null | undefined): string {
 
 /** model is the name of a model without its organisation or folder, where there is little room. */
 export function model(name: string): string {
+  if (!/^[\w.@:+~/-]+$/.test(name)) return name; // it is no path
   return name.replace(/\/+$/, "").split("/").at(-1) || name;
 }
 
