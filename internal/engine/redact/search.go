@@ -48,8 +48,9 @@ func newFinder(needles map[string]needle, verbatim []string) *finder {
 		n := needles[text]
 		f.longest = max(f.longest, len(n.text))
 		f.enter(f.heads, n.text, n)
-		if tail := n.text[max(0, len(n.text)-minPart):]; n.token && !allDigits(tail) {
-			f.enter(f.tails, tail, n)
+		// What a reader of URLs makes of a token may be shorter than a part of one: "+" is a blank there.
+		if tail := len(n.text) - minPart; n.token && tail > 0 && !allDigits(n.text[tail:]) {
+			f.enter(f.tails, n.text[tail:], n)
 		}
 	}
 	return f

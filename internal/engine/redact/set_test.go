@@ -51,6 +51,7 @@ func TestSetExact(t *testing.T) {
 		{"without its end", add("Bearer sk-live-Qx8ZkT2mNv5w"), "bad sk-live-Qx8ZkT2mN* or sk-live-Qx8Z, sk-live-Qx8", "bad R* or R, sk-live-Qx8"},
 		{"without its start", add("sk-live-Qx8ZkT2mNv5w"), "*-live-Qx8ZkT2mNv5w, 8ZkT2mNv5w, QX8ZKT2MNV5W", "*R, 8ZkT2mNv5w, R"},
 		{"start and end", add("sk-live-Qx8ZkT2mNv5w"), "sk-live-Qx8ZkT...x8ZkT2mNv5w sk-live-Qx8ZkT%32mN", "R...x8ZkT2mNv5w R"},
+		{"short without its plus signs", add("A!!!!!!!!++0a"), "x A!!!!!!!!++0a or A!!!!!!!!0a, !!!!!!0a", "x R or R, !!!!!!0a"},
 		{"ends of two", add("aaaa-1111-bbbb-2222", "cccc-3333-bbbb-2222"), "a-1111-bbbb-2222 cc-3333-bbbb-2222 x-bbbb-2222", "R R x-bbbb-2222"},
 		{"the start of words", add("authentication failed 1"), "authentication failed 2", "authentication failed 2"},
 		{"the start of a number", add("169999999999-abc"), "at 169999999999 or 169999999999-ab", "at 169999999999 or R"},
