@@ -35,11 +35,14 @@ type rule struct {
 // rules are the findings that a picture shows, the most telling first.
 func rules() []rule {
 	return []rule{
-		{"other-traffic", otherClients}, {"prefix-warm", prefixWarm}, {"queue-growing", queueGrowing}, {"kv-full", kvFull},
+		{"other-traffic", otherClients}, {PrefixWarm, prefixWarm}, {"queue-growing", queueGrowing}, {"kv-full", kvFull},
 		{"batch-limit", batchLimit}, {"queueing", queueing}, {"preempting", preempting},
 		{"replica-imbalance", replicaImbalance}, {"not-saturated", notSaturated}, {"server-restarted", restarted},
 	}
 }
+
+// PrefixWarm is the finding that more was cached than the run repeats. With it, a result needs no warning that says so.
+const PrefixWarm = "prefix-warm"
 
 // budgetInconsistent is the finding that a time budget makes.
 const budgetInconsistent = "time-budget-inconsistent"
@@ -113,7 +116,8 @@ func prefixWarm(p *Picture, c *Client) (Finding, bool) {
 	return Finding{
 		Level: Notice, Metric: "prefix_hits", Value: &rate, Limit: new(*c.Shared + beyond),
 		Message: fmt.Sprintf("%s of the prompt tokens came from the prefix cache, and the run repeats %s: what was "+
-			"sent before it was cached, and it cannot be compared with a cold run", view.Percent(rate), view.Percent(*c.Shared)),
+			"sent before it was cached, and it cannot be compared with a cold run: empty the cache first, or send "+
+			"other prompts", view.Percent(rate), view.Percent(*c.Shared)),
 	}, more >= beyond && cached >= template
 }
 
