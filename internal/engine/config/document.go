@@ -71,6 +71,7 @@ type Benchmark struct {
 	// RunSLOs are objectives on the statistics of a run, such as
 	// "p99(time_to_first_token) < 500ms".
 	RunSLOs       []string       `json:"runSlos,omitempty"`
+	Gates         Gates          `json:"gates,omitzero"`
 	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
 	Tokenizer     Tokenizer      `json:"tokenizer"`
 	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
@@ -450,6 +451,11 @@ type GPUTelemetry struct {
 	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
 	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
 	Devices     []string     `json:"devices"`     // ids, indices, pods or namespaces; none = all devices
+}
+
+// Gates decide, besides objectives, how a run is judged.
+type Gates struct {
+	FailOnFinding []string `json:"failOnFinding,omitempty"` // codes of findings about servers or accelerators that miss an objective
 }
 
 // Runtime holds settings of the process rather than of the measurement.

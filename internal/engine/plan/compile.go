@@ -426,6 +426,7 @@ func compileMetrics(c *compiler, p *Plan) {
 	}
 	tokenDeadline(c, p)
 	runSLOs(c, p)
+	unwantedFindings(c, p)
 }
 
 // drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number
