@@ -235,8 +235,8 @@ type Dataset struct {
 	BlockSize     *int         `json:"blockSize"`
 	OSL           Distribution `json:"osl,omitzero"`  // type file: used if a record has no output_length
 	ReplaySpeedup *float64     `json:"replaySpeedup"` // type file: divides timestamps and delays
-	// OnTurnError is what follows a turn that failed: end_session (default), continue with
-	// the next turn, or retry_turn.
+	// OnTurnError is what follows a turn that failed: end_session (default, except for the format
+	// weka_trace), continue with the next turn, or retry_turn.
 	OnTurnError string    `json:"onTurnError,omitempty"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
@@ -244,6 +244,8 @@ type Dataset struct {
 	Synthesis *Synthesis `json:"synthesis"` // traces: changes of what was recorded; nil = none
 	// traces: without their delays, and times of later turns
 	IgnoreTraceDelays bool `json:"ignoreTraceDelays,omitempty"`
+	// format weka_trace: traces with a request that needs more tokens, answer included, are left out
+	MaxContextLength *int `json:"maxContextLength"`
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,

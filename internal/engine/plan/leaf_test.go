@@ -186,6 +186,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		synthesized(config.Synthesis{})(d)
 		d.Benchmark.Datasets[0].Synthesis, d.Benchmark.Datasets[0].IgnoreTraceDelays = nil, true
 	},
+	"datasets.maxContextLength": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].MaxContextLength = "weka_trace", new(9)
+	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)

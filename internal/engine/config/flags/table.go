@@ -315,7 +315,7 @@ func optionRows() []option {
 		},
 		{
 			kind: optText, status: refused,
-			names: "--hf-weka-dataset --max-context-length --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
+			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
 				"--trajectory-start-min-ratio --trajectory-start-max-ratio --trace-idle-gap-cap-seconds " +
 				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
