@@ -207,7 +207,7 @@ dashboards() {
   local port checks=()
   env PATH="$tools" promtool check config examples/prometheus/prometheus.yml >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
   env PATH="$tools" promtool test rules examples/prometheus/tests.yml >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
-  background faulty "$bin" mock --port 0 --port-file "$work/faulty.port" --ttft lognormal:50ms:0.3 --itl 5ms \
+  background faulty "$bin" mock --port 0 --port-file "$work/faulty.port" --preset tiny \
     --fault status:500,rate=0.05 --fault status:429,rate=0.05
   eventually 20 test -s "$work/faulty.port"
   go build -o "$work/promcheck" ./scripts/promcheck

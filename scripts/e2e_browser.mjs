@@ -83,6 +83,25 @@ async function report(path, name, text) {
   assert.deepEqual(beyond, [], `${name} requests something`);
 }
 
+/** said checks what the page of a run says of its server, whose first tokens took ttft ms from the starts of requests. */
+async function said(id, ttft, three) {
+  const { server } = await json(`/api/runs/${id}/telemetry`);
+  const phase = server.phases.find((p) => p.kind === "profiling");
+  const { corrected_ttft_ms: whole, segments } = phase.time_budget;
+  const sum = (names) => segments.filter((s) => names.includes(s.name)).reduce((ms, s) => ms + s.ms, 0);
+  const all = sum(segments.map((s) => s.name));
+  assert.ok(Math.abs(all - whole) < 1e-6 * whole, `the segments add up to ${all} of ${whole} ms`);
+  assert.ok(Math.abs(whole - sum(["client"]) - ttft) < 0.01 * ttft, `the time budget has ${whole} ms, the metrics ${ttft} ms`);
+  await shows(".server h2", "^Server: vLLM$");
+  const text = await page.textContent(".server");
+  for (const f of phase.findings) assert.ok(text.includes(f.message.slice(1)), `the page does not say: ${f.message}`);
+  assert.ok(text.includes(three(whole) + " ms"), `the page does not have ${whole} ms`);
+  const parts = await page.$$eval(".budget li", (list) => list.map((e) => e.textContent.replace(/[0-9].*/, "").trim()));
+  assert.deepEqual(parts, ["client", "network and frontend", "queue", "prefill"]);
+  await page.locator(".charts .chart:has-text('Requests in the server')").scrollIntoViewIfNeeded();
+  await page.waitForSelector(".charts .chart:has-text('Requests in the server') canvas");
+}
+
 const json = async (path) => (await fetch(base + path)).json();
 
 try {
@@ -122,6 +141,8 @@ try {
   // The page shows the numbers of the API.
   const { metrics } = await json(`/api/runs/${first}/metrics`);
   await shows(".tiles", "TTFT p50\\D*" + three(metrics.time_to_first_token.p50));
+  // What the server says of itself is that of the API, and the parts of the time to the first token add up to it.
+  await said(first, metrics.time_to_first_token.avg, three);
   // Histogram, cumulative distribution, heat map and single requests come into view, with the
   // numbers of the API; a slow request shows its timeline.
   await page.locator("[aria-label=Distributions]").scrollIntoViewIfNeeded();

@@ -257,7 +257,7 @@ func (g *generator) conflicts() {
 		"variables":                 func(d map[string]any) { d["variables"] = map[string]any{"x": "{{ nowhere }}"} },
 		"otel":                      func(d map[string]any) { bench(d)["otel"] = map[string]any{"metricsUrl": "ftp://h"} },
 		"gpu telemetry": func(d map[string]any) {
-			bench(d)["gpuTelemetry"] = map[string]any{"enabled": true, "urls": []any{"http://h"}}
+			bench(d)["gpuTelemetry"] = map[string]any{"enabled": true, "urls": []any{"ftp://h"}}
 		},
 		"usage of chunks": func(d map[string]any) { put(d, []string{"benchmark", "endpoint", "perChunkUsage"}, true) },
 		"weights without strategy": func(d map[string]any) {

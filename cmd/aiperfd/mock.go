@@ -156,6 +156,9 @@ func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&o.GPU, "gpu", options.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(options.GPUs(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
+	fs.DurationVar(&o.GPURefresh, "gpu-refresh", 0,
+		"how often /dcgm/metrics collects its values, as dcgm-exporter -c does; 0 = whenever it is read")
+	fs.DurationVar(&o.GPULag, "gpu-lag", 0, "how much later /dcgm/metrics shows what it has collected")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
 	fs.StringVar(&f.cases, "cases", "",

@@ -127,7 +127,9 @@ func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 			continue
 		}
 		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
-			page.Runs = append(page.Runs, *r)
+			listed := *r
+			listed.Config = nil // as in lists of a store
+			page.Runs = append(page.Runs, listed)
 		}
 	}
 	if q.Sort == run.SortEnded {

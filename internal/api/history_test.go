@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -77,9 +78,18 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 	}, f.logErr
 }
 
+// Devices returns nothing: no run of a test has accelerators.
+func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
+	return nil, nil
+}
+
 // Servers reads the result of a run.
 func (f *fakeEngine) Servers(_ context.Context, r *run.Run) (*diagnose.Server, error) {
-	return results.Open(filepath.Join(f.dir, r.ID), "").Server()
+	prefix, err := results.Prefix(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	return results.Open(filepath.Join(f.dir, r.ID), prefix).Server()
 }
 
 // ServerSummaries reads the file of a run.

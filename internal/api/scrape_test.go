@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -152,6 +154,27 @@ func TestScrapedRuns(t *testing.T) {
 		}
 		if w.Code != 200 || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: scraped %v, %d, want %v", tt.name, got, w.Code, tt.want)
+		}
+	}
+}
+
+// A scrape has what the servers said of the run that finished last.
+func TestScrapeServers(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.fake.queue.Running = nil
+	ts.fake.get(idDone).EndedAt = new(time.Now())
+	report := `{"schema": "aiperfd/1", "server": {"targets": [{"url": "http://h/metrics", "fetches": 3, "up": true}], "phases": []}}`
+	name := filepath.Join(ts.fake.dir, idDone, "result.json")
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := `aiperf_server_up{run_id="` + idDone + `",target="http://h/metrics"} 1`
+	for _, path := range []string{"/metrics?names=native", "/metrics?run=latest", "/api/runs/" + idDone + "/metrics.prom"} {
+		if w := ts.do("GET", path, ""); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("GET %s: %d without %s", path, w.Code, want)
 		}
 	}
 }

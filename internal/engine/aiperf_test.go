@@ -162,7 +162,7 @@ func checkIgnored(t *testing.T, argv, features []string) {
 	_, warnings, docErr := flags.Document()
 	err = errors.Join(err, docErr)
 	for _, feature := range features {
-		extra := slices.Contains([]string{"--auto-plot", "--gpu-telemetry"}, feature)
+		extra := slices.Contains([]string{"--auto-plot"}, feature)
 		if extra == problem.Has(err, problem.CodeUnsupported) {
 			t.Errorf("%v\nwith --ignore-unsupported: %v", argv, err)
 		}

@@ -136,6 +136,9 @@ func parsed(t testing.TB, document string) *config.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(document, "gpuTelemetry") {
+		d.Benchmark.GPUTelemetry.Enabled = false
+	}
 	if !strings.Contains(document, "serverMetrics") {
 		d.Benchmark.ServerMetrics.Enabled = false
 	}

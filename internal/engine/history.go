@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -99,6 +100,23 @@ func (h *History) Servers(ctx context.Context, r *run.Run) (*diagnose.Server, er
 	return files.Server()
 }
 
+// Devices returns what the accelerators did in a run, while it is active up to now; nil = they were not read. It
+// waits while too many others are read.
+func (h *History) Devices(ctx context.Context, r *run.Run) (*gpu.Report, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if live := h.recorder(r.ID); live != nil {
+		return live.Devices(), nil
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.Devices()
+}
+
 // ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.
 func (h *History) ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error) {
 	if err := h.reading.Acquire(ctx, 1); err != nil {
@@ -107,7 +125,7 @@ func (h *History) ServerSummaries(ctx context.Context, r *run.Run) (map[string]d
 	defer h.reading.Release(1)
 	if live := h.recorder(r.ID); live != nil {
 		server := live.Report()
-		if server.Pages == nil {
+		if server == nil || server.Pages == nil {
 			return map[string]diagnose.Summary{}, nil
 		}
 		var file bytes.Buffer

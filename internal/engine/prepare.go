@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -58,6 +60,8 @@ type prepared struct {
 	observers []collect.RunObserver
 	// server is what the servers' metrics say; nil before the observers have ended, and if they were not read.
 	server *diagnose.Server
+	// devices is what accelerators did; nil like server.
+	devices *gpu.Report
 }
 
 // prepare does everything that may be slow before the first request: servers, tokenizers,
@@ -206,10 +210,10 @@ func (x *prepared) recordSamples(env *environment) collect.RunObserver {
 	return collect.NewSamples(to)
 }
 
-// readServerMetrics begins to read the metrics of the servers, if the plan asks for it.
+// readServerMetrics begins to read the metrics of servers and accelerators, if the plan asks for it.
 func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
-	m := &x.plan.ServerMetrics
-	if len(m.Targets) == 0 {
+	m, g := &x.plan.ServerMetrics, &x.plan.GPUTelemetry
+	if len(m.Targets) == 0 && !g.Reads() {
 		return collect.RunObserver{}
 	}
 	lines, err := x.files.ServerMetricsLines()
@@ -217,14 +221,23 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 		x.warnings.add("server-metrics-incomplete", err.Error())
 	}
 	to := telemetry.Start(telemetry.Options{
-		Targets: m.Targets, Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
+		Targets: slices.Concat(m.Targets, g.Targets), Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
 		Formats: m.Formats, Servers: m.Servers, Secrets: env.secrets, Log: env.notify.log, Lines: lines,
+		Devices: telemetry.DeviceOptions{Period: g.Period, Local: g.Local, Select: g.Devices, Extra: g.Extra, Lines: x.deviceLines()},
 	})
 	env.live.servers.Store(to)
 	return collect.NewServerMetrics(collect.ServerMetricsOptions{
 		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
-		Ended: func(s *diagnose.Server) { x.server = s },
+		Ended: func(s *diagnose.Server, d *gpu.Report) { x.server, x.devices = s, d },
 	})
+}
+
+// deviceLines returns where the readings of accelerators go; nil = none are read.
+func (x *prepared) deviceLines() io.WriteCloser {
+	if !x.plan.GPUTelemetry.Reads() {
+		return nil
+	}
+	return x.files.DeviceLines()
 }
 
 // openFiles writes the files of the user and starts what writes during the run.

@@ -31,12 +31,19 @@ const (
 // cards, and are computed when they are read. With an accelerator the load is the share of
 // the last second in which it computed a step, weighted by the fill of the batch; without
 // one it is the rate of tokens in the last second, relative to the highest rate so far.
+//
+// An exporter collects the values of its cards every so often, and shows them a little later, however often
+// it is read. With a refresh the page is such an exporter's.
 type cards struct {
-	model options.GPU
-	sent  func() int64 // tokens sent so far; nil with an accelerator
+	model   options.GPU
+	sent    func() int64 // tokens sent so far; nil with an accelerator
+	refresh int64        // ns between two collections of the exporter; 0 = it collects when it is read
+	lag     int64        // ns after which a collection is shown
 
 	mu      sync.Mutex
-	at      int64 // the server's clock up to which the cards are computed
+	states  []cardState // the collection that is shown, and those that will be
+	next    int64       // when the exporter collects again
+	at      int64       // the server's clock up to which the cards are computed
 	window  [gpuWindow]float64
 	oldest  int     // index of the oldest tick of the window
 	work    float64 // of the current tick
@@ -59,11 +66,21 @@ type card struct {
 	heatCapped  float64 // µs
 }
 
-// newCards returns n cards of a model. sent returns the tokens that the server has sent so
+// cardState is what an exporter has collected.
+type cardState struct {
+	at    int64
+	all   []card
+	load  float64
+	cache float64 // use of the key-value cache when it was first shown, 0–1; negative = it was not yet
+}
+
+// newCards returns the cards of options. sent returns the tokens that the server has sent so
 // far; it is nil with an accelerator, which reports its steps to spend.
-func newCards(m options.GPU, n int, base uint64, now int64, sent func() int64) *cards {
+func newCards(m options.GPU, o *options.Options, now int64, sent func() int64) *cards {
+	base := o.Seed
 	g := &cards{
-		model: m, at: now, sent: sent, all: make([]card, n),
+		model: m, at: now, sent: sent, all: make([]card, o.GPUs),
+		refresh: int64(o.GPURefresh.Round(gpuTick)), lag: int64(o.GPULag), next: now,
 		powerBy: 1 - math.Exp(-gpuTick.Seconds()/powerLag.Seconds()),
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}
@@ -71,6 +88,7 @@ func newCards(m options.GPU, n int, base uint64, now int64, sent func() int64) *
 		spread := float64(random.Mix(base, uint64(i)+1)>>11) / (1 << 53) // 0–1
 		g.all[i] = card{factor: 0.95 + 0.1*spread, power: m.Idle, heat: m.Coldest}
 	}
+	g.collect()
 	return g
 }
 
@@ -98,6 +116,39 @@ func (g *cards) look(now int64) (all []card, load float64) {
 		all[i].energy += all[i].power * rest
 	}
 	return all, g.load
+}
+
+// shown returns the cards that the exporter shows at now, with their load and the use of the key-value cache, of
+// which cache is that of now.
+func (g *cards) shown(now int64, cache float64) cardState {
+	all, load := g.look(now)
+	if g.refresh == 0 {
+		return cardState{now, all, load, cache}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget(now)
+	if s := &g.states[0]; s.cache < 0 {
+		s.cache = cache
+	}
+	return g.states[0]
+}
+
+// forget removes the collections that newer ones have replaced at now.
+func (g *cards) forget(now int64) {
+	for len(g.states) > 1 && g.states[1].at+g.lag <= now {
+		g.states = g.states[1:]
+	}
+}
+
+// collect keeps the state of the cards if the exporter collects now.
+func (g *cards) collect() {
+	if g.refresh == 0 || g.at < g.next {
+		return
+	}
+	g.next += g.refresh
+	g.forget(g.at)
+	g.states = append(g.states, cardState{g.at, slices.Clone(g.all), g.load, -1})
 }
 
 // follow spreads the tokens that were sent since the last look over the ticks
@@ -136,6 +187,7 @@ func (g *cards) advance(now int64) {
 		for i := range g.all {
 			g.tick(&g.all[i])
 		}
+		g.collect()
 	}
 }
 
@@ -276,10 +328,11 @@ func (c *gpuExporter) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *gpuExporter) Collect(to chan<- prometheus.Metric) {
 	g := c.cards
-	cache := c.cache()
-	all, load := g.look(c.now())
-	for i := range all {
-		v := &gpuView{card: all[i], model: &g.model, load: min(1, load*all[i].factor), cache: cache}
+	cache := c.cache() // before the cards are locked, since the accelerator locks them too
+	state := g.shown(c.now(), cache)
+	for i := range state.all {
+		one := state.all[i]
+		v := &gpuView{card: one, model: &g.model, load: min(1, state.load*one.factor), cache: state.cache}
 		index := strconv.Itoa(i)
 		id := random.Mix(c.seed, uint64(i)+1000)
 		labels := []string{

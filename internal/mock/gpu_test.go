@@ -89,11 +89,35 @@ func TestGPUBusy(t *testing.T) {
 	}
 }
 
+// TestGPURefresh: the exporter shows what it has collected last, a little later, however often it is read; the
+// state of the server has the truth.
+func TestGPURefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, options.Options{GPU: "l4", GPURefresh: 2 * time.Second, GPULag: 300 * time.Millisecond, Accelerator: tiny(t)})
+		for _, tt := range []struct {
+			at, shown time.Duration // since the start
+		}{
+			{100 * time.Millisecond, 0}, {2250 * time.Millisecond, 0}, {2300 * time.Millisecond, 2 * time.Second},
+			{4200 * time.Millisecond, 2 * time.Second}, {4350 * time.Millisecond, 4 * time.Second}, {31 * time.Second, 30 * time.Second},
+		} {
+			time.Sleep(tt.at - r.server.since())
+			if got, want := r.gpuValue("DEV_TOTAL_ENERGY_CONSUMPTION", 0), 16*float64(tt.shown.Milliseconds()); !near(got, want, 1e-6*want) {
+				t.Errorf("at %v: %v mJ, want %v", tt.at, got, want)
+			}
+			if got, want := r.server.State().GPUs[0].Energy, 16*tt.at.Seconds(); !near(got, want, 1e-6*want) {
+				t.Errorf("at %v the truth is %v J, want %v", tt.at, got, want)
+			}
+		}
+	})
+}
+
 func TestGPUOptions(t *testing.T) {
 	for want, opt := range map[string]options.Options{
-		`gpu is "tpu", want one of h100-sxm, h100-pcie`: {GPU: "tpu"},
-		"gpus is 65, want at most 64":                   {GPUs: 65},
-		"gpus is -1, want ≥ 0":                          {GPUs: -1},
+		`gpu is "tpu", want one of h100-sxm, h100-pcie`:  {GPU: "tpu"},
+		"gpus is 65, want at most 64":                    {GPUs: 65},
+		"gpus is -1, want ≥ 0":                           {GPUs: -1},
+		"gpu-refresh is 250ms, want a multiple of 100ms": {GPURefresh: 250 * time.Millisecond},
+		"gpu-lag is 2s, want at most gpu-refresh":        {GPULag: 2 * time.Second, GPURefresh: time.Second},
 	} {
 		if _, err := New(opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q", err, want)

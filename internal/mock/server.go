@@ -139,7 +139,7 @@ func newGPUs(s *Server) *cards {
 	if s.opt.Accelerator != nil {
 		open = nil
 	}
-	return newCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
+	return newCards(m, s.opt, s.now(), open)
 }
 
 // Limits of the buffers that are kept for reuse, in bytes. That of frames limits the

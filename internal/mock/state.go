@@ -23,6 +23,13 @@ type State struct {
 	CacheResets    int64 `json:"prefix_cache_resets"` // requested by clients
 
 	Accelerator *AcceleratorState `json:"accelerator"` // null without one
+	GPUs        []GPUState        `json:"gpus"`
+}
+
+// GPUState is the part of [State] about one card: the truth, whatever /dcgm/metrics shows.
+type GPUState struct {
+	Power  float64 `json:"power_watts"`
+	Energy float64 `json:"energy_joules"` // since the start of the server
 }
 
 // AcceleratorState is the part of [State] about the accelerator.
@@ -43,7 +50,11 @@ func (s *Server) State() State {
 	out := State{
 		Requests: s.seq.Load(), Running: stats.Running, Waiting: stats.Waiting, MaxConcurrency: s.peak.Load(),
 		SleepLevel: s.asleep.Load(), Profiling: s.profiling.Load(), Profiles: s.profiles.Load(),
-		CacheResets: s.cacheResets.Load(),
+		CacheResets: s.cacheResets.Load(), GPUs: []GPUState{},
+	}
+	cards, _ := s.gpus.look(s.now())
+	for i := range cards {
+		out.GPUs = append(out.GPUs, GPUState{cards[i].power, cards[i].energy})
 	}
 	if s.accelerator == nil {
 		return out

@@ -92,6 +92,10 @@ func TestState(t *testing.T) {
 			Requests: 4, Running: 1, MaxConcurrency: 1, Profiling: true, Profiles: 1, CacheResets: 2,
 			Accelerator: &AcceleratorState{Blocks: 1024, BlocksUsed: 4, CacheUsage: 4.0 / 1024, PrefixQueries: 160, PrefixHits: 32, PrefixHitRatio: 0.2, Steps: got.Accelerator.Steps},
 		}
+		if g := got.GPUs; len(g) != 1 || g[0].Power != 70 || !near(g[0].Energy, 70*r.server.since().Seconds(), 1e-6) {
+			t.Errorf("GPUs %+v", g)
+		}
+		got.GPUs = nil
 		if diff := cmp.Diff(want, got); diff != "" || got.Accelerator.Steps < 10 {
 			t.Errorf("state after %d steps (-want +got):\n%s", got.Accelerator.Steps, diff)
 		}

@@ -29,7 +29,7 @@ type Answer struct {
 	Question string `json:"question"`
 	// Verdict of a capacity: estimated, or a bound on one side; not_found if the least load misses
 	// the objectives; non_monotone if more load met them better than less; invalid if the load
-	// generator may have decided, or nothing was measured.
+	// generator may have decided, or nothing was measured, or too little to bound it on a side.
 	Verdict   string          `json:"verdict" enums:"estimated,lower_bound,upper_bound,not_found,non_monotone,invalid"`
 	Sentences []string        `json:"sentences"`  // the answer in words, the main one first
 	SpeaksFor string          `json:"speaks_for"` // what the interval is about
@@ -87,7 +87,7 @@ type AnswerDoubt struct {
 
 // AnswerStop says why an experiment ended, and what it has cost.
 type AnswerStop struct {
-	Reason string  `json:"reason"` // empty = it goes on, or was interrupted
+	Reason string  `json:"reason"` // empty = it goes on
 	Text   string  `json:"text"`
 	Probes int     `json:"probes"`
 	Load   float64 `json:"load_sec"` // for which the server was under load

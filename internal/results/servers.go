@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 )
 
 // Server returns what the servers' metrics say; nil = they were not read.
@@ -21,6 +22,18 @@ func (r *Results) Server() (*diagnose.Server, error) {
 		return nil, err
 	}
 	return report.Server, nil
+}
+
+// Devices returns what the accelerators did; nil = they were not read.
+func (r *Results) Devices() (*gpu.Report, error) {
+	report, _, err := r.Report()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // a run that measured nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report.GPU, nil
 }
 
 // ServerSummaries returns the metrics of the servers by host and port; empty = there are none.

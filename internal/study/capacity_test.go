@@ -169,6 +169,80 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
+// TestCapacity_cancelled: a probe that a user cancels has no result, so that its level is probed again,
+// also by the process that goes on with the search; one that the load ended has one.
+func TestCapacity_cancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newRunner(t)
+		s, stop := beginLoaded(t, first)
+		id := submitCapacity(t, s).ID
+		cancel := func(after time.Duration) {
+			time.Sleep(after)
+			cells, err := cellsOf(t.Context(), first, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Cancel(t.Context(), cells[len(cells)-1].ID, run.CancelRequest{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel(3 * time.Second)
+		time.Sleep(24 * time.Second) // the third probe has begun
+		before := answerOf(t, first, id)
+		if before.Final || before.Stop.Reason != "" {
+			t.Errorf("answer of a search that goes on: final %v, %+v", before.Final, before.Stop)
+		}
+		if len(before.Evidence) != 2 || before.Evidence[0].Failure != "cancelled" || before.Evidence[1].X != before.Evidence[0].X {
+			t.Fatalf("evidence after a cancelled probe: %+v, want a failure and the same level again", before.Evidence)
+		}
+		stop()
+		time.Sleep(length)
+
+		next := newRunner(t)
+		next.Store, next.next = first.Store, 100
+		s, stop = beginLoaded(t, next)
+		wait(t, s, id)
+		stop()
+		for i, e := range answerOf(t, next, id).Evidence[:2] {
+			if was := before.Evidence[i]; e.X != was.X || e.Failure != was.Failure || e.Requests != was.Requests {
+				t.Errorf("probe %d after a restart is %+v, want %+v", i, e, was)
+			}
+		}
+		time.Sleep(10 * length)
+	})
+	for code, want := range map[run.ErrorCode]string{run.Saturated: capacity.Overload, run.ErrorThreshold: capacity.Hopeless, run.DeadlinePassed: ""} {
+		if got := cutShort(&run.Run{State: bench.StateFailed, Error: &run.Error{Code: code}}); got != want {
+			t.Errorf("a run that failed with %s was cut short by %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestCapacity_ended: the answer of a search that its study ends is final, and says so.
+func TestCapacity_ended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, want := range []capacity.Reason{capacity.Cancelled, capacity.Failed} {
+			r := newRunner(t)
+			if want == capacity.Failed {
+				r.fails = func(*run.Run) string { return "no success" }
+			}
+			s, stop := beginLoaded(t, r)
+			id := submitCapacity(t, s).ID
+			if want == capacity.Cancelled {
+				time.Sleep(3 * time.Second)
+				if _, _, err := s.Cancel(t.Context(), id, run.CancelRequest{Force: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait(t, s, id)
+			stop()
+			if a := answerOf(t, r, id); !a.Final || a.Stop.Reason != string(want) || a.Stop.Text == "" {
+				t.Errorf("answer is final %v, %+v; want true and %s", a.Final, a.Stop, want)
+			}
+			time.Sleep(10 * length)
+		}
+	})
+}
+
 // TestWindow: which requests are good, by the clock of due times and by that of starts.
 func TestWindow(t *testing.T) {
 	w := window{

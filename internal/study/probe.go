@@ -57,6 +57,24 @@ func endedEarly(r *run.Run) string {
 	return ""
 }
 
+// failedWith reports whether a run failed for a cause.
+func failedWith(r *run.Run, cause run.ErrorCode) bool {
+	return r.State == bench.StateFailed && r.Error != nil && r.Error.Code == cause
+}
+
+// cutShort returns why a probe ended before its time and still has a result: the study ended it, or
+// a limit of its document on what the server leaves undone; empty = neither. What a user cancels has
+// no result: its requests were not cut by the load.
+func cutShort(r *run.Run) string {
+	switch {
+	case failedWith(r, run.Saturated):
+		return capacity.Overload
+	case failedWith(r, run.ErrorThreshold):
+		return capacity.Hopeless
+	}
+	return endedEarly(r)
+}
+
 // watchEvery is how often a probe is looked at while it runs.
 const watchEvery = 500 * time.Millisecond
 
@@ -140,7 +158,7 @@ func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
 	}
 	phase := &snap.Phases[i]
 	begun := phase.Epoch.Add(phase.Stats.Start)
-	ended := endedEarly(r)
+	ended := cutShort(r)
 	end := plan.Warmup + plan.Window
 	if ended != "" {
 		end = min(end, phase.Stats.SentEnd-phase.Stats.Start)

@@ -140,7 +140,8 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 
 // recall finds the cells that an earlier process has performed or queued. Cells that it
 // has begun and not ended are removed, without waiting for their results; they are
-// performed again. Those of a cancelled study stay; they are no part of its results.
+// performed again. Those of a cancelled study stay; they are no part of its results. A search
+// keeps a cell that was cancelled on its own: what it chose after that rests on it.
 func (p *performance) recall(ctx context.Context) error {
 	cells, err := cellsOf(ctx, p.opts.Runner, p.item.ID())
 	if err != nil {
@@ -148,7 +149,11 @@ func (p *performance) recall(ctx context.Context) error {
 	}
 	for i := range cells {
 		c := &cells[i]
-		broken := c.State.Active() || c.State == bench.StateCancelled && endedEarly(c) == "" || c.State == bench.StateFailed && c.Error != nil && c.Error.Code == run.Interrupted
+		cancelled := c.State == bench.StateCancelled && endedEarly(c) == ""
+		if p.doc.Adaptive() && i < len(cells)-1 {
+			cancelled = false
+		}
+		broken := c.State.Active() || cancelled || failedWith(c, run.Interrupted)
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
 		if p.stopped() && (broken || !c.State.Terminal()) {
 			continue

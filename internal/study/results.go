@@ -35,7 +35,10 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return t, err
 	}
 	t.Metrics = metricsOf(snap.Metrics)
-	if t.Probe = p.probed(r, snap); t.Probe != nil && t.Probe.Ended != "" {
+	if t.Failure == "" || cutShort(r) != "" || failedWith(r, run.NoSuccess) {
+		t.Probe = p.probed(r, snap)
+	}
+	if t.Probe != nil && endedEarly(r) != "" {
 		t.Failure = "" // it failed to keep the objectives, which is a result
 	}
 	if t.Probe != nil {

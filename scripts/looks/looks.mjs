@@ -36,6 +36,7 @@ const states = {
   queue: {},
   live: {},
   finished: {},
+  server: {},
   phases: {},
   sweep: {},
   search: {},

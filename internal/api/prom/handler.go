@@ -188,7 +188,14 @@ func (h *Handler) scraped(ctx context.Context, now time.Time, only *run.Run) ([]
 			return nil, err
 		}
 		if last != nil && h.lingers(last, now) {
-			runs = append(runs, last)
+			whole, err := h.Find.Runs.Get(ctx, last.ID) // a list has no configurations
+			switch {
+			case errors.Is(err, run.ErrNotFound): // deleted in between
+			case err != nil:
+				return nil, err
+			default:
+				runs = append(runs, whole)
+			}
 		}
 	}
 	return h.withSnapshots(ctx, runs...)

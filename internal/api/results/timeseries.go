@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -31,6 +32,8 @@ type Recorded interface {
 	Samples(id string) (*samples.Samples, error)
 	// Servers returns what the servers' metrics say of a run, of an active one up to now; nil = they were not read.
 	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
+	// Devices returns what the accelerators did in a run, in an active one up to now; nil = they were not read.
+	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.

@@ -6,6 +6,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -276,4 +277,5 @@ type Telemetry struct {
 	RunID  string           `json:"run_id"`
 	State  string           `json:"state"`
 	Server *diagnose.Server `json:"server"` // null: the metrics of servers were not read
+	GPU    *gpu.Report      `json:"gpu"`    // null: no GPU was found
 }

@@ -26,6 +26,40 @@ func (f *Files) ServerMetricsLines() (io.WriteCloser, error) {
 	return &serverLines{whole: whole{file: file}, file: file, disk: f.disk}, nil
 }
 
+// DeviceLines creates the file with one line per device and reading; it is written from the first reading on.
+func (f *Files) DeviceLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Devices), disk: f.disk}
+}
+
+// lateLines is a file that is created by the first line. One that an earlier run has left is removed if there is
+// none.
+type lateLines struct {
+	path string
+	disk *disk
+	to   *serverLines
+}
+
+// Write implements io.Writer.
+func (l *lateLines) Write(b []byte) (int, error) {
+	if l.to == nil {
+		file, err := os.Create(l.path)
+		if err != nil {
+			return 0, err
+		}
+		l.to = &serverLines{whole: whole{file: file}, file: file, disk: l.disk}
+	}
+	return l.to.Write(b)
+}
+
+// Close implements io.Closer.
+func (l *lateLines) Close() error {
+	if l.to == nil {
+		_ = os.Remove(l.path) // mostly it does not exist
+		return nil
+	}
+	return l.to.Close()
+}
+
 // serverLines is a file that stops before it fills the disk.
 type serverLines struct {
 	whole

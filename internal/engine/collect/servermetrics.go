@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 )
 
 // ServerMetricsOptions configure the observer of the servers' metrics.
@@ -17,8 +18,8 @@ type ServerMetricsOptions struct {
 	Forced func() bool // nobody waits for the servers any more
 	// Apart means that two prompts of the dataset are equal or have nothing in common, as far as it is known.
 	Apart bool
-	// Ended gets what is known of the servers once no phase is performed any more.
-	Ended func(*diagnose.Server)
+	// Ended gets what is known of the servers and of the accelerators once no phase is performed any more.
+	Ended func(*diagnose.Server, *gpu.Report)
 }
 
 // NewServerMetrics returns the observer that tells the recorder of the servers' metrics when phases begin
@@ -61,9 +62,9 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 		if !first && !o.Forced() {
 			o.To.Settle(ctx)
 		}
-		o.Ended(o.To.Report())
+		o.Ended(o.To.Report(), o.To.Devices())
 		if err := o.To.Close(); err != nil {
-			warn("server-metrics-incomplete", "the lines of the server metrics: "+err.Error())
+			warn("server-metrics-incomplete", "the lines of the metrics of servers or GPUs: "+err.Error())
 		}
 	}}
 }

@@ -73,6 +73,7 @@ type Benchmark struct {
 	RunSLOs       []string       `json:"runSlos,omitempty"`
 	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
 	Tokenizer     Tokenizer      `json:"tokenizer"`
+	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
 	ServerMetrics ServerMetrics  `json:"serverMetrics"`
 	Runtime       Runtime        `json:"runtime"`
 	Logging       Logging        `json:"logging"`
@@ -436,6 +437,17 @@ type ServerMetrics struct {
 	Formats  []string     `json:"formats"`  // files: json and csv (default), jsonl, parquet
 	Interval Seconds      `json:"interval"` // between two readings of a page, at least; default 1
 	Map      *string      `json:"map"`      // JSON file with names of metrics of further servers; nil = none
+}
+
+// GPUTelemetry configures what is read of accelerators while the run loads the servers.
+type GPUTelemetry struct {
+	Enabled     bool         `json:"enabled"`     // default true: exporters on this machine are read, and those of URLs
+	URLs        []secret.URL `json:"urls"`        // further pages of exporters
+	MetricsFile *string      `json:"metricsFile"` // CSV file with further fields of DCGM; nil = none
+	Collector   string       `json:"collector"`   // dcgm (default): pages of exporters; pynvml: nvidia-smi on this machine
+	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
+	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
+	Devices     []string     `json:"devices"`     // ids, indices, pods or namespaces; none = all devices
 }
 
 // Runtime holds settings of the process rather than of the measurement.

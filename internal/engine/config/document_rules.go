@@ -34,6 +34,7 @@ func checkDocument(in *input) {
 	checkPhases(in)
 	checkArtifacts(in)
 	checkTokenizer(in)
+	checkGPUTelemetry(in, &in.doc.Benchmark.GPUTelemetry)
 	checkServerMetrics(in, &in.doc.Benchmark.ServerMetrics)
 	checkStudy(in)
 	checkGate(in)

@@ -35,14 +35,10 @@ func checkTargets(in *input, e *Endpoint) {
 		}, e.Proxy)
 	}
 	if m := &in.doc.Benchmark.ServerMetrics; m.Enabled {
-		list := in.At(serverMetricsPath + ".urls")
-		for i, u := range m.URLs {
-			s := reached{Node: list, At: in.Where(serverMetricsPath + ".urls"), Section: list}
-			if list != nil && i < len(list.Items) {
-				s.Node, s.At, s.Section = list.Items[i], list.Items[i].Place, list.Items[i]
-			}
-			servers = appendServer(in, servers, s, u)
-		}
+		servers = appendPages(in, servers, serverMetricsPath+".urls", m.URLs)
+	}
+	if g := &in.doc.Benchmark.GPUTelemetry; g.Enabled {
+		servers = appendPages(in, servers, gpuTelemetryPath+".urls", g.URLs)
 	}
 	if o := &in.doc.Benchmark.OTel; o.MetricsURL != nil {
 		servers = appendServer(in, servers, reached{
@@ -55,6 +51,19 @@ func checkTargets(in *input, e *Endpoint) {
 		}, *m.TrackingURI)
 	}
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
+}
+
+// appendPages adds the servers of pages of metrics, which stand in a list at a path.
+func appendPages(in *input, servers []reached, path string, urls []secret.URL) []reached {
+	list := in.At(path)
+	for i, u := range urls {
+		s := reached{Node: list, At: in.Where(path), Section: list}
+		if list != nil && i < len(list.Items) {
+			s.Node, s.At, s.Section = list.Items[i], list.Items[i].Place, list.Items[i]
+		}
+		servers = appendServer(in, servers, s, u)
+	}
+	return servers
 }
 
 // appendServer adds the server of a URL. A URL that cannot be read is reported elsewhere.

@@ -111,6 +111,7 @@ benchmark:
 			Artifacts:     Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
 			SLOs:          map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
 			Tokenizer:     Tokenizer{Name: "builtin", Revision: "v1"},
+			GPUTelemetry:  GPUTelemetry{Enabled: true, Collector: "dcgm", Mode: "summary", Interval: 0.333},
 			ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
 			Runtime:       Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
 			Logging:       Logging{Level: "DEBUG"},
@@ -146,6 +147,7 @@ func TestLoadDefaults(t *testing.T) {
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
 		Artifacts:     Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
 		Tokenizer:     Tokenizer{Name: "org/m", Revision: "main"},
+		GPUTelemetry:  GPUTelemetry{Enabled: true, Collector: "dcgm", Mode: "summary", Interval: 0.333},
 		ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
 		Runtime:       Runtime{UI: "dashboard"},
 		Logging:       Logging{Level: "INFO"},
@@ -198,7 +200,7 @@ func TestShorthands(t *testing.T) {
 		{"page of metrics", "benchmark: {model: m, serverMetrics: 'h:9/metrics'" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://h:9/metrics']}" + rest},
 		{"pages of metrics", "benchmark: {model: m, serverMetrics: ['http://g', 'http://h']" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://g', 'http://h']}" + rest},
 		{"one format of metrics", "benchmark: {model: m, serverMetrics: {urls: 'http://g', formats: JSONL}" + rest, "benchmark: {model: m, serverMetrics: {urls: ['http://g'], formats: [jsonl]}" + rest},
-		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, server_metrics: false" + rest, "benchmark: {model: m, serverMetrics: {enabled: false}" + rest},
+		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, server_metrics: false" + rest, "benchmark: {model: m, gpuTelemetry: {enabled: false}, serverMetrics: {enabled: false}" + rest},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -309,12 +311,12 @@ func TestUntrusted(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	_, warnings := mustLoad(t, "model: m\ngpu_telemetry: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{Choices: someChoices()})
+	_, warnings := mustLoad(t, "model: m\ngpu_telemetry: {mode: realtime_dashboard}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{Choices: someChoices()})
 	var got []string
 	for _, w := range warnings {
 		got = append(got, w.Pointer+" "+w.Code)
 	}
-	want := []string{"# deprecated-field", "#/gpu_telemetry no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
+	want := []string{"# deprecated-field", "#/gpu_telemetry/mode no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

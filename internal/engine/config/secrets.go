@@ -23,7 +23,7 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range slices.Concat(e.addresses(), d.Benchmark.ServerMetrics.URLs) {
+	for _, u := range slices.Concat(e.addresses(), d.Benchmark.ServerMetrics.URLs, d.Benchmark.GPUTelemetry.URLs) {
 		all = append(all, u.Secrets()...)
 	}
 	all = append(all, paramSecrets(e.URLParams)...)

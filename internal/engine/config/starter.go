@@ -83,9 +83,6 @@ func FindStarter(name string) (Starter, error) {
 		}
 		names[i] = t.Name
 	}
-	if suggest.Fold(name) == "gputelemetry" {
-		return Starter{}, fmt.Errorf("there is no template %q: GPU telemetry is not supported by aiperfd yet", name)
-	}
 	return Starter{}, fmt.Errorf("there is no template %q%s (see --list)", name, suggest.DidYouMean(name, names))
 }
 

@@ -8,7 +8,7 @@ import (
 
 func TestTemplates(t *testing.T) {
 	all := Starters()
-	if len(all) != 26 || all[0].Name != "minimal" {
+	if len(all) != 27 || all[0].Name != "minimal" {
 		t.Fatalf("%d templates, the first is %s", len(all), all[0].Name)
 	}
 	for _, s := range all {

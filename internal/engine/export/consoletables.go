@@ -20,6 +20,8 @@ var consoleGroups = [...]struct {
 	{catalogue.GroupUsage, ": Usage"},
 	{catalogue.GroupDefault, ""},
 	{catalogue.GroupSpeculation, ": Spec Decode"},
+	{catalogue.GroupPowerNVIDIA, ": GPU Power Efficiency (NVIDIA)"},
+	{catalogue.GroupPowerAMD, ": GPU Power Efficiency (AMD)"},
 }
 
 // consoleStats are the columns of a table of metrics.
@@ -43,6 +45,7 @@ func (p *page) groups(r *Report) {
 			p.acceptedDrafts(r)
 		}
 	}
+	p.deviceTables(r)
 	if p.opts.Detail != AIPerf {
 		targetTable{p}.print(r)
 	}

@@ -55,7 +55,7 @@ func writeCSV(w io.Writer, r *Report) error {
 			return err
 		}
 	}
-	return nil
+	return writeDevicesCSV(w, r)
 }
 
 // sortedByTag returns the metrics in the order of the CSV file.

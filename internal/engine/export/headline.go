@@ -41,6 +41,7 @@ func (p *page) headline(r *Report) {
 		}
 		before := p.lines()
 		p.servers(r)
+		p.gpus(r)
 		from += p.lines() - before // they take no room from the warnings
 		p.clientReport(r)
 	} else {

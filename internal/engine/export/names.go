@@ -28,6 +28,7 @@ type Names struct {
 	Log     string
 
 	ServerMetrics string // without the ending of its format
+	Devices       string // one line per GPU and reading
 }
 
 // Summary returns the name of a summary in a format whose files end with ext.
@@ -57,7 +58,7 @@ func NamesFor(prefix string) Names {
 		Records: "profile_export.jsonl", Tables: "profile_export.parquet", Raw: "profile_export_raw.jsonl",
 		Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
-		ServerMetrics: "server_metrics_export",
+		ServerMetrics: "server_metrics_export", Devices: "gpu_telemetry_export.jsonl",
 	}
 	if prefix == "" {
 		return n
@@ -75,6 +76,7 @@ func NamesFor(prefix string) Names {
 	}
 	n.JSON, n.CSV, n.Records, n.Tables, n.Raw = base+".json", base+".csv", base+".jsonl", base+".parquet", base+"_raw.jsonl"
 	n.Console, n.Result, n.ServerMetrics = base+"_console.txt", base+"_result.json", base+"_server_metrics"
+	n.Devices = base + "_gpu_telemetry.jsonl"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}

@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -61,6 +62,8 @@ type Report struct {
 	Cache *verdict.Cache `json:"cache,omitempty"`
 
 	Server *diagnose.Server `json:"server,omitempty"` // what the servers' metrics say; nil = they were not read
+
+	GPU *gpu.Report `json:"gpu,omitempty"` // what the accelerators did; nil = they were not read
 
 	Layout Layout `json:"layout"`
 }

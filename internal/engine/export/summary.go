@@ -55,6 +55,9 @@ func summaryOf(r *Report) object {
 	}
 	s.addTime("start_time", r.Start)
 	s.addTime("end_time", r.End)
+	if data := telemetryData(r); data != nil {
+		s.add("telemetry_data", data)
+	}
 	if r.Warmup != nil {
 		s.add("warmup_metrics", metricsObject(r.Warmup))
 	}

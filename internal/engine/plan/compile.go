@@ -41,6 +41,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	compileHeaders(c, p)
 	compileServerCalls(c, p)
 	compileServerMetrics(c, p)
+	compileGPUTelemetry(c, p)
 	compileDataset(c, p)
 	compileSessions(c, p)
 	sizePool(p)

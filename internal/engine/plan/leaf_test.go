@@ -221,6 +221,12 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"serverMetrics.formats":         func(d *config.Document) { d.Benchmark.ServerMetrics.Formats = []string{"jsonl"} },
 	"serverMetrics.interval":        func(d *config.Document) { d.Benchmark.ServerMetrics.Interval = 3 },
 	"serverMetrics.map":             func(d *config.Document) { d.Benchmark.ServerMetrics.Map = new("testdata/servers.json") },
+	"gpuTelemetry.enabled":          func(d *config.Document) { d.Benchmark.GPUTelemetry.Enabled = false },
+	"gpuTelemetry.urls":             func(d *config.Document) { d.Benchmark.GPUTelemetry.URLs = []secret.URL{secret.NewURL("http://h:9")} },
+	"gpuTelemetry.metricsFile":      func(d *config.Document) { d.Benchmark.GPUTelemetry.MetricsFile = new("testdata/fields.csv") },
+	"gpuTelemetry.collector":        func(d *config.Document) { d.Benchmark.GPUTelemetry.Collector = "pynvml" },
+	"gpuTelemetry.interval":         func(d *config.Document) { d.Benchmark.GPUTelemetry.Interval = 3 },
+	"gpuTelemetry.devices":          func(d *config.Document) { d.Benchmark.GPUTelemetry.Devices = []string{"0"} },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.recordFormat":        func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
 	"artifacts.summary":             func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
@@ -275,6 +281,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"datasets.audio.format":         "one value only, wav",
 	"artifacts.overwrite":           "where the command line writes",
 	"artifacts.dir":                 "where the command line writes; the daemon owns its folders",
+	"gpuTelemetry.mode":             "has no effect; a warning says so",
 	"runtime.ui":                    "how the command line shows progress",
 	"runtime.apiPort":               "the command line's own listener",
 	"runtime.apiHost":               "the command line's own listener",
@@ -634,6 +641,11 @@ func digest(t *testing.T, d *config.Document) string {
 	m := p.ServerMetrics
 	fmt.Fprintln(&out, "metrics", m.Period, m.Formats, m.Slice, m.Servers)
 	for _, target := range m.Targets {
+		fmt.Fprintln(&out, target.Candidates, target.Header)
+	}
+	g := p.GPUTelemetry
+	fmt.Fprintln(&out, "GPUs", g.Local, g.Period, g.Devices, g.Extra)
+	for _, target := range g.Targets {
 		fmt.Fprintln(&out, target.Candidates, target.Header)
 	}
 	if c := p.Transport.TLS; c != nil {

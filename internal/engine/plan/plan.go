@@ -47,6 +47,7 @@ type Plan struct {
 	Certify    string // when the client certifies itself: none, before, after
 
 	ServerMetrics ServerMetrics
+	GPUTelemetry  GPUTelemetry
 }
 
 // Measure is the part of a plan that determines what is measured and reported. The

@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -30,6 +31,7 @@ type Input struct {
 	Responses   Responses
 	Sharing     transport.SharedCount
 	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
+	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
 }
 
 // Tokens describes how tokens were counted.
@@ -64,6 +66,7 @@ type Outcome struct {
 func Conclude(in *Input) Outcome {
 	o := in.end()
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
+	addPower(rep, in.GPU, in.Phases)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server

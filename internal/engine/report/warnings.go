@@ -105,12 +105,19 @@ func warnIf(there bool, code, format string, args ...any) []bench.Warning {
 	return warn(code, format, args...)
 }
 
-// silentPages names the pages of server metrics that the user gave and that were not read.
+// silentPages names the pages of metrics of servers and GPUs that the user gave and that were not read.
 func silentPages(_ *Input, rep *export.Report) []bench.Warning {
-	if rep.Server == nil {
-		return nil
-	}
 	var out []bench.Warning
+	if rep.GPU != nil {
+		for i := range rep.GPU.Targets {
+			if t := &rep.GPU.Targets[i]; t.Given && t.Fetches == 0 {
+				out = append(out, warn("gpu-telemetry", "no GPU metrics of %s (%s): %s", t.URL, t.State, cmp.Or(t.LastError, "no answer"))...)
+			}
+		}
+	}
+	if rep.Server == nil {
+		return out
+	}
 	for i := range rep.Server.Targets {
 		if t := &rep.Server.Targets[i]; t.Given && t.Fetches == 0 {
 			out = append(out, warn("server-metrics", "no server metrics of %s (%s): %s", t.URL, t.State, cmp.Or(t.LastError, "no answer"))...)

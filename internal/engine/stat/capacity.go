@@ -32,7 +32,9 @@ type Capacity struct {
 	Local           int // measurements near the capacity: they decide
 	// Worth is the number of independent requests that the local measurements are worth.
 	Worth float64
-	// OpenBelow and OpenAbove report that the measurements do not bound the capacity on a side.
+	// OpenBelow and OpenAbove report that the measurements do not bound the capacity on a side: none
+	// is good, or none is bad, or the posterior has not fallen where the grid ends. The interval then
+	// ends on that side with the grid, and says nothing.
 	OpenBelow, OpenAbove bool
 
 	mode point
@@ -49,6 +51,7 @@ const (
 	mostSlope  = 160.0
 	margin     = 1.3   // beyond the measured levels
 	negligible = 1e-6  // share of the maximum of the posterior
+	unbounded  = 0.1   // share of it at an end of the grid from which on that end cuts the posterior; flat: ≥ 0.3
 	flattest   = 0.9   // of the exponent: levels far above the capacity do not bend the curve
 	lightShare = 0.1   // weight of a level whose requests are mostly bad
 	firstGuess = 0.05  // dispersion per request of a window before there is a local level
@@ -98,8 +101,13 @@ func FitCapacity(measured []Attained, target float64) Capacity {
 	}
 	out.Slope = g.mode().slope
 	out.Low, out.Value, out.High = g.quantile(lowTail), g.quantile(0.5), g.quantile(1-lowTail)
-	out.OpenBelow = math.Log(out.Low) < first.levels[0]+first.step()/2
-	out.OpenAbove = math.Log(out.High) > first.levels[gridLevels-1]-first.step()/2
+	first.weigh(weights, out.Dispersion)
+	masses := first.masses()
+	cut := unbounded * slices.Max(masses)
+	pass := func(m Attained) bool { return m.share() >= target }
+	fail := func(m Attained) bool { return !pass(m) }
+	out.OpenBelow = masses[0] > cut || !slices.ContainsFunc(measured, pass)
+	out.OpenAbove = masses[gridLevels-1] > cut || !slices.ContainsFunc(measured, fail)
 	return out
 }
 

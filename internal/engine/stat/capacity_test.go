@@ -44,6 +44,14 @@ func TestFitCapacity_open(t *testing.T) {
 	}
 }
 
+// TestFitCapacity_cut: the end of the grid is no bound, even where its quantiles lie within it.
+func TestFitCapacity_cut(t *testing.T) {
+	c := FitCapacity([]Attained{{Level: 1, N: 512, Good: 508}, {Level: 2, N: 512, Good: 496}}, 0.95)
+	if c.OpenBelow || !c.OpenAbove {
+		t.Errorf("two good levels: %v to %v, open below %v, above %v; want open above alone", c.Low, c.High, c.OpenBelow, c.OpenAbove)
+	}
+}
+
 func TestBlockShare(t *testing.T) {
 	s := BlockShare(
 		[Blocks]float64{97, 96, 99, 95, 98, 90, 97, 98, 96, 92, 101, 95, 97, 96, 100, 94},

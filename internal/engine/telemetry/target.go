@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/window"
 	"aiperfd/internal/engine/transport"
 )
@@ -20,6 +21,7 @@ import (
 type target struct {
 	recorder *Recorder
 	given    bool
+	devices  bool // its page is that of an exporter of accelerators
 	client   *transport.Client
 	host     string
 	header   http.Header
@@ -27,8 +29,9 @@ type target struct {
 	marked   chan struct{}        // buffered 1; like asked, but nobody waits
 
 	// The goroutine that reads the page owns these.
-	candidates []*url.URL // the first is the one in use
-	looking    bool       // none of them has answered with metrics yet
+	candidates []*url.URL    // the first is the one in use
+	looking    bool          // none of them has answered with metrics yet
+	refresh    time.Duration // how often the values change; 0 = unknown
 	backoff    time.Duration
 
 	mu        sync.Mutex
@@ -47,7 +50,7 @@ func newTarget(r *Recorder, o *Target) *target {
 		client = r.apart
 	}
 	return &target{
-		client: client, recorder: r, given: o.Given, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
+		client: client, recorder: r, given: o.Given, devices: o.Devices, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
 		asked: make(chan chan<- struct{}, 1), marked: make(chan struct{}, 1),
 		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
 		history: window.NewHistory(r.o.Secrets.String),
@@ -87,7 +90,15 @@ func (t *target) hopeless() bool {
 
 // pause returns the time until the next scrape.
 func (t *target) pause(backoff time.Duration) time.Duration {
-	return max(t.recorder.o.Period, spare*t.last, backoff)
+	return max(t.period(), spare*t.last, backoff)
+}
+
+// period returns the time between two scrapes.
+func (t *target) period() time.Duration {
+	if t.devices {
+		return t.recorder.o.Devices.Period
+	}
+	return t.recorder.o.Period
 }
 
 // scrape reads the page once.
@@ -104,6 +115,9 @@ func (t *target) scrape(ctx context.Context, pinned bool) {
 		}
 		if problem == nil {
 			problem = &trouble{state: diagnose.NotPrometheus, text: "the answer has no metrics"}
+			if t.devices {
+				problem.text = "the answer has no metrics of GPUs"
+			}
 		}
 		if t.looking && problem.state == diagnose.NotPrometheus && len(t.candidates) > 1 {
 			t.candidates = t.candidates[1:]
@@ -125,7 +139,7 @@ type trouble struct {
 
 // fail keeps why a scrape has failed, and doubles the pause.
 func (t *target) fail(p *trouble) {
-	t.backoff = min(longestPause, max(t.recorder.o.Period, 2*t.backoff))
+	t.backoff = min(longestPause, max(t.period(), 2*t.backoff))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failures++
@@ -137,16 +151,24 @@ func (t *target) fail(p *trouble) {
 		t.state = p.state
 	}
 	if t.failures == 1 && t.given {
-		t.recorder.o.Log.Warn().Str("url", t.shown).Msg("no server metrics: " + t.lastError)
+		what := "no server metrics: "
+		if t.devices {
+			what = "no GPU metrics: "
+		}
+		t.recorder.o.Log.Warn().Str("url", t.shown).Msg(what + t.lastError)
 	}
 }
 
-// keep adds a page to the history; false = it has no values.
+// keep adds a page to the history; false = it has no values, or an exporter's page has no devices.
 func (t *target) keep(at window.Scrape, page []byte) bool {
 	during := t.recorder.current()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.history.Add(at, page) == 0 {
+		return false
+	}
+	if t.devices && t.looking && len(gpu.Vendors([]gpu.Page{{URL: t.shown, History: t.history}})) == 0 {
+		t.history = window.NewHistory(t.recorder.o.Secrets.String)
 		return false
 	}
 	t.last, t.up = at.End-at.Sent, true
@@ -155,7 +177,11 @@ func (t *target) keep(at window.Scrape, page []byte) bool {
 	} else {
 		t.state = diagnose.Partial
 	}
-	t.recorder.writeLine(t, during)
+	if t.devices {
+		t.recorder.writeDeviceLines(t)
+	} else {
+		t.recorder.writeLine(t, during)
+	}
 	return true
 }
 
@@ -164,7 +190,7 @@ func (t *target) timeout() time.Duration {
 	if t.looking {
 		return firstTimeout
 	}
-	return max(leastTimeout, t.recorder.o.Period)
+	return max(leastTimeout, t.period())
 }
 
 // fetch gets the page.
@@ -203,7 +229,7 @@ func (t *target) fetch(ctx context.Context) (window.Scrape, []byte, *trouble) {
 func (t *target) counted() (sum float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.history.Scrapes) == 0 {
+	if len(t.history.Scrapes) == 0 || t.devices {
 		return 0
 	}
 	everything := window.Window{From: t.history.Scrapes[0].At(), To: t.history.Scrapes[len(t.history.Scrapes)-1].At()}

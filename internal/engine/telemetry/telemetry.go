@@ -1,11 +1,12 @@
-// Package telemetry reads the metrics that inference servers expose while a run loads them. It has goroutines
-// and connections of its own and takes no lock of the load. Whatever a server answers, the run goes on: what is
-// wrong with a page is a state of its target.
+// Package telemetry reads the metrics that inference servers and accelerators expose while a run loads them. It
+// has goroutines and connections of its own and takes no lock of the load. Whatever a server answers, the run
+// goes on: what is wrong with a page is a state of its target.
 package telemetry
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/servermap"
 	"aiperfd/internal/engine/telemetry/window"
 	"aiperfd/internal/engine/transport"
@@ -51,11 +53,13 @@ type Target struct {
 	// Apart means that it is none of the servers under test: their proxy, their sockets and their client
 	// certificates are not used for it.
 	Apart bool
+	// Devices means that the page is that of an exporter of accelerators.
+	Devices bool
 }
 
 // Options configure a [Recorder].
 type Options struct {
-	Targets   []Target          // at least one
+	Targets   []Target          // may be empty if there are local devices
 	Transport transport.Options // of the run; connections are not shared with it
 	Clock     bench.Clock
 	Period    time.Duration      // > 0
@@ -65,6 +69,7 @@ type Options struct {
 	Secrets   *redact.Set
 	Log       zerolog.Logger
 	Lines     io.WriteCloser // gets a line for each scrape; nil = nobody does
+	Devices   DeviceOptions
 }
 
 // Recorder reads the targets of a run from Start to Close. Its methods are safe for concurrent use.
@@ -82,6 +87,8 @@ type Recorder struct {
 	settled time.Duration // guarded by mu; when the servers counted nothing more after the last phase; 0 = unknown
 	ended   time.Duration // guarded by mu; 0 = not yet
 	lines   *lineWriter   // nil = none
+
+	deviceLines *lineWriter // nil = none
 }
 
 // phase is a phase of the run.
@@ -110,10 +117,18 @@ func Start(o Options) *Recorder {
 	if o.Lines != nil {
 		r.lines = &lineWriter{out: o.Lines}
 	}
+	if o.Devices.Lines != nil {
+		r.deviceLines = &lineWriter{out: o.Devices.Lines}
+	}
 	for i := range o.Targets {
 		one := newTarget(r, &o.Targets[i])
 		r.targets = append(r.targets, one)
 		r.working.Go(func() { one.run(ctx) })
+	}
+	if o.Devices.Local {
+		one := newLocal(r)
+		r.targets = append(r.targets, one)
+		r.working.Go(func() { one.runLocal(ctx) })
 	}
 	return r
 }
@@ -137,10 +152,13 @@ func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = r.o.Clock.Now()
-	if r.lines == nil {
-		return nil
+	var failed error
+	for _, l := range []*lineWriter{r.lines, r.deviceLines} {
+		if l != nil {
+			failed = errors.Join(failed, l.close())
+		}
 	}
-	return r.lines.close()
+	return failed
 }
 
 // Sync waits until each target that answers has been read once more, from now on, but not longer than two
@@ -192,26 +210,30 @@ func (r *Recorder) Mark() {
 }
 
 // Settle waits until the servers have counted all that the last phase made them do: until two scrapes in a row
-// change neither requests nor tokens, but two seconds at most.
+// change neither requests nor tokens, and until exporters of accelerators that refresh often have done so; but two
+// seconds at most.
 func (r *Recorder) Settle(ctx context.Context) {
 	if r.fetches() == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
+	since := r.o.Clock.Now()
 	last, still := -1.0, 0
-	for still < 2 {
+	if !r.anyServer() {
+		still = 2
+	}
+	for {
 		r.Sync(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		now := r.counted()
-		if now == last {
+		if now := r.counted(); now == last {
 			still++
-		} else {
+		} else if still < 2 {
 			last, still = now, 0
 		}
-		if still == 2 {
+		if still >= 2 && r.refreshed(since) {
 			break
 		}
 		select {
@@ -308,7 +330,7 @@ func (m *moment) window(i int) window.Window {
 }
 
 // Report returns what the servers did in each phase, in one that goes on up to now, and the statistics of all
-// families.
+// families; nil = no server is read.
 func (r *Recorder) Report() *diagnose.Server { return r.report(r.moment().pages) }
 
 // Look returns what Report does without the statistics of all families, which take the most time.
@@ -318,10 +340,16 @@ func (r *Recorder) Look() *diagnose.Server {
 
 // report returns what the servers did, with the pages that a function makes of the targets, which are locked.
 func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagnose.Server {
+	if !r.anyServer() {
+		return nil
+	}
 	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
 	sources := []diagnose.Source{}
 	for _, t := range r.targets {
+		if t.devices {
+			continue
+		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		out.Targets = append(out.Targets, m.describe(t))
@@ -370,8 +398,12 @@ func (m *moment) describe(t *target) diagnose.Target {
 		Up: t.up, URL: t.shown, Given: t.given, Servers: []string{}, State: t.state, Fetches: len(h.Scrapes), Failures: t.failures,
 		LastError: t.lastError, NonFinite: h.NonFinite, Dropped: h.Dropped, Malformed: h.Malformed,
 	}
-	for _, s := range m.r.detect(h) {
-		d.Servers = append(d.Servers, s.Title)
+	if t.devices {
+		d.Servers = gpu.Vendors([]gpu.Page{{URL: t.shown, History: h}})
+	} else {
+		for _, s := range m.r.detect(h) {
+			d.Servers = append(d.Servers, s.Title)
+		}
 	}
 	for _, f := range h.Families {
 		d.Series += len(f.Groups)
@@ -427,7 +459,9 @@ func (m *moment) pages(sources []diagnose.Source) *diagnose.Pages {
 	}
 	out.Profiling = profiling
 	for _, t := range m.r.targets {
-		out.Configured = append(out.Configured, t.shown)
+		if !t.devices {
+			out.Configured = append(out.Configured, t.shown)
+		}
 	}
 	for _, src := range sources {
 		page := diagnose.Page{URL: src.URL, History: src.History, Info: out.Info(src.History)}

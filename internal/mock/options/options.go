@@ -174,6 +174,9 @@ type Options struct {
 
 	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
 	GPUs int    // number of cards; 1
+	// GPURefresh is how often the exporter of /dcgm/metrics collects the values of the cards, in whole tenths of a
+	// second; 0 = whenever it is read. GPULag is how much later it shows them.
+	GPURefresh, GPULag time.Duration
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
@@ -255,9 +258,13 @@ func (o *Options) fillNumbers(p *problems) {
 		v    time.Duration
 	}{
 		{"prefill-per-token", o.PrefillPerToken}, {"comments", o.Comments}, {"ready-after", o.ReadyAfter},
+		{"gpu-lag", o.GPULag},
 	} {
 		p.want(f.v >= 0, "%s is %v, want ≥ 0", f.name, f.v)
 	}
+	const tick = 100 * time.Millisecond
+	p.want(o.GPURefresh >= 0 && o.GPURefresh%tick == 0, "gpu-refresh is %v, want a multiple of %v, or 0", o.GPURefresh, tick)
+	p.want(o.GPULag <= max(o.GPURefresh, 0), "gpu-lag is %v, want at most gpu-refresh, which is %v", o.GPULag, o.GPURefresh)
 }
 
 // check checks what has no table of its own.

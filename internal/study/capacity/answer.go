@@ -20,21 +20,22 @@ const (
 	UpperBound  Verdict = "upper_bound"  // the capacity is below the least load that was probed
 	NotFound    Verdict = "not_found"    // the least load already misses the objectives
 	NonMonotone Verdict = "non_monotone" // more load met the objectives better than less
-	Invalid     Verdict = "invalid"      // there is no measurement, or the load generator decided it
+	Invalid     Verdict = "invalid"      // nothing was measured, or too little, or the load generator decided it
 )
 
 // Answer is what a search says after some probes. It is meaningful at every stop: a shorter
 // search has a wider interval.
 type Answer struct {
 	Verdict Verdict
-	Reason  Reason // empty = the search goes on, or was interrupted
-	// Capacity is the fit; nil for not_found, non_monotone and without a measurement.
+	Reason  Reason // empty = the search goes on, or its study ended it
+	// Capacity is the fit; nil for not_found, non_monotone and if the measurements bound it on no side.
 	Capacity *stat.Capacity
 	// Good and Bad are the largest probed level that is confirmed as good and the smallest that
 	// is confirmed as bad; nil = there is none.
 	Good, Bad *Evidence
 	Evidence  []Evidence // every probe, in order
 	Binding   string     // the objective that is missed first; empty = none was missed
+	Distorted string     // the objective that the load generator may have decided; empty = none
 	Doubts    []Doubt
 	Load      time.Duration // for which the server was under load
 	// Halving is how much more load half the width of the interval would take; 0 = unknown.
@@ -65,8 +66,8 @@ func (s *Search) Answer() Answer {
 		}
 		a.Evidence = append(a.Evidence, e)
 	}
-	a.Verdict = s.verdict()
-	if a.Verdict == Estimated || a.Verdict == LowerBound || a.Verdict == UpperBound || a.Verdict == Invalid {
+	a.Verdict, a.Distorted = s.verdict(), s.distorted()
+	if a.Verdict == Estimated || a.Verdict == LowerBound || a.Verdict == UpperBound || a.Verdict == Invalid && !s.unbounded() {
 		a.Capacity = s.fit
 	}
 	s.confirmed(&a)
@@ -93,13 +94,13 @@ func (s *Search) local() time.Duration {
 
 func (s *Search) verdict() Verdict {
 	switch {
-	case s.fit == nil:
+	case s.fit == nil, s.distorted() != "":
 		return Invalid
 	case s.ended == NotMet:
 		return NotFound
 	case s.ended == NotMonotone:
 		return NonMonotone
-	case s.distorted() != "":
+	case s.unbounded():
 		return Invalid
 	case s.ended == InRange, s.fit.OpenAbove, s.fit.High >= s.options.High:
 		return LowerBound
@@ -109,12 +110,21 @@ func (s *Search) verdict() Verdict {
 	return Estimated
 }
 
+// unbounded reports whether the probes say neither what the server bears nor what it does not.
+func (s *Search) unbounded() bool {
+	return s.ended != InRange && (s.fit == nil || s.fit.OpenAbove && s.fit.OpenBelow)
+}
+
 // distorted returns the objective that the load generator may have decided at a level that
 // decides; empty = none.
 func (s *Search) distorted() string {
+	if s.fit == nil {
+		return ""
+	}
 	for i := range s.probes {
 		p := &s.probes[i]
-		if p.Failure == "" && p.Distorted != "" && p.Level <= 1/nearEstimate*s.fit.Value && p.Share.X < 1 {
+		decides := s.roles[i] == Baseline || p.Level <= 1/nearEstimate*s.fit.Value
+		if p.Failure == "" && p.Distorted != "" && decides && p.Share.X < 1 {
 			return p.Distorted
 		}
 	}
@@ -204,8 +214,8 @@ func (s *Search) doubts(a *Answer) {
 	if s.fit == nil {
 		return
 	}
-	if name := s.distorted(); name != "" {
-		add("client", "the load generator was late, and may have decided "+name+
+	if a.Distorted != "" {
+		add("client", "the load generator was late, and may have decided "+a.Distorted+
 			": its error is more than a tenth of the limit")
 	} else if slices.ContainsFunc(s.probes, func(p Probe) bool { return p.Suspect }) {
 		add("client-suspect", "the load generator may have distorted an objective")

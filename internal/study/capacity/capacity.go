@@ -102,6 +102,12 @@ const (
 	Broken      Reason = "probes_failed" // probes without a measurement, one after another
 )
 
+// The reasons that only the study knows: it ended before the search did.
+const (
+	Cancelled Reason = "cancelled" // by a user, or by its deadline
+	Failed    Reason = "failed"    // it permits no more failures, or could not go on
+)
+
 // Reasons are the reasons in words.
 func Reasons() map[Reason]string {
 	return map[Reason]string{
@@ -112,6 +118,8 @@ func Reasons() map[Reason]string {
 		OutOfProbes: "the budget of probes is spent",
 		OutOfTime:   "the budget of time is spent",
 		Broken:      "several probes in a row have no result",
+		Cancelled:   "it was cancelled, or its deadline passed",
+		Failed:      "it failed before it was complete",
 	}
 }
 

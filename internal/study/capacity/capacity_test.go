@@ -69,6 +69,48 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestVerdicts_bounds: what few probes say. Without a bad one there is no largest capacity.
+func TestVerdicts_bounds(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		shares []float64
+		want   Verdict
+		bounds bool
+	}{
+		{"one good probe", []float64{0.969}, Invalid, false},
+		{"one barely good probe", []float64{0.953}, Invalid, false},
+		{"two good probes", []float64{0.992, 0.969}, LowerBound, true},
+		{"four good probes", []float64{0.992, 0.992, 0.969, 0.969}, LowerBound, true},
+		{"good and bad ones", []float64{1, 0.992, 0.5, 0.98}, Estimated, true},
+	} {
+		s := New(options())
+		for _, x := range c.shares {
+			p, _ := s.Next()
+			probe := answers(p, x)
+			probe.Share.N, probe.Share.Good = probe.Share.N/20, probe.Share.Good/20
+			s.Observe(probe)
+		}
+		if a := s.Answer(); a.Verdict != c.want || (a.Capacity != nil) != c.bounds {
+			t.Errorf("%s: %s, capacity %+v; want %s, one: %v", c.name, a.Verdict, a.Capacity, c.want, c.bounds)
+		}
+	}
+}
+
+// TestVerdict_distorted: what the load generator may have caused is no verdict on the server, nor at
+// the least load.
+func TestVerdict_distorted(t *testing.T) {
+	for _, share := range []float64{0.02, 0.3} {
+		s := New(options())
+		p, _ := s.Next()
+		probe := answers(p, share)
+		probe.Distorted = "time_to_first_token"
+		s.Observe(probe)
+		if a := s.Answer(); a.Verdict != Invalid || a.Reason != NotMet || a.Distorted != probe.Distorted {
+			t.Errorf("%v good in a distorted baseline: %s (%s), distorted %q; want invalid (not_found)", share, a.Verdict, a.Reason, a.Distorted)
+		}
+	}
+}
+
 // TestGrowing: a good level at which the queue grows is probed again, with twice the window.
 func TestGrowing(t *testing.T) {
 	s := New(options())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/results"
 	"aiperfd/internal/study/capacity"
@@ -42,6 +43,9 @@ func (r *Report) Answer() *results.Answer {
 		return nil
 	}
 	a := load.Answer(r.Outcomes)
+	if a.Reason == "" {
+		a.Reason = r.ended()
+	}
 	out := &results.Answer{
 		Schema: results.AnswerSchema, Kind: "capacity", RunID: r.Run.ID, Final: a.Reason != "",
 		Question: load.Question(), Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes),
@@ -79,6 +83,18 @@ func (r *Report) Answer() *results.Answer {
 		out.Doubts = append(out.Doubts, results.AnswerDoubt(d))
 	}
 	return out
+}
+
+// ended returns why the study performs no more runs although its search asks for more; empty = it
+// does.
+func (r *Report) ended() capacity.Reason {
+	switch {
+	case r.Run.State != bench.StateExporting && !r.Run.State.Terminal():
+		return ""
+	case r.Cancelled:
+		return capacity.Cancelled
+	}
+	return capacity.Failed
 }
 
 // probed returns the ids of the runs of the outcomes that have ended.

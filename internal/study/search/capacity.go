@@ -211,12 +211,17 @@ func (l Load) headline(a *capacity.Answer) string {
 		return fmt.Sprintf("No capacity can be named: some load met the objectives better than less load did, by more "+
 			"than chance, so that there is no largest load at which %s.", good)
 	case capacity.Invalid:
-		if a.Capacity == nil {
+		switch {
+		case !slices.ContainsFunc(a.Evidence, func(e capacity.Evidence) bool { return e.Failure == "" }):
 			return "No capacity: no probe has a result."
+		case a.Distorted == "":
+			return "No capacity: the probes are too few to say what the server bears, or what it does not."
 		}
-		return fmt.Sprintf("Capacity not shown: the load generator may have caused what was missed. "+
-			"The probes say %s (%s to %s).",
-			l.level(a.Capacity.Value), short(a.Capacity.Low), short(a.Capacity.High))
+		out := "Capacity not shown: the load generator may have caused what was missed."
+		if c := a.Capacity; c != nil && !c.OpenBelow && !c.OpenAbove {
+			out += fmt.Sprintf(" The probes say %s (%s to %s).", l.level(c.Value), short(c.Low), short(c.High))
+		}
+		return out
 	}
 	return ""
 }

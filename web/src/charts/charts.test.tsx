@@ -25,6 +25,11 @@ test("the summary of lines of different length knows values of each (P-M6)", () 
   );
 });
 
+test("the points of a percentile have no mean", () => {
+  const p99 = { ...line, label: "p99", peak: true, values: [10, 30] };
+  expect(summary({ title: "T", unit: "ms", x: [0, 1], lines: [p99] })).toBe("T, ms. p99: 10.0 to 30.0");
+});
+
 test("a line without values says so", () => {
   expect(summary({ title: "T", unit: "ms", x: [0], lines: [{ ...line, values: [null] }] })).toBe(
     "T, ms. sent: no values",

@@ -19,6 +19,8 @@ export interface Line {
   fill?: boolean;
   /** a mark at each point; alone = without a line */
   points?: boolean | "alone";
+  /** the legend has its largest point alone, because the mean of its points means nothing: that of percentiles */
+  peak?: boolean;
   /** the line goes over points without a value */
   joined?: boolean;
   /** interval of each point */
@@ -118,6 +120,12 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
     if (l.points === "alone") return null;
     const s = statistics(l.values, counts);
     if (!s) return <b>{format.absent}</b>;
+    if (l.peak)
+      return (
+        <>
+          up to <b>{format.number(s.max)}</b>
+        </>
+      );
     return (
       <>
         mean <b>{format.number(s.mean)}</b> max <b>{format.number(s.max)}</b>
@@ -139,7 +147,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
           color={l.color}
           dash={l.dash}
           text={value(l)}
-          title={x === undefined && l.points !== "alone" ? "Mean and largest point of what is shown" : undefined}
+          title={x === undefined && l.points !== "alone" ? explained(l) : undefined}
           shown={alone === null || alone === l.label}
           alone={alone === l.label}
           choose={props.lines.length > 1 ? () => choose(l.label) : undefined}
@@ -148,6 +156,11 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
       {props.dots && <span class="muted">{props.dots.label}</span>}
     </>
   );
+}
+
+/** explained says what the legend has of a line. */
+function explained(l: Line): string {
+  return l.peak ? "Largest point of what is shown" : "Mean and largest point of what is shown";
 }
 
 /** closest is the point that is nearest to a place of the x axis. */
@@ -176,7 +189,8 @@ export function summary(props: Pick<Props, "title" | "unit" | "lines" | "x" | "r
     if (known.length === 0) return `${l.label}: no values`;
     const [low, high] = known.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
     const mean = statistics(l.values, counts)?.mean;
-    return `${l.label}: ${format.number(low)} to ${format.number(high)}, mean ${format.number(mean)}`;
+    const range = `${l.label}: ${format.number(low)} to ${format.number(high)}`;
+    return l.peak ? range : `${range}, mean ${format.number(mean)}`;
   });
   return `${props.title}, ${props.unit}. ${parts.join("; ")}`;
 }

@@ -9,7 +9,7 @@ import { ResetZoom } from "../charts/frame";
 import { Heatmap } from "../charts/heatmap";
 import { type Column, Cursor, type Dots, type Line, type Mark, Plot, type Region } from "../charts/plot";
 import { leastPerBin } from "../charts/scales";
-import { events, full, only, regions, type Single, singles } from "../state/overtime";
+import { enough, events, full, leastForP99, only, regions, type Single, singles, tail } from "../state/overtime";
 import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
 import { onAxis } from "../state/server";
@@ -29,6 +29,10 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
   const s = useMemo(() => within(store.series.value, store.scope.value), [store.series.value, store.scope.value]);
   const parts = useMemo(() => (s ? regions(s) : []), [s]);
   const sparse = useMemo(() => s !== null && full(s).some((enough) => !enough), [s]);
+  const few = useMemo(
+    () => s !== null && Object.keys(latencies).some((name) => s.series[name] && enough(s, name, "p99").includes(false)),
+    [s],
+  );
   const happened = s ? events(s, run, inOrder(store.progress.value)) : [];
   const marks = useMemo(() => happened, [JSON.stringify(happened)]);
   if (!s || s.time_sec.length === 0) {
@@ -69,6 +73,7 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
       <p class="muted">
         Drag across a chart to zoom all of them; a double click shows everything again.
         {sparse && ` Points with fewer than ${leastPerBin} requests have no percentiles: dots are their requests.`}
+        {few && ` Points with fewer than ${leastForP99} requests have no p99.`}
         {parts.some((r) => r.partial) && " Hatched: a point that was measured in part only."}
       </p>
     </section>
@@ -182,15 +187,17 @@ function line(label: string, color: Color, values: Column | undefined, more: Par
 function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | undefined, server: Chart[]): Chart[] {
   const counts = full(s);
   const of = (name: string, stat: string): Column | undefined => s.series[name]?.values[stat];
+  const peak = true;
   const percentile = (label: string, color: Color, name: string) =>
-    line(label, color, only(of(name, label) ?? [], counts));
+    line(label, color, only(of(name, label) ?? [], label === "p99" ? enough(s, name, label) : counts), { peak });
+  const slow = tail([s], "schedule_lag");
   const percentiles = (name: Single): Pick<Chart, "lines" | "dots" | "marks"> => {
     const { x, y } = singles(s, counts, sample, name);
     return {
       lines: [
         percentile("p50", "blue", name),
         percentile("p90", "green", name),
-        percentile("p99", "orange", name),
+        percentile(tail([s], name), "orange", name),
       ].flat(),
       dots: x.length ? { label: "dots: requests", x, y, color: "blue" } : undefined,
       marks: objectives(store, name),
@@ -218,7 +225,7 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
       title: "Requests in flight",
       unit: "requests",
       lines: [
-        ...line("in flight", "blue", of("in_flight", "avg"), { fill: true }),
+        ...line("in flight on average", "blue", of("in_flight", "avg"), { fill: true }),
         ...line("limit", "grey", of("concurrency_limit", "max"), { dash: true }),
         ...line("waiting", "orange", of("backlog", "max")),
       ],
@@ -228,7 +235,10 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
     {
       title: "Schedule lag of the load generator",
       unit: "ms",
-      lines: [...line("p50", "blue", of("schedule_lag", "p50")), ...line("p99", "orange", of("schedule_lag", "p99"))],
+      lines: [
+        ...line("p50", "blue", of("schedule_lag", "p50"), { peak }),
+        ...line(slow, "orange", of("schedule_lag", slow), { peak }),
+      ],
     },
     {
       title: "CPU of the load generator",

@@ -7,10 +7,13 @@ import { read, type Timeseries } from "../api/timeseries";
 import { cycle } from "../charts/colors";
 import { Cursor, Plot } from "../charts/plot";
 import { Points } from "../charts/points";
+import { leastPerBin } from "../charts/scales";
 import * as format from "../format";
 import { go, link } from "../router";
-import { overlay } from "../state/compare";
+import { overlay, sides } from "../state/compare";
 import { meaningful } from "../state/differences";
+import { few } from "../state/doubt";
+import { leastForP99, tail } from "../state/overtime";
 import { choose, chosen } from "../state/runs";
 import { metricName } from "../state/sweep";
 import { Card, ClientPill, ErrorText, load, StatePill, VerdictPill } from "../ui/parts";
@@ -207,7 +210,11 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
                 </td>
                 {statistic.values.map((v) => (
                   <td key={v.run} data-label={title(of.runs.find((r) => r.id === v.run)!)}>
-                    <span title={interval(v)}>{format.number(v.value)}</span> <Delta of={v} />
+                    <span title={interval(v)}>
+                      {format.number(v.value)}
+                      {v.unsupported && "*"}
+                    </span>{" "}
+                    <Delta of={v} />
                   </td>
                 ))}
               </tr>
@@ -218,7 +225,10 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
       <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
         {all ? "Show the main metrics" : "Show all metrics"}
       </button>
-      <p class="muted">Hover over a value to see its 95 % confidence interval within the run.</p>
+      <p class="muted">
+        Hover over a value to see its 95 % confidence interval within the run.
+        {rows.some((r) => r.statistic.values.some((v) => v.unsupported)) && ` * ${few}.`}
+      </p>
     </Card>
   );
 }
@@ -234,21 +244,24 @@ function Delta({ of }: { of: Value }): JSX.Element | null {
   return <span class="delta muted">{format.signed(of.delta_percent)}</span>;
 }
 
+/** overlaid are the charts: metric, statistic, title, unit. The statistic of a tail depends on the runs. */
 const overlaid: [string, string, string, string][] = [
   ["output_tokens", "rate", "Output tokens", "per second"],
   ["requests_completed", "rate", "Completed requests", "per second"],
-  ["time_to_first_token", "p50", "Time to first token, p50", "ms"],
-  ["time_to_first_token", "p90", "Time to first token, p90", "ms"],
-  ["time_to_first_token", "p99", "Time to first token, p99", "ms"],
-  ["request_latency", "p50", "Request latency, p50", "ms"],
-  ["request_latency", "p99", "Request latency, p99", "ms"],
+  ["time_to_first_token", "p50", "Time to first token", "ms"],
+  ["time_to_first_token", "p90", "Time to first token", "ms"],
+  ["time_to_first_token", "tail", "Time to first token", "ms"],
+  ["request_latency", "p50", "Request latency", "ms"],
+  ["request_latency", "tail", "Request latency", "ms"],
 ];
 
 /** Overlays draws the runs over the time since their profiling began. */
 function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
   const cursor = useMemo(() => new Cursor(), []);
   const all = entries.map((e) => e.series);
-  const charts = overlaid.map(([name, stat, text, unit]) => {
+  const charts = overlaid.map(([name, wanted, header, unit]) => {
+    const stat = wanted === "tail" ? tail(all, name) : wanted;
+    const text = stat === "rate" ? header : `${header}, ${stat}`;
     const { x, columns } = overlay(all, name, stat);
     const lines = columns.flatMap((values, i) =>
       values?.some((v) => typeof v === "number")
@@ -257,24 +270,37 @@ function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
               label: title(entries[i]!.run),
               color: cycle[i % cycle.length]!,
               dash: i >= cycle.length,
+              peak: stat !== "rate",
               values: values as (number | null)[],
             },
           ]
         : [],
     );
-    return { text, unit, x, lines };
+    return { text, unit, x, lines, regions: sides(x) };
   });
   if (charts.every((c) => c.lines.length === 0)) return null;
   return (
     <section aria-label="Over time">
-      <h2>Over time, from the start of profiling</h2>
+      <h2>Over time: 0 s is the start of profiling</h2>
       <div class="charts">
         {charts
           .filter((c) => c.lines.length)
           .map((c) => (
-            <Plot key={c.text} title={c.text} unit={c.unit} x={c.x} cursor={cursor} lines={c.lines} />
+            <Plot
+              key={c.text}
+              title={c.text}
+              unit={c.unit}
+              x={c.x}
+              cursor={cursor}
+              lines={c.lines}
+              regions={c.regions}
+            />
           ))}
       </div>
+      <p class="muted">
+        Points with fewer than {leastPerBin} requests have no percentiles, and those with fewer than {leastForP99} no
+        p99. What is before 0 s is not in the numbers above the charts.
+      </p>
     </section>
   );
 }
@@ -328,7 +354,7 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
         <p class="empty">The documents are equal.</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Differences of the documents">
-          <table>
+          <table class="values">
             <thead>
               <tr>
                 <th class="text">Field</th>
@@ -342,11 +368,11 @@ function Differences({ of }: { of: Comparison }): JSX.Element {
             <tbody>
               {rows.map((d) => (
                 <tr key={d.pointer}>
-                  <td class="text">
+                  <td class="text wrap">
                     <code>{d.pointer}</code>
                   </td>
                   {of.runs.map((r, i) => (
-                    <td class="text" key={r.id}>
+                    <td class="text wrap" key={r.id} data-label={title(r)}>
                       {text(d.values[i])}
                     </td>
                   ))}

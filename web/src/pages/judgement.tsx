@@ -42,19 +42,19 @@ export function Judgement({ a, b, version }: { a: Side; b: Side; version: string
   const names = `${b.label} against ${a.label}`;
   if (error)
     return (
-      <Card title={names}>
+      <Card title={names} named>
         {embedded ? <p class="empty">A run and a sweep cannot be compared.</p> : <ErrorText error={error} />}
       </Card>
     );
   if (!answer)
     return (
-      <Card title={names}>
+      <Card title={names} named>
         <p class="empty">Loading …</p>
       </Card>
     );
   const refused = answer.load_differences.map((d) => d.pointer);
   return (
-    <Card title={names} class="answer judgement">
+    <Card title={names} named class="answer judgement">
       <p class="headline">
         <span class={"pill verdict-" + answer.verdict}>{verdictWords[answer.verdict]}</span>
         <span>

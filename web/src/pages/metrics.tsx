@@ -3,9 +3,10 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJSON, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
-import { doubtOf } from "../state/doubt";
+import { doubtOf, few, marked } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { Card, Doubt } from "../ui/parts";
+import "./sweep.css";
 
 type Distributions = Schemas["wire.Distributions"];
 
@@ -54,7 +55,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
         )}
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Metrics">
-        <table>
+        <table class="values">
           <thead>
             <tr>
               <th class="text">Metric</th>
@@ -71,7 +72,7 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
                   <Doubt of={doubtOf(store.run.value?.client, tag, shown[tag]!.unit)} />
                 </td>
                 {columns.map((c) => (
-                  <Cell stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />
+                  <Cell key={c} stats={shown[tag]!} of={c} withheld={withheld[tag]?.reason} />
                 ))}
               </tr>
             ))}
@@ -106,20 +107,22 @@ function Cell({
   of: keyof Stats & string;
   withheld: string | undefined;
 }): JSX.Element {
-  if (withheld && of.startsWith("p")) return <td title={withheld}>withheld</td>;
+  if (withheld && of.startsWith("p"))
+    return (
+      <td data-label={of} title={withheld}>
+        withheld
+      </td>
+    );
   const interval = stats.intervals?.[of];
   const unsure = stats.unsupported_percentiles?.includes(of);
   const title =
     interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
   return (
-    <td title={unsure ? few : title}>
-      {format.number(stats[of] as number | undefined)}
-      {unsure && "*"}
+    <td data-label={of} title={unsure ? few : title}>
+      {marked(stats, of)}
     </td>
   );
 }
-
-const few = "Too few requests: fewer than five independent values lie beyond this percentile";
 
 /** Notes explains the marks of the table. */
 function Notes({

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Stats } from "../api/client";
-import { attained } from "./openloop";
+import { attained, attainedText } from "./openloop";
 
 const stats = (avg: number) => ({ avg }) as Stats;
 
@@ -21,4 +21,15 @@ test("the objective that was missed most comes first", () => {
 test("the share of a single objective is that of the good requests", () => {
   expect(attained({ request_latency: 500 }, { good_request_fraction: stats(0.04) })[0]!.share).toBe(0.04);
   expect(attained({ request_latency: 500 }, {})[0]!.share).toBeNull();
+});
+
+test("requests that failed count as missed objectives, which the sentence says", () => {
+  const metrics = { good_request_count: stats(400), request_count: stats(410), error_request_count: stats(21) };
+  expect(attainedText(2, metrics)).toBe(
+    "of the requests met both objectives of single requests: 400 of 431; 21 failed, which counts as missed.",
+  );
+  expect(attainedText(1, { good_request_count: stats(9), request_count: stats(10) })).toBe(
+    "of the requests met the objective of single requests: 9 of 10.",
+  );
+  expect(attainedText(3, {})).toBe("of the requests met all 3 objectives of single requests.");
 });

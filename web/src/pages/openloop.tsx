@@ -2,30 +2,32 @@
 import type { JSX } from "preact";
 import { ended, type Metrics, type Run, type Stats } from "../api/client";
 import * as format from "../format";
-import { doubtOf } from "../state/doubt";
+import { doubtOf, few, marked } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { metricName } from "../state/sweep";
 import { useReading } from "../ui/lazy";
 import { Card, Doubt, Tile } from "../ui/parts";
+import "./sweep.css";
+
+const shown = ["avg", "p50", "p90", "p99"] as const;
 
 const corrected = [
   ["time_to_first_token", "Time to first token"],
   ["request_latency", "Request latency"],
 ] as const;
 
-export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, Stats> }): JSX.Element | null {
+export function OpenLoop({ run, store }: { run: Run; store: RunStore }): JSX.Element | null {
   const { value } = useReading<Metrics>(`api/runs/${run.id}/metrics`, !ended(run.state));
   const s = value?.saturation ?? run.summary?.saturation;
   if (!s) return null;
   const asked = s.asked_rate_per_sec;
   const share = (v: number | null | undefined) =>
     v === null || v === undefined || !asked ? undefined : format.percent(v / asked) + " of what was asked";
+  const metrics = store.of(s.phase);
   const late = corrected.filter(([tag]) => metrics["corrected_" + tag] && metrics[tag]);
   return (
     <Card title="Open loop" class={s.saturated ? "open-loop saturated" : "open-loop"}>
-      <p class={s.saturated ? "bad" : undefined}>
-        {s.message || (s.saturated ? "" : "The server kept up with the rate.")}
-      </p>
+      <p class={s.saturated ? "bad" : undefined}>{s.message && `${format.sentence(s.message)}.`}</p>
       <div class="tiles">
         <Tile label="Asked" value={format.number(asked)} unit="req/s" note={`phase ${s.phase}`} />
         <Tile label="Offered" value={format.number(s.offered_rate_per_sec)} unit="req/s" note="by their due times" />
@@ -34,13 +36,13 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
           label="Served"
           value={format.number(s.achieved_rate_per_sec)}
           unit="req/s"
-          note={share(s.achieved_rate_per_sec)}
+          note={s.saturated ? share(s.achieved_rate_per_sec) : "succeeded, over the whole phase"}
           bad={s.saturated}
         />
         <Tile
-          label="Backlog"
+          label="Most in flight or waiting"
           value={format.count(s.backlog_max)}
-          note="most requests that were due and had not returned"
+          note="due and not returned, at one time"
         />
         <Tile
           label="Without an answer"
@@ -54,11 +56,11 @@ export function OpenLoop({ run, metrics }: { run: Run; metrics: Record<string, S
       </div>
       {late.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Latency from the due time">
-          <table>
+          <table class="values">
             <thead>
               <tr>
-                <th class="text">Latency, ms</th>
-                {["avg", "p50", "p90", "p99"].map((c) => (
+                <th class="text">Latency in phase {s.phase}, ms</th>
+                {shown.map((c) => (
                   <th key={c}>{c}</th>
                 ))}
               </tr>
@@ -102,8 +104,10 @@ function Latency({ text, of, run, metrics }: Row): JSX.Element {
       <td class="text wrap">
         {text} <Doubt of={doubtOf(run.client, of)} />
       </td>
-      {[stats.avg, stats.p50, stats.p90, stats.p99].map((v, i) => (
-        <td key={i}>{format.number(v)}</td>
+      {shown.map((c) => (
+        <td key={c} data-label={c} title={stats.unsupported_percentiles?.includes(c) ? few : undefined}>
+          {marked(stats, c)}
+        </td>
       ))}
     </tr>
   );
@@ -129,17 +133,29 @@ export function attained(slos: Record<string, number>, metrics: Record<string, S
     .sort((a, b) => (a.share ?? 2) - (b.share ?? 2));
 }
 
+/** attainedText says of how many requests a share met so many objectives; failed ones met none. */
+export function attainedText(objectives: number, metrics: Record<string, Stats>): string {
+  const which = ["the objective", "both objectives"][objectives - 1] ?? `all ${objectives} objectives`;
+  const text = `of the requests met ${which} of single requests`;
+  const good = metrics.good_request_count?.avg;
+  const succeeded = metrics.request_count?.avg;
+  if (good === undefined || good === null || succeeded === undefined || succeeded === null) return text + ".";
+  const failed = metrics.error_request_count?.avg ?? 0;
+  const missed = failed === 0 ? "" : `; ${format.count(failed)} failed, which counts as missed`;
+  return `${text}: ${format.count(good)} of ${format.count(succeeded + failed)}${missed}.`;
+}
+
 /** Attainment shows which objective of single requests was missed how often. */
 export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
   const metrics = store.shown();
   const list = attained(store.slos.value, metrics);
   if (list.length === 0) return null;
-  const good = metrics.good_request_fraction?.avg;
+  const client = store.run.value?.client;
   return (
     <>
       <p>
-        <b>{format.percent(good)}</b> of the requests met{" "}
-        {list.length === 1 ? "the objective" : `all ${list.length} objectives`} of single requests.
+        <b>{format.percent(metrics.good_request_fraction?.avg)}</b>
+        <Doubt of={doubtOf(client, "good_request_fraction")} /> {attainedText(list.length, metrics)}
       </p>
       <table>
         <tbody>
@@ -150,7 +166,9 @@ export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
                 {metrics[a.metric]?.unit}
                 {i === 0 && list.length > 1 && a.share !== null && a.share < 1 && <span class="tag">missed most</span>}
               </td>
-              <td class={a.share !== null && a.share < 1 ? "bad" : "good"}>{format.percent(a.share)}</td>
+              <td class={a.share !== null && a.share < 1 ? "bad" : "good"}>
+                <Doubt of={doubtOf(client, "slo_attainment." + a.metric)} /> {format.percent(a.share)}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -5,10 +5,10 @@ import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, typ
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
-import { alarming, bound, byCause, doubtOf } from "../state/doubt";
+import { alarming, bound, byCause, doubtOf, marked } from "../state/doubt";
 import { RunStore } from "../state/run";
 import { choose, chosen } from "../state/runs";
-import { barOf, inOrder, totals } from "../state/scope";
+import { barOf, inOrder, measured, totals } from "../state/scope";
 import {
   Action,
   Card,
@@ -55,7 +55,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Phases store={store} run={run} />
           <Scope store={store} />
           <Tiles store={store} run={run} />
-          <OpenLoop run={run} metrics={store.metrics.value} />
+          <OpenLoop run={run} store={store} />
           <Server run={run} scope={store.scope.value} />
           <Charts store={store} run={run} />
           <div class="columns wide-left">
@@ -267,6 +267,7 @@ function Phases({ store, run }: { store: RunStore; run: Run }): JSX.Element {
 function Scope({ store }: { store: RunStore }): JSX.Element | null {
   const phases = inOrder(store.progress.value);
   if (phases.length < 2) return null;
+  const several = phases.filter((p) => p.phase === "profiling").length > 1;
   const choice = (name: string | null, text: string) => (
     <button
       key={text}
@@ -284,8 +285,10 @@ function Scope({ store }: { store: RunStore }): JSX.Element | null {
   return (
     <div class="row scope" role="group" aria-label="Show the numbers of">
       <span class="muted">Numbers of</span>
-      {choice(null, "the whole run")}
-      {phases.map((p) => choice(p.phase_name, p.phase === "warmup" ? `${p.phase_name} (warm-up)` : p.phase_name))}
+      {choice(null, measured(phases))}
+      {phases
+        .filter((p) => p.phase === "warmup" || several)
+        .map((p) => choice(p.phase_name, p.phase === "warmup" ? `${p.phase_name} (warm-up)` : p.phase_name))}
       {waits && <span class="muted">The metrics of one phase are computed when the run has ended.</span>}
     </div>
   );
@@ -298,14 +301,14 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const scope = store.scope.value;
   const all = totals(store.progress.value, scope, run.summary);
   const withheld = store.results.value?.stream?.withheld ?? {};
-  const median = (tag: string) => (withheld[tag] ? "withheld" : format.number(m[tag]?.p50));
+  const median = (tag: string) => (withheld[tag] ? "withheld" : marked(m[tag], "p50"));
   const spread = (tag: string) =>
-    withheld[tag] ? "see the metrics below" : `p90 ${format.number(m[tag]?.p90)} · p99 ${format.number(m[tag]?.p99)}`;
+    withheld[tag] ? "see the metrics below" : `p90 ${marked(m[tag], "p90")} · p99 ${marked(m[tag], "p99")}`;
   const goodput = m.goodput?.avg ?? (scope === null ? run.summary?.goodput_per_sec : undefined);
   const share = m.good_request_fraction?.avg;
   const doubt = (tag: string, unit?: string) => doubtOf(run.client, tag, unit);
   return (
-    <section class="tiles" aria-label={"Key figures of " + (scope === null ? "the whole run" : "phase " + scope)}>
+    <section class="tiles" aria-label={"Key figures of " + (scope ?? measured(inOrder(store.progress.value)))}>
       <Tile
         label="Requests"
         value={format.number(m.request_throughput?.avg)}
@@ -331,7 +334,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         value={format.number(m.output_token_throughput?.avg)}
         unit="tokens/s"
         doubt={doubt("output_token_throughput", "tokens/sec")}
-        note={withheld[perUser] ? "per user: withheld" : `${format.number(m[perUser]?.p50)} per user (median)`}
+        note={withheld[perUser] ? "per user: withheld" : `${marked(m[perUser], "p50")} per user (median)`}
       />
       {m.time_to_first_token && (
         <Tile
@@ -355,7 +358,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       )}
       <Tile
         label="Latency p50"
-        value={format.number(m.request_latency?.p50)}
+        value={marked(m.request_latency, "p50")}
         unit="ms"
         note={spread("request_latency")}
         doubt={doubt("request_latency")}
@@ -450,17 +453,23 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   );
 }
 
+/** fewFiles are listed at first: a sweep has several for each of its runs. */
+const fewFiles = 12;
+
 function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   // The files of the run come before those of its phases.
-  const files = [...store.files.value].sort((a, b) => depth(a.name) - depth(b.name) || a.name.localeCompare(b.name));
+  const files = [...store.files.value].sort(
+    (a, b) => depth(a.name) - depth(b.name) || a.name.localeCompare(b.name, undefined, { numeric: true }),
+  );
+  const [all, setAll] = useState(false);
   const base = address(`api/runs/${run.id}/`).href;
   return (
     <Card title="Files">
       {files.length === 0 ? (
         <p class="empty">{ended(run.state) ? "This run has no files." : "Available after the run."}</p>
       ) : (
-        <ul class="files" tabIndex={0} aria-label="Files">
-          {files.map((f) => (
+        <ul class="files" aria-label="Files">
+          {files.slice(0, all ? files.length : fewFiles).map((f) => (
             <li key={f.name}>
               <a href={address(f.href.replace(/^\//, "")).href} download>
                 {f.name}
@@ -469,6 +478,11 @@ function Artifacts({ store, run }: { store: RunStore; run: Run }): JSX.Element {
             </li>
           ))}
         </ul>
+      )}
+      {files.length > fewFiles && (
+        <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? `Show the first ${fewFiles} files` : `Show all ${format.count(files.length)} files`}
+        </button>
       )}
       <p class="row">
         {files.length > 0 && (

@@ -21,7 +21,7 @@ import {
   queue,
 } from "../state/runs";
 import "./runs.css";
-import { Action, Bar, Card, ClientPill, lasted, load, StatePill, VerdictPill } from "../ui/parts";
+import { Action, Bar, Card, ClientPill, Copy, lasted, load, StatePill, VerdictPill } from "../ui/parts";
 
 export function RunsPage(): JSX.Element {
   useEffect(() => {
@@ -52,6 +52,7 @@ export function RunsPage(): JSX.Element {
 
 function Welcome(): JSX.Element {
   const origin = new URL(".", document.baseURI).href;
+  const command = `curl -H 'Content-Type: application/yaml' --data-binary @bench.yaml ${origin}api/runs`;
   return (
     <Card class="welcome">
       <h2>No run yet</h2>
@@ -66,8 +67,11 @@ function Welcome(): JSX.Element {
       </p>
       <p class="muted">From a terminal:</p>
       <pre tabIndex={0}>
-        <code>{`curl -H 'Content-Type: application/yaml' --data-binary @bench.yaml ${origin}api/runs`}</code>
+        <code>{command}</code>
       </pre>
+      <p>
+        <Copy text={command} label="Copy the command" />
+      </p>
     </Card>
   );
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Timeseries } from "../api/timeseries";
-import { aligned, overlay } from "./compare";
+import { counting } from "../charts/plot";
+import { aligned, overlay, sides } from "./compare";
 import type { Row, Sweep } from "./sweep";
 
 const series = (start: number, times: number[], values: (number | null)[]) =>
@@ -18,6 +19,23 @@ test("runs are aligned at the start of profiling, whatever their warm-up took", 
   const o = overlay([series(3, [2, 3, 4], [1, 10, 11]), series(8.2, [8, 9], [20, 21]), null], "output_tokens", "rate");
   expect(o.x).toEqual([-1, 0, 1]);
   expect(o.columns).toEqual([[1, 10, 11], [undefined, 20, 21], null]);
+});
+
+test("warm-up counts for nothing in the means of an overlay", () => {
+  const x = [-2, -1, 0, 1];
+  const counts = counting({ x, regions: sides(x) }, null);
+  expect(x.map((_, i) => counts(i))).toEqual([false, false, true, true]);
+  expect(sides([0, 1])).toEqual([]);
+});
+
+test("a percentile of few requests is a gap, as on the page of a run", () => {
+  const s = series(0, [0, 1], [1, 1]);
+  s.series = {
+    requests_completed: { unit: "", values: { rate: [7, 20] } },
+    request_latency: { unit: "ms", values: { p50: [5, 6], p99: [9, 9], count: [7, 500] } },
+  };
+  expect(overlay([s], "request_latency", "p50").columns).toEqual([[null, 6]]);
+  expect(overlay([s], "request_latency", "p99").columns).toEqual([[null, 9]]);
 });
 
 test("a gap of a run is no point of another one", () => {

@@ -1,5 +1,7 @@
 // Runs over each other: their series from the start of profiling, and sweeps by their values.
 import type { Timeseries } from "../api/timeseries";
+import type { Region } from "../charts/base";
+import { enough, only } from "./overtime";
 import { type Row, type Sweep, same } from "./sweep";
 
 /** zero is when the first profiling phase of a run began, in seconds since its start. */
@@ -13,15 +15,27 @@ export interface Overlay {
   columns: ((number | null | undefined)[] | null)[];
 }
 
-/** overlay puts a statistic of several runs on one axis of time that begins with their profiling. */
+/** sides divides the axis of an overlay at the start of profiling: what is before it counts for nothing. */
+export function sides(x: readonly number[]): Region[] {
+  const from = x[0] ?? 0;
+  if (from >= 0) return [];
+  return [
+    { label: "before", from, to: 0, quiet: true },
+    { label: "profiling", from: 0, to: x.at(-1)! + 1, quiet: false },
+  ];
+}
+
+/** overlay puts a statistic of several runs on one axis of time that begins with their profiling. Points with too few
+ * requests for a percentile are gaps. */
 export function overlay(all: (Timeseries | null)[], name: string, stat: string): Overlay {
   const step = Math.max(1, ...all.map((s) => s?.step_sec ?? 1));
   const times = all.map((s) => s?.time_sec.map((t) => Math.round((t - zero(s)) / step) * step) ?? []);
   const x = [...new Set(times.flat())].sort((a, b) => a - b);
   const place = new Map(x.map((t, i) => [t, i]));
   const columns = all.map((s, run) => {
-    const column = s?.series[name]?.values[stat];
-    if (!column) return null;
+    const measured = s?.series[name]?.values[stat];
+    if (!measured) return null;
+    const column = /^p\d/.test(stat) ? only(measured, enough(s, name, stat)) : measured;
     const out = new Array<number | null | undefined>(x.length).fill(undefined);
     times[run]!.forEach((t, i) => {
       const at = place.get(t)!;

@@ -1,5 +1,6 @@
 // Which numbers the load generator distorted, or may have distorted.
-import type { Run, Schemas } from "../api/client";
+import type { Run, Schemas, Stats } from "../api/client";
+import * as format from "../format";
 
 type Client = Run["client"];
 type Reason = Schemas["verdict.Reason"];
@@ -13,8 +14,17 @@ function sources(tag: string, unit = ""): string[] {
   const corrected = tag.startsWith("corrected_") ? "corrected_" : "";
   const base = tag.slice(corrected.length);
   if (base.startsWith("good")) return judged;
+  if (base.startsWith("slo_attainment.")) return [base.slice("slo_attainment.".length)];
   if (unit.endsWith("/sec") && !base.endsWith("_per_user")) return ["throughput"];
   return [corrected + base];
+}
+
+/** few says what the star after a percentile means. */
+export const few = "Too few requests: fewer than five independent values lie beyond this percentile";
+
+/** marked writes a statistic, with a star if it is a percentile of too few requests. */
+export function marked(stats: Stats | undefined, of: keyof Stats & string): string {
+  return format.number(stats?.[of] as number | undefined) + (stats?.unsupported_percentiles?.includes(of) ? "*" : "");
 }
 
 /** doubtOf returns the reason to doubt a metric, the worst if there are several. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Phase, Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
 import { whole } from "../charts/spark";
-import { events, full, only, regions, singles } from "./overtime";
+import { enough, events, full, only, regions, singles, tail } from "./overtime";
 
 const series = (more: Partial<Timeseries>): Timeseries => ({
   run_id: "r",
@@ -89,6 +89,24 @@ test("the first error and the end of a stopped run are events", () => {
   expect(labels(series({}), run({ state: "failed", error: { code: "daemon-restarted" } }))).toEqual([
     "daemon restarted 3.4",
   ]);
+});
+
+test("the first error is not marked before the phase in which it happened", () => {
+  const phases = [
+    { index: 0, name: "warmup", kind: "warmup", start_sec: 0, end_sec: 0.7 },
+    { index: 1, name: "profiling", kind: "profiling", start_sec: 0.75, end_sec: 4 },
+  ] as Timeseries["phases"];
+  const s = series({ phases, series: { errors: { unit: "", values: { overloaded: [1, 2, 0, 0] } } } });
+  const [warmup, profiling] = [phase({ request_errors: 0 }), phase({ phase_index: 1, request_errors: 3 })];
+  expect(labels(s, run({}), [warmup, profiling])).toEqual(["first error 0.75"]);
+  expect(labels(s, run({}), [phase({ request_errors: 1 }), profiling])).toEqual(["first error 0"]);
+});
+
+test("a p99 needs 500 requests per point; without any such point the maximum is shown", () => {
+  const s = (...count: number[]) => series({ series: { request_latency: { unit: "ms", values: { count } } } });
+  expect(enough(s(500, 499, 0, 900), "request_latency", "p99")).toEqual([true, false, false, true]);
+  expect(tail([s(20, 499, 34, 0), null], "request_latency")).toBe("max");
+  expect(tail([s(20, 499, 34, 0), s(500, 0, 0, 0)], "request_latency")).toBe("p99");
 });
 
 test("arrivals wait only in a saturated open loop", () => {

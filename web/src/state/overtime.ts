@@ -53,13 +53,23 @@ export function events(s: Timeseries, run: Run, phases: readonly Phase[]): Mark[
     if (end - sent >= s.step_sec) add("sending ends", sent, "grey");
     if (p.grace_period_timeout_triggered && band.end_sec !== null) add("grace period over", band.end_sec, "orange");
   }
-  add("first error", first(s, Object.values(s.series.errors?.values ?? {})), "orange");
+  add("first error", firstError(s, phases), "orange");
   if (run.summary?.saturation?.saturated)
     add("arrivals wait", first(s, [s.series.backlog?.values.max ?? []]), "orange");
   const ends = s.phases.map((p) => p.end_sec ?? s.next_sec);
   const stopped = run.error?.code === "daemon-restarted" ? "daemon restarted" : run.state;
   if ((run.state === "failed" || run.state === "cancelled") && ends.length) add(stopped, Math.max(...ends), "pink");
   return out.sort((a, b) => a.value - b.value);
+}
+
+/** firstError is the first point with an error, but not before the first phase that has one: a point may begin in
+ * the phase before it. */
+function firstError(s: Timeseries, phases: readonly Phase[]): number | undefined {
+  const at = first(s, Object.values(s.series.errors?.values ?? {}));
+  const errors = s.phases.map((band) => phases.find((p) => p.phase_index === band.index)?.request_errors);
+  if (at === undefined || errors.includes(undefined)) return at;
+  const begin = s.phases.find((_, i) => errors[i])?.start_sec;
+  return begin === undefined ? undefined : Math.max(at, begin);
 }
 
 /** first is the earliest point at which one of the columns has a value above 0. */
@@ -72,6 +82,21 @@ function first(s: Timeseries, columns: readonly Column[]): number | undefined {
 export function full(s: Timeseries): boolean[] {
   const rates = s.series.requests_completed?.values.rate;
   return s.time_sec.map((_, i) => Math.round((rates?.[i] ?? 0) * s.step_sec) >= leastPerBin);
+}
+
+/** leastForP99 is how many requests a point must have for its p99, as for that of a run: five lie beyond it. The p99
+ * of fewer than a hundred is the slowest of them. */
+export const leastForP99 = 500;
+
+/** enough says of each point whether a percentile of a metric means something. */
+export function enough(s: Timeseries, name: string, stat: string): boolean[] {
+  const counts = s.series[name]?.values.count;
+  return stat === "p99" ? s.time_sec.map((_, i) => (counts?.[i] ?? 0) >= leastForP99) : full(s);
+}
+
+/** tail is the statistic for the slowest requests: p99 if any point has enough for it, otherwise the maximum. */
+export function tail(all: readonly (Timeseries | null)[], name: string): "p99" | "max" {
+  return all.some((s) => s && enough(s, name, "p99").includes(true)) ? "p99" : "max";
 }
 
 /** only keeps the values of the points that count. */

@@ -14,7 +14,7 @@ import {
 import { embedded } from "../api/embedded";
 import { connection, connections, listen, type Message } from "../api/feed";
 import { follow, read, type Timeseries } from "../api/timeseries";
-import { statsOf } from "./scope";
+import { inOrder, statsOf } from "./scope";
 
 type Results = Schemas["wire.Results"];
 type PhaseRecord = Schemas["wire.PhaseRecord"];
@@ -78,9 +78,18 @@ export class RunStore {
     return !embedded && this.run.value !== null && !ended(this.run.value.state);
   }
 
-  /** record has the results of the phase in scope; undefined for the whole run, and before its end. */
-  record(): PhaseRecord | undefined {
-    return this.results.value?.results?.results.phase_records.find((r) => r.phase_name === this.scope.value);
+  /** record has the results of a phase, that in scope unless another is named; undefined for the whole run, and
+   * before its end. */
+  record(phase = this.scope.value): PhaseRecord | undefined {
+    return this.results.value?.results?.results.phase_records.find((r) => r.phase_name === phase);
+  }
+
+  /** of are the metrics of a profiling phase; empty before the end of a run with several. */
+  of(phase: string): Record<string, Stats> {
+    const profiling = inOrder(this.progress.value).filter((p) => p.phase === "profiling");
+    if (profiling.length <= 1) return this.metrics.value;
+    const record = this.record(phase);
+    return record ? statsOf(record, this.metrics.value) : {};
   }
 
   /** shown are the metrics of the scope. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Phase, Progress } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
-import { barOf, phaseQuery, statsOf, totals, within } from "./scope";
+import { barOf, measured, phaseQuery, statsOf, totals, within } from "./scope";
 
 function phase(more: Record<string, unknown>): Phase {
   return {
@@ -32,6 +32,14 @@ const twoPhases = progressOf(
 
 test("the failures of the first of two profiling phases are those of the run", () => {
   expect(totals(twoPhases, null, null)).toEqual({ succeeded: 160, failed: 40, inFlight: 0, errorShare: 0.2 });
+});
+
+test("the numbers of a run are those of its profiling phases, and are named so", () => {
+  const warmup = phase({ phase: "warmup", phase_name: "warmup" });
+  const [one, two] = [phase({ phase_name: "steady" }), phase({ phase_name: "burst" })];
+  expect(measured([warmup, one])).toBe("steady");
+  expect(measured([warmup, one, two])).toBe("all but warm-up");
+  expect(measured([one, two])).toBe("all phases");
 });
 
 test("the scope of one phase", () => {

@@ -11,6 +11,13 @@ export function inOrder(progress: Progress | null): Phase[] {
   return all.filter((p) => p.start_ns).sort((a, b) => a.phase_index - b.phase_index);
 }
 
+/** measured names what the numbers of a run are of: they leave out its warm-up. */
+export function measured(phases: readonly Phase[]): string {
+  const profiling = phases.filter((p) => p.phase === "profiling");
+  if (profiling.length === 1) return profiling[0]!.phase_name;
+  return phases.length > profiling.length ? "all but warm-up" : "all phases";
+}
+
 export interface Totals {
   succeeded: number;
   failed: number;

@@ -69,10 +69,18 @@ export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JS
   );
 }
 
-export function Card(props: { title?: string; class?: string; children: ComponentChildren }): JSX.Element {
+interface CardProps {
+  title?: string;
+  /** the title has names that readers gave, which stay as they are */
+  named?: boolean;
+  class?: string;
+  children: ComponentChildren;
+}
+
+export function Card(props: CardProps): JSX.Element {
   return (
     <section class={"card " + (props.class ?? "")}>
-      {props.title && <h2>{props.title}</h2>}
+      {props.title && <h2 class={props.named ? "named" : undefined}>{props.title}</h2>}
       {props.children}
     </section>
   );

@@ -174,6 +174,8 @@ func layOption(b *overlay, occ *occurrence) {
 		layKey(b, occ)
 	case "otel.stream":
 		layStream(b, occ)
+	case "gpuTelemetry.urls":
+		layGPUTelemetry(b, occ)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "mlflow.tags",
 		"slos":
 		layObject(b, occ, path)
@@ -232,6 +234,32 @@ func layStream(b *overlay, occ *occurrence) {
 	}
 	for name, path := range map[string]string{"metrics": "otel.streamMetricsEnabled", "timing": "otel.streamTimingEnabled"} {
 		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(chosen[name])})
+	}
+}
+
+// layGPUTelemetry sorts AIPerf's list of collectors, pages, a CSV file and the word dashboard.
+func layGPUTelemetry(b *overlay, occ *occurrence) {
+	pages := &tree.Node{Shape: tree.List, Place: b.place(occ, "gpuTelemetry.urls")}
+	for _, item := range commaList(occ.values) {
+		switch word := strings.ToLower(item); {
+		case word == "dashboard":
+			b.set("gpuTelemetry.mode", occ, tree.TextNode("realtime_dashboard"))
+		case word == "pynvml" || word == "amdsmi" || word == "dcgm":
+			b.set("gpuTelemetry.collector", occ, tree.TextNode(word))
+		case strings.HasSuffix(item, ".csv"):
+			b.set("gpuTelemetry.metricsFile", occ, tree.TextNode(item))
+		case strings.HasPrefix(item, "http") || strings.Contains(item, ":"):
+			pages.Items = append(pages.Items, tree.TextNode(item))
+		default:
+			b.fail(occ, problem.CodeBadEnum, problem.Clip(item)+": must be the URL of an exporter of GPU metrics, pynvml, dashboard, "+
+				"or a CSV file with fields of DCGM")
+		}
+	}
+	if len(pages.Items) > 0 {
+		b.set("gpuTelemetry.urls", occ, pages)
+	}
+	if on := b.find("gpuTelemetry.enabled"); on != nil && on.Flag == "" { // the document switches it off
+		b.set("gpuTelemetry.enabled", occ, &tree.Node{Shape: tree.Boolean, Scalar: "true"})
 	}
 }
 

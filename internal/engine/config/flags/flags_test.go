@@ -182,7 +182,11 @@ func TestFlagProblems(t *testing.T) {
 		{"attributes without names", []string{"--otel-url", "h", "--otel-resource-attributes", "=c"}, "--otel-resource-attributes: must be name=value or a JSON object"},
 		{"collector behind a socket", []string{"--otel-url", "http+unix://%2Fx"}, "--otel-url http+unix://%2Fx: must be an http or https URL"},
 		{"path of gRPC", []string{"--otel-url", "h:4317/v1/metrics"}, "--otel-url h:4317/v1/metrics: must have no path with the protocol grpc"},
-		{"of AIPerf, for files", []string{"--gpu-telemetry", "u"}, "--gpu-telemetry: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"of AIPerf, for files", []string{"--wandb-project", "u"}, "--wandb-project: not supported by aiperfd yet; --ignore-unsupported runs without it"},
+		{"GPU telemetry of nothing", []string{"--gpu-telemetry", "u"}, "--gpu-telemetry: u: must be the URL of an exporter of GPU metrics, pynvml, dashboard, or a CSV file with fields of DCGM"},
+		{"GPU telemetry of AMD's library", []string{"--gpu-telemetry", "amdsmi"}, "--gpu-telemetry amdsmi: not supported by aiperfd yet; use dcgm or pynvml"},
+		{"GPU telemetry of this machine and of others", []string{"--gpu-telemetry", "pynvml", "h:9400"}, "--gpu-telemetry: conflicts with the collector pynvml, which reads the cards of this machine"},
+		{"GPU telemetry off and on", []string{"--gpu-telemetry", "h:9400", "--no-gpu-telemetry"}, "--gpu-telemetry: conflicts with --no-gpu-telemetry; use only one of them"},
 		{"server metrics off and on", []string{"--server-metrics", "u", "--no-server-metrics"}, "--server-metrics: conflicts with --no-server-metrics; use only one of them"},
 		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
@@ -566,7 +570,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+82 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+83 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

@@ -286,6 +286,7 @@ func optionRows() []option {
 		},
 		{names: "--server-metrics-formats", kind: optWords, path: "serverMetrics.formats"},
 		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
+		{names: "--gpu-telemetry", kind: optWords, path: "gpuTelemetry.urls", redact: redact.URLs},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--search-space", kind: optList, path: "search.space"},
 		{names: "--search-metric", kind: optText, path: "search.metric"},
@@ -328,10 +329,6 @@ func optionRows() []option {
 		{
 			kind: optWords, status: refused, extra: true,
 			names: "--wandb-tag",
-		},
-		{
-			kind: optWords, status: refused, extra: true, redact: redact.URLs,
-			names: "--gpu-telemetry",
 		},
 		{
 			kind: optNumber, path: "recipe.option",

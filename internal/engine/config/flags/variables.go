@@ -28,6 +28,7 @@ func layVariables(b *overlay) {
 	layVariable(b, "AIPERF_DAG_FAIL_FAST", "dataset.dagFailFast")
 	layVariable(b, "AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
 	layVariable(b, "AIPERF_SERVER_METRICS_COLLECTION_INTERVAL", "serverMetrics.interval")
+	layVariable(b, "AIPERF_GPU_COLLECTION_INTERVAL", "gpuTelemetry.interval")
 	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
 		layVariable(b, "AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
 	}
@@ -138,7 +139,7 @@ func layVariable(b *overlay, name, path string) {
 	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
 	n := tree.TextNode(value)
 	switch path {
-	case "runtime.apiPort", "runtime.statsInterval", "otel.timeout", "serverMetrics.interval":
+	case "runtime.apiPort", "runtime.statsInterval", "otel.timeout", "serverMetrics.interval", "gpuTelemetry.interval":
 		n = b.number(occ)
 	case "endpoint.tlsVerify", "endpoint.proxyFromEnv", "dataset.dagFailFast":
 		if known := boolText(value); known != "" {

@@ -47,7 +47,7 @@ func (e expander) expand(root *tree.Node) *tree.Node {
 	normaliseModels(benchmark)
 	e.normaliseEndpoint(benchmark.Get("endpoint"))
 	normaliseClient(benchmark.Get("client"))
-	normaliseServerMetrics(benchmark)
+	normaliseTelemetry(benchmark)
 	if d := benchmark.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
 		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "default"})
 	}
@@ -173,10 +173,10 @@ func normaliseSwitch(endpoint *tree.Node, name string) {
 	}
 }
 
-// normaliseServerMetrics makes an object of true, false, a URL or a list of URLs, and lists of single
+// normaliseTelemetry makes an object of true, false, a URL or a list of URLs, and lists of single
 // values.
-func normaliseServerMetrics(benchmark *tree.Node) {
-	for _, name := range []string{"serverMetrics", "server_metrics"} {
+func normaliseTelemetry(benchmark *tree.Node) {
+	for _, name := range []string{"serverMetrics", "server_metrics", "gpuTelemetry", "gpu_telemetry"} {
 		section := benchmark.Get(name)
 		switch {
 		case section == nil:
@@ -186,7 +186,7 @@ func normaliseServerMetrics(benchmark *tree.Node) {
 		case section.IsText(), section.Shape == tree.List:
 			section = within("urls", asList(section))
 		}
-		for _, list := range []string{"urls", "formats"} {
+		for _, list := range []string{"urls", "formats", "devices"} {
 			if single := section.Get(list); single != nil && single.IsText() {
 				section.Set(list, asList(single))
 			}

@@ -41,8 +41,6 @@ func lacking(what, names string) []Lack {
 
 func benchmarkLacks() []Lack {
 	return []Lack{
-		{Name: "gpuTelemetry", Extra: true, What: "GPU telemetry",
-			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
 		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
 		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},

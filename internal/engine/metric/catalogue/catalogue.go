@@ -26,6 +26,7 @@ func tables() []table {
 		{"Usage totals", usageTotalRows()}, {"Speculative decoding", speculationRows()},
 		{"Conversations", sessionRows()}, {"Repetition", reuseRows()}, {"Connection", traceRows()},
 		{"Connections", connectionRows()}, {"Over time", curveRows()}, {"Items", itemRows()}, {"Jobs", jobRows()},
+		{"Accelerators", powerRows()},
 	}
 }
 
@@ -40,6 +41,11 @@ func build() []Row {
 			}
 			if r.Least != nil {
 				out = append(out, bounded(r))
+			}
+		}
+		for _, r := range t.rows {
+			if r.Power != nil {
+				out = append(out, ofAMD(r))
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	for tag, d := range ours {
-		family := slices.Contains(injected, tag) || strings.HasPrefix(tag, "adj_") || d.Kind == Curve
+		family := slices.Contains(injected, tag) || strings.HasPrefix(tag, "adj_") || d.Kind == Curve || d.Group == GroupPowerNVIDIA || d.Group == GroupPowerAMD
 		if d.Origin == AIPerf && !known[tag] && !family {
 			t.Errorf("%s: AIPerf has no such metric", tag)
 		}
@@ -116,7 +116,8 @@ func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
-		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB", "ns",
+		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB", "ns", "J*s", "requests/sec/W", "tokens/sec/W", "good-req/s/W", "W", "J", "mJ/token", "joules/request", "tokens/J",
+		"joules/user", "tokens/sec/gpu",
 	}
 	for i := range all {
 		r := &all[i]
@@ -128,7 +129,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != NoCurve, r.Base != "", r.Bounded != "", r.Lag != nil} {
+		for _, has := range []bool{r.Each != nil, r.List != nil, r.Total != nil, r.Curve != NoCurve, r.Base != "", r.Bounded != "", r.Lag != nil, r.Power != nil} {
 			if has {
 				code++
 			}

@@ -76,6 +76,8 @@ const (
 	GroupEffective   Group = "effective"
 	GroupActive      Group = "active"
 	GroupSpeculation Group = "spec_decode"
+	GroupPowerNVIDIA Group = "gpu_power_efficiency_nvidia"
+	GroupPowerAMD    Group = "gpu_power_efficiency_amd"
 )
 
 // Flags state when a metric applies and how it is treated.

@@ -181,6 +181,7 @@ func (f *finisher) fill(res *metric.Result, r *catalogue.Row) {
 		if !f.live {
 			f.fillCurve(res, r.Curve)
 		}
+	case r.Power != nil: // it is known after the end
 	case r.Lag != nil:
 		f.fillLag(res, r)
 	case r.Bounded != "":

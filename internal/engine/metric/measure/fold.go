@@ -172,7 +172,7 @@ func (f *fold) results(s *Set, t *catalogue.Totals, curves map[catalogue.CurveKi
 			if c, ok := curves[r.Curve]; ok {
 				*res = c
 			}
-		case r.Lag != nil, r.Bounded != "":
+		case r.Lag != nil, r.Power != nil, r.Bounded != "":
 		case r.Base != "":
 			base := s.byTag[r.Base]
 			f.samples[base].fillAdjusted(res, s.series[base].row, f.tally.Errors)

@@ -294,3 +294,23 @@ func (p *Picture) HitRate() (float64, bool) {
 	}
 	return hits.Best() / queries.Best(), true
 }
+
+// Waiting returns how many requests waited in the queues of the engines over time; nil = unknown.
+func Waiting(sources []Source, w window.Window) []window.Step {
+	var levels [][]window.Step
+	for _, src := range sources {
+		for i := range src.Servers {
+			from, ok := src.Servers[i].Find(src.History, "waiting")
+			if !ok || src.Servers[i].Frontend {
+				continue
+			}
+			for _, g := range from.Groups {
+				levels = append(levels, src.History.Within(g, w))
+			}
+		}
+	}
+	if len(levels) == 0 {
+		return nil
+	}
+	return window.Combine(window.Sum, levels...)
+}

@@ -106,6 +106,9 @@ func Fields() []Field {
 	}
 }
 
+// extra reports whether a field is one of the user's.
+func (f *Field) extra() bool { return strings.HasPrefix(f.Name, "nvidia_") }
+
 // violationScale returns what divides a time of throttling to give seconds. The description says it; without a
 // word of it, DCGM's unit counts. A share of more than the whole window shows that the description is wrong:
 // then they are nanoseconds.
@@ -117,7 +120,7 @@ func violationScale(f *window.Family, grown float64, w window.Window) float64 {
 		scale = nano
 	}
 	const slack = 1.1
-	if scale == micro && grown/micro > slack*w.Seconds() {
+	if scale == micro && w.To > w.From && grown/micro > slack*w.Seconds() {
 		scale = nano
 	}
 	return scale

@@ -303,3 +303,33 @@ func energyMismatch(x *examined) (diagnose.Finding, bool) {
 		Message: fmt.Sprintf("the counter of %s says %s J, its power adds up to %s J", w.who(), view.Figure(*e.Counter), view.Figure(*e.Integrated)),
 	}, true
 }
+
+// Line is the cards of a vendor in one line, such as "2 of nvidia, 97 % used, 1,020 W on average, 1,090 W at most of 1,400 W;
+// 10,200 J ± 3 %"; empty = nothing is known.
+func (s *Sum) Line() string {
+	parts := []string{fmt.Sprintf("%d of %s", s.Cards, s.Vendor)}
+	if s.Util != nil {
+		parts = append(parts, view.Percent(*s.Util/100)+" used")
+	}
+	if s.Mean != nil {
+		text := view.Figure(*s.Mean) + " W on average"
+		if s.Peak != nil {
+			text += ", " + view.Figure(*s.Peak) + " W at most"
+		}
+		if s.Limit != nil {
+			text += ", limit " + view.Figure(*s.Limit) + " W"
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 1 && s.Energy == nil {
+		return ""
+	}
+	line := strings.Join(parts, ", ")
+	if s.Energy != nil {
+		line += "; " + view.Figure(*s.Energy) + " J"
+		if s.Bound != nil && *s.Energy > 0 {
+			line += " ±" + view.Percent(*s.Bound / *s.Energy)
+		}
+	}
+	return line
+}

@@ -45,7 +45,8 @@ type Device struct {
 type Metric struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit"`
-	Family string `json:"family"` // the exporter's name
+	Family string `json:"family"`          // the exporter's name
+	Title  string `json:"title,omitempty"` // of a field of the user
 
 	Avg *float64 `json:"avg,omitempty"` // of a level
 	Min *float64 `json:"min,omitempty"`
@@ -86,6 +87,7 @@ type Sum struct {
 // Options configure an examination.
 type Options struct {
 	Select  []string      // devices by id, index, pod or namespace; empty = all
+	Extra   []Field       // further metrics
 	Waiting []window.Step // requests in the queues of the servers; nil = unknown
 }
 
@@ -102,7 +104,7 @@ func Examine(pages []Page, w window.Window, o Options) Phase {
 		if !o.selected(&d.Identity) {
 			continue
 		}
-		one := d.reduce(w)
+		one := d.reduce(w, o.Extra)
 		if len(one.Metrics) > 0 {
 			out.Devices = append(out.Devices, one)
 			all = append(all, d)
@@ -123,9 +125,9 @@ func Examine(pages []Page, w window.Window, o Options) Phase {
 }
 
 // reduce returns a device in a window.
-func (d *device) reduce(w window.Window) Device {
+func (d *device) reduce(w window.Window, extra []Field) Device {
 	out := Device{Identity: d.Identity, Repeats: d.repeated, Metrics: []Metric{}}
-	for _, f := range Fields() {
+	for _, f := range slices.Concat(Fields(), extra) {
 		if f.Whole && d.repeated {
 			continue
 		}
@@ -146,6 +148,9 @@ func (d *device) metric(f *Field, w window.Window) (m Metric, ok bool) {
 		return m, false
 	}
 	m = Metric{Name: f.Name, Unit: f.Unit, Family: r.family.Name}
+	if f.extra() {
+		m.Title = f.About
+	}
 	switch {
 	case f.Form == Total:
 		return m, d.total(&m, r, w)

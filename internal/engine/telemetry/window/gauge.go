@@ -45,6 +45,15 @@ func (h *History) Within(g *Group, w Window) []Step {
 	return append([]Step{{At: w.From, Value: steps[next-1].Value}}, steps[next:]...)
 }
 
+// Value returns the value of a gauge or a counter at a reading; ok = false if it had none.
+func (h *History) Value(g *Group, scrape int) (v float64, ok bool) {
+	if g.value == nil {
+		return 0, false
+	}
+	v = g.value.at(scrape)
+	return v, !math.IsNaN(v)
+}
+
 // Samples returns the values of a gauge or a counter at every reading of the page. NaN = it had none.
 func (h *History) Samples(g *Group) []Step {
 	if g.value == nil || len(g.value.changes) == 0 {
