@@ -59,19 +59,8 @@ func (a *Anytime) Interval() (low, high float64, ok bool) {
 
 // half returns half the width of the interval; quantile is that of Student's distribution at 97.5 %.
 func (a *Anytime) half(quantile float64) float64 {
-	n := float64(a.n)
-	mean := a.sum / n
-	variance := (a.square - n*mean*mean) / (n - 1)
-	if !(variance > 0) {
-		return 0
-	}
-	const most = 0.9 // of the correlation, beyond which the sequence says nothing
-	correlation := 0.0
-	if products := a.lagged - mean*(2*a.sum-a.last) + (n-1)*mean*mean; products > 0 {
-		correlation = min(products/((n-1)*variance), most)
-	}
-	wider := quantile / normal975 * math.Sqrt((1+correlation)/(1-correlation))
-	return wider * math.Sqrt(variance) * mixtureWidth(n, a.spread, a.alpha)
+	variance, wider := a.spreads()
+	return quantile / normal975 * wider * math.Sqrt(variance) * mixtureWidth(float64(a.n), a.spread, a.alpha)
 }
 
 // mixtureWidth returns half the width of the interval of a mean of n independent values whose standard deviation
@@ -107,4 +96,27 @@ func (a *Anytime) Decide(margin float64) Course {
 		return Below
 	}
 	return Undecided
+}
+
+// StandardError returns the standard error of the mean, with the correlation of successive blocks; there are at
+// least two.
+func (a *Anytime) StandardError() float64 {
+	variance, wider := a.spreads()
+	return wider * math.Sqrt(variance/float64(a.n))
+}
+
+// spreads returns the variance of the blocks, and the factor by which their correlation makes the error larger.
+func (a *Anytime) spreads() (variance, wider float64) {
+	n := float64(a.n)
+	mean := a.sum / n
+	variance = (a.square - n*mean*mean) / (n - 1)
+	if !(variance > 0) {
+		return 0, 1
+	}
+	const most = 0.9 // of the correlation, beyond which the sequence says nothing
+	correlation := 0.0
+	if products := a.lagged - mean*(2*a.sum-a.last) + (n-1)*mean*mean; products > 0 {
+		correlation = min(products/((n-1)*variance), most)
+	}
+	return variance, math.Sqrt((1 + correlation) / (1 - correlation))
 }
