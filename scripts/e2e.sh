@@ -281,7 +281,7 @@ stage_sdk() {
 stage_docs() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
   local pages=(README.md docs/{first-benchmark,tls-and-keys,pick-a-concurrency,how-much-load,why-is-it-slow,replay,ci,daemon,coming-from}.md) other status=0
-  PORTS=free "$here/e2e_docs.sh" "${pages[@]::4}" >"$work/pages-free.log" 2>&1 &
+  "$here/e2e_docs.sh" "${pages[@]::4}" >"$work/pages-first.log" 2>&1 &
   other=$!
   "$here/e2e_docs.sh" "${pages[@]:4}" >"$work/pages.log" 2>&1 || status=$?
   wait "$other" || status=$?

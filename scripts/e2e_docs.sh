@@ -4,8 +4,9 @@
 # block that calls make runs in the source folder. Every command must succeed.
 # Blocks with another language (bash, yaml, text …) need something that only the
 # reader has, or are not commands; they are not run.
-# bin/aiperfd must exist. A port of the pages that is in use is replaced by a free one; with
-# PORTS=free every port is, so that two lists of pages can be run at a time.
+# bin/aiperfd must exist. The ports of the pages are replaced by free ones, so that several lists
+# of pages can be run at a time: a simulator whose port another one takes ends, and the page would
+# go on with the other one, and fail where it ends its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,10 +16,10 @@ trap 'rm -rf "$work"' EXIT
 
 busy() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# port prints the port of a page, or a free one if it is in use.
+# port prints a free port.
 port() {
   local p
-  for p in $([[ ${PORTS:-} == free ]] || echo "$1") $(shuf -i 20000-30000 -n 50); do
+  for p in $(shuf -i 20000-30000 -n 50); do
     busy "$p" || { echo "$p"; return; }
   done
   echo "no free port" >&2
@@ -43,7 +44,7 @@ script() {
 # run PAGE: in an empty folder; whatever the page leaves running is stopped.
 run() {
   local target api empty=$work/empty
-  target=$(port 8000) api=$(port 9097)
+  target=$(port) api=$(port)
   rm -rf "$empty" && mkdir "$empty"
   {
     echo 'set -euo pipefail'

@@ -21,7 +21,7 @@ const (
 	exitOK        = 0
 	exitFailed    = 1 // the run, or the program
 	exitUsage     = 2 // bad configuration, flags, dataset or tokenizer
-	exitSLO       = 3 // --slo: the run missed an objective; --fail-if-worse: it is worse
+	exitSLO       = 3 // --slo, --fail-on-finding: the run missed an objective; --fail-if-worse: it is worse
 	exitClient    = 4 // the client could not keep up: with --strict-client in a run, else in every run of a study
 	exitUndecided = 5 // --fail-if-worse: the runs do not show whether they are worse
 	exitCancelled = app.ExitInterrupted

@@ -13,6 +13,7 @@ import (
 func realSleeps() map[string]string {
 	return map[string]string{
 		"internal/api/ws_test.go:silent":                                 "called inside the bubble that the tests of feeds open",
+		"internal/engine/telemetry/local_test.go:readLocalFor":           "a child process writes in real time",
 		"internal/mock/front_linux_test.go:TestFrontArrivalBeforeAccept": "the kernel turns its stamps on a moment after it was asked to",
 	}
 }

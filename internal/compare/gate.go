@@ -328,7 +328,7 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 			add("version-differs", "the runs were measured by different versions of aiperfd")
 		}
 		if r.Summary != nil && r.ObjectivesVerdict() != nil && *r.ObjectivesVerdict() == "fail" && i >= len(base) {
-			add("objective-missed", "a run of the candidate missed an objective of the document (runSlos), "+
+			add("objective-missed", "a run of the candidate missed an objective of the document (runSlos, gates.failOnFinding), "+
 				"which is not a rule of the gate")
 		}
 		for j := range a.Rules {

@@ -284,7 +284,7 @@ func takes(ctx context.Context, kind *endpoint.Kind, c *bench.Conversation) erro
 		what := ""
 		switch {
 		case t.Payload != nil:
-		case (t.Messages != nil || t.Tools != nil) && !kind.Messages:
+		case (t.HasMessages() || t.Tools != nil) && !kind.Messages:
 			what = "chat messages or tools"
 		case len(t.Images) > 0 && !kind.Caps.Images:
 			what = "images"

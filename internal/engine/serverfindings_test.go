@@ -86,7 +86,11 @@ func TestFindingsOfServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, batching(tt.server), nil)
-				document := `{randomSeed: 7, benchmark: {model: m, endpoint: {url: "http://mem", streaming: true}, serverMetrics: true, ` + tt.dataset + `, phases: ` + tt.phases + `}}`
+				gates := ""
+				if tt.code != "" {
+					gates = "gates: {failOnFinding: [" + tt.code + "]}, "
+				}
+				document := `{randomSeed: 7, benchmark: {model: m, endpoint: {url: "http://mem", streaming: true}, serverMetrics: true, ` + gates + tt.dataset + `, phases: ` + tt.phases + `}}`
 				r := b.run(document)
 				if tt.code == "prefix-warm" { // the same prompts again
 					if p := profilingPhase(t, b.serverOf(r)); len(p.Findings) > 0 && p.Findings[0].Code == tt.code {
@@ -104,6 +108,12 @@ func TestFindingsOfServers(t *testing.T) {
 				}
 				if first != tt.code {
 					t.Errorf("findings %+v, want %q first", p.Findings, tt.code)
+				}
+				if tt.code != "" {
+					want, verdict := "no finding "+tt.code+": found in 1 phase, missed", r.ObjectivesVerdict()
+					if line := b.firstLine(r, "SLO"); verdict == nil || *verdict != "fail" || line != want {
+						t.Errorf("verdict %v, SLO %q, want fail, %q", verdict, line, want)
+					}
 				}
 				line := b.firstLine(r, tt.label)
 				if !strings.Contains(line, tt.says) {

@@ -33,7 +33,7 @@ CASES = {
     "random_pool": file("pool", "random_pool", "--conversation-num 200 --concurrency 4", text="law"),
     # lengths
     "lengths": Case("--isl 200 --isl-stddev 60 --osl 50 --osl-stddev 20 --request-count 1500 --concurrency 8"),
-    "pairs": Case("--seq-dist 64|8,16|2:60;256|20,48|5:40 --request-count 800 --concurrency 8"),
+    "pairs": Case("--seq-dist 64|8,16|5:60;256|20,48|12:40 --request-count 800 --concurrency 8"),
     "ratio": Case("--random-range-ratio 0.25 --isl 200 --osl 100 --request-count 600 --concurrency 8", text="law"),
     "vllm": Case("--prompt-corpus random --random-range-ratio 0.25 --isl 40 --osl 20 --conversation-num 32 --concurrency 1", text="same"),
     "vllm_completions": Case("--prompt-corpus random --random-range-ratio 0.25 --isl 40 --osl 20 --conversation-num 32 --concurrency 1",

@@ -95,12 +95,13 @@ try {
   });
   await stop(daemon);
   copies(one, runs);
-  [base, daemon] = await start("api", "serve", "--api-port", "0", "--data-dir", data);
+  // The rules of retention would delete most of them while the pages are measured.
+  [base, daemon] = await start("api", "serve", "--api-port", "0", "--data-dir", data, "--retain-runs", "0");
   await until("the index", async () => (await json(base + "/api/runs?limit=1").catch(() => ({}))).total >= runs);
 
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
   const took = Object.fromEntries(Object.keys(limits).map((name) => [name, []]));
-  const waited = [];
+  const waited = [], listed = [];
   let requests = 0, bytes = 0;
   for (let i = 0; i < times; i++) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
@@ -108,6 +109,7 @@ try {
     page.on("response", async (r) => { requests++; bytes += (await r.body().catch(() => "")).length; });
     await page.goto(base + "/");
     await page.waitForSelector(".runs tbody tr:nth-child(50)");
+    listed.push(await page.evaluate(() => performance.now()));
     took["first paint"].push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
     // From the click to the frame that shows the other rows.
     const click = () => page.evaluate(() => new Promise((done) => {
@@ -150,6 +152,7 @@ try {
     console.log(`${name}: median ${median(took[name]).toFixed(0)} ms of ${all.join(", ")} (at most ${limit} ms)`);
     if (median(took[name]) > limit) slow.push(name);
   }
+  console.log(`the list is there after: median ${median(listed).toFixed(0)} ms`);
   console.log(`the sorted list waits for the daemon: median ${median(waited).toFixed(0)} ms`);
   console.log(`the list: ${(requests / times).toFixed(0)} requests, ${(bytes / times / 1024).toFixed(0)} KiB before compression`);
   assert.deepEqual(slow, [], "slower than the limits");

@@ -5,14 +5,17 @@ import { useEffect, useState } from "preact/hooks";
 import { address, getJSON, needsToken, Problem, type Schemas, signIn, signOut } from "./api/client";
 import { connection } from "./api/feed";
 import icon from "./icon.svg";
-import { ComparePage } from "./pages/compare";
-import type { NewRunPage } from "./pages/new";
-import { RunPage } from "./pages/run";
 import { RunsPage } from "./pages/runs";
-import { TrendsPage } from "./pages/trends";
 import { link, route } from "./router";
 import { chosen } from "./state/runs";
+import { later } from "./ui/lazy";
 import { Action, Missing, ThemeButton } from "./ui/parts";
+
+// The list is what most readers come for first: it does not wait for the scripts of the other pages.
+const RunPage = later<{ id: string }>(async () => (await import("./pages/run")).RunPage);
+const ComparePage = later<{ ids: string[] }>(async () => (await import("./pages/compare")).ComparePage);
+const TrendsPage = later<object>(async () => (await import("./pages/trends")).TrendsPage);
+const NewRunPage = later<{ from: string }>(async () => (await import("./pages/new")).NewRunPage);
 
 export function App(): JSX.Element {
   return (
@@ -76,7 +79,7 @@ function Page(): JSX.Element {
     case undefined:
       return <RunsPage />;
     case "new":
-      return <NewRun from={route.value.query.get("from") ?? ""} />;
+      return <NewRunPage from={route.value.query.get("from") ?? ""} />;
     case "trends":
       return <TrendsPage />;
     case "compare":
@@ -85,15 +88,6 @@ function Page(): JSX.Element {
       if (second) return <RunPage key={second} id={second} />;
   }
   return <Missing what="page" name={"#/" + route.value.path.join("/")} />;
-}
-
-/** NewRun is the form of a new run, which is read when it is wanted: only it needs a parser of YAML. */
-function NewRun({ from }: { from: string }): JSX.Element {
-  const [form, setForm] = useState<{ Page: typeof NewRunPage } | null>(null);
-  useEffect(() => {
-    import("./pages/new").then((m) => setForm({ Page: m.NewRunPage }));
-  }, []);
-  return form ? <form.Page from={from} /> : <p class="empty">Loading …</p>;
 }
 
 function Connection(): JSX.Element {

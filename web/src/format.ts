@@ -8,11 +8,17 @@ export const absent = "–";
 export function number(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return absent;
   const size = Math.abs(v);
-  if (size >= 99.95) return Math.round(v).toLocaleString("en-US");
+  if (size >= 99.95) return grouped(v);
   if (size >= 9.995) return v.toFixed(1);
   if (size >= 0.995) return v.toFixed(2);
   if (size === 0) return "0";
   return size < 1e-4 ? v.toExponential(1) : v.toPrecision(2);
+}
+
+/** grouped writes a whole number with separators. A list has hundreds of them, and a formatter of the browser is
+ * made anew for each. */
+function grouped(v: number): string {
+  return String(Math.round(v)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** plain writes a number that was given, not measured: without zeros at its end. */
@@ -72,7 +78,7 @@ export function round(ms: number): string {
 }
 
 export function count(v: number | null | undefined): string {
-  return v === null || v === undefined ? absent : Math.round(v).toLocaleString("en-US");
+  return v === null || v === undefined ? absent : grouped(v);
 }
 
 export function percent(share: number | null | undefined): string {
@@ -127,16 +133,27 @@ export function bytes(v: number): string {
   return `${i === 0 ? v : number(v)} ${units[i]}`;
 }
 
+/** Formatters of dates, which are costly to make: of times of today, and of other days. */
+const dates: Partial<Record<"today" | "other", Intl.DateTimeFormat>> = {};
+
 /** date writes a time as the reader's calendar has it; today has only the time, except in
  * reports, which are kept. */
 export function date(time: string | null | undefined): string {
   if (!time) return absent;
   const t = new Date(time);
   const sameDay = t.toDateString() === new Date().toDateString() && !embedded;
-  const options: Intl.DateTimeFormatOptions = sameDay
-    ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
-    : { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
-  return t.toLocaleString(undefined, options);
+  if (sameDay) {
+    dates.today ??= new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    return dates.today.format(t);
+  }
+  dates.other ??= new Intl.DateTimeFormat(undefined, {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+  return dates.other.format(t);
 }
 
 /** signed writes a change in percent with its sign. */

@@ -31,6 +31,8 @@ type Turn struct {
 	Audios      []Media
 	Videos      []Media
 	Messages    json.RawMessage // an array of chat messages, which replaces role, texts and media; nil = none
+	Script      Script          // chat messages that are written when they are sent, instead of Messages; nil = none
+	Mark        Mark            // in the messages of Script
 	Tools       json.RawMessage // an array of tools as the chat API has them; nil = none
 	Payload     []byte          // replaces the whole request body; nil = none
 	Role        string          // empty = "user"
@@ -46,6 +48,9 @@ type Turn struct {
 	Forks       []Fork          // start after a successful answer to the turn
 	Spawns      []Spawn         // start after a successful answer to the turn
 }
+
+// HasMessages reports whether the turn is chat messages.
+func (t *Turn) HasMessages() bool { return t.Messages != nil || t.Script != nil }
 
 // Fork is a child that continues the conversation: it has the history of its parent up
 // to the answer to the turn that forks. A fork that is not in the background ends its

@@ -11,15 +11,13 @@ import (
 )
 
 // ServerMetricsLines creates the file with one line per reading of the servers' metrics; nil = the plan does
-// not ask for it. A file that an earlier run has left is removed then.
+// not ask for it.
 func (f *Files) ServerMetricsLines() (io.WriteCloser, error) {
-	name := export.NamesFor(f.plan.Files.Layout.Prefix).ServerMetrics + ".jsonl"
-	path := filepath.Join(f.values.dir, name)
 	if !slices.Contains(f.plan.ServerMetrics.Formats, "jsonl") {
-		_ = os.Remove(path) // mostly it does not exist
-		return nil, nil     //nolint:nilnil // there is none, and nothing is wrong
+		return nil, nil //nolint:nilnil // there is none, and nothing is wrong
 	}
-	file, err := os.Create(path)
+	name := export.NamesFor(f.plan.Files.Layout.Prefix).ServerMetrics + ".jsonl"
+	file, err := os.Create(filepath.Join(f.values.dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +29,7 @@ func (f *Files) DeviceLines() io.WriteCloser {
 	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Devices), disk: f.disk}
 }
 
-// lateLines is a file that is created by the first line. One that an earlier run has left is removed if there is
-// none.
+// lateLines is a file that is created by the first line.
 type lateLines struct {
 	path string
 	disk *disk
@@ -54,7 +51,6 @@ func (l *lateLines) Write(b []byte) (int, error) {
 // Close implements io.Closer.
 func (l *lateLines) Close() error {
 	if l.to == nil {
-		_ = os.Remove(l.path) // mostly it does not exist
 		return nil
 	}
 	return l.to.Close()

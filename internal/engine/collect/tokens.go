@@ -174,6 +174,8 @@ func (c *Tokens) client(f *load.Finished, tok *named) {
 	compare := c.plan.Client || usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
+	} else if turn.Script != nil {
+		rec.ClientInput = &turn.InputTokens // whoever wrote it knows
 	} else if tok.chat != nil && (turn.Payload == nil || len(codec.MessagesOf(&turn)) > 0) {
 		if compare || usage.Input == nil {
 			rec.ClientInput = c.templated(f, tok)

@@ -71,6 +71,7 @@ type Benchmark struct {
 	// RunSLOs are objectives on the statistics of a run, such as
 	// "p99(time_to_first_token) < 500ms".
 	RunSLOs       []string       `json:"runSlos,omitempty"`
+	Gates         Gates          `json:"gates,omitzero"`
 	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
 	Tokenizer     Tokenizer      `json:"tokenizer"`
 	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
@@ -234,8 +235,8 @@ type Dataset struct {
 	BlockSize     *int         `json:"blockSize"`
 	OSL           Distribution `json:"osl,omitzero"`  // type file: used if a record has no output_length
 	ReplaySpeedup *float64     `json:"replaySpeedup"` // type file: divides timestamps and delays
-	// OnTurnError is what follows a turn that failed: end_session (default), continue with
-	// the next turn, or retry_turn.
+	// OnTurnError is what follows a turn that failed: end_session (default, except for the format
+	// weka_trace), continue with the next turn, or retry_turn.
 	OnTurnError string    `json:"onTurnError,omitempty"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
@@ -243,6 +244,8 @@ type Dataset struct {
 	Synthesis *Synthesis `json:"synthesis"` // traces: changes of what was recorded; nil = none
 	// traces: without their delays, and times of later turns
 	IgnoreTraceDelays bool `json:"ignoreTraceDelays,omitempty"`
+	// format weka_trace: traces with a request that needs more tokens, answer included, are left out
+	MaxContextLength *int `json:"maxContextLength"`
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
@@ -448,6 +451,11 @@ type GPUTelemetry struct {
 	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
 	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
 	Devices     []string     `json:"devices"`     // ids, indices, pods or namespaces; none = all devices
+}
+
+// Gates decide, besides objectives, how a run is judged.
+type Gates struct {
+	FailOnFinding []string `json:"failOnFinding,omitempty"` // codes of findings about servers or accelerators that miss an objective
 }
 
 // Runtime holds settings of the process rather than of the measurement.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"slices"
 
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/dataset/format"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
@@ -21,16 +22,19 @@ type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
 	Trace     trace.Spec     // traces
+	Agentic   agentic.Spec   // sessions of agents
 	Public    PublicRequest  // kind public
 }
 
 // Kind is one row of the table of datasets.
 type Kind struct {
-	Name   string         // synthetic, or the name of a file format
-	File   bool           // reads [source.Options.File]
-	Trace  bool           // reads [Options.Trace]; generates prompts
-	Adds   []string       // members of the body that it adds
-	Format *source.Format // of files
+	Name  string // synthetic, or the name of a file format
+	File  bool   // reads [source.Options.File]
+	Trace bool   // reads [Options.Trace]; generates prompts
+	// Agentic means that it reads [Options.Agentic], and generates prompts.
+	Agentic bool
+	Adds    []string       // members of the body that it adds
+	Format  *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.Error].
 	Open func(context.Context, Options) (source.Source, error)
@@ -65,6 +69,13 @@ func Kinds() []Kind {
 			},
 		})
 	}
+	sessions := agentic.Format()
+	kinds = append(kinds, Kind{
+		Name: sessions.Name, File: true, Agentic: true, Format: &sessions,
+		Open: func(ctx context.Context, o Options) (source.Source, error) {
+			return agentic.Open(ctx, o.Options, o.Agentic)
+		},
+	})
 	return append(kinds, Kind{
 		Name: "public",
 		Open: func(ctx context.Context, o Options) (source.Source, error) {

@@ -74,6 +74,10 @@ func (h *hasher) conversation(c *bench.Conversation) {
 				h.text(string(raw))
 			}
 		}
+		if t.Script != nil {
+			h.text("script")
+			h.text(t.Script.Key())
+		}
 		if t.Timed {
 			h.text("at")
 			h.number(int64(t.At))

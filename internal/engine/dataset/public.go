@@ -104,9 +104,9 @@ func refused() []PublicSet {
 		"_with_subagents_060526", "_with_subagents_060526_256k", "_with_subagents_060826", "_with_subagents_060826_256k",
 		"_061326", "_061326_256k", "_061526", "_061526_256k", "_062126", "_062126_256k",
 	} {
-		sets = append(sets, PublicSet{Name: weka + end, Not: "the format weka_trace cannot be replayed yet; aiperfd trace describe reads it"})
+		sets = append(sets, PublicSet{Name: weka + end, Not: "it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"})
 	}
-	return append(sets, PublicSet{Name: "weka_hf", Not: "the format weka_trace cannot be replayed yet; aiperfd trace describe reads it"})
+	return append(sets, PublicSet{Name: "weka_hf", Not: "it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"})
 }
 
 // shareGPT returns the format of ShareGPT.

@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		{"unknown", PublicRequest{Name: "aimi"}, nil, `unknown dataset "aimi"; accepted: sharegpt, aimo, `},
-		{"not read", PublicRequest{Name: "semianalysis_cc_traces_weka_061326"}, nil, "semianalysis_cc_traces_weka_061326 is not supported: the format weka_trace cannot be replayed yet; aiperfd trace describe reads it"},
+		{"not read", PublicRequest{Name: "semianalysis_cc_traces_weka_061326"}, nil, "semianalysis_cc_traces_weka_061326 is not supported: it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"},
 		{"no id", PublicRequest{Name: "hf:set"}, nil, `"hf:set" is not the id of a dataset: must be hf:ORG/NAME`},
 		{"an id that leads out", PublicRequest{Name: "hf:../set"}, nil, "is not the id of a dataset"},
 		{"elsewhere", PublicRequest{Name: "spec_bench"}, nil, "it is not on the Hugging Face hub: download https://raw.githubusercontent.com/"},

@@ -351,6 +351,9 @@ func sizeOf(c *bench.Conversation) int {
 	}
 	for i := range c.Turns {
 		t := &c.Turns[i]
+		if t.Script != nil {
+			n += overhead // its prompts share what they are written from
+		}
 		n += overhead + len(t.Payload) + len(t.Messages) + len(t.Tools) + len(t.ExtraBody)
 		for _, text := range t.Texts {
 			n += len(text)

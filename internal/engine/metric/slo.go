@@ -3,6 +3,8 @@ package metric
 import (
 	"fmt"
 	"strings"
+
+	"aiperfd/internal/view"
 )
 
 // SLOResult is an objective with its outcome.
@@ -22,6 +24,13 @@ type SLOResult struct {
 	Doubt string `json:"doubt,omitempty" example:"the limit is within the confidence interval, 480 to 530 ms"`
 } // @name slo.Result
 
+// The names of objectives that a run has none of some findings about servers or accelerators: their metric is a code
+// after the prefix, their value the number of phases with the finding.
+const (
+	FindingPrefix = "finding."
+	FindingCount  = "count"
+)
+
 // SLOsPassed reports whether all objectives are met.
 func SLOsPassed(rs []SLOResult) bool {
 	for i := range rs {
@@ -34,12 +43,7 @@ func SLOsPassed(rs []SLOResult) bool {
 
 // Line describes a result in words: the objective, the value, and whether it is met.
 func (r *SLOResult) Line() string {
-	text := r.Objective + ": "
-	if r.Value == nil {
-		text += "no value"
-	} else {
-		text += ValueText(*r.Value, r.Unit)
-	}
+	text := r.Objective + ": " + r.value()
 	if r.Met {
 		text += ", met"
 	} else {
@@ -49,6 +53,22 @@ func (r *SLOResult) Line() string {
 		text += ", but " + r.Doubt
 	}
 	return text
+}
+
+// value describes the value in words.
+func (r *SLOResult) value() string {
+	finding := strings.HasPrefix(r.Metric, FindingPrefix)
+	switch {
+	case r.Value == nil && finding:
+		return "not known"
+	case r.Value == nil:
+		return "no value"
+	case !finding:
+		return ValueText(*r.Value, r.Unit)
+	case *r.Value == 0:
+		return "none"
+	}
+	return "found in " + view.Plural(int64(*r.Value), "phase")
 }
 
 // ValueText formats a value with its unit.

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
@@ -361,8 +362,14 @@ func compileSessions(c *compiler, p *Plan) {
 		return // it is reported
 	}
 	d := &c.b.Datasets[0]
-	p.Sessions = spec.Sessions{OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", d.OnTurnError,
-		spec.TurnErrors())), FailFast: d.DAGFailFast}
+	onError := d.OnTurnError
+	if onError == "" && d.Format == agentic.FormatWeka {
+		onError = spec.TurnErrors()[spec.Continue] // what is sent does not depend on answers
+	}
+	p.Sessions = spec.Sessions{
+		OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", onError, spec.TurnErrors())),
+		FailFast:    d.DAGFailFast,
+	}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup
 	}
@@ -419,6 +426,7 @@ func compileMetrics(c *compiler, p *Plan) {
 	}
 	tokenDeadline(c, p)
 	runSLOs(c, p)
+	unwantedFindings(c, p)
 }
 
 // drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number

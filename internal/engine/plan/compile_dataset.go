@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
@@ -71,7 +72,11 @@ func compileDataset(c *compiler, p *Plan) {
 				o.Part = name
 			}
 			o.BlockSize = compileBlockSize(c, d, kind)
-			o.Trace = compileTrace(c, d, p, kind)
+			if kind.Agentic {
+				o.Agentic = compileAgentic(c, d, p)
+			} else {
+				o.Trace = compileTrace(c, d, p, kind)
+			}
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
@@ -434,6 +439,9 @@ func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
 
 // compileTrace compiles the options that only traces have.
 func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (out trace.Spec) {
+	if d.MaxContextLength != nil {
+		c.problem("datasets/0/maxContextLength", "conflict", "only valid for the format %s", agentic.FormatWeka)
+	}
 	if !kind.Trace {
 		if d.IgnoreTraceDelays {
 			c.problem("datasets/0/ignoreTraceDelays", "conflict", "only traces have recorded delays, and %s is none", kind.Name)
@@ -456,6 +464,30 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		out.Synthesis = trace.Synthesis{
 			PrefixLen: s.PrefixLenMultiplier, PromptLen: s.PromptLenMultiplier, OutputLen: s.OutputLenMultiplier,
 			Roots: given(s.PrefixRootMultiplier), MaxISL: given(s.MaxISL), MaxOSL: given(s.MaxOSL),
+		}
+	}
+	return out
+}
+
+// compileAgentic compiles the replay of sessions of agents.
+func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
+	out := agentic.Spec{IgnoreDelays: d.IgnoreTraceDelays, MaxContext: given(d.MaxContextLength), Models: p.Models.Names}
+	if s := d.Synthesis; s != nil {
+		out.MaxOSL = given(s.MaxOSL)
+		rest := *s
+		rest.MaxOSL, rest.SpeedupRatio = nil, nil
+		if rest != (config.Synthesis{}) {
+			c.problem("datasets/0/synthesis", "conflict",
+				"the prompts of weka_trace are those of the recording; only maxOsl (--synthesis-max-osl) and speedupRatio (--synthesis-speedup-ratio) are possible")
+		}
+	}
+	if !p.Kind.Messages {
+		c.problem("endpoint/type", "conflict", "the endpoint type %s takes no chat messages, which weka_trace has; use chat", p.Kind.Name)
+	}
+	for i := range p.Phases {
+		if p.Phases[i].Replay != nil {
+			c.problem(fmt.Sprintf("phases/%d/type", i), "conflict",
+				"weka_trace has gaps between requests, but no times at which sessions start; use the type concurrency")
 		}
 	}
 	return out

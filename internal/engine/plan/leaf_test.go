@@ -186,6 +186,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		synthesized(config.Synthesis{})(d)
 		d.Benchmark.Datasets[0].Synthesis, d.Benchmark.Datasets[0].IgnoreTraceDelays = nil, true
 	},
+	"datasets.maxContextLength": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].MaxContextLength = "weka_trace", new(9)
+	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
@@ -241,6 +245,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		d.Benchmark.Artifacts.KeepRecords, d.Benchmark.Artifacts.RecordSampleRate = "sample", new(0.5)
 	},
 	"artifacts.level":              func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"gates.failOnFinding":          func(d *config.Document) { d.Benchmark.Gates.FailOnFinding = []string{"kv-full"} },
 	"runSlos":                      func(d *config.Document) { d.Benchmark.RunSLOs = []string{"p99(ttft) < 1s"} },
 	"tokenDeadline.ttft":           deadlined(func(d *config.TokenDeadline) { *d.TTFT = 3 }),
 	"tokenDeadline.itl":            deadlined(func(d *config.TokenDeadline) { *d.ITL = 3 }),
@@ -660,6 +665,7 @@ func digest(t *testing.T, d *config.Document) string {
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Dataset.Calibrate, p.Dataset.SeparateWarmup, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
 	fmt.Fprintf(&out, "%+v %+v", p.CacheBust, p.RunSLOs)
+	fmt.Fprintf(&out, "%v", p.Unwanted)
 	return out.String()
 }
 

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/suggest"
+	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 )
 
 // runSLOs reads the objectives of the run as a whole.
@@ -24,6 +28,26 @@ func runSLOs(c *compiler, p *Plan) {
 			continue
 		}
 		p.RunSLOs = append(p.RunSLOs, o)
+	}
+}
+
+// unwantedFindings reads the findings that the run must not have.
+func unwantedFindings(c *compiler, p *Plan) {
+	servers, cards := diagnose.Codes(), gpu.Codes()
+	for i, code := range c.b.Gates.FailOnFinding {
+		at := fmt.Sprintf("gates/failOnFinding/%d", i)
+		switch {
+		case slices.Contains(p.Unwanted, code): // it is given twice
+		case slices.Contains(servers, code) && !c.b.ServerMetrics.Enabled:
+			c.problem(at, problem.CodeConflict, "%s: is about servers, whose metrics are not read (--no-server-metrics)", code)
+		case slices.Contains(cards, code) && !c.b.GPUTelemetry.Enabled:
+			c.problem(at, problem.CodeConflict, "%s: is about GPUs, whose metrics are not read (--no-gpu-telemetry)", code)
+		case slices.Contains(servers, code), slices.Contains(cards, code):
+			p.Unwanted = append(p.Unwanted, code)
+		default:
+			all := slices.Concat(servers, cards)
+			c.problem(at, problem.CodeBadEnum, "%s: must be one of %s%s", problem.Clip(code), strings.Join(all, ", "), suggest.DidYouMean(code, all))
+		}
 	}
 }
 

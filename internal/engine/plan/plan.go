@@ -60,6 +60,7 @@ type Measure struct {
 	Phases   []spec.Phase
 	Metrics  measure.Options
 	RunSLOs  []measure.Objective // that the run as a whole must meet
+	Unwanted []string            // codes of findings that no profiling phase must have
 	Files    Files
 	Warnings []bench.Warning // about the document, for the result
 

@@ -2,11 +2,13 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -61,7 +63,17 @@ func cacheNotCold(in *Input, rep *export.Report) []bench.Warning {
 	if c.RepeatedPrompts >= repeatedFrom {
 		return warn("cache-not-cold", "%s: %.1f %% of prompts had been sent before in the run%s", text, 100*c.RepeatedPrompts, uncold)
 	}
+	if foundWarm(rep) {
+		return nil
+	}
 	return warn("cache-not-cold", "%s, and the run did not repeat prompts: they begin alike, or an earlier run has sent them", text)
+}
+
+// foundWarm reports whether a finding about the servers says that more was cached than the run repeats, and why.
+func foundWarm(rep *export.Report) bool {
+	return slices.ContainsFunc(serverFindings(rep.Server), func(of []diagnose.Finding) bool {
+		return slices.ContainsFunc(of, func(f diagnose.Finding) bool { return f.Code == diagnose.PrefixWarm })
+	})
 }
 
 // uncold is what to do about prompts that repeat.
@@ -95,6 +107,9 @@ func cachedPrompts(in *Input, rep *export.Report) []bench.Warning {
 		return nil // the server computed them all, or does not say
 	}
 	if c.Declared != verdict.Unstated && *cached > c.RepeatedInput && c.Verdict == verdict.Contradicted {
+		if foundWarm(rep) {
+			return nil
+		}
 		return warn("cache-not-cold", "the server had cached %.1f %% of the prompt tokens, but the run repeated only %.1f %% of its "+
 			"input: prompts begin alike, or an earlier run has sent them; use another --random-seed, or --cache-bust",
 			100**cached, 100*c.RepeatedInput)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/telemetry/diagnose"
 )
 
 func TestCacheWarnings(t *testing.T) {
@@ -96,6 +98,21 @@ func TestCacheWarnings(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			// A finding that says the same takes the place of the warning, and of no other.
+			rep.Server = &diagnose.Server{Phases: []diagnose.Phase{{
+				Kind: "profiling", Canonical: make([]diagnose.Value, 1), Findings: []diagnose.Finding{{Code: "prefix-warm"}},
+			}}}
+			want := tt.want
+			got = ""
+			if strings.Contains(want, "begin alike") {
+				want = ""
+			}
+			for _, w := range append(cacheNotCold(in, rep), cachedPrompts(in, rep)...) {
+				got += w.Code + ": " + w.Detail
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("warnings beside the finding (-want +got):\n%s", diff)
 			}
 		})
 	}

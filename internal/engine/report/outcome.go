@@ -70,6 +70,7 @@ func Conclude(in *Input) Outcome {
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
+	rep.SLOs.Run = append(rep.SLOs.Run, unwanted(in.Plan.Unwanted, rep)...)
 	rep.Cache = prefixCache(in.Plan, rep)
 	rep.Warnings = in.warnings(rep)
 	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)

@@ -40,6 +40,9 @@ func (p *prompt) turn(t *bench.Turn) {
 		p.texts(t.Named[i].Texts...)
 	}
 	p.texts(t.Texts...)
+	if t.Script != nil {
+		p.texts(t.Script.Key(), t.Mark.Text)
+	}
 	for _, list := range [...][]bench.Media{t.Images, t.Audios, t.Videos} {
 		for i := range list {
 			p.texts(list[i].URL, list[i].MIME)

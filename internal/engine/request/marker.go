@@ -70,7 +70,7 @@ func (m marker) system(c *bench.Conversation) *bench.Conversation {
 		out := *c
 		out.System = m.join(c.System)
 		return &out
-	case beginsWithSystem(&c.Turns[0]):
+	case c.Turns[0].Script != nil, beginsWithSystem(&c.Turns[0]):
 		return m.turns(c, 0, isSystem)
 	}
 	return m.user(c)
@@ -101,6 +101,9 @@ func (m marker) turns(c *bench.Conversation, first int, wanted func(role string)
 	for i := range out.Turns {
 		switch t := &out.Turns[i]; {
 		case i != first && c.Mode != bench.MessageArrayWithResponses:
+		case t.Script != nil:
+			t.Mark = bench.Mark{Text: m.text, System: wanted("system"), Suffix: m.suffix}
+			t.InputTokens = t.Script.Tokens(t.Mark)
 		case t.Messages != nil:
 			t.Messages = m.messages(t.Messages, wanted)
 		default:

@@ -122,17 +122,17 @@ func (t *target) follow(ctx context.Context, lines <-chan string) *trouble {
 		case <-t.marked:
 			pinned = true
 		case <-silence.C:
-			return &trouble{diagnose.Unreachable, smiProgram + " has written nothing for " + localSilence.String()}
+			return &trouble{diagnose.Unreachable, cmp.Or(last, smiProgram+" has written nothing for "+localSilence.String())}
 		case line, more := <-lines:
 			if !more {
 				return &trouble{diagnose.Unreachable, cmp.Or(last, smiProgram+" has ended")}
 			}
-			silence.Reset(localSilence)
 			page, err := rounds.Add(line)
 			if err != nil {
 				last = strings.ToValidUTF8(err.Error(), "?")
 				continue
 			}
+			silence.Reset(localSilence)
 			if page == nil {
 				continue
 			}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -296,6 +297,23 @@ func (t *tails) write(b *strings.Builder, n, turn int) {
 		turn += 7 // not one word again and again
 	}
 }
+
+// All yields the words of the ring, from the first one on, with their tokens.
+func (r *WordRing) All() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for at := (mark{}); int(at.start) < len(r.text); {
+			next := r.after(at)
+			if !yield(r.text[at.start:next.start], int(next.tokens-at.tokens)) {
+				return
+			}
+			at = next
+		}
+	}
+}
+
+// Trims reports whether the blank before the first word of a text is left out, because the
+// tokenizer adds one.
+func (r *WordRing) Trims() bool { return r.trim }
 
 // Words are the words of the ring, for [OpenWordRing].
 func (r *WordRing) Words() []byte { return r.words }

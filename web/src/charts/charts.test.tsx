@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { axes, each } from "./base";
 import { quantile, shareUpTo, wide } from "./cdf";
-import { closest, counting, summary } from "./plot";
+import { closest, summary } from "./plot";
+import { counting } from "./scales";
 import { against } from "./scatter";
 
 const line = { label: "sent", color: "blue" as const };

@@ -6,7 +6,7 @@ import * as format from "../format";
 import { axes, Cursor, drawMarks, drawRegions, each, type Mark, type Region, useChart } from "./base";
 import { type Color, color } from "./colors";
 import { Frame, Key } from "./frame";
-import { around, type Column, fromZero, isolated, nearest, statistics, timeRange } from "./scales";
+import { around, type Column, counting, fromZero, isolated, nearest, statistics, timeRange } from "./scales";
 
 export { Cursor, type Mark, type Region } from "./base";
 export type { Column } from "./scales";
@@ -167,18 +167,6 @@ function explained(l: Line): string {
 export function closest(x: readonly number[], at: number | null): number {
   const i = at === null ? 0 : Math.max(0, nearest(x, at));
   return i + 1 < x.length && x[i + 1]! - at! < at! - x[i]! ? i + 1 : i;
-}
-
-/** counting says which points belong to the statistics of the legend. */
-export function counting(props: Pick<Props, "x" | "regions">, zoom: [number, number] | null): (i: number) => boolean {
-  const { x, regions = [] } = props;
-  const measured = regions.filter((r) => r.label && !r.quiet);
-  return (i) => {
-    const at = x[i]!;
-    if (zoom && (at < zoom[0] || at > zoom[1])) return false;
-    if (regions.some((r) => r.partial && at >= r.from && at < r.to)) return false;
-    return measured.length === 0 || measured.some((r) => at >= r.from && at < r.to);
-  };
 }
 
 /** summary describes a chart to those who do not see it. */

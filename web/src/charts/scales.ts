@@ -1,4 +1,5 @@
 // What charts compute before they draw: ranges, ticks, intervals and statistics.
+import type { Region } from "./base";
 
 export type Column = readonly (number | null | undefined)[];
 
@@ -123,4 +124,18 @@ export function positive(bounds: readonly (number | null)[]): number[] {
 /** beside spreads whole numbers that many points share, by less than the distance to the next. */
 export function beside(x: number, i: number): number {
   return Number.isInteger(x) ? x + 0.6 * (((i * 0.618034) % 1) - 0.5) : x;
+}
+
+/** counting says which points belong to the statistics of the legend. */
+export function counting(
+  { x, regions = [] }: { x: readonly number[]; regions?: readonly Region[] },
+  zoom: [number, number] | null,
+): (i: number) => boolean {
+  const measured = regions.filter((r) => r.label && !r.quiet);
+  return (i) => {
+    const at = x[i]!;
+    if (zoom && (at < zoom[0] || at > zoom[1])) return false;
+    if (regions.some((r) => r.partial && at >= r.from && at < r.to)) return false;
+    return measured.length === 0 || measured.some((r) => at >= r.from && at < r.to);
+  };
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getJSON, type Run } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
 import { regions } from "../state/overtime";
-import { counting } from "./plot";
+import { counting } from "./scales";
 
 const width = 70,
   height = 20,
@@ -12,6 +12,35 @@ const width = 70,
 
 const known = new Map<string, number[]>();
 let queue: Promise<void> = Promise.resolve();
+
+/** Sightings are what to do when an element comes into view; all lines share one observer. */
+const sightings = new Map<Element, () => void>();
+let observer: IntersectionObserver | null = null;
+
+/** onSight calls a function once when an element comes into view; the function that it returns ends that. */
+function onSight(element: Element, call: () => void): () => void {
+  observer ??= new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      sightings.get(target)?.();
+      forget(target);
+    }
+  });
+  sightings.set(element, call);
+  observer.observe(element);
+  return () => forget(element);
+}
+
+function forget(element: Element): void {
+  observer?.unobserve(element);
+  sightings.delete(element);
+}
+
+/** idle ends when the page has nothing else to do. */
+function idle(): Promise<unknown> {
+  if (!("requestIdleCallback" in window)) return new Promise((done) => setTimeout(done, 100));
+  return new Promise((done) => requestIdleCallback(done, { timeout: 2000 }));
+}
 
 /** rates returns the completed requests per second of a run, in at most 60 points. */
 async function rates(run: Run): Promise<number[]> {
@@ -28,28 +57,34 @@ export function whole(s: Timeseries): readonly (number | null | undefined)[] {
   return (s.series.requests_completed?.values.rate ?? []).filter((_, i) => counts(i));
 }
 
+interface Props {
+  run: Run;
+  /** ends when the page has read what is more urgent */
+  turn: () => Promise<unknown>;
+}
+
 /** Spark draws the request rate of a run that has ended. */
-export function Spark({ run }: { run: Run }): JSX.Element {
+export function Spark({ run, turn }: Props): JSX.Element {
   const box = useRef<HTMLSpanElement>(null);
   const [values, setValues] = useState<number[] | undefined>(() => known.get(run.id));
   useEffect(() => {
     if (values || !run.ended_at || !run.started_at || run.kind === "sweep") return;
     let wanted = true;
-    const seen = new IntersectionObserver((entries) => {
-      if (!entries.some((e) => e.isIntersecting)) return;
-      seen.disconnect();
-      // One at a time: the rows of a page are no hurry.
+    const end = onSight(box.current!, () => {
+      // One at a time, and after the list itself: lines are no hurry.
       queue = queue.then(async () => {
+        if (!wanted) return;
+        await turn();
+        await idle();
         if (!wanted) return;
         const got = await rates(run).catch(() => []);
         known.set(run.id, got);
         if (wanted) setValues(got);
       });
     });
-    seen.observe(box.current!);
     return () => {
       wanted = false;
-      seen.disconnect();
+      end();
     };
   }, [run.id, run.ended_at]);
   return (

@@ -1,6 +1,7 @@
 // The runs: those that wait or run now, and the history with its filters.
+import { batch } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { postJSON, type Run, send } from "../api/client";
 import { Spark } from "../charts/spark";
 import * as format from "../format";
@@ -19,6 +20,7 @@ import {
   pageSize,
   problem,
   queue,
+  reading,
 } from "../state/runs";
 import { counted } from "../state/scope";
 import "./runs.css";
@@ -260,8 +262,11 @@ function Filters(): JSX.Element {
         <select
           value={set.sort ?? sorted.value}
           onChange={(e) => {
-            rememberSort(e.currentTarget.value);
-            apply({ sort: "" });
+            const sort = e.currentTarget.value;
+            batch(() => {
+              rememberSort(sort);
+              apply({ sort: "" });
+            });
           }}
         >
           <option value="">newest first</option>
@@ -347,7 +352,8 @@ function Search({
 
 function Table({ runs }: { runs: Run[] }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(1200);
+  /** null until it was measured, so that the rows are made once */
+  const [width, setWidth] = useState<number | null>(null);
   useLayoutEffect(() => {
     const within = box.current!;
     const observer = new ResizeObserver(() => setWidth(within.clientWidth));
@@ -355,8 +361,10 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
     setWidth(within.clientWidth);
     return () => observer.disconnect();
   }, []);
-  const numbers = columns.filter((c) => shown.value.includes(c.key));
+  const numbers = useMemo(() => columns.filter((c) => shown.value.includes(c.key)), [shown.value]);
+  const rows = useMemo(() => runs.map((run) => <Row key={run.id} run={run} numbers={numbers} />), [runs, numbers]);
   const sort = filters().sort ?? sorted.value;
+  if (width === null) return <div ref={box} />;
   const cards = !fits(width, numbers.length);
   return (
     <div ref={box}>
@@ -385,11 +393,7 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
               ))}
             </tr>
           </thead>
-          <tbody>
-            {runs.map((run) => (
-              <Row key={run.id} run={run} numbers={numbers} />
-            ))}
-          </tbody>
+          <tbody>{rows}</tbody>
         </table>
       )}
     </div>
@@ -400,10 +404,12 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
 function Header({ of, sort }: { of: Column; sort: string }): JSX.Element {
   const up = sort === of.key;
   const down = sort === "-" + of.key;
-  const turn = () => {
-    rememberSort(turned(sort, of));
-    go(link("", { ...filters(), sort: "" }), true);
-  };
+  // In one step, so that the list is read once.
+  const turn = () =>
+    batch(() => {
+      rememberSort(turned(sort, of));
+      go(link("", { ...filters(), sort: "" }), true);
+    });
   return (
     <th class="number" aria-sort={up ? "ascending" : down ? "descending" : undefined}>
       <button type="button" class="sort" title={`Sort by ${of.header}`} onClick={turn}>
@@ -474,7 +480,7 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
         </span>
       </td>
       <td class="line">
-        <Spark run={run} />
+        <Spark run={run} turn={() => reading} />
       </td>
       {numbers.map((c) => (
         <td

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Timeseries } from "../api/timeseries";
-import { counting } from "../charts/plot";
+import { counting } from "../charts/scales";
 import { aligned, overlay, sides } from "./compare";
 import type { Row, Sweep } from "./sweep";
 

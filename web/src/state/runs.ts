@@ -1,5 +1,5 @@
 // The list of runs, the queue, and the runs chosen for a comparison.
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { getJSON, type Queue, type Run, type Schemas } from "../api/client";
 import { connections, listen } from "../api/feed";
 import { route } from "../router";
@@ -40,10 +40,22 @@ export function history(): Record<string, string> {
 
 let wanted = 0;
 let timer = 0;
+let readAt = -Infinity;
+
+/** reading ends with the newest reading of the list. */
+export let reading: Promise<void> = Promise.resolve();
 
 /** loadRuns reads the page of the list that the address names, and the runs that have not ended. */
-export async function loadRuns(): Promise<void> {
+export function loadRuns(): Promise<void> {
   clearTimeout(timer);
+  readAt = performance.now();
+  reading = read();
+  return reading;
+}
+
+const going = "api/runs?limit=100&detail=brief&state=queued,starting,running,stopping,exporting";
+
+async function read(): Promise<void> {
   const turn = ++wanted;
   const query = new URLSearchParams({ limit: String(pageSize), detail: "brief", ...history() });
   const cursor = route.value.query.get("cursor");
@@ -51,7 +63,7 @@ export async function loadRuns(): Promise<void> {
   try {
     const [page, open, waiting] = await Promise.all([
       getJSON<RunList>("api/runs?" + query),
-      getJSON<RunList>("api/runs?limit=100&detail=brief&state=queued,starting,running,stopping,exporting"),
+      getJSON<RunList>(going),
       getJSON<Queue>("api/queue"),
     ]);
     if (turn !== wanted) return;
@@ -104,9 +116,25 @@ function advance(id: string | undefined, phase: Schemas["wire.Phase"]): void {
   );
 }
 
-// The list is read again for another address, and after the connection was lost.
+/** Milliseconds in which the feed is connected as a rule, from the first reading of the list on. */
+const soon = 2000;
+
+/** catchUp reads the list again if a run came, went or changed between its first reading and the first message of
+ * the feed. */
+async function catchUp(): Promise<void> {
+  if (performance.now() - readAt > soon) return loadRuns();
+  await reading;
+  const states = (runs: readonly Run[]) => runs.map((run) => run.id + run.state).join();
+  const now = await getJSON<RunList>(going).catch(() => null);
+  if (!now || states(now.items) !== states(active.value)) await loadRuns();
+}
+
+// The list is read for another address or order, and again after the connection was lost.
 effect(() => {
-  void connections.value;
   void sorted.value;
   if (route.value.path.length === 0) void loadRuns();
+});
+effect(() => {
+  const n = connections.value;
+  if (n > 0 && untracked(() => route.value.path.length === 0)) void (n === 1 ? catchUp() : untracked(loadRuns));
 });

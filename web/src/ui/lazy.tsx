@@ -23,6 +23,35 @@ export function Lazily({ children }: { children: () => ComponentChildren }): JSX
   return near ? <Fragment>{children()}</Fragment> : <div ref={place} class="later" />;
 }
 
+/** later makes a page whose script is read when the page is shown for the first time. */
+export function later<Props extends object>(
+  read: () => Promise<(props: Props) => JSX.Element>,
+): (props: Props) => JSX.Element {
+  let page: ((props: Props) => JSX.Element) | null = null;
+  return function Later(props: Props): JSX.Element {
+    const [error, setError] = useState<unknown>(null);
+    const [, setKnown] = useState(page !== null);
+    const asked = useRef(false);
+    if (!page && !asked.current) {
+      asked.current = true;
+      read().then((found) => {
+        page = found;
+        setKnown(true);
+      }, setError);
+    }
+    const Page = page;
+    if (Page) return <Page {...props} />;
+    // A daemon of another version has other scripts.
+    return error ? (
+      <p class="alert" role="alert">
+        The script of this page cannot be read. <a href={location.href.split("#")[0]}>Load the page again</a>
+      </p>
+    ) : (
+      <p class="empty">Loading …</p>
+    );
+  };
+}
+
 /** Milliseconds between two readings while a run is active, and at least so many times as long
  * as the answer took, so that readers of a long run do not take the daemon's time from it. */
 const readEvery = 5000,

@@ -75,7 +75,7 @@ func TestUnsupportedChoices(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
-	for format := range strings.FieldsSeq("weka_trace tracelab") {
+	for format := range strings.FieldsSeq("tracelab") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
 		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {
 			t.Errorf("%s: error = %v, want %s", format, err, want)

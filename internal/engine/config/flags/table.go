@@ -288,6 +288,7 @@ func optionRows() []option {
 		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
 		{names: "--gpu-telemetry", kind: optWords, path: "gpuTelemetry.urls", redact: redact.URLs},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
+		{names: "--fail-on-finding", kind: optWords, path: "gates.failOnFinding"},
 		{names: "--search-space", kind: optList, path: "search.space"},
 		{names: "--search-metric", kind: optText, path: "search.metric"},
 		{names: "--search-stat", kind: optText, path: "search.stat"},
@@ -314,7 +315,7 @@ func optionRows() []option {
 		},
 		{
 			kind: optText, status: refused,
-			names: "--hf-weka-dataset --max-context-length --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
+			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
 				"--trajectory-start-min-ratio --trajectory-start-max-ratio --trace-idle-gap-cap-seconds " +
 				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +

@@ -10,9 +10,9 @@ func datasetFields() []section {
 			AIPerf: "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts turns " +
 				"turnDelay turnDelayRatio images audio video rankings",
 			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
-				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines",
+				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength",
 			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters useThinkTimeOnly "+
-				"maxContextLength traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
+				"traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
 				"forceMinTokens traceIdleGapCapSeconds")},
 		{Path: "name", MinLength: 1, MaxBytes: MaxName, Default: "main"},
 		{Path: "type", Choices: "synthetic file public", Default: "file with path or records, else synthetic"},
@@ -104,7 +104,7 @@ func datasetFields() []section {
 		{Path: "turnDelayRatio", Value: 1.0, Least: new(0.0), Flags: "--conversation-turn-delay-ratio"},
 		{Path: "interTurnDelayCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--inter-turn-delay-cap-seconds"},
 		{Path: "path", MinLength: 1, Form: "file", Flags: "--input-file"},
-		{Path: "format", Lacked: "weka_trace tracelab", List: "formats",
+		{Path: "format", Lacked: "tracelab", List: "formats",
 			Default: "what the first record looks like", Flags: "--custom-dataset-type"},
 		{Path: "skipBadLines", Least: new(0.0), Flags: "--skip-bad-lines"},
 		{Path: "records", MinLength: 1, MaxLength: Unlimited, Forms: []Form{FormGroups}},
@@ -123,7 +123,7 @@ func datasetFields() []section {
 		{Path: "blockSize", Least: new(1.0), Flags: "--prompt-input-tokens-block-size"},
 		{Path: "osl", Least: new(1.0), Unit: "tokens", Default: "no limit"},
 		{Path: "replaySpeedup", Above: new(0.0), Flags: "--replay-speedup"},
-		{Path: "onTurnError", Choices: "end_session continue retry_turn", Default: "end_session",
+		{Path: "onTurnError", Choices: "end_session continue retry_turn", Default: "end_session; of the format weka_trace, continue",
 			Flags: "--on-turn-error"},
 		{Path: "dagFailFast", Flags: "--dag-fail-fast"},
 		{Path: "cacheBust.target", Choices: cacheBusts, Default: "none"},
@@ -145,5 +145,6 @@ func datasetFields() []section {
 		{Path: "synthesis.maxOsl", Least: new(1.0), Most: new(16777216.0), Unit: "tokens", Default: "no limit",
 			Flags: "--synthesis-max-osl"},
 		{Path: "ignoreTraceDelays", Flags: "--ignore-trace-delays"},
+		{Path: "maxContextLength", Least: new(1.0), Unit: "tokens", Default: "no limit", Flags: "--max-context-length"},
 	}}}
 }

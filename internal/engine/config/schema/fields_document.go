@@ -12,10 +12,12 @@ func documentFields() []section {
 			{Path: "benchmark",
 				AIPerf: "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics " +
 					"networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride",
-				Own:   "runSlos tokenDeadline client",
+				Own:   "runSlos gates tokenDeadline client",
 				Lacks: benchmarkLacks()},
 			{Path: "benchmark.slos", Flags: "--goodput"},
 			{Path: "benchmark.runSlos", Flags: "--slo"},
+			{Path: "benchmark.gates", AIPerf: "failOnFinding"},
+			{Path: "benchmark.gates.failOnFinding", MaxLength: 100, Flags: "--fail-on-finding"},
 			{Path: "benchmark.tokenDeadline.ttft", Above: new(0.0), Flags: "--deadline-first-token"},
 			{Path: "benchmark.tokenDeadline.itl", Above: new(0.0), Flags: "--deadline-inter-token"},
 			{Path: "benchmark.tokenizer",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // name returns the name of a request.
@@ -97,4 +98,17 @@ func (g *Graph) awaited(root, s *Stream, end float64) {
 			return
 		}
 	}
+}
+
+// splitName returns the stream and the turn of a request's name; turn -1 = it is none.
+func splitName(name string) (stream string, turn int) {
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 {
+		return name, -1
+	}
+	turn, err := strconv.Atoi(name[at+1:])
+	if err != nil {
+		turn = -1
+	}
+	return name[:at], turn
 }

@@ -34,6 +34,32 @@ type Repairs struct {
 	EmptySubAgents  int `json:"empty_sub_agents"` // without a request; left out
 }
 
+// Notes say what was repaired or left out, a line for each kind.
+func (r *Repairs) Notes() (lines []string) {
+	for _, one := range []struct {
+		n          int
+		what, text string
+	}{
+		{r.SkippedTraces, "trace", "with problems left out"},
+		{r.UnknownMembers, "member", "that the format does not have ignored"},
+		{r.DuplicateAgents, "sub-agent", "with the id of another renamed"},
+		{r.EmptyAnswers, "answer", "of 0 tokens set to 1"},
+		{r.TrimmedBlocks, "request", "with more ids than blocks trimmed"},
+		{r.UncoveredTails, "request", "with fewer ids than full blocks"},
+		{r.ClampedPrefixes, "declared length", "above that of the first prompt reduced to it"},
+		{r.EarlySubAgents, "sub-agent", "before any request of the main stream left out"},
+		{r.EmptySubAgents, "sub-agent", "without a request left out"},
+	} {
+		if one.n > 1 {
+			one.what += "s"
+		}
+		if one.n > 0 {
+			lines = append(lines, fmt.Sprintf("%d %s %s", one.n, one.what, one.text))
+		}
+	}
+	return lines
+}
+
 // Read reads traces of the format weka_trace, or graphs that Convert has written, and calls each with one graph at
 // a time. All problems of the file, twenty at most, are in one *[file.Error].
 func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error) (repairs Repairs, err error) {

@@ -41,6 +41,8 @@ type Format struct {
 	Folder  bool
 	Key     string
 	Numbers []string
+	// MaxRecord is that of [file.File].
+	MaxRecord int
 	// BlockSize is the number of tokens that a hash id stands for, unless the document
 	// has another one; 0 = records have no hash ids.
 	BlockSize int
@@ -138,6 +140,7 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 func newStream(f *Format, o Options) *stream {
 	s := &stream{format: f, o: o}
 	s.o.File.Folder, s.o.File.Key, s.o.File.Numbers = f.Folder, f.Key, f.Numbers
+	s.o.File.MaxRecord = f.MaxRecord
 	s.once = !o.File.Rewindable()
 	return s
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -44,7 +45,7 @@ func (w *window) add(r *Row, size int) {
 	p := w.sessions[r.Session]
 	if p == nil {
 		p = &pending{conversation: r.Conversation, session: r.Session != ""}
-		p.conversation.ID, p.conversation.Turns = r.Session, nil
+		p.conversation.ID, p.conversation.Turns = cmp.Or(r.Session, r.Conversation.ID), nil
 		if p.session {
 			w.sessions[r.Session] = p
 		}

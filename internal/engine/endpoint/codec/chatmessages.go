@@ -33,7 +33,7 @@ type Said struct {
 // MessagesOf returns the messages of a turn, or of its body, with their texts. Content that
 // is no text is left out; a body without chat messages has none.
 func MessagesOf(t *bench.Turn) []Said {
-	raw := t.Messages
+	raw := messagesIn(t)
 	if t.Payload != nil {
 		var body struct {
 			Messages json.RawMessage `json:"messages"`
@@ -57,12 +57,21 @@ func MessagesOf(t *bench.Turn) []Said {
 	return out
 }
 
+// messagesIn returns the array of chat messages of a turn; nil = it has none.
+func messagesIn(t *bench.Turn) json.RawMessage {
+	if t.Script == nil {
+		return t.Messages
+	}
+	list := append(make([]byte, 0, t.Script.Size()), '[')
+	return append(t.Script.AppendMessages(list, t.Mark), ']')
+}
+
 // WithoutMessages returns a request whose turns have roles and texts instead of chat
 // messages, for APIs that have messages of their own. It returns r if no turn has chat
 // messages.
 func WithoutMessages(r *Request) (*Request, error) {
-	has := func(e bench.Exchange) bool { return e.Turn.Messages != nil }
-	if r.Turn.Messages == nil && !slices.ContainsFunc(r.History, has) {
+	has := func(e bench.Exchange) bool { return e.Turn.HasMessages() }
+	if !r.Turn.HasMessages() && !slices.ContainsFunc(r.History, has) {
 		return r, nil
 	}
 	var history []bench.Exchange
@@ -86,18 +95,19 @@ func WithoutMessages(r *Request) (*Request, error) {
 		return nil, errors.New("messages: the last one is of the assistant; this endpoint type needs another one at the end")
 	}
 	turn := r.Turn
-	turn.Messages, turn.Role, turn.Texts, turn.Images = nil, last.Turn.Role, last.Turn.Texts, last.Turn.Images
+	turn.Script, turn.Messages, turn.Role, turn.Texts, turn.Images = nil, nil, last.Turn.Role, last.Turn.Texts, last.Turn.Images
 	out.History, out.Turn = history[:len(history)-1], turn
 	return &out, nil
 }
 
 // appendTurns appends the messages of a turn as turns and answers, at least one.
 func appendTurns(list []bench.Exchange, t *bench.Turn) ([]bench.Exchange, error) {
-	if t.Messages == nil {
+	raw := messagesIn(t)
+	if raw == nil {
 		return append(list, bench.Exchange{Turn: *t, Unanswered: true}), nil
 	}
 	var messages []chatMessage
-	if err := json.Unmarshal(t.Messages, &messages); err != nil || len(messages) == 0 {
+	if err := json.Unmarshal(raw, &messages); err != nil || len(messages) == 0 {
 		return nil, errors.New("messages: must be a list of messages with role and content")
 	}
 	for i := range messages {

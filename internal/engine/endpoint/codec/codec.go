@@ -81,7 +81,7 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
 	case len(t.Videos) > 0 && !k.Caps.Video:
 		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
-	case (t.Messages != nil || t.Tools != nil) && !k.Messages:
+	case (t.HasMessages() || t.Tools != nil) && !k.Messages:
 		return dst, fmt.Errorf("endpoint type %s takes no chat messages or tools", k.Name)
 	case len(t.Named) > 0 && !k.Caps.Named:
 		plain := *r

@@ -24,6 +24,9 @@ func MessagesSize(r *Request) int {
 
 func textSize(t bench.Turn) int {
 	n := len(t.Messages)
+	if t.Script != nil {
+		n += t.Script.Size()
+	}
 	for _, s := range t.Texts {
 		n += len(s) + 32
 	}
@@ -105,6 +108,11 @@ func (m *messages) turn(t bench.Turn) {
 	role := cmp.Or(t.Role, "user")
 	media := len(t.Images) + len(t.Audios) + len(t.Videos)
 	switch {
+	case t.Script != nil:
+		if m.count++; m.count > 1 {
+			m.dst = append(m.dst, ',')
+		}
+		m.dst = t.Script.AppendMessages(m.dst, t.Mark)
 	case t.Messages != nil:
 		m.raw(t.Messages)
 	case role == "tool" && len(m.calls) > 0 && media == 0:

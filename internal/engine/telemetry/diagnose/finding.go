@@ -27,14 +27,33 @@ const (
 )
 
 // rule makes a finding; ok = false if there is none.
-type rule func(p *Picture, c *Client) (Finding, bool)
+type rule struct {
+	code string
+	find func(p *Picture, c *Client) (Finding, bool)
+}
 
-// rules are all findings, the most telling first.
+// rules are the findings that a picture shows, the most telling first.
 func rules() []rule {
 	return []rule{
-		otherClients, prefixWarm, queueGrowing, kvFull, batchLimit, queueing, preempting, replicaImbalance, notSaturated,
-		restarted,
+		{"other-traffic", otherClients}, {PrefixWarm, prefixWarm}, {"queue-growing", queueGrowing}, {"kv-full", kvFull},
+		{"batch-limit", batchLimit}, {"queueing", queueing}, {"preempting", preempting},
+		{"replica-imbalance", replicaImbalance}, {"not-saturated", notSaturated}, {"server-restarted", restarted},
 	}
+}
+
+// PrefixWarm is the finding that more was cached than the run repeats. With it, a result needs no warning that says so.
+const PrefixWarm = "prefix-warm"
+
+// budgetInconsistent is the finding that a time budget makes.
+const budgetInconsistent = "time-budget-inconsistent"
+
+// Codes returns the codes of all findings about servers.
+func Codes() []string {
+	var out []string
+	for _, r := range rules() {
+		out = append(out, r.code)
+	}
+	return append(out, budgetInconsistent)
 }
 
 // Examine says what the servers did in a phase. Without the sums of a client, as long as the phase goes on,
@@ -47,7 +66,8 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 	p.balance(sources)
 	out := Phase{Canonical: values, Findings: []Finding{}, Checks: checks(p, c)}
 	for _, r := range rules() {
-		if f, ok := r(p, c); ok {
+		if f, ok := r.find(p, c); ok {
+			f.Code = r.code
 			out.Findings = append(out.Findings, f)
 		}
 	}
@@ -57,7 +77,7 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 	if b := out.Budget; b != nil {
 		if left, ok := b.Frontend(); ok && left < 0 {
 			out.Findings = append(out.Findings, Finding{
-				Code: "time-budget-inconsistent", Level: Notice, Metric: "frontend", Value: &left,
+				Code: budgetInconsistent, Level: Notice, Metric: "frontend", Value: &left,
 				Message: fmt.Sprintf("the server says that first tokens took %s ms longer than the client saw: "+
 					"their requests or their clocks differ", view.Figure(-left)),
 			})
@@ -77,7 +97,7 @@ func positive(v float64) bool { return v > 0 }
 func otherClients(p *Picture, c *Client) (Finding, bool) {
 	n, ok := others(p, c)
 	return Finding{
-		Code: "other-traffic", Level: Notice, Metric: "requests", Value: &n,
+		Level: Notice, Metric: "requests", Value: &n,
 		Message: fmt.Sprintf("the server answered %.0f more requests than this client sent: "+
 			"its metrics are not those of this run alone", n),
 	}, ok
@@ -94,9 +114,10 @@ func prefixWarm(p *Picture, c *Client) (Finding, bool) {
 	more := rate - *c.Shared
 	cached := more * p.totals["prefix_queries"].Best() / float64(c.Heads)
 	return Finding{
-		Code: "prefix-warm", Level: Notice, Metric: "prefix_hits", Value: &rate, Limit: new(*c.Shared + beyond),
+		Level: Notice, Metric: "prefix_hits", Value: &rate, Limit: new(*c.Shared + beyond),
 		Message: fmt.Sprintf("%s of the prompt tokens came from the prefix cache, and the run repeats %s: what was "+
-			"sent before it was cached, and it cannot be compared with a cold run", view.Percent(rate), view.Percent(*c.Shared)),
+			"sent before it was cached, and it cannot be compared with a cold run: empty the cache first, or send "+
+			"other prompts", view.Percent(rate), view.Percent(*c.Shared)),
 	}, more >= beyond && cached >= template
 }
 
@@ -107,7 +128,7 @@ func queueing(p *Picture, _ *Client) (Finding, bool) {
 	}
 	share, avg := waiting.Share(positive), waiting.Mean()
 	return Finding{
-		Code: "queueing", Level: Notice, Metric: "waiting", Value: &avg, Limit: new(1.0), Share: &share,
+		Level: Notice, Metric: "waiting", Value: &avg, Limit: new(1.0), Share: &share,
 		Message: fmt.Sprintf("requests waited in the server's queue for %s of the time, %s on average",
 			view.Percent(share), view.Figure(avg)),
 	}, share > mostly && avg >= 1
@@ -145,7 +166,7 @@ func queueGrowing(p *Picture, _ *Client) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Code: "queue-growing", Level: Notice, Metric: "waiting", Value: &last,
+		Level: Notice, Metric: "waiting", Value: &last,
 		Message: fmt.Sprintf("the server's queue grew to the end, from %s to %s requests over the last half: "+
 			"the load is above its capacity, and latencies depend on how long the run lasted",
 			view.Figure(first), view.Figure(last)),
@@ -160,7 +181,7 @@ func kvFull(p *Picture, _ *Client) (Finding, bool) {
 	}
 	share := kv.Share(func(v float64) bool { return v >= cacheTop })
 	return Finding{
-		Code: "kv-full", Level: Notice, Metric: "kv_usage", Limit: new(cacheTop), Share: &share,
+		Level: Notice, Metric: "kv_usage", Limit: new(cacheTop), Share: &share,
 		Message: fmt.Sprintf("the key-value cache was full for %s of the time: memory limits the batch, not compute",
 			view.Percent(share)),
 	}, share > often
@@ -173,7 +194,7 @@ func preempting(p *Picture, c *Client) (Finding, bool) {
 	}
 	rate := 100 * n.Best() / float64(c.Heads)
 	return Finding{
-		Code: "preempting", Level: Notice, Metric: "preemptions", Value: &rate,
+		Level: Notice, Metric: "preemptions", Value: &rate,
 		Message: fmt.Sprintf("%s preemptions per 100 requests: work was done twice", view.Figure(rate)),
 	}, n.Best() > 0.5
 }
@@ -189,7 +210,7 @@ func batchLimit(p *Picture, _ *Client) (Finding, bool) {
 	top := running.Max()
 	share := running.Share(func(v float64) bool { return v == top })
 	return Finding{
-		Code: "batch-limit", Level: Notice, Metric: "running", Value: &top, Share: &share,
+		Level: Notice, Metric: "running", Value: &top, Share: &share,
 		Message: fmt.Sprintf("the number of sequences that the server runs at once (%.0f) is the limit, not memory", top),
 	}, share > mostly && waiting.Share(positive) > mostly && kv.Max() < room
 }
@@ -206,7 +227,7 @@ func notSaturated(p *Picture, _ *Client) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Code: "not-saturated", Level: InfoLevel, Metric: "waiting", Share: &idle,
+		Level: InfoLevel, Metric: "waiting", Share: &idle,
 		Message: "the server had room: this load does not show its limit",
 	}, idle > nearly
 }
@@ -248,7 +269,7 @@ func (p *Picture) balance(sources []Source) {
 func replicaImbalance(p *Picture, c *Client) (Finding, bool) {
 	const limit, enough = 0.2, 100
 	return Finding{
-		Code: "replica-imbalance", Level: Notice, Metric: "requests", Value: &p.imbalance, Limit: new(limit),
+		Level: Notice, Metric: "requests", Value: &p.imbalance, Limit: new(limit),
 		Message: fmt.Sprintf("the busiest server got %s times the mean number of requests", view.Figure(p.imbalance)),
 	}, p.variation > limit && c.Heads >= enough
 }
@@ -259,7 +280,7 @@ func restarted(p *Picture, _ *Client) (Finding, bool) {
 		n = max(n, t.Resets)
 	}
 	return Finding{
-		Code: "server-restarted", Level: Notice, Value: new(float64(n)),
+		Level: Notice, Value: new(float64(n)),
 		Message: "counters of the server began again during the phase: it was restarted, or several servers answer " +
 			"at one address; its totals are lower bounds",
 	}, n > 0

@@ -23,11 +23,27 @@ type examined struct {
 }
 
 // rule makes a finding; ok = false if there is none.
-type rule func(x *examined) (diagnose.Finding, bool)
+type rule struct {
+	code string
+	find func(x *examined) (diagnose.Finding, bool)
+}
 
 // rules are all findings, the most telling first.
 func rules() []rule {
-	return []rule{idleWhileWaiting, errorsOfDriver, errorsOfMemory, powerCapped, hot, clockDrop, energyCoarse, energyMismatch, idleCounted}
+	return []rule{
+		{"gpu-idle", idleWhileWaiting}, {"xid", errorsOfDriver}, {"ecc", errorsOfMemory}, {"power-capped", powerCapped},
+		{"hot", hot}, {"clock-drop", clockDrop}, {"energy-coarse", energyCoarse}, {"energy-mismatch", energyMismatch},
+		{"idle-gpus-counted", idleCounted},
+	}
+}
+
+// Codes returns the codes of all findings about accelerators.
+func Codes() []string {
+	var out []string
+	for _, r := range rules() {
+		out = append(out, r.code)
+	}
+	return out
 }
 
 // The limits of the rules.
@@ -95,7 +111,7 @@ func powerCapped(x *examined) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.Finding{
-		Code: "power-capped", Level: diagnose.Notice, Metric: "throttle_power", Limit: new(capped), Share: &w.value,
+		Level: diagnose.Notice, Metric: "throttle_power", Limit: new(capped), Share: &w.value,
 		Message: fmt.Sprintf("the limit of power held down the clocks of %s for %s of the time", w.who(), view.Percent(w.value)),
 	}, true
 }
@@ -109,7 +125,7 @@ func hot(x *examined) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.Finding{
-		Code: "hot", Level: diagnose.Notice, Metric: "throttle_thermal", Limit: new(capped), Share: &w.value,
+		Level: diagnose.Notice, Metric: "throttle_thermal", Limit: new(capped), Share: &w.value,
 		Message: fmt.Sprintf("heat held down the clocks of %s for %s of the time", w.who(), view.Percent(w.value)),
 	}, true
 }
@@ -133,7 +149,7 @@ func clockDrop(x *examined) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.Finding{
-		Code: "clock-drop", Level: diagnose.Notice, Metric: "sm_clock", Value: &w.value, Limit: new(1 - fall),
+		Level: diagnose.Notice, Metric: "sm_clock", Value: &w.value, Limit: new(1 - fall),
 		Message: fmt.Sprintf("the clock of %s fell by %s while it worked", w.who(), view.Percent(w.value)),
 	}, true
 }
@@ -173,7 +189,7 @@ func errorsOfDriver(x *examined) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.Finding{
-		Code: "xid", Level: diagnose.Notice, Metric: "xid", Value: &w.value,
+		Level: diagnose.Notice, Metric: "xid", Value: &w.value,
 		Message: fmt.Sprintf("the driver reported error %.0f (XID) of %s", w.value, w.who()),
 	}, true
 }
@@ -190,7 +206,7 @@ func errorsOfMemory(x *examined) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.Finding{
-		Code: "ecc", Level: diagnose.Notice, Metric: "ecc", Value: &w.value,
+		Level: diagnose.Notice, Metric: "ecc", Value: &w.value,
 		Message: fmt.Sprintf("memory of %s had errors that could not be corrected: %s", w.who(), view.Figure(w.value)),
 	}, true
 }
@@ -214,7 +230,7 @@ func idleWhileWaiting(x *examined) (diagnose.Finding, bool) {
 	}
 	share := over.Share(func(v float64) bool { return v < busy }) * over.Seconds() / x.window.Seconds()
 	return diagnose.Finding{
-		Code: "gpu-idle", Level: diagnose.Notice, Metric: "util", Limit: new(float64(busy)), Share: &share,
+		Level: diagnose.Notice, Metric: "util", Limit: new(float64(busy)), Share: &share,
 		Message: fmt.Sprintf("for %s of the time requests waited while the GPUs were used by less than %d %%: "+
 			"the scheduler, the tokenizer or the network of the server is the limit", view.Percent(share), busy),
 	}, share > often
@@ -250,7 +266,7 @@ func idleCounted(x *examined) (diagnose.Finding, bool) {
 		text = fmt.Sprintf("%s and %d others", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return diagnose.Finding{
-		Code: "idle-gpus-counted", Level: diagnose.Notice, Metric: "energy", Value: &joules,
+		Level: diagnose.Notice, Metric: "energy", Value: &joules,
 		Message: fmt.Sprintf("%s had no work, and the totals have their energy, %s J: select devices with --gpu-devices",
 			text, view.Figure(joules)),
 	}, true
@@ -279,7 +295,7 @@ func energyCoarse(x *examined) (diagnose.Finding, bool) {
 		advice = "; dcgm-exporter -c 200 changes them five times per second"
 	}
 	return diagnose.Finding{
-		Code: "energy-coarse", Level: diagnose.Notice, Metric: "energy", Value: &w.value, Limit: new(coarse),
+		Level: diagnose.Notice, Metric: "energy", Value: &w.value, Limit: new(coarse),
 		Message: fmt.Sprintf("%s: energy is known to ±%s%s", why, view.Percent(w.value), advice),
 	}, true
 }
@@ -299,7 +315,7 @@ func energyMismatch(x *examined) (diagnose.Finding, bool) {
 	}
 	e := w.device.Energy
 	return diagnose.Finding{
-		Code: "energy-mismatch", Level: diagnose.Notice, Metric: "energy", Value: &w.value, Limit: new(mismatched),
+		Level: diagnose.Notice, Metric: "energy", Value: &w.value, Limit: new(mismatched),
 		Message: fmt.Sprintf("the counter of %s says %s J, its power adds up to %s J", w.who(), view.Figure(*e.Counter), view.Figure(*e.Integrated)),
 	}, true
 }

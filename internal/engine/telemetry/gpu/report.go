@@ -117,7 +117,8 @@ func Examine(pages []Page, w window.Window, o Options) Phase {
 	}
 	x := &examined{phase: &out, devices: all, window: w, waiting: o.Waiting}
 	for _, r := range rules() {
-		if f, ok := r(x); ok {
+		if f, ok := r.find(x); ok {
+			f.Code = r.code
 			out.Findings = append(out.Findings, f)
 		}
 	}

@@ -1,0 +1,56 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sessionTrace is a trace whose answers took a second each: two turns, a sub-agent that starts
+// while the second is answered, a turn that waited for it, and one after an edit.
+const sessionTrace = `{"id": "A", "models": ["m"], "block_size": 64, "hash_id_scope": "local", "requests": [
+  {"t": 0, "type": "s", "model": "m", "in": 128, "out": 1, "hash_ids": [1, 2], "api_time": 1},
+  {"t": 1.5, "type": "s", "model": "m", "in": 200, "out": 1, "hash_ids": [1, 2, 3], "api_time": 1},
+  {"t": 2.6, "type": "subagent", "agent_id": "x", "subagent_type": "Explore", "status": "completed", "models": ["m"], "requests": [
+    {"t": 2.7, "type": "s", "model": "m", "in": 100, "out": 1, "hash_ids": [1], "api_time": 1},
+    {"t": 4, "type": "s", "model": "m", "in": 170, "out": 1, "hash_ids": [1, 9], "api_time": 1}]},
+  {"t": 5.25, "type": "s", "model": "m", "in": 256, "out": 1, "hash_ids": [1, 2, 3, 4], "api_time": 1},
+  {"t": 26.25, "type": "s", "model": "m", "in": 130, "out": 1, "hash_ids": [1, 5], "api_time": 1}]}`
+
+// A server that is as fast as the recorded one gets every request of a session at its recorded
+// time, and the slot is free when the whole session has ended.
+func TestSessionReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Second, 0), nil)
+		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, records: [" + sessionTrace + "]}"
+		r := b.run(document("type: concurrency, concurrency: 1, sessions: 2", data))
+		const pass = `profiling s0.0 0s-1s
+profiling s0.1 1.5s-2.5s
+profiling s0.0 2.7s-3.7s
+profiling s0.1 4s-5s
+profiling s0.2 5.25s-6.25s
+profiling s0.3 26.25s-27.25s
+`
+		got := b.transcript(r.ID)
+		if !strings.HasPrefix(got, pass) || !strings.Contains(got, "profiling s1.0 27.25s-28.25s\n") {
+			t.Errorf("requests:\n%s\nwant, twice:\n%s", got, pass)
+		}
+		b.stop()
+	})
+}
+
+// A session goes on after requests that failed, and is cut by the limits of the run.
+func TestSessionReplayFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := timing(t, time.Second, 0)
+		o.MaxModelLen = 200 // its tokens are shorter
+		b := newBed(t, o, nil)
+		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, ignoreTraceDelays: true, records: [" + sessionTrace + "]}"
+		r := b.run(document("type: concurrency, concurrency: 1, sessions: 1", data))
+		if r.Summary.Requests != 3 || r.Summary.Errors != 3 {
+			t.Errorf("%d requests, %d failed; want 3, and the 3 that are too long\n%s", r.Summary.Requests, r.Summary.Errors, b.transcript(r.ID))
+		}
+		b.stop()
+	})
+}

@@ -1,0 +1,23 @@
+package bench
+
+// Script is a prompt of many chat messages that is written when it is sent, because all prompts
+// of a recorded session together are too long to be kept. It is immutable and safe for concurrent
+// use.
+type Script interface {
+	// AppendMessages appends the messages as JSON, separated by commas, with a mark in one of them.
+	AppendMessages(dst []byte, m Mark) []byte
+	// Size estimates the bytes of the messages.
+	Size() int
+	// Tokens returns the tokens of all messages with the run's tokenizer.
+	Tokens(m Mark) Tokens
+	// Key is different for different prompts.
+	Key() string
+}
+
+// Mark is a text that is put into a message of a [Script], to make the prompt different from
+// others. The zero value is none.
+type Mark struct {
+	Text   string // with the blank lines that separate it
+	System bool   // into the system message if there is one; otherwise into the first one of a user
+	Suffix bool   // after the message, not before it
+}

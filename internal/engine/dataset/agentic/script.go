@@ -1,0 +1,170 @@
+package agentic
+
+import (
+	"fmt"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// play holds what the prompts of a trace are written from. It is immutable.
+type play struct {
+	texts  *blockTexts
+	trace  int // number in the input
+	id     string
+	source string // SHA-256 of the record
+}
+
+// strand is the blocks of the prompts of a stream, by their ranks in the trace: the order in which
+// the recording has them for the first time.
+type strand struct {
+	play  *play
+	id    string
+	from  *strand // that the first prompt begins like; nil = none
+	after int     // the turn of it
+	turns []strandTurn
+}
+
+// strandTurn is one prompt: so many blocks of the one before, then new ones.
+type strandTurn struct {
+	shared int
+	fresh  []uint32
+	last   *message
+}
+
+// ranks numbers the blocks of a trace in the order of its record.
+func ranks(g *Graph) map[int64]uint32 {
+	var all []*Request
+	for _, s := range g.Streams {
+		for i := range s.Requests {
+			all = append(all, &s.Requests[i])
+		}
+	}
+	slices.SortStableFunc(all, compareTimes)
+	out := map[int64]uint32{}
+	for _, r := range all {
+		for _, id := range r.blocks {
+			if _, known := out[id]; !known {
+				out[id] = uint32(len(out))
+			}
+		}
+	}
+	return out
+}
+
+// strands returns the prompts of a graph, by the ids of its streams.
+func (p *play) strands(g *Graph) map[string]*strand {
+	rank := ranks(g)
+	out := map[string]*strand{}
+	for _, s := range g.Streams {
+		out[s.ID] = &strand{play: p, id: s.ID, turns: make([]strandTurn, len(s.Requests))}
+	}
+	for _, s := range g.Streams {
+		st := out[s.ID]
+		if s.Spawn != nil {
+			parent, turn := splitName(s.Spawn.After)
+			st.from, st.after = out[parent], turn
+		}
+		for i, last := range messagesOf(s, g.Block) {
+			r, t := &s.Requests[i], &st.turns[i]
+			t.shared, t.last = r.Shared, last
+			t.fresh = make([]uint32, len(r.New))
+			for k, id := range r.New {
+				t.fresh[k] = rank[id]
+			}
+		}
+	}
+	return out
+}
+
+// blocks returns the ranks of the first n blocks of a prompt.
+func (s *strand) blocks(turn, n int) []uint32 {
+	out := make([]uint32, n)
+	for n > 0 {
+		t := &s.turns[turn]
+		if n > t.shared {
+			copy(out[t.shared:n], t.fresh)
+			n = t.shared
+		}
+		if turn--; turn < 0 {
+			s, turn = s.from, s.after
+		}
+	}
+	return out
+}
+
+// script is the prompt of one turn.
+type script struct {
+	strand *strand
+	turn   int
+	in     bench.Tokens
+}
+
+var _ bench.Script = (*script)(nil)
+
+// bytesPerToken is what a token of the corpus takes at most on average, inside a JSON string.
+const bytesPerToken = 6
+
+// Size implements [bench.Script].
+func (s *script) Size() int { return int(s.in)*bytesPerToken + 64 }
+
+// Tokens implements [bench.Script].
+func (s *script) Tokens(m bench.Mark) bench.Tokens {
+	return s.in + bench.Tokens(s.strand.play.texts.count(m.Text))
+}
+
+// Key implements [bench.Script].
+func (s *script) Key() string {
+	p := s.strand.play
+	return fmt.Sprintf("%s %d %s/%d %x", p.source, p.trace, s.strand.id, s.turn, p.texts.key)
+}
+
+// AppendMessages implements [bench.Script].
+func (s *script) AppendMessages(dst []byte, mark bench.Mark) []byte {
+	list := s.strand.turns[s.turn].last.listed()
+	texts := s.strand.play.texts
+	bare := texts.ring.Trims()
+	ranks := s.strand.blocks(s.turn, list[len(list)-1].to)
+	marked := markedMessage(list, mark)
+	for i, m := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"role":"`...), m.role...), `","content":"`...)
+		first := bare
+		if i == marked && !mark.Suffix {
+			dst, first = appendInside(dst, mark.Text), false
+		}
+		for b := m.from; b < m.to; b++ {
+			dst = texts.appendBlock(dst, s.strand.play.trace, ranks[b], first)
+			first = false
+		}
+		if m.tail > 0 {
+			dst = texts.appendTail(dst, tailName(s.strand.id, m.turn), m.tail, first)
+		}
+		if i == marked && mark.Suffix {
+			dst = appendInside(dst, mark.Text)
+		}
+		dst = append(dst, `"}`...)
+	}
+	return dst
+}
+
+// tailName is the name of what follows the blocks of a prompt.
+func tailName(stream string, turn int) string {
+	return fmt.Sprintf("%s:turn_%d:partial_tail", stream, turn)
+}
+
+// markedMessage returns the index of the message that a mark goes into; -1 = none.
+func markedMessage(list []*message, m bench.Mark) int {
+	if m.Text == "" {
+		return -1
+	}
+	of := func(role string) int {
+		return slices.IndexFunc(list, func(one *message) bool { return one.role == role })
+	}
+	if at := of("system"); m.System && at >= 0 {
+		return at
+	}
+	return max(0, of("user"))
+}

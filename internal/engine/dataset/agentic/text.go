@@ -1,0 +1,195 @@
+package agentic
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/text"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// corpusName is the corpus that the texts of blocks are cut from, which is that of AIPerf.
+const corpusName = "coding"
+
+// headTokens is the length of the first part of a block. The two parts of a block come from
+// different places of the corpus, because a long trace has more blocks than the corpus has places.
+const headTokens = 16
+
+// leastWindows is how many first parts of blocks a tokenizer has to allow: so many traces begin
+// differently.
+const leastWindows = 1024
+
+// blockTexts gives blocks their texts. A block is two windows of the corpus, each of which begins
+// and ends where a word begins, so that the tokens of a text are those of its blocks, whatever
+// stands before and after them. The texts are kept as they stand inside a JSON string. It is
+// immutable and safe for concurrent use.
+type blockTexts struct {
+	ring  *tokenizer.WordRing
+	count func(text string) int
+	json  []byte
+	block int
+	heads windows
+	rests windows // empty = a block is its first part
+	key   [sha256.Size]byte
+}
+
+// window is a part of the corpus.
+type window struct {
+	start uint32 // in bytes of blockTexts.json
+	size  uint16 // bytes
+	word  uint32 // that it begins with
+}
+
+// windows are all parts of the corpus of one length, in an order of their own.
+type windows struct {
+	list        []window
+	step, shift uint64 // number i of the order is window (shift + i·step) modulo their number
+}
+
+// at returns window i of the order. It visits all windows before it repeats one.
+func (w *windows) at(i uint64) *window {
+	n := uint64(len(w.list))
+	return &w.list[(w.shift+i%n*w.step)%n]
+}
+
+// order draws the order.
+func (w *windows) order(r *rand.Rand) {
+	n := len(w.list)
+	w.step, w.shift = 1, uint64(bench.Below(r, n))
+	for try := n/4 + bench.Below(r, n/2+1); try > 1; try-- {
+		if gcd(try, n) == 1 {
+			w.step = uint64(try)
+			return
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// newBlockTexts returns the texts of blocks of so many tokens.
+func newBlockTexts(tok tokenizer.Tokenizer, block int, seed bench.Seed) (*blockTexts, error) {
+	corpus, err := text.FindCorpus(corpusName)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := corpus.Open(tok)
+	if err != nil {
+		return nil, fmt.Errorf("open corpus %s: %w", corpus.Name, err)
+	}
+	ring, ok := opened.(*tokenizer.WordRing)
+	if !ok {
+		return nil, fmt.Errorf("the tokenizer joins words, so that no blocks of exactly %d tokens can be put together; "+
+			"use another one (--tokenizer), for example builtin", block)
+	}
+	t := &blockTexts{ring: ring, count: tok.Count, block: block}
+	head := block
+	if block >= 2*headTokens {
+		head = headTokens
+	}
+	t.cut(head)
+	if len(t.heads.list) < leastWindows {
+		return nil, fmt.Errorf("the tokenizer divides the corpus at %d places into parts of %d tokens, and %d are needed; "+
+			"use another one (--tokenizer), for example builtin", len(t.heads.list), head, leastWindows)
+	}
+	if _, ok := ring.Following(0, 1); !ok {
+		return nil, fmt.Errorf("the tokenizer has no word of one token; use another one (--tokenizer), for example builtin")
+	}
+	r := seed.Rand(bench.StreamPromptCorpus)
+	t.heads.order(r)
+	if len(t.rests.list) > 0 {
+		t.rests.order(r)
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d %d ", seed, block) // never fails, nor do the others
+	_, _ = sum.Write(t.json)
+	sum.Sum(t.key[:0])
+	return t, nil
+}
+
+// cut finds the windows.
+func (t *blockTexts) cut(head int) {
+	var tokens, starts []int // before each word, and the end
+	alone := map[string]bool{}
+	var first []bool // a message may begin with the word: without its blank it has as many tokens
+	total := 0
+	for word, n := range t.ring.All() {
+		tokens, starts = append(tokens, total), append(starts, len(t.json))
+		total += n
+		same, known := alone[word]
+		if !known {
+			same = t.count(word[1:]) == n
+			alone[word] = same
+		}
+		first = append(first, same)
+		quoted := plainjson.AppendString(t.json, word)
+		t.json = append(quoted[:len(t.json)], quoted[len(t.json)+1:len(quoted)-1]...)
+	}
+	tokens, starts = append(tokens, total), append(starts, len(t.json))
+	find := func(n int, wanted func(word int) bool) (list []window) {
+		end := 0
+		for i := range first {
+			for end < len(first) && tokens[end]-tokens[i] < n {
+				end++
+			}
+			if size := starts[end] - starts[i]; tokens[end]-tokens[i] == n && wanted(i) && size < 1<<16 {
+				list = append(list, window{uint32(starts[i]), uint16(size), uint32(i)})
+			}
+		}
+		return list
+	}
+	t.heads.list = find(head, func(word int) bool { return first[word] })
+	if rest := t.block - head; rest > 0 {
+		t.rests.list = find(rest, func(int) bool { return true })
+	}
+}
+
+// appendBlock appends the text of a block: of the trace with a number, the block with a rank,
+// which is the order in which the blocks of a trace appear. Different ranks of a trace are
+// different texts, and the first blocks of different traces begin differently. bare = without the
+// blank before the first word.
+func (t *blockTexts) appendBlock(dst []byte, trace int, rank uint32, bare bool) []byte {
+	head := t.heads.at(uint64(trace) + uint64(rank)*traceStride)
+	part := t.json[head.start : head.start+uint32(head.size)]
+	if bare {
+		part = part[1:]
+	}
+	dst = append(dst, part...)
+	if len(t.rests.list) == 0 {
+		return dst
+	}
+	rest := t.rests.at(uint64(trace)*traceStride + uint64(rank))
+	return append(dst, t.json[rest.start:rest.start+uint32(rest.size)]...)
+}
+
+// traceStride separates the blocks of a trace, and the traces. It is a prime above the number of
+// windows that any corpus has.
+const traceStride = 2_147_483_647
+
+// appendTail appends a text of n tokens that no block has, as it stands inside a JSON string. The
+// same name gives the same text.
+func (t *blockTexts) appendTail(dst []byte, name string, n int, bare bool) []byte {
+	sum := sha256.Sum256([]byte(name))
+	start := t.heads.at(binary.BigEndian.Uint64(sum[:8])).word
+	text, _ := t.ring.Following(int(start), n) // there are words of one token
+	if bare {
+		text = text[1:]
+	}
+	return appendInside(dst, text)
+}
+
+// appendInside appends a text as it stands inside a JSON string.
+func appendInside(dst []byte, text string) []byte {
+	at := len(dst)
+	dst = plainjson.AppendString(dst, text)
+	copy(dst[at:], dst[at+1:len(dst)-1])
+	return dst[:len(dst)-2]
+}
