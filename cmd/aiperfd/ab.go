@@ -36,7 +36,7 @@ Examples:
   aiperfd ab bench.yaml --b-url http://b:8000 --margin 2% --budget 1h
 
 Flags of this command:
-  --b-url URL              server B; several, separated by commas, share its load
+  --b-url URL              server B; several with commas between
   --b-model NAME           model that is requested from B (that of A)
   --b-api-key-file FILE    API key for B (that of A)
   --margin SHARE           change of a latency that counts as none (3%); of the
