@@ -156,7 +156,7 @@ func newTraceGenerateCommand() *cobra.Command {
 	seed := uint64(0)
 	cmd := &cobra.Command{
 		Use:   "generate OUT",
-		Short: "Write generated traces of coding agents, for trials without a download",
+		Short: "Write generated traces of coding agents, for trials offline",
 		Long: `Write generated traces of the format weka_trace to OUT, one per line; - is
 standard output. Lengths of prompts and answers, what turns add and change,
 pauses and sub-agents are drawn from distributions whose figures are about
