@@ -89,6 +89,7 @@ benchmark:
   endpoint: {url: "$target", type: chat, streaming: true}
   dataset: {type: synthetic, isl: 200, osl: 20}
   tokenizer: {name: builtin}
+  gpuTelemetry: "$target/dcgm/metrics"
   phases:
     - {name: warmup, kind: warmup, type: concurrency, concurrency: 4, requests: 8}
     - {name: profiling, type: poisson, rate: ${2:-20}, duration: ${1}s}

@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/run"
 )
 
@@ -23,10 +24,12 @@ const (
 	NamesAll    = "all"
 )
 
-// Servers has what the metrics of servers say of runs. It is safe for concurrent use and never waits for a run.
+// Servers has what the metrics of servers and accelerators say of runs. It is safe for concurrent use and never waits for a run.
 type Servers interface {
 	// Servers returns it, of an active run up to now; nil = they were not read.
 	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
+	// Devices returns it, of an active run up to now; nil = they were not read.
+	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 }
 
 // Handler handles the routes of Prometheus metrics. All fields are required.
@@ -213,7 +216,11 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the other metrics of the run are worth more than an error
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what servers say of the run is left out of a scrape")
 		}
-		out = append(out, Run{Run: r, Snapshot: snap, Server: server})
+		devices, err := h.Servers.Devices(ctx, r)
+		if err != nil { // the same
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what GPUs say of the run is left out of a scrape")
+		}
+		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices})
 	}
 	return out, nil
 }

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -24,6 +25,7 @@ type Run struct {
 	Run      *run.Run
 	Snapshot *run.Snapshot
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
+	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
 }
 
 // Collector collects the native families of runs. It is immutable and safe
@@ -62,6 +64,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		}
 		if r.Server != nil {
 			e.servers(r.Run, r.Server)
+		}
+		if r.GPU != nil {
+			e.gpus(r.Run, r.Snapshot, r.GPU)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -96,6 +97,7 @@ type content struct {
 	sweeps     []*finished.Sweep           // of several sweeps that are compared; nil = they are no sweeps
 	errors     wire.Errors                 // of a single run
 	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
+	gpu        *gpu.Report                 // of a single run; nil = its GPUs were not read
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
 
@@ -164,7 +166,7 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.server = telemetry.Server
+	c.server, c.gpu = telemetry.Server, telemetry.GPU
 	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry))
 }
 

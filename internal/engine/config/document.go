@@ -246,6 +246,9 @@ type Dataset struct {
 	IgnoreTraceDelays bool `json:"ignoreTraceDelays,omitempty"`
 	// format weka_trace: traces with a request that needs more tokens, answer included, are left out
 	MaxContextLength *int `json:"maxContextLength"`
+	UseThinkTimeOnly bool `json:"useThinkTimeOnly,omitempty"` // format weka_trace: pauses are the recorded think times
+	// format weka_trace: longest time from a request to the next one of its trace
+	TraceIdleGapCap *Seconds `json:"traceIdleGapCapSeconds"`
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,

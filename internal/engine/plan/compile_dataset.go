@@ -439,8 +439,13 @@ func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
 
 // compileTrace compiles the options that only traces have.
 func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (out trace.Spec) {
-	if d.MaxContextLength != nil {
-		c.problem("datasets/0/maxContextLength", "conflict", "only valid for the format %s", agentic.FormatWeka)
+	for field, has := range map[string]bool{
+		"maxContextLength": d.MaxContextLength != nil, "useThinkTimeOnly": d.UseThinkTimeOnly,
+		"traceIdleGapCapSeconds": d.TraceIdleGapCap != nil,
+	} {
+		if has {
+			c.problem("datasets/0/"+field, "conflict", "only valid for the format %s", agentic.FormatWeka)
+		}
 	}
 	if !kind.Trace {
 		if d.IgnoreTraceDelays {
@@ -471,7 +476,14 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 
 // compileAgentic compiles the replay of sessions of agents.
 func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
-	out := agentic.Spec{IgnoreDelays: d.IgnoreTraceDelays, MaxContext: given(d.MaxContextLength), Models: p.Models.Names}
+	out := agentic.Spec{
+		IgnoreDelays: d.IgnoreTraceDelays, ThinkOnly: d.UseThinkTimeOnly, MaxContext: given(d.MaxContextLength),
+		Models: p.Models.Names,
+	}
+	if limit := d.TraceIdleGapCap; limit != nil {
+		out.IdleCap = new(limit.Duration())
+	}
+	compilePauses(c, d)
 	if s := d.Synthesis; s != nil {
 		out.MaxOSL = given(s.MaxOSL)
 		rest := *s
@@ -491,6 +503,25 @@ func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
 		}
 	}
 	return out
+}
+
+// compilePauses reports options of pauses that exclude each other.
+func compilePauses(c *compiler, d *config.Dataset) {
+	given := []struct {
+		field string
+		has   bool
+	}{
+		{"ignoreTraceDelays", d.IgnoreTraceDelays}, {"useThinkTimeOnly", d.UseThinkTimeOnly},
+		{"interTurnDelayCapSeconds", d.DelayCap != nil},
+	}
+	if d.IgnoreTraceDelays && d.UseThinkTimeOnly {
+		c.problem("datasets/0/useThinkTimeOnly", "conflict", "excludes ignoreTraceDelays, which drops all pauses")
+	}
+	for _, one := range given {
+		if one.has && d.TraceIdleGapCap != nil {
+			c.problem("datasets/0/traceIdleGapCapSeconds", "conflict", "excludes %s: pauses follow from the times that it leaves", one.field)
+		}
+	}
 }
 
 // window leaves out what the only replay of a dataset leaves out, so that it is not

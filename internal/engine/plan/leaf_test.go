@@ -190,6 +190,14 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].MaxContextLength = "weka_trace", new(9)
 	},
+	"datasets.useThinkTimeOnly": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].UseThinkTimeOnly = "weka_trace", true
+	},
+	"datasets.traceIdleGapCapSeconds": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].TraceIdleGapCap = "weka_trace", new(config.Seconds(9))
+	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)

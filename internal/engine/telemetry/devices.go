@@ -69,6 +69,11 @@ func (r *Recorder) Devices() *gpu.Report {
 			profiling = join(profiling, w)
 		}
 	}
+	o := gpu.Options{Select: r.o.Devices.Select}
+	out.Latest = gpu.NewLatest(pages, o)
+	if all := m.span(); all.To > all.From {
+		out.Curves = gpu.NewCurves(pages, all, r.o.Clock.Wall(all.From), o)
+	}
 	if profiling.To > profiling.From {
 		out.Profiling = new(r.examine(pages, sources, profiling, "profiling", string(bench.Profiling)))
 	}

@@ -12,7 +12,7 @@ import { leastPerBin } from "../charts/scales";
 import { enough, events, full, leastForP99, only, regions, type Single, singles, tail } from "../state/overtime";
 import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
-import { onAxis } from "../state/server";
+import { meansOf, onAxis, summing } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
 import { latencies } from "./distributions";
 import type { Telemetry } from "./server";
@@ -88,6 +88,7 @@ interface Shared {
 }
 
 type Samples = Schemas["wire.Samples"];
+type GPUCurves = Schemas["gpu.Curves"];
 type Distributed = Schemas["wire.Distributions"];
 
 /** Lines are the charts with lines. Single requests are read if some points have too few. */
@@ -97,13 +98,17 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
   const sample = value?.sample;
   const telemetry = useReading<Telemetry>(`api/runs/${run.id}/telemetry`, !ended(run.state)).value;
   const curves = telemetry?.server?.curves;
+  const cards = telemetry?.gpu?.curves;
   const all = useMemo(
     () =>
-      charts(s, store, sample, curves ? ofServer(s, onAxis(curves, s)) : []).map((c) => ({
+      charts(s, store, sample, [
+        ...(curves ? ofServer(s, onAxis(curves, s)) : []),
+        ...(cards ? ofGPUs(s, cards) : []),
+      ]).map((c) => ({
         ...c,
         marks: [...events, ...(c.marks ?? [])],
       })),
-    [s, sample, store.run.value, store.slos.value, events, curves],
+    [s, sample, store.run.value, store.slos.value, events, curves, cards],
   );
   return (
     <div class="charts">
@@ -276,6 +281,29 @@ function ofServer(s: Timeseries, of: Record<string, Column>): Chart[] {
       title: "Preemptions in the server",
       unit: "per second",
       lines: of.preemptions?.some((v) => v) ? line("preempted", "orange", of.preemptions, joined) : [],
+    },
+  ];
+  return all.filter((c) => c.lines.length > 0);
+}
+
+/** ofGPUs are the curves of each GPU: its power, its clock, and how long power or heat held the clock down. */
+function ofGPUs(s: Timeseries, of: GPUCurves): Chart[] {
+  const sums = summing(of, s);
+  if (!sums) return [];
+  const cards = (pick: (d: GPUCurves["devices"][number]) => (number | null)[] | undefined, scale = 1): Line[] =>
+    of.devices.flatMap((d, i) => {
+      const values = pick(d);
+      const column = values && meansOf(sums(values)).map((v) => (v === null ? null : scale * (v as number)));
+      return line(d.label, cycle[i % cycle.length]!, column, { joined: true });
+    });
+  const held = of.devices.some((d) => d.throttled_share?.some((v) => v));
+  const all: Chart[] = [
+    { title: "Power of GPUs", unit: "W", lines: cards((d) => d.power_watts) },
+    { title: "Clock of GPUs", unit: "MHz", lines: cards((d) => d.sm_clock_mhz) },
+    {
+      title: "Clock of GPUs held down",
+      unit: "% of the time, by power or heat",
+      lines: held ? cards((d) => d.throttled_share, 100) : [],
     },
   ];
   return all.filter((c) => c.lines.length > 0);

@@ -26,6 +26,7 @@ import { ProgressBar } from "../ui/progress";
 import { Charts } from "./charts";
 import { Distributions } from "./distributions";
 import { Edit } from "./edit";
+import { GPUs } from "./gpus";
 import { Percentiles } from "./metrics";
 import { Attainment, OpenLoop } from "./openloop";
 import { Server } from "./server";
@@ -57,6 +58,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Tiles store={store} run={run} />
           <OpenLoop run={run} store={store} />
           <Server run={run} scope={store.scope.value} />
+          <GPUs run={run} scope={store.scope.value} />
           <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />

@@ -46,11 +46,7 @@ function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
   if (of.findings.length === 0 && disagreed.length === 0) return <p class="muted">{nothingFound(of, live)}</p>;
   return (
     <ul class="findings">
-      {of.findings.map((f) => (
-        <li key={f.code} class={"finding-" + f.level} title={f.code}>
-          {format.sentence(f.message)}.
-        </li>
-      ))}
+      <Sentences of={of.findings} />
       {disagreed.map((c) => (
         <li key={c.code} title={c.code}>
           Server and client differ: the server counted {format.number(c.server)} {c.unit}, the client{" "}
@@ -58,6 +54,19 @@ function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Sentences are findings in words, as items of a list. */
+export function Sentences({ of }: { of: readonly Schemas["diagnose.Finding"][] }): JSX.Element {
+  return (
+    <>
+      {of.map((f) => (
+        <li key={f.code} class={"finding-" + f.level} title={f.code}>
+          {format.sentence(f.message)}.
+        </li>
+      ))}
+    </>
   );
 }
 

@@ -58,14 +58,21 @@ export function hitRate(p: Phase): number | undefined {
   return hits === undefined || !queries ? undefined : Math.min(1, hits / queries);
 }
 
-/** onAxis puts curves on the points of a series: levels and rates per second by canonical name, and hit_rate, the
- * share of the prompt tokens that the prefix cache had. A point without a reading has no value. */
-export function onAxis(c: Curves, s: Timeseries): Record<string, Column> {
+interface Sum {
+  sum: number;
+  count: number;
+}
+
+/** summing returns what adds up the readings of a curve by the points of a series; undefined = it has none. */
+export function summing(
+  c: { start_time: string; time_sec: readonly number[] },
+  s: Timeseries,
+): ((values: readonly (number | null)[]) => Sum[]) | undefined {
   const first = s.time_sec[0];
-  if (first === undefined || !s.start_time) return {};
+  if (first === undefined || !s.start_time) return undefined;
   const offset = (Date.parse(c.start_time) - Date.parse(s.start_time)) / 1000;
   const places = c.time_sec.map((t) => Math.floor((t + offset - first) / s.step_sec));
-  const sums = (values: readonly (number | null)[]) => {
+  return (values) => {
     const out = s.time_sec.map(() => ({ sum: 0, count: 0 }));
     values.forEach((v, i) => {
       const at = out[places[i]!];
@@ -75,8 +82,17 @@ export function onAxis(c: Curves, s: Timeseries): Record<string, Column> {
     });
     return out;
   };
-  const means = (values: readonly (number | null)[]): Column =>
-    sums(values).map(({ sum, count }) => (count > 0 ? sum / count : null));
+}
+
+/** meansOf are the means of sums; a point without a reading has none. */
+export const meansOf = (of: readonly Sum[]): Column => of.map(({ sum, count }) => (count > 0 ? sum / count : null));
+
+/** onAxis puts curves on the points of a series: levels and rates per second by canonical name, and hit_rate, the
+ * share of the prompt tokens that the prefix cache had. A point without a reading has no value. */
+export function onAxis(c: Curves, s: Timeseries): Record<string, Column> {
+  const sums = summing(c, s);
+  if (!sums) return {};
+  const means = (values: readonly (number | null)[]) => meansOf(sums(values));
   const out: Record<string, Column> = {};
   for (const [name, values] of Object.entries(c.levels)) out[name] = means(values);
   for (const [name, values] of Object.entries(c.increases)) {

@@ -309,14 +309,14 @@ func optionRows() []option {
 		// Options that are treated alike: those that are not supported, and those that recipes read.
 		{
 			kind: optBool, status: refused,
-			names: "--uuid-and-strip --use-think-time-only --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
+			names: "--uuid-and-strip --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
 				"--burst-phase-starts --unsafe-override --network-latency-automatic --accuracy-enable-cot " +
 				"--accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
 			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
-				"--trajectory-start-min-ratio --trajectory-start-max-ratio --trace-idle-gap-cap-seconds " +
+				"--trajectory-start-min-ratio --trajectory-start-max-ratio " +
 				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +

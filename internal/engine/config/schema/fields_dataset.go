@@ -10,10 +10,11 @@ func datasetFields() []section {
 			AIPerf: "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts turns " +
 				"turnDelay turnDelayRatio images audio video rankings",
 			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
-				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength",
-			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters useThinkTimeOnly "+
+				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength " +
+				"useThinkTimeOnly traceIdleGapCapSeconds",
+			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters "+
 				"traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
-				"forceMinTokens traceIdleGapCapSeconds")},
+				"forceMinTokens")},
 		{Path: "name", MinLength: 1, MaxBytes: MaxName, Default: "main"},
 		{Path: "type", Choices: "synthetic file public", Default: "file with path or records, else synthetic"},
 		{Path: "entries", Least: new(1.0), Most: new(1e7),
@@ -146,5 +147,7 @@ func datasetFields() []section {
 			Flags: "--synthesis-max-osl"},
 		{Path: "ignoreTraceDelays", Flags: "--ignore-trace-delays"},
 		{Path: "maxContextLength", Least: new(1.0), Unit: "tokens", Default: "no limit", Flags: "--max-context-length"},
+		{Path: "useThinkTimeOnly", Flags: "--use-think-time-only"},
+		{Path: "traceIdleGapCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--trace-idle-gap-cap-seconds"},
 	}}}
 }

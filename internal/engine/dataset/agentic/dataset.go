@@ -15,9 +15,11 @@ import (
 
 // Spec are the options of the replay of sessions.
 type Spec struct {
-	MaxOSL       int  // most tokens of an answer, except of a recorded sub-agent; 0 = as recorded
-	MaxContext   int  // most tokens of a request with its answer: traces that need more are left out; 0 = any
-	IgnoreDelays bool // requests follow each other without pauses
+	MaxOSL       int            // most tokens of an answer, except of a recorded sub-agent; 0 = as recorded
+	MaxContext   int            // most tokens of a request with its answer: traces that need more are left out; 0 = any
+	IgnoreDelays bool           // requests follow each other without pauses
+	ThinkOnly    bool           // a pause is the think time, if it is recorded
+	IdleCap      *time.Duration // longest time between requests of a trace, from start to start; nil = any
 	Models       []string
 }
 
@@ -119,7 +121,11 @@ func (s *Spec) answer(stream *Stream, turn int) int {
 
 // conversation returns the conversation of a trace.
 func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conversation {
-	strands, pauses, models := p.strands(g), g.pauses(), s.models(g)
+	strands := p.strands(g)
+	if s.IdleCap != nil {
+		g.shorten(s.IdleCap.Seconds())
+	}
+	pauses, models := g.pauses(s.ThinkOnly), s.models(g)
 	all := map[string]*bench.Conversation{}
 	for _, stream := range g.Streams {
 		c := &bench.Conversation{ID: stream.ID, Mode: bench.MessageArrayWithResponses, Category: string(stream.Kind)}
@@ -164,19 +170,36 @@ func (s *Spec) models(g *Graph) map[string]string {
 	if len(s.Models) < 2 {
 		return out
 	}
-	var all []*Request
-	for _, stream := range g.Streams {
-		for i := range stream.Requests {
-			all = append(all, &stream.Requests[i])
-		}
-	}
-	slices.SortStableFunc(all, compareTimes)
-	for _, r := range all {
+	for _, r := range g.byTime() {
 		if _, known := out[r.Model]; !known {
 			out[r.Model] = s.Models[len(out)%len(s.Models)]
 		}
 	}
 	return out
+}
+
+// byTime returns all requests in the order of the recording.
+func (g *Graph) byTime() (all []*Request) {
+	for _, s := range g.Streams {
+		for i := range s.Requests {
+			all = append(all, &s.Requests[i])
+		}
+	}
+	slices.SortStableFunc(all, compareTimes)
+	return all
+}
+
+// shorten limits the time from a request to the next one of the trace, in seconds. What follows a
+// longer one moves by the difference.
+func (g *Graph) shorten(limit float64) {
+	moved, before := 0.0, 0.0
+	for i, r := range g.byTime() {
+		if i > 0 {
+			moved += max(0, r.T-before-limit)
+		}
+		before = r.T
+		r.T -= moved
+	}
 }
 
 // place is the place of a request in a graph.
@@ -201,8 +224,8 @@ func (g *Graph) joins() map[string]place {
 // pauses returns the pause before each request: from the latest recorded end of what it follows,
 // which is the request before it in its stream, or the one that spawned the stream, and the last
 // requests of the streams that it waited for. So a server as fast as the recorded one gets the
-// requests at the recorded times.
-func (g *Graph) pauses() map[string]time.Duration {
+// requests at the recorded times. With thinkOnly, it is the think time of a request that has one.
+func (g *Graph) pauses(thinkOnly bool) map[string]time.Duration {
 	requests, byID := map[string]*Request{}, map[string]*Stream{}
 	for _, s := range g.Streams {
 		byID[s.ID] = s
@@ -225,6 +248,10 @@ func (g *Graph) pauses() map[string]time.Duration {
 			for _, need := range g.Needs[at] {
 				child, _ := splitName(need)
 				end = max(end, byID[child].end())
+			}
+			if think := s.Requests[i].Think; thinkOnly && think != nil {
+				out[at] = seconds(*think)
+				continue
 			}
 			out[at] = seconds(s.Requests[i].T - end)
 		}

@@ -34,15 +34,8 @@ type strandTurn struct {
 
 // ranks numbers the blocks of a trace in the order of its record.
 func ranks(g *Graph) map[int64]uint32 {
-	var all []*Request
-	for _, s := range g.Streams {
-		for i := range s.Requests {
-			all = append(all, &s.Requests[i])
-		}
-	}
-	slices.SortStableFunc(all, compareTimes)
 	out := map[int64]uint32{}
-	for _, r := range all {
+	for _, r := range g.byTime() {
 		for _, id := range r.blocks {
 			if _, known := out[id]; !known {
 				out[id] = uint32(len(out))

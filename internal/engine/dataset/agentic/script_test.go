@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -204,6 +205,34 @@ func TestPromptsRepeat(t *testing.T) {
 			if m.Content != want {
 				t.Errorf("mark %+v: message %d is %q, want %q", tt.mark, i, m.Content, want)
 			}
+		}
+	}
+}
+
+// Pauses can be limited from request to request of a trace, and be the recorded think times.
+func TestPauses(t *testing.T) {
+	of := func(spec Spec, trace string) (out []time.Duration) {
+		c := openTraces(t, 1, spec, trace)[0]
+		for i := range c.Turns {
+			out = append(out, c.Turns[i].Delay.Round(time.Millisecond))
+		}
+		return out
+	}
+	const ms = time.Millisecond
+	thinking := strings.Replace(traceA(), `"t": 1.5,`, `"t": 1.5, "think_time": 0.2,`, 1)
+	for _, tt := range []struct {
+		name  string
+		spec  Spec
+		trace string
+		want  []time.Duration
+	}{
+		{"as recorded", Spec{}, traceA(), []time.Duration{0, 500 * ms, 600 * ms, 1000 * ms, 23500 * ms}},
+		{"idle at most 3 s", Spec{IdleCap: new(3 * time.Second)}, traceA(), []time.Duration{0, 500 * ms, 600 * ms, 1000 * ms, 2500 * ms}},
+		{"think times", Spec{ThinkOnly: true}, thinking, []time.Duration{0, 200 * ms, 600 * ms, 1000 * ms, 23500 * ms}},
+		{"none", Spec{IgnoreDelays: true}, thinking, []time.Duration{0, 0, 0, 0, 0}},
+	} {
+		if diff := cmp.Diff(tt.want, of(tt.spec, tt.trace)); diff != "" {
+			t.Errorf("%s: pauses (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

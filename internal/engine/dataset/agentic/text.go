@@ -130,8 +130,7 @@ func (t *blockTexts) cut(head int) {
 			alone[word] = same
 		}
 		first = append(first, same)
-		quoted := plainjson.AppendString(t.json, word)
-		t.json = append(quoted[:len(t.json)], quoted[len(t.json)+1:len(quoted)-1]...)
+		t.json = appendInside(t.json, word)
 	}
 	tokens, starts = append(tokens, total), append(starts, len(t.json))
 	find := func(n int, wanted func(word int) bool) (list []window) {

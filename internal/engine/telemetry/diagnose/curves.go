@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -21,11 +20,8 @@ type Curves struct {
 	Increases map[string][]*float64 `json:"increases"`
 }
 
-// The bounds of curves.
-const (
-	mostPoints  = 400
-	leastPoints = 3
-)
+// leastPoints is how often servers must be read for a curve.
+const leastPoints = 3
 
 // drawn returns the canonical metrics that have curves.
 func drawn() []string {
@@ -48,10 +44,9 @@ func NewCurves(sources []Source, w window.Window, start time.Time) *Curves {
 	if len(times) < leastPoints {
 		return nil
 	}
-	points := group(len(times))
-	c := &Curves{Start: start, Levels: map[string][]*float64{}, Increases: map[string][]*float64{}}
-	for _, p := range points {
-		c.Time = append(c.Time, rounded((times[p.end-1] - w.From).Seconds()))
+	points := window.Divide(len(times))
+	c := &Curves{
+		Start: start, Time: points.Ends(times, w.From), Levels: map[string][]*float64{}, Increases: map[string][]*float64{},
 	}
 	engines := anyEngine(sources)
 	for _, m := range servermap.Metrics() {
@@ -59,51 +54,16 @@ func NewCurves(sources []Source, w window.Window, start time.Time) *Curves {
 		case !slices.Contains(drawn(), m.Name):
 		case m.Form == servermap.Level, m.Form == servermap.Share:
 			if values := levels(sources, m, !engines, times); values != nil {
-				c.Levels[m.Name] = reduce(points, values, window.Mean)
+				c.Levels[m.Name] = points.Reduce(values, window.Mean)
 			}
 		case m.Form == servermap.Total:
 			if values := increases(sources, m.Name, !engines, w.From, times); values != nil {
-				c.Increases[m.Name] = reduce(points, values, window.Sum)
+				c.Increases[m.Name] = points.Reduce(values, window.Sum)
 			}
 		}
 	}
 	return c
 }
-
-// span is a point: readings from one to before another.
-type span struct{ from, end int }
-
-// group divides readings into points.
-func group(readings int) []span {
-	each := (readings + mostPoints - 1) / mostPoints
-	var out []span
-	for from := 0; from < readings; from += each {
-		out = append(out, span{from, min(from+each, readings)})
-	}
-	return out
-}
-
-// reduce returns a value of each point; nil = it has none.
-func reduce(points []span, values []float64, of func([]float64) float64) []*float64 {
-	out := make([]*float64, 0, len(points))
-	for _, p := range points {
-		var known []float64
-		for _, v := range values[p.from:p.end] {
-			if !math.IsNaN(v) {
-				known = append(known, v)
-			}
-		}
-		if len(known) == 0 {
-			out = append(out, nil)
-			continue
-		}
-		out = append(out, new(rounded(of(known))))
-	}
-	return out
-}
-
-// rounded returns a number with four decimals: curves are drawn.
-func rounded(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
 // levels returns a level at each time; nil = no server has it.
 func levels(sources []Source, m servermap.Metric, frontend bool, times []time.Duration) []float64 {

@@ -84,7 +84,7 @@ func TestCurvesAreBounded(t *testing.T) {
 	}
 	w := window.Window{From: -1, To: readings * time.Second}
 	c := NewCurves([]Source{{History: h, Servers: servermap.Detect(h)}}, w, time.Time{})
-	if len(c.Time) > mostPoints || len(c.Time) < mostPoints/2 {
+	if len(c.Time) > window.MostPoints || len(c.Time) < window.MostPoints/2 {
 		t.Errorf("%d points", len(c.Time))
 	}
 	if got := window.Sum(plain(c.Increases["prefix_queries"])); got != 7*(readings-1) {

@@ -16,7 +16,9 @@ type Report struct {
 	Collector string            `json:"collector" enums:"dcgm,nvidia-smi"` // what was read
 	Phases    []Phase           `json:"phases"`                            // those that ended, in order; empty = no device was seen
 	// Profiling is all profiling phases together, from the first start to the last end; nil = no device was seen.
-	Profiling *Phase `json:"profiling,omitempty"`
+	Profiling *Phase   `json:"profiling,omitempty"`
+	Latest    []Latest `json:"latest,omitempty"` // of each card
+	Curves    *Curves  `json:"curves,omitempty"` // over the time of all phases; nil = there are too few readings
 }
 
 // Phase is a phase seen by the accelerators.
@@ -285,6 +287,17 @@ func reasonTable() []reason {
 		{1 << 4, "sync-boost"}, {1 << 5, "software-thermal"}, {1 << 6, "hardware-thermal"}, {1 << 7, "power-brake"},
 		{1 << 8, "display-clocks"},
 	}
+}
+
+// heldDown returns the bits of the reasons that are limits of power or heat.
+func heldDown() (bits uint64) {
+	for _, r := range reasonTable() {
+		switch r.name {
+		case "software-power-cap", "hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake":
+			bits |= r.bit
+		}
+	}
+	return bits
 }
 
 // reasons returns the share of the time during which each bit was set.
